@@ -1,0 +1,34 @@
+# make help explains the targets.
+
+GO ?= go
+BIN := bin/perdure
+TESTFLAGS ?= -race -timeout 20m
+
+.PHONY: help
+help: ## show this
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
+
+.PHONY: build
+build: ## build bin/perdure
+	$(GO) build -o $(BIN) ./cmd/perdure
+
+.PHONY: demo
+demo: build ## a scripted agent repairs a program, is killed in the middle, and goes on
+	$(GO) run ./examples/demo -perdure $(BIN)
+
+.PHONY: deps
+deps: ## install what the tests need and the machine lacks (Debian, Ubuntu)
+	./scripts/deps.sh
+
+.PHONY: test
+test: deps ## run all tests: unit, conformance, race detector, end to end
+	$(GO) vet ./...
+	$(GO) test $(TESTFLAGS) ./...
+
+.PHONY: lint
+lint: ## run the linters
+	./scripts/lint.sh
+
+.PHONY: generate
+generate: ## generate the code of api/ from its .proto files
+	./tools/buf/generate.sh

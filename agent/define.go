@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	"github.com/google/uuid"
+	"github.com/invopop/jsonschema"
+	"github.com/perdure/perdure"
+)
+
+// Definition is an agent as a worker registers it.
+type Definition struct {
+	Spec perdure.KindSpec
+	Run  func(ctx Context, input json.RawMessage) (json.RawMessage, error)
+	// Unless names signals that keep an execution from ending while they are
+	// pending: Run is entered again with them.
+	Unless []string
+}
+
+// Define makes an agent of a kind. The schema of its input follows from the Go
+// type.
+func Define[In, Out any](kind string, a Agent[In, Out]) Definition {
+	return Definition{
+		Spec: perdure.KindSpec{Kind: kind, InputSchema: Schema[In]()},
+		Run: func(ctx Context, input json.RawMessage) (json.RawMessage, error) {
+			var in In
+			if err := unmarshal(input, &in); err != nil {
+				return nil, err
+			}
+			out, err := a.Run(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(out)
+		},
+	}
+}
+
+// DefineFunc is Define for a function.
+func DefineFunc[In, Out any](kind string, fn func(ctx Context, in In) (Out, error)) Definition {
+	return Define(kind, Func[In, Out](fn))
+}
+
+// TaskContext is a task's attempt as its code sees it. It ends when the attempt
+// is cancelled, times out, or its lease is lost.
+type TaskContext interface {
+	context.Context
+	// Task is the task; Attempt in it counts from 1.
+	Task() *perdure.Task
+	// Workspace is the execution's folder, relative to the worker's root.
+	Workspace() string
+	// Execution is the execution that the task belongs to.
+	Execution() (*perdure.Execution, error)
+	// Path gives the entries from the root to leaf.
+	Path(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
+	// Stream shows content to clients.
+	Stream() Stream
+	// Progress notes how far the attempt is; it goes with the next heartbeat.
+	Progress(v any)
+}
+
+// TaskDefinition is a task kind as a worker registers it.
+type TaskDefinition struct {
+	Spec perdure.KindSpec
+	Run  func(ctx TaskContext, input json.RawMessage) (json.RawMessage, error)
+}
+
+// DefineTask makes a task kind of a function. An error of the function is tried
+// again, up to the task's attempts, unless it is Permanent.
+func DefineTask[In, Out any](kind string, fn func(ctx TaskContext, in In) (Out, error)) TaskDefinition {
+	return TaskDefinition{
+		Spec: perdure.KindSpec{Kind: kind, InputSchema: Schema[In]()},
+		Run: func(ctx TaskContext, input json.RawMessage) (json.RawMessage, error) {
+			var in In
+			if err := unmarshal(input, &in); err != nil {
+				return nil, Permanent(err)
+			}
+			out, err := fn(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(out)
+		},
+	}
+}
+
+// Permanent marks an error that another attempt would not mend.
+func Permanent(err error) error {
+	return &perdure.TaskError{Code: codeOf(err), Message: messageOf(err), Permanent: true}
+}
+
+func codeOf(err error) perdure.Code {
+	if code := perdure.CodeOf(err); code != perdure.Internal {
+		return code
+	}
+	return "task_failed"
+}
+
+func messageOf(err error) string { return err.Error() }
+
+// Schema is the JSON Schema of a Go type, nil where it has none of use.
+func Schema[T any]() json.RawMessage {
+	reflector := jsonschema.Reflector{Anonymous: true, AllowAdditionalProperties: true}
+	var zero T
+	raw, err := json.Marshal(reflector.Reflect(&zero))
+	if err != nil {
+		return nil
+	}
+	return raw
+}

@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// AppendOption changes how a message is appended.
+type AppendOption func(*perdure.Entry)
+
+// WithKey makes the append idempotent: a key that the execution knows stands
+// for the entry that is stored under it.
+func WithKey(key string) AppendOption { return func(e *perdure.Entry) { e.Key = key } }
+
+// WithEntryID gives the entry an id that was made (at random) and stored before.
+func WithEntryID(id uuid.UUID) AppendOption { return func(e *perdure.Entry) { e.ID = id } }
+
+// WithPlace says which turn and response the entry belongs to.
+func WithPlace(p perdure.Place) AppendOption {
+	return func(e *perdure.Entry) {
+		e.TurnID, e.ResponseID, e.MessageID = p.TurnID, p.ResponseID, p.MessageID
+	}
+}
+
+// AsRecord makes the entry an llm_call: it hangs off the path, on the leaf, and
+// metadata is its record.
+func AsRecord(metadata []byte) AppendOption {
+	return func(e *perdure.Entry) {
+		e.Type, e.Role, e.Metadata = perdure.EntryLLMCall, "", metadata
+	}
+}
+
+// CheckpointOption changes how a checkpoint is made.
+type CheckpointOption func(*CheckpointSettings)
+
+// CheckpointSettings is what CheckpointOptions set.
+type CheckpointSettings struct {
+	Reason   string
+	WithNext bool
+}
+
+// Reason says why the checkpoint is made; it is in its metadata.
+func Reason(why string) CheckpointOption { return func(s *CheckpointSettings) { s.Reason = why } }
+
+// WithNext puts the checkpoint into the next commit instead of one of its own.
+func WithNext() CheckpointOption { return func(s *CheckpointSettings) { s.WithNext = true } }
+
+// TaskOption changes how a task is run.
+type TaskOption func(*TaskSettings)
+
+// TaskSettings is what TaskOptions set.
+type TaskSettings struct {
+	perdure.TaskOptions
+	Place perdure.Place
+}
+
+// Instance tells apart tasks, or steps, of one kind with equal input.
+func Instance(name string) TaskOption { return func(s *TaskSettings) { s.TaskOptions.Instance = name } }
+
+// Key is the caller's own idempotency key, in place of the input's hash.
+func Key(key string) TaskOption { return func(s *TaskSettings) { s.TaskOptions.Key = key } }
+
+// Queue sends the task to another queue than the execution's.
+func Queue(name string) TaskOption { return func(s *TaskSettings) { s.TaskOptions.Queue = name } }
+
+// Attempts bounds the tries, the first included.
+func Attempts(n int) TaskOption { return func(s *TaskSettings) { s.MaxAttempts = n } }
+
+// Backoff sets the first pause between tries, which doubles, and the longest.
+func Backoff(base, most time.Duration) TaskOption {
+	return func(s *TaskSettings) { s.BackoffBase, s.BackoffMax = base, most }
+}
+
+// Timeout bounds one try.
+func Timeout(d time.Duration) TaskOption { return func(s *TaskSettings) { s.AttemptTimeout = d } }
+
+// Deadline bounds the whole task, from its scheduling.
+func Deadline(d time.Duration) TaskOption { return func(s *TaskSettings) { s.ScheduleToClose = d } }
+
+// OnLost says what happens when the worker is lost in the middle of a try.
+func OnLost(what perdure.OnLost) TaskOption {
+	return func(s *TaskSettings) { s.TaskOptions.OnLost = what }
+}
+
+// At says where in the conversation the task belongs.
+func At(p perdure.Place) TaskOption { return func(s *TaskSettings) { s.Place = p } }
+
+// StepOption changes how a step is run.
+type StepOption func(*StepSettings)
+
+// StepSettings is what StepOptions set.
+type StepSettings struct {
+	Instance string
+	Lazy     bool
+}
+
+// StepInstance tells apart steps of one name.
+func StepInstance(name string) StepOption { return func(s *StepSettings) { s.Instance = name } }
+
+// Lazy lets the step's record go with the next commit: after a crash before it
+// the step runs again.
+func Lazy() StepOption { return func(s *StepSettings) { s.Lazy = true } }

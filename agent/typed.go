@@ -1,0 +1,145 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+)
+
+// Await waits for one task and decodes its result. An error is the task's own
+// (*perdure.TaskError), or that of the wait.
+func Await[T any](ctx Context, f Future) (T, error) {
+	var out T
+	results, err := ctx.Await(All, f)
+	if err != nil {
+		return out, err
+	}
+	return decode[T](results[0])
+}
+
+// Call schedules a task and waits for it.
+func Call[T any](ctx Context, kind string, input any, opts ...TaskOption) (T, error) {
+	return Await[T](ctx, ctx.Schedule(kind, input, opts...))
+}
+
+// JoinAll waits for all tasks and gives their results in input order. It fails
+// as soon as one of them has failed. No tasks give no results.
+func JoinAll[T any](ctx Context, futures ...Future) ([]T, error) {
+	out := make([]T, len(futures))
+	if len(futures) == 0 {
+		return out, nil
+	}
+	results, err := ctx.Await(AllOrFailure, futures...)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range results {
+		if r.Ended() && r.Err() != nil {
+			return nil, r.Err()
+		}
+	}
+	for i, r := range results {
+		if out[i], err = decode[T](r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Settled is how one task of JoinSettled ended.
+type Settled[T any] struct {
+	Value T
+	Err   error
+}
+
+// JoinSettled waits for all tasks to end and tells how each did, in input order.
+func JoinSettled[T any](ctx Context, futures ...Future) ([]Settled[T], error) {
+	out := make([]Settled[T], len(futures))
+	if len(futures) == 0 {
+		return out, nil
+	}
+	results, err := ctx.Await(All, futures...)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range results {
+		out[i].Value, out[i].Err = decode[T](r)
+	}
+	return out, nil
+}
+
+// Select waits for the first success, in input order among those that have
+// succeeded, and gives its index. All having failed gives the last error; no
+// tasks are an error.
+func Select[T any](ctx Context, futures ...Future) (int, T, error) {
+	var zero T
+	if len(futures) == 0 {
+		return -1, zero, perdure.FieldErrorf("futures", "select needs at least one")
+	}
+	results, err := ctx.Await(FirstSuccess, futures...)
+	if err != nil {
+		return -1, zero, err
+	}
+	var last error
+	for i, r := range results {
+		if !r.Ended() {
+			continue
+		}
+		if last = r.Err(); last == nil {
+			value, err := decode[T](r)
+			return i, value, err
+		}
+	}
+	return -1, zero, last
+}
+
+// SelectCancel is Select that cancels the tasks that were not chosen.
+func SelectCancel[T any](ctx Context, futures ...Future) (int, T, error) {
+	chosen, value, err := Select[T](ctx, futures...)
+	if chosen < 0 {
+		return chosen, value, err
+	}
+	for i, f := range futures {
+		if i != chosen {
+			ctx.CancelTask(f)
+		}
+	}
+	return chosen, value, err
+}
+
+// Step runs fn in this process once; an agent that is entered again gets the
+// recorded result. A name may be used once in one run of the function, unless
+// StepInstance tells its uses apart.
+func Step[T any](ctx Context, name string, fn func(context.Context) (T, error), opts ...StepOption) (T, error) {
+	var out T
+	raw, err := ctx.RunStep(name, func(c context.Context) (json.RawMessage, error) {
+		value, err := fn(c)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(value)
+	}, opts...)
+	if err != nil {
+		return out, err
+	}
+	return out, unmarshal(raw, &out)
+}
+
+func decode[T any](r Result) (T, error) {
+	var out T
+	if err := r.Err(); err != nil {
+		return out, err
+	}
+	return out, unmarshal(r.Task.Result, &out)
+}
+
+func unmarshal(raw json.RawMessage, v any) error {
+	if len(raw) == 0 {
+		raw = json.RawMessage("null")
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return perdure.FieldErrorf("result", "does not decode: %v", err)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package pbconv
+
+import (
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+)
+
+// ExecutionToProto converts an execution; nil stays nil. What only the server
+// counts with stays there: the stored answer, when it became ready or may be
+// claimed, when a cancel is overdue, and the order of the next signal.
+func ExecutionToProto(x *perdure.Execution) *perdurev1.Execution {
+	if x == nil {
+		return nil
+	}
+	m := &perdurev1.Execution{
+		Id: UUIDToProto(x.ID), Kind: x.Kind, Status: statuses.to[x.Status],
+		WaitReason: x.WaitReason, Wait: waitToProto(x.Wait),
+		PersistenceMode:   persistenceModes.to[x.PersistenceMode],
+		AgentDefinitionId: idPtrToProto(x.DefinitionID),
+		Input:             ContentToProto(x.Input, x.InputBlob),
+		Output:            ContentToProto(x.Output, x.OutputBlob),
+		Error:             textPtr(x.Error),
+		Queue:             x.Queue, Workspace: x.Workspace,
+		CurrentCheckpointSeq: x.CheckpointSeq, MaxSeq: x.MaxSeq,
+		WorkerId: idPtrToProto(x.WorkerID), Traceparent: x.Traceparent, Metadata: x.Metadata,
+		CreatedAt: timeToProto(x.CreatedAt), UpdatedAt: timeToProto(x.UpdatedAt),
+		StartedAt: timePtrToProto(x.StartedAt), CompletedAt: timePtrToProto(x.CompletedAt),
+		Version: x.Version, Org: x.Org, LeafEntryId: idPtrToProto(x.Leaf), ResponseId: x.ResponseID,
+		Fence: x.Fence, ClaimId: UUIDToProto(x.ClaimID), LeaseUntil: timeToProto(x.LeaseUntil),
+		Embedded: x.Embedded, LastCommit: commitNumberToProto(x.LastCommit),
+		Woke: wokes.to[x.Woke], Crashes: int64(x.Crashes), Panics: int64(x.Panics),
+		EntryCount: x.EntryCount,
+	}
+	m.ErrorCode, m.OtherErrorCode = codePtrToProto(x.ErrorCode)
+	return m
+}
+
+// ExecutionFromProto converts it back.
+func ExecutionFromProto(m *perdurev1.Execution) (*perdure.Execution, error) {
+	return decode(m, (*decoder).execution)
+}
+
+func (d *decoder) execution(m *perdurev1.Execution) *perdure.Execution {
+	if m == nil {
+		return nil
+	}
+	x := &perdure.Execution{
+		ID: d.id("execution.id", m.GetId()), Kind: m.GetKind(),
+		Status:     read(d, statuses, "execution.status", m.GetStatus()),
+		WaitReason: m.GetWaitReason(), Wait: d.wait(m.GetWait()),
+		PersistenceMode: read(d, persistenceModes, "execution.persistence_mode", m.GetPersistenceMode()),
+		DefinitionID:    d.idPtr("execution.agent_definition_id", m.AgentDefinitionId),
+		Error:           m.Error,
+		ErrorCode:       d.codePtr("execution.error_code", m.GetErrorCode(), m.OtherErrorCode),
+		Queue:           m.GetQueue(), Workspace: m.GetWorkspace(),
+		CheckpointSeq: m.GetCurrentCheckpointSeq(), MaxSeq: m.GetMaxSeq(),
+		WorkerID: d.idPtr("execution.worker_id", m.WorkerId), Traceparent: m.GetTraceparent(),
+		Metadata:  raw(m.Metadata),
+		CreatedAt: d.time("execution.created_at", m.GetCreatedAt()), UpdatedAt: d.time("execution.updated_at", m.GetUpdatedAt()),
+		StartedAt: d.timePtr("execution.started_at", m.GetStartedAt()), CompletedAt: d.timePtr("execution.completed_at", m.GetCompletedAt()),
+		Version: m.GetVersion(), Org: m.GetOrg(), Leaf: d.idPtr("execution.leaf_entry_id", m.LeafEntryId),
+		ResponseID: m.GetResponseId(), Fence: m.GetFence(), ClaimID: d.id("execution.claim_id", m.GetClaimId()),
+		LeaseUntil: d.time("execution.lease_until", m.GetLeaseUntil()), Embedded: m.GetEmbedded(),
+		LastCommit: commitNumber(m.GetLastCommit()), Woke: read(d, wokes, "execution.woke", m.GetWoke()),
+		Crashes: int(m.GetCrashes()), Panics: int(m.GetPanics()), EntryCount: m.GetEntryCount(),
+	}
+	x.Input, x.InputBlob = d.content("execution.input", m.GetInput())
+	x.Output, x.OutputBlob = d.content("execution.output", m.GetOutput())
+	return x
+}
+
+// CheckpointToProto converts a checkpoint; nil stays nil.
+func CheckpointToProto(c *perdure.Checkpoint) *perdurev1.Checkpoint {
+	if c == nil {
+		return nil
+	}
+	return &perdurev1.Checkpoint{
+		Sequence: c.Sequence, LeafEntryId: idPtrToProto(c.LeafEntryID),
+		State: ContentToProto(c.State, c.Blob), Metadata: c.Metadata, CreatedAt: timeToProto(c.CreatedAt),
+	}
+}
+
+// CheckpointFromProto converts it back.
+func CheckpointFromProto(m *perdurev1.Checkpoint) (*perdure.Checkpoint, error) {
+	return decode(m, (*decoder).checkpoint)
+}
+
+func (d *decoder) checkpoint(m *perdurev1.Checkpoint) *perdure.Checkpoint {
+	if m == nil {
+		return nil
+	}
+	c := &perdure.Checkpoint{
+		Sequence: m.GetSequence(), LeafEntryID: d.idPtr("checkpoint.leaf_entry_id", m.LeafEntryId),
+		Metadata: raw(m.Metadata), CreatedAt: d.time("checkpoint.created_at", m.GetCreatedAt()),
+	}
+	c.State, c.Blob = d.content("checkpoint.state", m.GetState())
+	return c
+}
+
+func commitNumberToProto(n perdure.CommitNumber) *perdurev1.CommitNumber {
+	if n == (perdure.CommitNumber{}) {
+		return nil
+	}
+	return &perdurev1.CommitNumber{Fence: n.Fence, Number: n.Number}
+}
+
+func commitNumber(m *perdurev1.CommitNumber) perdure.CommitNumber {
+	return perdure.CommitNumber{Fence: m.GetFence(), Number: m.GetNumber()}
+}
+
+func waitToProto(w *perdure.Wait) *perdurev1.Wait {
+	if w == nil {
+		return nil
+	}
+	return &perdurev1.Wait{
+		Any: waitsToProto(w.Any), All: waitsToProto(w.All), Signal: w.Signal,
+		Task: idPtrToProto(w.Task), On: taskConditions.to[w.On], Timer: timePtrToProto(w.Timer), Met: w.Met,
+	}
+}
+
+// waitsToProto keeps an empty list apart from none: an empty all is met.
+func waitsToProto(waits []perdure.Wait) *perdurev1.WaitList {
+	if waits == nil {
+		return nil
+	}
+	return &perdurev1.WaitList{Waits: each(waits, func(w perdure.Wait) *perdurev1.Wait { return waitToProto(&w) })}
+}
+
+// WaitFromProto converts a wait; nil stays nil. Whether it is well formed is
+// for the engine to check.
+func WaitFromProto(m *perdurev1.Wait) (*perdure.Wait, error) { return decode(m, (*decoder).wait) }
+
+func (d *decoder) wait(m *perdurev1.Wait) *perdure.Wait {
+	if m == nil {
+		return nil
+	}
+	return &perdure.Wait{
+		Any: d.waits(m.GetAny()), All: d.waits(m.GetAll()), Signal: m.GetSignal(),
+		Task: d.idPtr("wait.task", m.Task), On: read(d, taskConditions, "wait.on", m.GetOn()),
+		Timer: d.timePtr("wait.timer", m.GetTimer()), Met: m.GetMet(),
+	}
+}
+
+func (d *decoder) waits(m *perdurev1.WaitList) []perdure.Wait {
+	if m == nil {
+		return nil
+	}
+	waits := make([]perdure.Wait, len(m.GetWaits()))
+	for i, child := range m.GetWaits() {
+		if w := d.wait(child); w != nil {
+			waits[i] = *w
+		}
+	}
+	return waits
+}
+
+// StatusToProto converts an execution's status.
+func StatusToProto(s perdure.Status) perdurev1.ExecutionStatus { return statuses.to[s] }

@@ -1,0 +1,121 @@
+package pbconv
+
+import (
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// poll is what both polls have.
+type poll interface {
+	GetWorkerId() []byte
+	GetQueues() []string
+	GetKinds() []string
+	GetSlots() int64
+	GetWait() *durationpb.Duration
+}
+
+// ReleaseToProto converts what gives claims back.
+func ReleaseToProto(r perdure.Release) *perdurev1.ReleaseRequest {
+	return &perdurev1.ReleaseRequest{
+		WorkerId: UUIDToProto(r.WorkerID),
+		Agents: each(r.Agents, func(a perdure.AgentRelease) *perdurev1.AgentRelease {
+			return &perdurev1.AgentRelease{Lease: LeaseToProto(a.Lease), Panic: text(a.Panic)}
+		}),
+		Tasks: each(r.Tasks, func(t perdure.TaskRelease) *perdurev1.TaskRelease {
+			return &perdurev1.TaskRelease{Lease: taskLeaseToProto(t.Lease), Started: t.Started}
+		}),
+	}
+}
+
+// ReleaseFromProto converts it back.
+func ReleaseFromProto(m *perdurev1.ReleaseRequest) (perdure.Release, error) {
+	return decode(m, func(d *decoder, m *perdurev1.ReleaseRequest) perdure.Release {
+		return perdure.Release{
+			WorkerID: d.id("worker_id", m.GetWorkerId()),
+			Agents: each(m.GetAgents(), func(a *perdurev1.AgentRelease) perdure.AgentRelease {
+				return perdure.AgentRelease{Lease: d.lease(a.GetLease()), Panic: a.GetPanic()}
+			}),
+			Tasks: each(m.GetTasks(), func(t *perdurev1.TaskRelease) perdure.TaskRelease {
+				return perdure.TaskRelease{Lease: d.taskLease(t.GetLease()), Started: t.GetStarted()}
+			}),
+		}
+	})
+}
+
+// FinishToProto converts the end of an attempt.
+func FinishToProto(f perdure.TaskFinish) *perdurev1.FinishTaskRequest {
+	return &perdurev1.FinishTaskRequest{
+		WorkerId: UUIDToProto(f.WorkerID), Lease: taskLeaseToProto(f.Lease),
+		Result: PayloadToProto(f.Result), Error: taskErrorToProto(f.Error),
+		Blocks: each(f.Blocks, BlockEndToProto), Events: each(f.Events, newEventToProto), Parked: f.Parked,
+	}
+}
+
+// FinishFromProto converts it back.
+func FinishFromProto(m *perdurev1.FinishTaskRequest) (perdure.TaskFinish, error) {
+	return decode(m, func(d *decoder, m *perdurev1.FinishTaskRequest) perdure.TaskFinish {
+		return perdure.TaskFinish{
+			WorkerID: d.id("worker_id", m.GetWorkerId()), Lease: d.taskLease(m.GetLease()),
+			Result: d.payload("result", m.GetResult()), Error: d.taskError(m.GetError()),
+			Blocks: each(m.GetBlocks(), d.blockEnd), Events: each(m.GetEvents(), d.newEvent), Parked: m.GetParked(),
+		}
+	})
+}
+
+// FrameToProto converts a frame.
+func FrameToProto(f perdure.Frame) *perdurev1.Frame {
+	return &perdurev1.Frame{
+		Lease: taskLeasePtrToProto(f.Lease), AgentLease: leasePtrToProto(f.AgentLease),
+		Block: f.Block, Type: eventTypes.to[f.Type], Place: placeToProto(f.Place),
+		Offset: f.Offset, Text: []byte(f.Text), Stream: f.Stream, ToolCallId: f.ToolCallID,
+		Close: f.Close, Reason: blockReasons.to[f.Reason], Fields: f.Fields,
+	}
+}
+
+// FramesToProto converts frames.
+func FramesToProto(frames []perdure.Frame) []*perdurev1.Frame { return each(frames, FrameToProto) }
+
+// FramesFromProto converts them back.
+func FramesFromProto(list []*perdurev1.Frame) ([]perdure.Frame, error) {
+	return decode(list, func(d *decoder, list []*perdurev1.Frame) []perdure.Frame { return each(list, d.frame) })
+}
+
+func (d *decoder) frame(m *perdurev1.Frame) perdure.Frame {
+	return perdure.Frame{
+		Lease: d.taskLeasePtr(m.GetLease()), AgentLease: d.leasePtr(m.GetAgentLease()),
+		Block: m.GetBlock(), Type: read(d, eventTypes, "frames.type", m.GetType()), Place: PlaceFromProto(m.GetPlace()),
+		Offset: m.GetOffset(), Text: string(m.GetText()), Stream: m.GetStream(), ToolCallID: m.GetToolCallId(),
+		Close: m.GetClose(), Reason: read(d, blockReasons, "frames.reason", m.GetReason()), Fields: raw(m.GetFields()),
+	}
+}
+
+// FrameReplyToProto converts the answer to a frame.
+func FrameReplyToProto(r perdure.FrameReply) *perdurev1.FrameReply {
+	return &perdurev1.FrameReply{Held: r.Held, Error: ErrorToProto(r.Err)}
+}
+
+// FrameRepliesFromProto converts the answers to frames back.
+func FrameRepliesFromProto(list []*perdurev1.FrameReply) []perdure.FrameReply {
+	return each(list, func(m *perdurev1.FrameReply) perdure.FrameReply {
+		return perdure.FrameReply{Held: m.GetHeld(), Err: ErrorFromProto(m.GetError())}
+	})
+}
+
+// EntryQueryToProto converts what asks for a path.
+func EntryQueryToProto(q perdure.EntryQuery) *perdurev1.GetEntriesRequest {
+	return &perdurev1.GetEntriesRequest{
+		ExecutionId: UUIDToProto(q.ExecutionID), LeafEntryId: UUIDToProto(q.Leaf),
+		AfterEntryId: idPtrToProto(q.After), Newest: int64(q.Newest),
+	}
+}
+
+// EntryQueryFromProto converts it back.
+func EntryQueryFromProto(m *perdurev1.GetEntriesRequest) (perdure.EntryQuery, error) {
+	return decode(m, func(d *decoder, m *perdurev1.GetEntriesRequest) perdure.EntryQuery {
+		return perdure.EntryQuery{
+			ExecutionID: d.id("execution_id", m.GetExecutionId()), Leaf: d.id("leaf_entry_id", m.GetLeafEntryId()),
+			After: d.idPtr("after_entry_id", m.AfterEntryId), Newest: int(m.GetNewest()),
+		}
+	})
+}

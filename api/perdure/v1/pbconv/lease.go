@@ -1,0 +1,126 @@
+package pbconv
+
+import (
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+)
+
+// LeaseToProto converts an execution's lease.
+func LeaseToProto(l perdure.Lease) *perdurev1.Lease {
+	return &perdurev1.Lease{ExecutionId: UUIDToProto(l.ExecutionID), Fence: l.Fence, ClaimId: UUIDToProto(l.ClaimID)}
+}
+
+// LeaseFromProto converts it back; nil is the zero lease.
+func LeaseFromProto(m *perdurev1.Lease) (perdure.Lease, error) { return decode(m, (*decoder).lease) }
+
+func (d *decoder) lease(m *perdurev1.Lease) perdure.Lease {
+	return perdure.Lease{
+		ExecutionID: d.id("lease.execution_id", m.GetExecutionId()), Fence: m.GetFence(),
+		ClaimID: d.id("lease.claim_id", m.GetClaimId()),
+	}
+}
+
+func taskLeaseToProto(l perdure.TaskLease) *perdurev1.TaskLease {
+	return &perdurev1.TaskLease{
+		ExecutionId: UUIDToProto(l.ExecutionID), TaskId: UUIDToProto(l.TaskID),
+		Attempt: int64(l.Attempt), ClaimId: UUIDToProto(l.ClaimID),
+	}
+}
+
+func (d *decoder) taskLease(m *perdurev1.TaskLease) perdure.TaskLease {
+	return perdure.TaskLease{
+		ExecutionID: d.id("lease.execution_id", m.GetExecutionId()), TaskID: d.id("lease.task_id", m.GetTaskId()),
+		Attempt: int(m.GetAttempt()), ClaimID: d.id("lease.claim_id", m.GetClaimId()),
+	}
+}
+
+func leasePtrToProto(l *perdure.Lease) *perdurev1.Lease {
+	if l == nil {
+		return nil
+	}
+	return LeaseToProto(*l)
+}
+
+func (d *decoder) leasePtr(m *perdurev1.Lease) *perdure.Lease {
+	if m == nil {
+		return nil
+	}
+	l := d.lease(m)
+	return &l
+}
+
+func taskLeasePtrToProto(l *perdure.TaskLease) *perdurev1.TaskLease {
+	if l == nil {
+		return nil
+	}
+	return taskLeaseToProto(*l)
+}
+
+func (d *decoder) taskLeasePtr(m *perdurev1.TaskLease) *perdure.TaskLease {
+	if m == nil {
+		return nil
+	}
+	l := d.taskLease(m)
+	return &l
+}
+
+// AgentClaimToProto converts a claim; nil stays nil.
+func AgentClaimToProto(c *perdure.AgentClaim) *perdurev1.AgentClaim {
+	if c == nil {
+		return nil
+	}
+	return &perdurev1.AgentClaim{
+		Lease: LeaseToProto(c.Lease), Execution: ExecutionToProto(c.Execution),
+		LeaseFor: durationToProto(c.LeaseFor), Woke: wokes.to[c.Woke],
+		Checkpoint: CheckpointToProto(c.Checkpoint), LastCommit: commitNumberToProto(c.LastCommit),
+		Results: each(c.Results, TaskToProto), Signals: each(c.Signals, SignalToProto),
+		MoreSignals: c.MoreSignals, Again: each(c.Again, SignalToProto),
+	}
+}
+
+// AgentClaimFromProto converts it back.
+func AgentClaimFromProto(m *perdurev1.AgentClaim) (*perdure.AgentClaim, error) {
+	return decode(m, (*decoder).agentClaim)
+}
+
+func (d *decoder) agentClaim(m *perdurev1.AgentClaim) *perdure.AgentClaim {
+	if m == nil {
+		return nil
+	}
+	return &perdure.AgentClaim{
+		Lease: d.lease(m.GetLease()), Execution: d.execution(m.GetExecution()),
+		LeaseFor: d.duration("claim.lease_for", m.GetLeaseFor()), Woke: read(d, wokes, "claim.woke", m.GetWoke()),
+		Checkpoint: d.checkpoint(m.GetCheckpoint()), LastCommit: commitNumber(m.GetLastCommit()),
+		Results: each(m.GetResults(), d.task), Signals: each(m.GetSignals(), d.signal),
+		MoreSignals: m.GetMoreSignals(), Again: each(m.GetAgain(), d.signal),
+	}
+}
+
+// TaskClaimToProto converts a claimed attempt.
+func TaskClaimToProto(c perdure.TaskClaim) *perdurev1.TaskClaim {
+	m := &perdurev1.TaskClaim{
+		Lease: taskLeaseToProto(c.Lease), LeaseFor: durationToProto(c.LeaseFor),
+		Workspace: c.Workspace, Traceparent: c.Traceparent,
+	}
+	if c.Task != nil {
+		m.Task = TaskToProto(c.Task)
+	}
+	return m
+}
+
+// TaskClaimFromProto converts it back.
+func TaskClaimFromProto(m *perdurev1.TaskClaim) (perdure.TaskClaim, error) {
+	return decode(m, (*decoder).taskClaim)
+}
+
+func (d *decoder) taskClaim(m *perdurev1.TaskClaim) perdure.TaskClaim {
+	return perdure.TaskClaim{
+		Lease: d.taskLease(m.GetLease()), LeaseFor: d.duration("claim.lease_for", m.GetLeaseFor()),
+		Task: d.task(m.GetTask()), Workspace: m.GetWorkspace(), Traceparent: m.GetTraceparent(),
+	}
+}
+
+// TaskLeaseFromProto converts a task's lease; nil is the zero lease.
+func TaskLeaseFromProto(m *perdurev1.TaskLease) (perdure.TaskLease, error) {
+	return decode(m, (*decoder).taskLease)
+}

@@ -1,0 +1,144 @@
+// Package pbconvtest fills domain values for tests of the wire, so that a field
+// that a conversion forgets is missed.
+package pbconvtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// words are the legal values of the domain's named strings.
+var words = map[reflect.Type][]string{
+	typeOf[perdure.Status]():          {"PENDING", "RUNNING", "WAITING", "CANCELLING", "COMPLETED", "FAILED", "CANCELLED"},
+	typeOf[perdure.PersistenceMode](): {"REMOTE", "LOCAL"},
+	typeOf[perdure.Woke]():            {"start", "task", "signal", "timer", "lost", "returned"},
+	typeOf[perdure.EntryType]():       {"message", "llm_call", "injection"},
+	typeOf[perdure.Role]():            {"system", "user", "assistant", "tool_result"},
+	typeOf[perdure.SignalState]():     {"pending", "taken", "consumed"},
+	typeOf[perdure.TaskStatus]():      {"PENDING", "RUNNING", "COMPLETED", "FAILED", "INTERRUPTED", "CANCELLED"},
+	typeOf[perdure.OnLost]():          {"retry", "report"},
+	typeOf[perdure.TaskCondition]():   {"ended", "succeeded", "failed"},
+	typeOf[perdure.EventType]():       {"token", "thinking", "terminal", "data", "error", "agent.started", "task.completed"},
+	typeOf[perdure.BlockReason]():     {"done", "superseded", "truncated"},
+	typeOf[perdure.OutcomeKind]():     {"suspend", "complete", "fail", "cancelled"},
+	typeOf[perdure.ParkedState]():     {"keep", "moved", "ended"},
+	typeOf[perdure.Code]():            {"invalid_argument", "lease_lost", "conflict", "internal", "crash_loop", "a_code_of_the_application"},
+}
+
+func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// maxDepth bounds trees such as waits.
+const maxDepth = 9
+
+// Filler makes values. Full sets every field; without it pointers, lists and
+// fields are left out at random.
+type Filler struct {
+	Rand *rand.Rand
+	Full bool
+}
+
+// Fill gives a value of T. It panics on a kind of field that it does not know,
+// so that a new one is noticed.
+func Fill[T any](f Filler) T {
+	var v T
+	f.fill(reflect.ValueOf(&v).Elem(), 0)
+	return v
+}
+
+func (f Filler) skip() bool { return !f.Full && f.Rand.IntN(3) == 0 }
+
+func (f Filler) fill(v reflect.Value, depth int) {
+	if f.known(v) || v.Kind() != reflect.Struct && f.skip() {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(f.Full || f.Rand.IntN(2) == 0)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1 + f.Rand.Int64N(1<<40))
+	case reflect.String:
+		v.SetString(f.word(v.Type()))
+	case reflect.Pointer:
+		if depth < maxDepth {
+			v.Set(reflect.New(v.Type().Elem()))
+			f.fill(v.Elem(), depth+1)
+		}
+	case reflect.Slice:
+		f.fillSlice(v, depth)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f.fill(v.Field(i), depth+1)
+		}
+	default:
+		panic(fmt.Sprintf("cannot fill a %s", v.Type()))
+	}
+}
+
+func (f Filler) fillSlice(v reflect.Value, depth int) {
+	if depth >= maxDepth {
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+	for i := range 2 {
+		f.fill(v.Index(i), depth+1)
+	}
+}
+
+// known fills types with a form of their own. Values that stand for themselves
+// are never left out inside a list, where none of them can be absent.
+func (f Filler) known(v reflect.Value) bool {
+	switch v.Interface().(type) {
+	case uuid.UUID:
+		v.Set(reflect.ValueOf(f.UUID()))
+	case perdure.Hash:
+		var h perdure.Hash
+		for i := range h {
+			h[i] = byte(1 + f.Rand.IntN(255))
+		}
+		v.Set(reflect.ValueOf(h))
+	case perdure.Time:
+		v.Set(reflect.ValueOf(perdure.AtMilli(1 + f.Rand.Int64N(1<<41))))
+	case time.Duration:
+		v.SetInt(1 + f.Rand.Int64N(int64(time.Hour)))
+	case json.RawMessage:
+		if !f.skip() {
+			v.Set(reflect.ValueOf(json.RawMessage(fmt.Sprintf(`{"n":%d}`, f.Rand.IntN(1000)))))
+		}
+	case map[string]any:
+		if !f.skip() {
+			v.Set(reflect.ValueOf(map[string]any{"zone": "a", "cores": float64(f.Rand.IntN(64))}))
+		}
+	case map[uuid.UUID]uuid.UUID:
+		v.Set(reflect.ValueOf(map[uuid.UUID]uuid.UUID{f.UUID(): f.UUID(), f.UUID(): f.UUID()}))
+	default:
+		// Causes stay in the process.
+		return v.Kind() == reflect.Interface && v.Type() == typeOf[error]()
+	}
+	return true
+}
+
+// UUID gives a random id.
+func (f Filler) UUID() uuid.UUID {
+	var id uuid.UUID
+	for i := range id {
+		id[i] = byte(1 + f.Rand.IntN(255))
+	}
+	return id
+}
+
+func (f Filler) word(t reflect.Type) string {
+	if t == typeOf[string]() {
+		return fmt.Sprintf("tëxt-%d", f.Rand.IntN(1_000_000))
+	}
+	list, ok := words[t]
+	if !ok {
+		panic(fmt.Sprintf("no words for %s", t))
+	}
+	return list[f.Rand.IntN(len(list))]
+}

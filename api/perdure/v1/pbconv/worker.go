@@ -1,0 +1,156 @@
+package pbconv
+
+import (
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+)
+
+// RegistrationToProto converts a registration. It fails where the labels are no
+// JSON.
+func RegistrationToProto(r perdure.Registration) (*perdurev1.RegisterRequest, error) {
+	m := &perdurev1.RegisterRequest{
+		WorkerId: UUIDToProto(r.WorkerID), Queues: r.Queues,
+		Agents: each(r.Agents, kindToProto), Tasks: each(r.Tasks, kindToProto),
+		Version: r.Version,
+	}
+	if r.Labels == nil {
+		return m, nil
+	}
+	var err error
+	if m.Labels, err = json.Marshal(r.Labels); err != nil {
+		return nil, perdure.FieldErrorf("labels", "do not encode as JSON: %v", err)
+	}
+	return m, nil
+}
+
+// RegistrationFromProto converts it back.
+func RegistrationFromProto(m *perdurev1.RegisterRequest) (perdure.Registration, error) {
+	return decode(m, func(d *decoder, m *perdurev1.RegisterRequest) perdure.Registration {
+		r := perdure.Registration{
+			WorkerID: d.id("worker_id", m.GetWorkerId()), Queues: m.GetQueues(),
+			Agents: each(m.GetAgents(), kind), Tasks: each(m.GetTasks(), kind),
+			Version: m.GetVersion(),
+		}
+		if m.GetLabels() != nil && json.Unmarshal(m.GetLabels(), &r.Labels) != nil {
+			d.fail("labels", "must be a JSON object")
+		}
+		return r
+	})
+}
+
+func kindToProto(k perdure.KindSpec) *perdurev1.KindSpec {
+	return &perdurev1.KindSpec{
+		Kind: k.Kind, Description: text(k.Description), InputSchema: k.InputSchema, Providers: k.Providers,
+	}
+}
+
+func kind(m *perdurev1.KindSpec) perdure.KindSpec {
+	return perdure.KindSpec{
+		Kind: m.GetKind(), Description: m.GetDescription(),
+		InputSchema: raw(m.GetInputSchema()), Providers: m.GetProviders(),
+	}
+}
+
+// SettingsToProto converts the server's settings.
+func SettingsToProto(s perdure.Settings) *perdurev1.RegisterResponse {
+	return &perdurev1.RegisterResponse{Lease: durationToProto(s.Lease), PayloadLimit: s.PayloadLimit, Org: s.Org}
+}
+
+// SettingsFromProto converts them back.
+func SettingsFromProto(m *perdurev1.RegisterResponse) (perdure.Settings, error) {
+	return decode(m, func(d *decoder, m *perdurev1.RegisterResponse) perdure.Settings {
+		return perdure.Settings{Lease: d.duration("lease", m.GetLease()), PayloadLimit: m.GetPayloadLimit(), Org: m.GetOrg()}
+	})
+}
+
+// PollAgentsToProto converts a poll for executions.
+func PollAgentsToProto(p perdure.Poll) *perdurev1.PollAgentRequest {
+	return &perdurev1.PollAgentRequest{
+		WorkerId: UUIDToProto(p.WorkerID), Queues: p.Queues, Kinds: p.Kinds,
+		Slots: int64(p.Slots), Wait: durationToProto(p.Wait),
+	}
+}
+
+// PollTasksToProto converts a poll for tasks.
+func PollTasksToProto(p perdure.Poll) *perdurev1.PollTaskRequest {
+	return &perdurev1.PollTaskRequest{
+		WorkerId: UUIDToProto(p.WorkerID), Queues: p.Queues, Kinds: p.Kinds,
+		Slots: int64(p.Slots), Wait: durationToProto(p.Wait),
+	}
+}
+
+// PollMessage is either poll.
+type PollMessage interface {
+	*perdurev1.PollAgentRequest | *perdurev1.PollTaskRequest
+	poll
+}
+
+// PollFromProto converts either poll back.
+func PollFromProto[M PollMessage](m M) (perdure.Poll, error) {
+	return decode(m, func(d *decoder, m M) perdure.Poll {
+		return perdure.Poll{
+			WorkerID: d.id("worker_id", m.GetWorkerId()), Queues: m.GetQueues(), Kinds: m.GetKinds(),
+			Slots: int(m.GetSlots()), Wait: d.duration("wait", m.GetWait()),
+		}
+	})
+}
+
+// HeartbeatToProto converts a heartbeat.
+func HeartbeatToProto(h perdure.Heartbeat) *perdurev1.HeartbeatRequest {
+	return &perdurev1.HeartbeatRequest{
+		WorkerId: UUIDToProto(h.WorkerID), Agents: each(h.Agents, LeaseToProto),
+		Tasks: each(h.Tasks, func(b perdure.TaskBeat) *perdurev1.TaskBeat {
+			return &perdurev1.TaskBeat{Lease: taskLeaseToProto(b.Lease), Progress: b.Progress}
+		}),
+		Parked: each(h.Parked, func(p perdure.Parked) *perdurev1.Parked {
+			return &perdurev1.Parked{ExecutionId: UUIDToProto(p.ExecutionID), At: commitNumberToProto(p.At)}
+		}),
+	}
+}
+
+// HeartbeatFromProto converts it back.
+func HeartbeatFromProto(m *perdurev1.HeartbeatRequest) (perdure.Heartbeat, error) {
+	return decode(m, func(d *decoder, m *perdurev1.HeartbeatRequest) perdure.Heartbeat {
+		return perdure.Heartbeat{
+			WorkerID: d.id("worker_id", m.GetWorkerId()), Agents: each(m.GetAgents(), d.lease),
+			Tasks: each(m.GetTasks(), func(b *perdurev1.TaskBeat) perdure.TaskBeat {
+				return perdure.TaskBeat{Lease: d.taskLease(b.GetLease()), Progress: raw(b.GetProgress())}
+			}),
+			Parked: each(m.GetParked(), func(p *perdurev1.Parked) perdure.Parked {
+				return perdure.Parked{ExecutionID: d.id("parked.execution_id", p.GetExecutionId()), At: commitNumber(p.GetAt())}
+			}),
+		}
+	})
+}
+
+// HeartbeatReplyToProto converts the answer to a heartbeat.
+func HeartbeatReplyToProto(r perdure.HeartbeatReply) *perdurev1.HeartbeatResponse {
+	return &perdurev1.HeartbeatResponse{
+		Agents: each(r.Agents, func(b perdure.AgentBeat) *perdurev1.AgentBeat {
+			return &perdurev1.AgentBeat{Lost: b.Lost, CancelRequested: b.CancelRequested, SignalsPending: b.SignalsPending}
+		}),
+		Tasks: each(r.Tasks, func(b perdure.TaskBeatReply) *perdurev1.TaskBeatReply {
+			return &perdurev1.TaskBeatReply{Lost: b.Lost, CancelRequested: b.CancelRequested}
+		}),
+		Parked: each(r.Parked, func(s perdure.ParkedState) perdurev1.ParkedState { return parkedStates.to[s] }),
+	}
+}
+
+// HeartbeatReplyFromProto converts it back.
+func HeartbeatReplyFromProto(m *perdurev1.HeartbeatResponse) (perdure.HeartbeatReply, error) {
+	return decode(m, func(d *decoder, m *perdurev1.HeartbeatResponse) perdure.HeartbeatReply {
+		return perdure.HeartbeatReply{
+			Agents: each(m.GetAgents(), func(b *perdurev1.AgentBeat) perdure.AgentBeat {
+				return perdure.AgentBeat{Lost: b.GetLost(), CancelRequested: b.GetCancelRequested(), SignalsPending: b.GetSignalsPending()}
+			}),
+			Tasks: each(m.GetTasks(), func(b *perdurev1.TaskBeatReply) perdure.TaskBeatReply {
+				return perdure.TaskBeatReply{Lost: b.GetLost(), CancelRequested: b.GetCancelRequested()}
+			}),
+			Parked: each(m.GetParked(), func(s perdurev1.ParkedState) perdure.ParkedState {
+				return read(d, parkedStates, "parked", s)
+			}),
+		}
+	})
+}

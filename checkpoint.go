@@ -1,0 +1,20 @@
+package perdure
+
+import (
+	"encoding/json"
+
+	"github.com/google/uuid"
+)
+
+// Checkpoint is a numbered position of an execution: the leaf and a small
+// state. The newest is where a resume starts.
+type Checkpoint struct {
+	Sequence    int64           `json:"sequence"`
+	LeafEntryID *uuid.UUID      `json:"leafEntryId"`
+	State       json.RawMessage `json:"state"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"` // {checkpoint_reason, entry_count}
+	CreatedAt   Time            `json:"createdAt"`
+
+	// Blob holds the state where it is over InlineLimit and not loaded.
+	Blob *BlobRef `json:"-"`
+}

@@ -1,0 +1,57 @@
+package perdure
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"hash/fnv"
+)
+
+// Cursor is a reader's position in a log: the log's epoch and the pos of the
+// last record it has. The zero cursor is the start.
+type Cursor struct {
+	Epoch uint64
+	Pos   int64
+}
+
+// EpochOf joins the execution's own epoch and the store's, so that a log that
+// was restored or failed over is told from the one that a cursor was made for.
+func EpochOf(execution, store uint64) uint64 {
+	h := fnv.New64a()
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:8], execution)
+	binary.BigEndian.PutUint64(raw[8:], store)
+	h.Write(raw[:])
+	return h.Sum64()
+}
+
+// String is the cursor as clients hold it: opaque, safe in headers and URLs.
+func (c Cursor) String() string {
+	raw := binary.BigEndian.AppendUint64(nil, c.Epoch)
+	raw = binary.AppendUvarint(raw, uint64(c.Pos))
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+// ParseCursor reads what String writes; "" is the start. Anything else is
+// invalid_argument.
+func ParseCursor(s string) (Cursor, error) {
+	if s == "" {
+		return Cursor{}, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(raw) < 9 {
+		return Cursor{}, badCursor()
+	}
+	pos, n := binary.Uvarint(raw[8:])
+	if n != len(raw)-8 || pos > 1<<62 {
+		return Cursor{}, badCursor()
+	}
+	c := Cursor{Epoch: binary.BigEndian.Uint64(raw), Pos: int64(pos)}
+	if c.String() != s {
+		return Cursor{}, badCursor()
+	}
+	return c, nil
+}
+
+func badCursor() error {
+	return FieldErrorf("cursor", "is not a cursor of this server; leave it out to read from the start")
+}

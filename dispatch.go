@@ -1,0 +1,385 @@
+package perdure
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Dispatch is all that a worker asks of a server. The gRPC client implements
+// it, and so does, in one process, the engine itself. Every method may answer
+// unavailable, which is worth trying again; the others are named at each.
+//
+// A worker acts for one org, which the connection's key or the process decides.
+type Dispatch interface {
+	// Register tells the server what the worker can run, and learns the
+	// server's settings. It is repeated after each reconnect.
+	Register(ctx context.Context, r Registration) (Settings, error)
+
+	// PollAgents waits until executions can be claimed, and claims at most
+	// p.Slots. It gives none when p.Wait is over.
+	PollAgents(ctx context.Context, p Poll) ([]AgentClaim, error)
+	// PollTasks does the same for tasks.
+	PollTasks(ctx context.Context, p Poll) ([]TaskClaim, error)
+	// Heartbeat renews every lease that the worker holds.
+	Heartbeat(ctx context.Context, h Heartbeat) (HeartbeatReply, error)
+	// Release gives claims back: executions become PENDING at once, tasks too;
+	// an attempt that had not started does not count.
+	Release(ctx context.Context, r Release) error
+
+	// Commit is the one atomic write of an execution. The same fence and number
+	// delivered again gives the first answer again. Errors: lease_lost,
+	// invalid_argument, invalid_transcript, conflict (a block is not all
+	// there), idempotency_key_reused, payload_too_large.
+	Commit(ctx context.Context, c Commit) (CommitReply, error)
+	// FinishTask ends an attempt. Delivered twice it gives the first answer.
+	// Errors: lease_lost, conflict, payload_too_large.
+	FinishTask(ctx context.Context, f TaskFinish) (FinishReply, error)
+	// Append stores pieces of blocks and events of task attempts and agents. It
+	// answers per frame how much of the block the server holds now.
+	Append(ctx context.Context, frames []Frame) ([]FrameReply, error)
+
+	// Entries gives the path from after (exclusive; nil is the root) down to
+	// the leaf, in order. Errors: not_found.
+	Entries(ctx context.Context, q EntryQuery) iter.Seq2[Entry, error]
+	// Execution gives an execution that the worker, or a task of it, runs.
+	Execution(ctx context.Context, id uuid.UUID) (*Execution, error)
+	// Tasks gives tasks of an execution with their results, in the order asked;
+	// nil where there is none.
+	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Task, error)
+	// Signals gives the pending signals whose names match, oldest first.
+	Signals(ctx context.Context, execution uuid.UUID, patterns []string, limit int) ([]Signal, error)
+
+	// PutBlob uploads content over InlineLimit ahead of the commit that names
+	// it. Errors: payload_too_large, lease_lost.
+	PutBlob(ctx context.Context, owner BlobOwner, length int64, content io.Reader) (BlobRef, error)
+	// GetBlob gives the content of a blob of the execution.
+	GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error)
+}
+
+// Registration is what a worker can run.
+type Registration struct {
+	WorkerID uuid.UUID      `json:"workerId"`
+	Queues   []string       `json:"queues"`
+	Agents   []KindSpec     `json:"agents"`
+	Tasks    []KindSpec     `json:"tasks"`
+	Version  string         `json:"version"`
+	Labels   map[string]any `json:"labels,omitempty"`
+	// Embedded is set by the server for a worker in its own process.
+	Embedded bool `json:"-"`
+}
+
+// KindSpec describes a kind to people and checks its input.
+type KindSpec struct {
+	Kind        string          `json:"kind"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+	// Providers are the model providers that the kind can call, for the react
+	// agent; nil for kinds that call none.
+	Providers []string `json:"providers,omitempty"`
+}
+
+// Settings are the server's, that a worker keeps to.
+type Settings struct {
+	Lease        time.Duration `json:"lease"`
+	PayloadLimit int64         `json:"payloadLimit"`
+	Org          string        `json:"org"`
+}
+
+// Poll asks for claims.
+type Poll struct {
+	WorkerID uuid.UUID
+	Queues   []string
+	Kinds    []string
+	Slots    int
+	Wait     time.Duration // how long to wait for work; 0 answers at once
+	Embedded bool
+}
+
+// Lease is the right to write an execution; every write carries it.
+type Lease struct {
+	ExecutionID uuid.UUID `json:"executionId"`
+	Fence       int64     `json:"fence"`
+	ClaimID     uuid.UUID `json:"claimId"`
+}
+
+// TaskLease is the right to end a task's attempt.
+type TaskLease struct {
+	ExecutionID uuid.UUID `json:"executionId"`
+	TaskID      uuid.UUID `json:"taskId"`
+	Attempt     int       `json:"attempt"`
+	ClaimID     uuid.UUID `json:"claimId"`
+}
+
+// AgentClaim is a claimed execution with what a resume needs. The path of
+// entries is not in it.
+type AgentClaim struct {
+	Lease      Lease
+	Execution  *Execution
+	LeaseFor   time.Duration
+	Woke       Woke
+	Checkpoint *Checkpoint // newest; nil before the first
+	LastCommit CommitNumber
+	// Results are the tasks that the wait named, with their results.
+	Results []*Task
+	// Signals are the pending ones up to 1 MiB, oldest first; MoreSignals says
+	// that there are others.
+	Signals     []Signal
+	MoreSignals bool
+	// Again are the signals taken since the checkpoint, in the order taken.
+	Again []Signal
+}
+
+// TaskClaim is a claimed attempt of a task.
+type TaskClaim struct {
+	Lease    TaskLease
+	LeaseFor time.Duration
+	Task     *Task
+	// Workspace and Traceparent are the execution's.
+	Workspace   string
+	Traceparent string
+}
+
+// Heartbeat names all that a worker holds.
+type Heartbeat struct {
+	WorkerID uuid.UUID
+	Agents   []Lease
+	Tasks    []TaskBeat
+	// Parked names executions whose goroutines it keeps.
+	Parked []Parked
+}
+
+// TaskBeat renews a task's lease, with the attempt's progress if there is any.
+type TaskBeat struct {
+	Lease    TaskLease
+	Progress json.RawMessage
+}
+
+// Parked is an execution whose goroutine a worker keeps, and the commit that it
+// parked with.
+type Parked struct {
+	ExecutionID uuid.UUID
+	At          CommitNumber
+}
+
+// HeartbeatReply answers in the order of the heartbeat.
+type HeartbeatReply struct {
+	Agents []AgentBeat
+	Tasks  []TaskBeatReply
+	Parked []ParkedState
+}
+
+// AgentBeat says what a worker has to know of an execution that it runs.
+type AgentBeat struct {
+	Lost            bool
+	CancelRequested bool
+	SignalsPending  bool
+}
+
+// TaskBeatReply says whether to go on with an attempt.
+type TaskBeatReply struct {
+	Lost            bool
+	CancelRequested bool
+}
+
+// ParkedState says whether a goroutine is worth keeping.
+type ParkedState string
+
+const (
+	ParkedKeep  ParkedState = "keep"
+	ParkedMoved ParkedState = "moved" // another worker went on with it
+	ParkedEnded ParkedState = "ended"
+)
+
+// Release gives back what a worker will not go on with.
+type Release struct {
+	WorkerID uuid.UUID
+	Agents   []AgentRelease
+	Tasks    []TaskRelease
+}
+
+// AgentRelease gives one execution back. Panic, if set, counts as one and says
+// what it was.
+type AgentRelease struct {
+	Lease Lease
+	Panic string
+}
+
+// TaskRelease gives one attempt back.
+type TaskRelease struct {
+	Lease   TaskLease
+	Started bool
+}
+
+// Commit is one atomic write of an execution.
+type Commit struct {
+	Lease  Lease
+	Number int64 // from 1 in each claim
+
+	Entries    []NewEntry
+	Tasks      []NewTask
+	Steps      []StepRecord
+	Take       []string // signal ids
+	Checkpoint *NewCheckpoint
+	Events     []NewEvent
+	CancelTask []uuid.UUID
+	// Blocks gives the final length of every block that closes with the commit.
+	Blocks  []BlockEnd
+	Outcome Outcome
+	// Eager offers free task slots of this worker.
+	Eager Eager
+	Place Place
+}
+
+// Eager offers slots for tasks that the commit schedules.
+type Eager struct {
+	WorkerID uuid.UUID
+	Kinds    []string
+	Queues   []string
+	Slots    int
+	Embedded bool
+}
+
+// NewEntry is an entry to append. Blob stands for content over InlineLimit.
+type NewEntry struct {
+	Entry
+	Blob *BlobRef
+}
+
+// NewTask is a task to schedule. The id follows from the key.
+type NewTask struct {
+	Kind      string
+	Input     Payload
+	InputHash Hash
+	Key       string // as DefaultTaskKey or CallerTaskKey give it
+	Options   TaskOptions
+	Place     Place
+}
+
+// StepRecord is the outcome of a step.
+type StepRecord struct {
+	Name   string
+	Key    string
+	Result Payload
+	Error  *TaskError
+}
+
+// NewCheckpoint asks for a checkpoint at the leaf that the commit leads to.
+type NewCheckpoint struct {
+	State  Payload
+	Reason string
+}
+
+// BlockEnd gives a block's final length.
+type BlockEnd struct {
+	Key    BlockKey
+	Length int64
+}
+
+// OutcomeKind tells how a commit leaves the execution.
+type OutcomeKind string
+
+const (
+	OutcomeContinue  OutcomeKind = ""
+	OutcomeSuspend   OutcomeKind = "suspend"
+	OutcomeComplete  OutcomeKind = "complete"
+	OutcomeFail      OutcomeKind = "fail"
+	OutcomeCancelled OutcomeKind = "cancelled"
+)
+
+// Outcome is how a commit leaves the execution.
+type Outcome struct {
+	Kind   OutcomeKind
+	Wait   *Wait    // for suspend
+	Output Payload  // for complete
+	Unless []string // for complete: names of signals that, while pending, keep it from ending
+	Error  *TaskError
+}
+
+// CommitReply answers a commit.
+type CommitReply struct {
+	// Ended is the terminal status that the execution has reached, if any.
+	Ended Status
+	// Suspended says that the lease is over. Where it is false after a suspend,
+	// the wait was met already; after a complete, signals keep it from ending.
+	Suspended bool
+	// Signals are the pending ones that the wait, or Unless, asked for.
+	Signals []Signal
+	// Tasks are those named by the commit or its wait that had ended already.
+	Tasks []*Task
+	// Claims are the new tasks that this worker has now claimed.
+	Claims []TaskClaim
+	// CheckpointSeq is the number of the newest checkpoint.
+	CheckpointSeq int64
+	// Adopted maps the ids of appended entries whose key was known already to
+	// the ids of the stored ones.
+	Adopted map[uuid.UUID]uuid.UUID
+}
+
+// TaskFinish ends an attempt with a result or an error.
+type TaskFinish struct {
+	WorkerID uuid.UUID
+	Lease    TaskLease
+	Result   Payload
+	Error    *TaskError
+	Blocks   []BlockEnd
+	Events   []NewEvent
+	// Parked says that this worker keeps the goroutine of the execution and has
+	// a slot for it: if this end wakes it, the answer brings its claim.
+	Parked   bool
+	Embedded bool
+}
+
+// FinishReply answers the end of an attempt.
+type FinishReply struct {
+	Claim *AgentClaim
+}
+
+// Frame is what a source streams: the next piece of a block, or an event.
+type Frame struct {
+	// Lease is that of the task's attempt, AgentLease that of the execution;
+	// one of them is set.
+	Lease      *TaskLease
+	AgentLease *Lease
+	Block      int64
+	Type       EventType
+	Place      Place
+	Offset     int64
+	Text       string
+	Stream     string
+	// ToolCallID is set on a block of tool-call arguments (type data).
+	ToolCallID string
+	// Close says that the block ends with this piece.
+	Close bool
+	// Reason is why it closes; "" is done.
+	Reason BlockReason
+	// Fields makes the frame an event with a number of its own instead.
+	Fields json.RawMessage
+}
+
+// FrameReply says how many bytes of the block the server holds, or why the
+// frame was refused.
+type FrameReply struct {
+	Held int64
+	Err  *Error
+}
+
+// EntryQuery asks for a path.
+type EntryQuery struct {
+	ExecutionID uuid.UUID
+	Leaf        uuid.UUID
+	After       *uuid.UUID
+	// Newest bounds the path to that many entries before the leaf; 0 is all.
+	Newest int
+}
+
+// BlobOwner is who a blob belongs to until a commit names it.
+type BlobOwner struct {
+	ExecutionID uuid.UUID
+	Lease       *Lease
+	TaskLease   *TaskLease
+}

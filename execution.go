@@ -1,0 +1,99 @@
+package perdure
+
+import (
+	"encoding/json"
+
+	"github.com/google/uuid"
+)
+
+// Execution is one durable instance of an agent.
+type Execution struct {
+	ID              uuid.UUID       `json:"id"`
+	Kind            string          `json:"kind"`
+	Status          Status          `json:"status"`
+	WaitReason      string          `json:"waitReason,omitempty"`
+	Wait            *Wait           `json:"wait,omitempty"`
+	PersistenceMode PersistenceMode `json:"persistenceMode"`
+	DefinitionID    *uuid.UUID      `json:"agentDefinitionId"`
+	Input           json.RawMessage `json:"input"`
+	Output          json.RawMessage `json:"output"`
+	Error           *string         `json:"error"`
+	ErrorCode       *Code           `json:"errorCode"`
+	Queue           string          `json:"queue"`
+	Workspace       string          `json:"workspace"`
+	CheckpointSeq   int64           `json:"currentCheckpointSeq"`
+	MaxSeq          int64           `json:"maxSeq"`
+	WorkerID        *uuid.UUID      `json:"workerId"`
+	Traceparent     string          `json:"traceparent"`
+	Metadata        json.RawMessage `json:"metadata"`
+	CreatedAt       Time            `json:"createdAt"`
+	UpdatedAt       Time            `json:"updatedAt"`
+	StartedAt       *Time           `json:"startedAt"`
+	CompletedAt     *Time           `json:"completedAt"`
+	Version         int64           `json:"version"`
+
+	Org string `json:"-"`
+	// Leaf is the entry on which the next one hangs.
+	Leaf *uuid.UUID `json:"-"`
+	// ResponseID is the id of the response that the input began.
+	ResponseID string `json:"-"`
+
+	// Fence, ClaimID and LeaseUntil are the lease of the worker that holds it.
+	Fence      int64     `json:"-"`
+	ClaimID    uuid.UUID `json:"-"`
+	LeaseUntil Time      `json:"-"`
+	// Embedded marks a lease of a worker inside the process that owns the data
+	// directory: the next process that owns it knows that worker is gone.
+	Embedded bool `json:"-"`
+	// LastCommit is the newest commit, and Answer what it was answered, so that
+	// a repeat is answered the same.
+	LastCommit CommitNumber    `json:"-"`
+	Answer     json.RawMessage `json:"-"`
+
+	// ReadyAt is when it became PENDING; the longest pending is claimed first.
+	// NotBefore puts a claim off (crash guard).
+	ReadyAt   Time `json:"-"`
+	NotBefore Time `json:"-"`
+	Woke      Woke `json:"-"`
+	// Crashes counts leases that expired, Panics panics, since the checkpoint.
+	Crashes int `json:"-"`
+	Panics  int `json:"-"`
+	// CancelBy is when a cancelling execution ends whatever its worker does.
+	CancelBy Time `json:"-"`
+	// NextSignal is the order of the next signal.
+	NextSignal int64 `json:"-"`
+	// EntryCount counts the execution's entries.
+	EntryCount int64 `json:"-"`
+	// InputBlob and OutputBlob hold what is over InlineLimit and not loaded.
+	InputBlob  *BlobRef `json:"-"`
+	OutputBlob *BlobRef `json:"-"`
+}
+
+// MarshalJSON hides the wait of an execution that does not wait: the row keeps
+// it after the waking, so that the next claim can bring what was waited for.
+func (x Execution) MarshalJSON() ([]byte, error) {
+	type plain Execution
+	if x.Status != StatusWaiting {
+		x.Wait, x.WaitReason = nil, ""
+	}
+	return json.Marshal(plain(x))
+}
+
+// Woke says why an execution became PENDING.
+type Woke string
+
+const (
+	WokeStart    Woke = "start"
+	WokeTask     Woke = "task"
+	WokeSignal   Woke = "signal"
+	WokeTimer    Woke = "timer"
+	WokeLost     Woke = "lost"     // the worker before was lost
+	WokeReturned Woke = "returned" // the worker before gave it back
+)
+
+// CommitNumber orders the commits of an execution: the fence of the claim, and
+// the commit's number in that claim, from 1.
+type CommitNumber struct {
+	Fence  int64 `json:"fence"`
+	Number int64 `json:"number"`
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// append adds an entry to the tree. The state must hold the parent, and what is
+// stored under the entry's id and key.
+func (d *draft) append(e perdure.NewEntry) error {
+	if known, ok := d.s.Entries[e.ID]; ok {
+		return d.repeated(e, known)
+	}
+	e.CreatedAt = d.s.Now
+	parent, err := d.parentOf(e)
+	if err != nil {
+		return err
+	}
+	if err := perdure.CheckContent(e.Entry); err != nil {
+		return err
+	}
+	open, err := perdure.CheckAppend(parent, e.Entry)
+	if err != nil {
+		return err
+	}
+	if err := d.useBlob(e.Blob); err != nil {
+		return err
+	}
+	e.Entry.Blob = e.Blob
+	head := perdure.EntryHead{
+		ID: e.ID, ParentID: e.ParentID, Type: e.Type, Role: e.Role, Key: e.Key, Hash: contentHash(e), Open: open,
+	}
+	d.s.Entries[e.ID] = head
+	if e.Key != "" {
+		d.s.Keyed[e.Key] = head
+	}
+	d.c.Entries = append(d.c.Entries, store.Entry{Entry: e.Entry, Open: open})
+	d.x.EntryCount++
+	if e.OnPath() {
+		id := e.ID
+		d.x.Leaf = &id
+	}
+	place := perdure.Place{ResponseID: e.ResponseID, TurnID: e.TurnID, MessageID: e.MessageID, ToolCallID: e.Answers}
+	// The event names the entry; readers join its content in, so that no text
+	// rests twice.
+	d.event(perdure.EventEntry, place, map[string]any{"entryId": e.ID})
+	return nil
+}
+
+// repeated lets the same entry pass a second time and refuses another one under
+// its id.
+func (d *draft) repeated(e perdure.NewEntry, known perdure.EntryHead) error {
+	if known.Hash == contentHash(e) && known.Role == e.Role && known.Type == e.Type {
+		return nil
+	}
+	return perdure.Errorf(perdure.AlreadyExists, "entry %s exists with other content", e.ID)
+}
+
+func (d *draft) parentOf(e perdure.NewEntry) (*perdure.EntryHead, error) {
+	if e.ParentID == nil {
+		return nil, nil
+	}
+	parent, ok := d.s.Entries[*e.ParentID]
+	if !ok {
+		return nil, perdure.FieldErrorf("entries."+e.ID.String()+".parentId", "there is no entry %s in this execution", *e.ParentID)
+	}
+	return &parent, nil
+}
+
+// useBlob takes an uploaded blob into the commit.
+func (d *draft) useBlob(ref *perdure.BlobRef) error {
+	if ref == nil {
+		return nil
+	}
+	b, ok := d.s.Blobs[ref.ID]
+	if !ok || b.Held != b.Length || b.Length != ref.Length || b.SHA256 != ref.SHA256 {
+		return perdure.Errorf(perdure.Conflict, "blob %s is not there whole; upload it again", ref.ID)
+	}
+	d.c.OwnBlobs = append(d.c.OwnBlobs, ref.ID)
+	return nil
+}
+
+func contentHash(e perdure.NewEntry) perdure.Hash {
+	if e.Blob != nil {
+		return e.Blob.SHA256
+	}
+	return sha256.Sum256(e.Content)
+}
+
+// sortedBlocks gives the blocks by seq, so that a decision does the same each
+// time it runs.
+func sortedBlocks(blocks map[perdure.BlockKey]*store.Block) []*store.Block {
+	all := make([]*store.Block, 0, len(blocks))
+	for _, b := range blocks {
+		all = append(all, b)
+	}
+	slices.SortFunc(all, func(a, b *store.Block) int { return cmp.Compare(a.Seq, b.Seq) })
+	return all
+}
+
+// sortedTasks gives the tasks oldest first, for the same reason.
+func sortedTasks(tasks map[uuid.UUID]*perdure.Task) []*perdure.Task {
+	all := make([]*perdure.Task, 0, len(tasks))
+	for _, t := range tasks {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b *perdure.Task) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt.Time), cmp.Compare(a.ID.String(), b.ID.String()))
+	})
+	return all
+}

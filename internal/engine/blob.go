@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+	"encoding"
+	"errors"
+	"io"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// putBlob stores content in small transactions of their own. The server never
+// parses it and holds one chunk of it at a time.
+func (e *Engine) putBlob(ctx context.Context, org string, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
+	if length > e.PayloadLimit {
+		return perdure.BlobRef{}, perdure.Errorf(perdure.PayloadTooLarge, "the content has %d bytes; the limit is %d", length, e.PayloadLimit)
+	}
+	ref := perdure.BlobRef{ID: uuid.New(), Length: length}
+	buf := make([]byte, perdure.BlobChunk)
+	for at := int64(0); at < length; {
+		n, err := io.ReadFull(content, buf[:min(int64(len(buf)), length-at)])
+		if err != nil {
+			return ref, shortContent(err, at+int64(n), length)
+		}
+		if ref.SHA256, err = e.putChunk(ctx, org, owner, ref, at, buf[:n]); err != nil {
+			return ref, err
+		}
+		at += int64(n)
+	}
+	if n, _ := content.Read(buf[:1]); n > 0 {
+		return ref, perdure.FieldErrorf("length", "the content goes on after the %d bytes that were announced", length)
+	}
+	return ref, nil
+}
+
+func shortContent(err error, got, want int64) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return perdure.FieldErrorf("length", "the content ended after %d of %d bytes", got, want)
+	}
+	return err
+}
+
+func (e *Engine) putChunk(ctx context.Context, org string, owner perdure.BlobOwner, ref perdure.BlobRef, at int64, chunk []byte) (perdure.Hash, error) {
+	d, err := e.one(ctx, store.Command{
+		Name: "blob", Lane: store.LaneChunks, Org: org, Execution: owner.ExecutionID, Bytes: len(chunk),
+		Needs: func(*perdure.Execution) store.Needs {
+			n := store.Needs{Blobs: []uuid.UUID{ref.ID}}
+			if owner.TaskLease != nil {
+				n.Tasks = []uuid.UUID{owner.TaskLease.TaskID}
+			}
+			return n
+		},
+		Decide: func(s *store.State) (*store.Changes, error) { return decideChunk(s, owner, ref, at, chunk) },
+	})
+	if err != nil {
+		return perdure.Hash{}, err
+	}
+	return d.value.(perdure.Hash), nil
+}
+
+func decideChunk(s *store.State, owner perdure.BlobOwner, ref perdure.BlobRef, at int64, chunk []byte) (*store.Changes, error) {
+	if err := checkOwner(s, owner); err != nil {
+		return nil, err
+	}
+	b := s.Blobs[ref.ID]
+	if b == nil {
+		b = &store.Blob{ID: ref.ID, Length: ref.Length}
+	}
+	if b.Held != at {
+		return nil, perdure.Errorf(perdure.Conflict, "blob %s holds %d bytes, not %d", ref.ID, b.Held, at)
+	}
+	h, err := digest(b.Digest)
+	if err != nil {
+		return nil, err
+	}
+	h.Write(chunk)
+	if b.Digest, err = h.(encoding.BinaryMarshaler).MarshalBinary(); err != nil {
+		return nil, err
+	}
+	b.Held += int64(len(chunk))
+	h.Sum(b.SHA256[:0])
+	return &store.Changes{Blob: b, BlobChunk: chunk, BlobChunkAt: at, Answer: &decided{value: b.SHA256}}, nil
+}
+
+func checkOwner(s *store.State, owner perdure.BlobOwner) error {
+	switch {
+	case owner.Lease != nil && heldBy(s.Execution, *owner.Lease):
+		return nil
+	case owner.TaskLease != nil && taskHeldBy(s.Tasks[owner.TaskLease.TaskID], *owner.TaskLease):
+		return nil
+	}
+	return leaseLost(owner.ExecutionID)
+}

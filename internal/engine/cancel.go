@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// endNeeds is the state that an end decides on.
+func endNeeds(x *perdure.Execution) store.Needs {
+	needs := store.Needs{OpenTasks: true, OpenBlocks: true, Taken: true}
+	if x != nil && x.Leaf != nil {
+		needs.Entries = []uuid.UUID{*x.Leaf}
+	}
+	return needs
+}
+
+// Cancel ends a PENDING or WAITING execution at once; a RUNNING one becomes
+// CANCELLING, and its worker has the grace to end it. It tells whether it
+// changed anything: a terminal or cancelling execution stays as it is.
+func (e *Engine) Cancel(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, bool, error) {
+	d, err := e.one(ctx, store.Command{
+		Name: "cancel", Lane: store.LaneCommits, Org: org, Execution: id, Needs: endNeeds,
+		Decide: func(s *store.State) (*store.Changes, error) {
+			if s.Execution == nil {
+				return nil, notFound(id)
+			}
+			return e.decideCancel(s)
+		},
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	x, err := e.Store.Execution(ctx, org, id)
+	accepted, _ := d.value.(bool)
+	return x, accepted, err
+}
+
+func (e *Engine) decideCancel(s *store.State) (*store.Changes, error) {
+	d := begin(s)
+	switch {
+	case d.x.Status.Terminal():
+		return nil, nil
+	case d.x.Status == perdure.StatusCancelling:
+		return answerOf(true), nil
+	case d.x.Status == perdure.StatusRunning:
+		d.x.Status = perdure.StatusCancelling
+		d.x.CancelBy = s.Now.Add(e.CancelGrace)
+		d.event(perdure.EventCancelling, perdure.Place{}, map[string]any{"status": d.x.Status})
+		return d.done(true), nil
+	}
+	if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {
+		return nil, err
+	}
+	return d.done(true), nil
+}

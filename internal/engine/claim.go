@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// inlineSignals is about how many bytes of signals a claim carries.
+const inlineSignals = 1 << 20
+
+// claimAgents claims up to p.Slots pending executions, waiting for them.
+func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([]perdure.AgentClaim, error) {
+	return poll(ctx, e, org, p, notify.Agents, func(ctx context.Context) ([]perdure.AgentClaim, error) {
+		request := uuid.New()
+		decisions, err := e.do(ctx, store.Command{
+			Name: "claim agents", Lane: store.LaneClaims, Org: org,
+			Pick:   &store.Pick{Kind: store.PickAgents, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots},
+			Decide: func(s *store.State) (*store.Changes, error) { return e.decideClaim(s, p, request) },
+		})
+		if err != nil {
+			return nil, err
+		}
+		var claims []perdure.AgentClaim
+		for _, d := range decisions {
+			claim, err := e.agentClaim(ctx, d.value.(*perdure.Execution))
+			if err != nil {
+				return claims, err
+			}
+			claims = append(claims, *claim)
+		}
+		return claims, nil
+	})
+}
+
+func (e *Engine) decideClaim(s *store.State, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
+	x := s.Execution
+	if x == nil || x.Status != perdure.StatusPending || !x.NotBefore.Reached(s.Now) {
+		return nil, nil
+	}
+	d := begin(s)
+	d.claimFor(p.WorkerID, derive(request, x.ID.String()), p.Embedded, s.Now.Add(e.Lease))
+	claimed := *d.x
+	return d.done(&claimed), nil
+}
+
+// agentClaim gathers what a resume needs. It costs the same however long the
+// conversation is: the path of entries is not in it.
+func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution) (*perdure.AgentClaim, error) {
+	x, err := e.Store.Execution(ctx, claimed.Org, claimed.ID)
+	if err != nil {
+		return nil, err
+	}
+	claim := &perdure.AgentClaim{
+		Lease:    perdure.Lease{ExecutionID: x.ID, Fence: claimed.Fence, ClaimID: claimed.ClaimID},
+		LeaseFor: e.Lease, Woke: claimed.Woke, LastCommit: claimed.LastCommit,
+	}
+	claim.Execution = x
+	if x.CheckpointSeq > 0 {
+		if claim.Checkpoint, err = e.Store.Checkpoint(ctx, x.ID, 0); err != nil {
+			return nil, err
+		}
+	}
+	if claim.Again, err = e.Store.TakenSignals(ctx, x.ID); err != nil {
+		return nil, err
+	}
+	if claimed.Wait != nil {
+		if claim.Results, err = e.tasksOf(ctx, x.ID, claimed.Wait.Tasks()); err != nil {
+			return nil, err
+		}
+	}
+	claim.Signals, claim.MoreSignals, err = e.pendingSignals(ctx, x.ID, nil)
+	return claim, err
+}
+
+func (e *Engine) tasksOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := e.Store.Tasks(ctx, execution, ids, false)
+	if err != nil {
+		return nil, err
+	}
+	var tasks []*perdure.Task
+	for _, t := range found {
+		if t != nil {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks, nil
+}
+
+// pendingSignals gives the oldest pending signals up to about a mebibyte.
+func (e *Engine) pendingSignals(ctx context.Context, execution uuid.UUID, patterns []string) ([]perdure.Signal, bool, error) {
+	const most = 200
+	signals, err := e.Store.PendingSignals(ctx, execution, patterns, most+1)
+	if err != nil {
+		return nil, false, err
+	}
+	size := 0
+	for i, s := range signals {
+		if size += len(s.Value); i > 0 && (size > inlineSignals || i == most) {
+			return signals[:i], true, nil
+		}
+	}
+	return signals, false, nil
+}
+
+// claimTasks claims up to p.Slots pending tasks, waiting for them.
+func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]perdure.TaskClaim, error) {
+	return poll(ctx, e, org, p, notify.Tasks, func(ctx context.Context) ([]perdure.TaskClaim, error) {
+		request := uuid.New()
+		decisions, err := e.do(ctx, store.Command{
+			Name: "claim tasks", Lane: store.LaneClaims, Org: org,
+			Pick:   &store.Pick{Kind: store.PickTasks, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots},
+			Decide: func(s *store.State) (*store.Changes, error) { return e.decideTaskClaim(s, p, request) },
+		})
+		if err != nil {
+			return nil, err
+		}
+		var claims []perdure.TaskClaim
+		for _, d := range decisions {
+			claim, err := e.taskClaim(ctx, d.value.(claimedTask))
+			if err != nil {
+				return claims, err
+			}
+			claims = append(claims, *claim)
+		}
+		return claims, nil
+	})
+}
+
+// claimedTask is what a claim of a task needs beside the task itself.
+type claimedTask struct {
+	Lease       perdure.TaskLease
+	Workspace   string
+	Traceparent string
+}
+
+func (e *Engine) decideTaskClaim(s *store.State, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
+	if s.PickedTask == nil || s.Execution == nil || s.Execution.Status.Terminal() {
+		return nil, nil
+	}
+	t := s.Tasks[*s.PickedTask]
+	if t == nil || t.Status != perdure.TaskPending || !t.NotBefore.Reached(s.Now) {
+		return nil, nil
+	}
+	d := begin(s)
+	return d.done(d.claimTask(t, p.WorkerID, derive(request, t.ID.String()), p.Embedded, s.Now.Add(e.Lease))), nil
+}
+
+// claimTask gives a task to a worker.
+func (d *draft) claimTask(t *perdure.Task, worker, claim uuid.UUID, embedded bool, lease perdure.Time) claimedTask {
+	t.Status, t.WorkerID, t.ClaimID, t.LeaseUntil = perdure.TaskRunning, &worker, claim, lease
+	t.Embedded = embedded
+	t.Attempt++
+	t.Progress = nil
+	if t.StartedAt == nil {
+		now := d.s.Now
+		t.StartedAt = &now
+	}
+	d.task(t)
+	d.taskEvent(perdure.EventTaskStarted, t, nil)
+	return claimedTask{
+		Lease:     perdure.TaskLease{ExecutionID: d.x.ID, TaskID: t.ID, Attempt: t.Attempt, ClaimID: claim},
+		Workspace: d.x.Workspace, Traceparent: d.x.Traceparent,
+	}
+}
+
+func (e *Engine) taskClaim(ctx context.Context, c claimedTask) (*perdure.TaskClaim, error) {
+	tasks, err := e.Store.Tasks(ctx, c.Lease.ExecutionID, []uuid.UUID{c.Lease.TaskID}, false)
+	if err != nil {
+		return nil, err
+	}
+	t := tasks[0]
+	if t == nil {
+		return nil, perdure.Errorf(perdure.NotFound, "task %s is gone", c.Lease.TaskID)
+	}
+	t.Attempt, t.ClaimID = c.Lease.Attempt, c.Lease.ClaimID
+	return &perdure.TaskClaim{
+		Lease: c.Lease, LeaseFor: e.Lease, Task: t, Workspace: c.Workspace, Traceparent: c.Traceparent,
+	}, nil
+}
+
+// recheck is the topic of something that was put off having come due.
+const recheck = "recheck"
+
+// poll tries to claim until it has something, p.Wait is over or ctx ends. It
+// subscribes before it looks, so that no hint falls between.
+func poll[T any](ctx context.Context, e *Engine, org string, p perdure.Poll, topic func(org, queue string) string, try func(context.Context) ([]T, error)) ([]T, error) {
+	if p.Slots <= 0 || len(p.Kinds) == 0 {
+		return nil, perdure.FieldErrorf("slots", "a poll needs a free slot and a kind")
+	}
+	topics := []string{recheck}
+	for _, queue := range p.Queues {
+		topics = append(topics, topic(org, queue))
+	}
+	hints, unsubscribe := e.Hints.Subscribe(topics...)
+	defer unsubscribe()
+	over := time.NewTimer(p.Wait)
+	defer over.Stop()
+	tick := time.NewTicker(e.Tick)
+	defer tick.Stop()
+	for {
+		// A claim that is under way is not cut off: its answer would be lost,
+		// and the lease with it.
+		claims, err := try(context.WithoutCancel(ctx))
+		if err != nil || len(claims) > 0 {
+			return claims, err
+		}
+		select {
+		case <-hints:
+		case <-tick.C:
+		case <-over.C:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}

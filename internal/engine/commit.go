@@ -1,0 +1,448 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// commit writes what an agent did since its last commit, all of it or nothing.
+func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perdure.CommitReply, error) {
+	if err := e.checkCommit(c); err != nil {
+		return perdure.CommitReply{}, err
+	}
+	d, err := e.one(ctx, store.Command{
+		Name: "commit", Lane: store.LaneCommits, Org: org, Execution: c.Lease.ExecutionID, Bytes: sizeOf(c),
+		Needs:  func(x *perdure.Execution) store.Needs { return commitNeeds(x, c) },
+		Decide: func(s *store.State) (*store.Changes, error) { return e.decideCommit(s, c) },
+	})
+	if err != nil {
+		return perdure.CommitReply{}, err
+	}
+	return e.commitReply(ctx, c, d.value.(commitAnswer))
+}
+
+// commitAnswer is what a commit was answered, by reference: it is stored with
+// the execution, so that the same commit delivered again gets the same.
+type commitAnswer struct {
+	Ended      perdure.Status          `json:"ended,omitempty"`
+	Suspended  bool                    `json:"suspended,omitempty"`
+	Patterns   []string                `json:"patterns,omitempty"`
+	Tasks      []uuid.UUID             `json:"tasks,omitempty"`
+	Claims     []claimedTask           `json:"claims,omitempty"`
+	Checkpoint int64                   `json:"checkpoint,omitempty"`
+	Adopted    map[uuid.UUID]uuid.UUID `json:"adopted,omitempty"`
+}
+
+func (e *Engine) commitReply(ctx context.Context, c perdure.Commit, a commitAnswer) (perdure.CommitReply, error) {
+	r := perdure.CommitReply{Ended: a.Ended, Suspended: a.Suspended, CheckpointSeq: a.Checkpoint, Adopted: a.Adopted}
+	execution := c.Lease.ExecutionID
+	var err error
+	if len(a.Patterns) > 0 {
+		if r.Signals, _, err = e.pendingSignals(ctx, execution, a.Patterns); err != nil {
+			return r, err
+		}
+	}
+	if r.Tasks, err = e.tasksOf(ctx, execution, a.Tasks); err != nil {
+		return r, err
+	}
+	for _, claimed := range a.Claims {
+		claim, err := e.taskClaim(ctx, claimed)
+		if err != nil {
+			return r, err
+		}
+		r.Claims = append(r.Claims, *claim)
+	}
+	return r, nil
+}
+
+// commitNeeds says what a commit decides on: what it names, and the leaf.
+func commitNeeds(x *perdure.Execution, c perdure.Commit) store.Needs {
+	var n store.Needs
+	if c.Outcome.Kind == perdure.OutcomeComplete || c.Outcome.Kind == perdure.OutcomeFail || c.Outcome.Kind == perdure.OutcomeCancelled {
+		n = endNeeds(x)
+	} else if x != nil && x.Leaf != nil {
+		n.Entries = append(n.Entries, *x.Leaf)
+	}
+	blob := func(p *perdure.BlobRef) {
+		if p != nil {
+			n.Blobs = append(n.Blobs, p.ID)
+		}
+	}
+	for _, e := range c.Entries {
+		n.Entries = append(n.Entries, e.ID)
+		if e.ParentID != nil {
+			n.Entries = append(n.Entries, *e.ParentID)
+		}
+		if e.Key != "" {
+			n.EntryKeys = append(n.EntryKeys, e.Key)
+		}
+		blob(e.Blob)
+	}
+	for _, t := range c.Tasks {
+		n.Tasks = append(n.Tasks, perdure.TaskID(t.Key))
+		blob(t.Input.Blob)
+	}
+	for _, s := range c.Steps {
+		n.Tasks = append(n.Tasks, perdure.TaskID(s.Key))
+		blob(s.Result.Blob)
+	}
+	n.Tasks = append(n.Tasks, c.CancelTask...)
+	n.SignalIDs = c.Take
+	if c.Checkpoint != nil {
+		blob(c.Checkpoint.State.Blob)
+	}
+	blob(c.Outcome.Output.Blob)
+	if c.Outcome.Wait != nil {
+		n.Tasks = append(n.Tasks, c.Outcome.Wait.Tasks()...)
+		n.Patterns = c.Outcome.Wait.Signals()
+	}
+	n.Patterns = append(n.Patterns, c.Outcome.Unless...)
+	for _, b := range c.Blocks {
+		n.Blocks = append(n.Blocks, b.Key)
+	}
+	n.TaskBlocks = c.CancelTask
+	return n
+}
+
+// decideCommit is the rule of a commit.
+func (e *Engine) decideCommit(s *store.State, c perdure.Commit) (*store.Changes, error) {
+	x := s.Execution
+	if x == nil {
+		return nil, notFound(c.Lease.ExecutionID)
+	}
+	if repeat := x.LastCommit; repeat.Fence == c.Lease.Fence && repeat.Number == c.Number {
+		return repeatedAnswer(x)
+	}
+	if err := checkTurn(x, c); err != nil {
+		return nil, err
+	}
+	d := begin(s)
+	a := commitAnswer{Adopted: map[uuid.UUID]uuid.UUID{}}
+	if err := e.write(d, c, &a); err != nil {
+		return nil, err
+	}
+	if err := d.outcome(c, &a); err != nil {
+		return nil, err
+	}
+	a.Checkpoint = x.CheckpointSeq
+	x.LastCommit = perdure.CommitNumber{Fence: c.Lease.Fence, Number: c.Number}
+	var err error
+	if x.Answer, err = json.Marshal(a); err != nil {
+		return nil, err
+	}
+	return d.done(a), nil
+}
+
+// repeatedAnswer gives the answer that the same commit got before. It comes
+// ahead of the fence, so that a worker whose lease is over still learns what
+// became of its last commit.
+func repeatedAnswer(x *perdure.Execution) (*store.Changes, error) {
+	var a commitAnswer
+	if err := json.Unmarshal(x.Answer, &a); err != nil {
+		return nil, &perdure.Error{Code: perdure.Internal, Message: "a stored answer does not decode", Err: err}
+	}
+	return answerOf(a), nil
+}
+
+// checkTurn checks lease, number, and what a cancelling execution still takes.
+func checkTurn(x *perdure.Execution, c perdure.Commit) error {
+	if !heldBy(x, c.Lease) {
+		return leaseLost(x.ID)
+	}
+	want := int64(1)
+	if x.LastCommit.Fence == c.Lease.Fence {
+		want = x.LastCommit.Number + 1
+	}
+	if c.Number != want {
+		return perdure.FieldErrorf("number", "the next commit of this claim is %d, not %d", want, c.Number)
+	}
+	ends := c.Outcome.Kind != perdure.OutcomeContinue && c.Outcome.Kind != perdure.OutcomeSuspend
+	if x.Status == perdure.StatusCancelling && !ends {
+		return perdure.Errorf(perdure.Conflict, "execution %s is being cancelled and takes nothing but its end", x.ID)
+	}
+	return nil
+}
+
+// write applies everything but the outcome, in a fixed order: what readers see
+// of a commit is entries, then tasks, then what came of them.
+func (e *Engine) write(d *draft, c perdure.Commit, a *commitAnswer) error {
+	if err := d.endBlocks(c.Blocks); err != nil {
+		return err
+	}
+	if err := d.take(c.Take); err != nil {
+		return err
+	}
+	if err := d.appendAll(c.Entries, a); err != nil {
+		return err
+	}
+	for _, s := range c.Steps {
+		if err := d.step(s); err != nil {
+			return err
+		}
+	}
+	for _, t := range c.Tasks {
+		if err := e.schedule(d, t, c, a); err != nil {
+			return err
+		}
+	}
+	for _, id := range c.CancelTask {
+		if err := d.cancelOne(id); err != nil {
+			return err
+		}
+	}
+	for _, ev := range c.Events {
+		d.record(perdure.Record{Type: ev.Type, Place: ev.Place, Fields: ev.Fields})
+	}
+	return d.checkpoint(c.Checkpoint)
+}
+
+// appendAll appends entries; one whose key is known stands for the stored one,
+// also as a parent of those after it.
+func (d *draft) appendAll(entries []perdure.NewEntry, a *commitAnswer) error {
+	for _, e := range entries {
+		if e.ParentID != nil {
+			if stored, ok := a.Adopted[*e.ParentID]; ok {
+				e.ParentID = &stored
+			}
+		}
+		if known, ok := d.s.Keyed[e.Key]; ok && e.Key != "" {
+			if known.ID != e.ID {
+				a.Adopted[e.ID] = known.ID
+			}
+			continue
+		}
+		if err := d.append(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take marks signals as taken. One that was taken before is taken again by an
+// agent that was entered again; that changes nothing.
+func (d *draft) take(ids []string) error {
+	for _, id := range ids {
+		s, ok := d.s.Signals[id]
+		if !ok {
+			return perdure.FieldErrorf("take", "there is no signal %q", id)
+		}
+		if s.State == perdure.SignalPending {
+			s.State = perdure.SignalTaken
+			d.c.Take = append(d.c.Take, id)
+		}
+	}
+	return nil
+}
+
+// step records a step's outcome as an ended task.
+func (d *draft) step(s perdure.StepRecord) error {
+	id := perdure.TaskID(s.Key)
+	if _, known := d.s.Tasks[id]; known {
+		return nil
+	}
+	if err := d.useBlob(s.Result.Blob); err != nil {
+		return err
+	}
+	now := d.s.Now
+	t := &perdure.Task{
+		ID: id, ExecutionID: d.x.ID, Org: d.x.Org, Kind: s.Name, Step: true, Status: perdure.TaskCompleted,
+		Queue: d.x.Queue, Attempt: 1, MaxAttempts: 1, Key: s.Key, Error: s.Error,
+		Result: s.Result.Bytes, ResultBlob: s.Result.Blob, CreatedAt: now, StartedAt: &now, CompletedAt: &now,
+	}
+	if s.Error != nil {
+		t.Status = perdure.TaskFailed
+	}
+	d.task(t)
+	return nil
+}
+
+// checkpoint writes a position; what was taken is consumed by it.
+func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
+	if c == nil {
+		return nil
+	}
+	if err := d.useBlob(c.State.Blob); err != nil {
+		return err
+	}
+	d.x.CheckpointSeq++
+	d.x.Crashes, d.x.Panics = 0, 0
+	state := c.State.Bytes
+	if state == nil && c.State.Blob == nil {
+		state = json.RawMessage("null")
+	}
+	d.c.Checkpoint = &perdure.Checkpoint{
+		Sequence: d.x.CheckpointSeq, LeafEntryID: d.x.Leaf, State: state, Blob: c.State.Blob, CreatedAt: d.s.Now,
+		Metadata: fields(map[string]any{"checkpoint_reason": c.Reason, "entry_count": d.x.EntryCount}),
+	}
+	d.c.ConsumeTaken = true
+	d.event(perdure.EventCheckpoint, perdure.Place{}, map[string]any{"sequence": d.x.CheckpointSeq})
+	return nil
+}
+
+// endBlocks closes blocks with the lengths that their source gave; one that is
+// not all there is a conflict, and the source sends the rest.
+func (d *draft) endBlocks(ends []perdure.BlockEnd) error {
+	for _, end := range ends {
+		b, ok := d.s.Blocks[end.Key]
+		held := int64(0)
+		if ok {
+			held = b.Length
+		}
+		if ok && !b.Open {
+			continue
+		}
+		if held != end.Length {
+			return perdure.Errorf(perdure.Conflict, "block %d of this source has %d bytes here, not %d; send the rest", end.Key.Block, held, end.Length)
+		}
+		if ok {
+			if err := d.closeBlock(b, perdure.BlockDone); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// outcome decides how the commit leaves the execution.
+func (d *draft) outcome(c perdure.Commit, a *commitAnswer) error {
+	o := c.Outcome
+	switch o.Kind {
+	case perdure.OutcomeSuspend:
+		d.suspend(*o.Wait, a)
+		return nil
+	case perdure.OutcomeComplete:
+		return d.complete(c, a)
+	case perdure.OutcomeFail:
+		failure := o.Error
+		if failure == nil {
+			failure = &perdure.TaskError{Code: perdure.Internal, Message: "the agent failed without saying why"}
+		}
+		a.Ended = perdure.StatusFailed
+		return d.end(ending{status: a.Ended, err: failure})
+	case perdure.OutcomeCancelled:
+		a.Ended = perdure.StatusCancelled
+		return d.end(ending{status: a.Ended})
+	}
+	return nil
+}
+
+// suspend evaluates the wait in the transaction that stores it, so that no
+// wake-up falls between: met already means go on.
+func (d *draft) suspend(w perdure.Wait, a *commitAnswer) {
+	f := facts{now: d.s.Now, tasks: map[uuid.UUID]perdure.TaskStatus{}, signals: d.pendingNames()}
+	for id, t := range d.s.Tasks {
+		f.tasks[id] = t.Status
+	}
+	marked, met := w.Mark(f)
+	if met {
+		a.Patterns = w.Signals()
+		a.Tasks = endedOf(d.s.Tasks, w.Tasks())
+		return
+	}
+	a.Suspended = true
+	d.x.Status, d.x.Wait, d.x.WaitReason = perdure.StatusWaiting, &marked, marked.Reason()
+	d.dropLease()
+	d.c.Timer = &perdure.Time{}
+	if due, ok := marked.NextTimer(); ok {
+		d.c.Timer = &due
+		d.hint(notify.Due)
+	}
+	d.event(perdure.EventWaiting, perdure.Place{}, map[string]any{"status": d.x.Status, "reason": d.x.WaitReason, "wait": marked})
+}
+
+// pendingNames are the names of the pending signals that this commit does not
+// take.
+func (d *draft) pendingNames() []string {
+	var names []string
+	for _, s := range d.s.Pending {
+		if !slices.Contains(d.c.Take, s.ID) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// complete ends the execution unless signals that it lists are pending: a
+// message accepted just before the end is always read.
+func (d *draft) complete(c perdure.Commit, a *commitAnswer) error {
+	cancelling := d.x.Status == perdure.StatusCancelling
+	if f := (facts{signals: d.pendingNames()}); !cancelling && slices.ContainsFunc(c.Outcome.Unless, f.SignalPending) {
+		a.Patterns = c.Outcome.Unless
+		return nil
+	}
+	if err := d.useBlob(c.Outcome.Output.Blob); err != nil {
+		return err
+	}
+	d.x.Output, d.x.OutputBlob = c.Outcome.Output.Bytes, c.Outcome.Output.Blob
+	a.Ended = perdure.StatusCompleted
+	if cancelling {
+		a.Ended = perdure.StatusCancelled
+	}
+	return d.end(ending{status: a.Ended})
+}
+
+func endedOf(tasks map[uuid.UUID]*perdure.Task, ids []uuid.UUID) []uuid.UUID {
+	var ended []uuid.UUID
+	for _, id := range ids {
+		if t := tasks[id]; t != nil && t.Status.Terminal() {
+			ended = append(ended, id)
+		}
+	}
+	return ended
+}
+
+// sizeOf is about how much a commit carries.
+func sizeOf(c perdure.Commit) int {
+	size := 0
+	for _, e := range c.Entries {
+		size += len(e.Content)
+	}
+	for _, t := range c.Tasks {
+		size += len(t.Input.Bytes)
+	}
+	for _, s := range c.Steps {
+		size += len(s.Result.Bytes)
+	}
+	return size + len(c.Outcome.Output.Bytes)
+}
+
+var outcomes = map[perdure.OutcomeKind]bool{
+	perdure.OutcomeContinue: true, perdure.OutcomeSuspend: true, perdure.OutcomeComplete: true,
+	perdure.OutcomeFail: true, perdure.OutcomeCancelled: true,
+}
+
+// emitted are the events that agent and task code may emit themselves.
+var emitted = map[perdure.EventType]bool{perdure.EventData: true, perdure.EventError: true}
+
+// checkCommit checks what needs no state.
+func (e *Engine) checkCommit(c perdure.Commit) error {
+	if !outcomes[c.Outcome.Kind] {
+		return perdure.FieldErrorf("outcome.kind", "%q is not an outcome; use one of %v", c.Outcome.Kind, slices.Sorted(maps.Keys(outcomes)))
+	}
+	if c.Outcome.Kind == perdure.OutcomeSuspend {
+		if c.Outcome.Wait == nil {
+			return perdure.FieldErrorf("outcome.wait", "a suspend needs a wait")
+		}
+		if err := c.Outcome.Wait.Check(); err != nil {
+			return err
+		}
+	}
+	for _, ev := range c.Events {
+		if !emitted[ev.Type] {
+			return perdure.FieldErrorf("events.type", "%q is not an event that an agent may emit", ev.Type)
+		}
+	}
+	for _, t := range c.Tasks {
+		if t.Kind == "" || t.Key == "" {
+			return perdure.FieldErrorf("tasks.kind", "a task needs a kind and a key")
+		}
+	}
+	return nil
+}

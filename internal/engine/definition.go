@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+var slugRule = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,99}$`)
+
+func noDefinition(id uuid.UUID) error {
+	return perdure.Errorf(perdure.NotFound, "there is no agent definition %s", id)
+}
+
+// CreateDefinition stores a definition. Errors: invalid_argument,
+// already_exists (slug).
+func (e *Engine) CreateDefinition(ctx context.Context, org string, d perdure.Definition) (*perdure.Definition, error) {
+	d.ID, d.Org, d.Version = uuid.Must(uuid.NewV7()), org, 1
+	if err := e.checkDefinition(ctx, org, &d); err != nil {
+		return nil, err
+	}
+	return e.putDefinition(ctx, "create definition", d, func(s *store.State) error {
+		d.CreatedAt = s.Now
+		return nil
+	}, &d)
+}
+
+// UpdateDefinition replaces a definition. ifVersion, unless 0, must be the
+// stored version. Executions keep the copy that they started with. Errors:
+// invalid_argument, not_found, already_exists (slug), conflict (version).
+func (e *Engine) UpdateDefinition(ctx context.Context, org string, d perdure.Definition, ifVersion int64) (*perdure.Definition, error) {
+	d.Org = org
+	if err := e.checkDefinition(ctx, org, &d); err != nil {
+		return nil, err
+	}
+	return e.putDefinition(ctx, "update definition", d, func(s *store.State) error {
+		if s.Definition == nil {
+			return noDefinition(d.ID)
+		}
+		if ifVersion != 0 && s.Definition.Version != ifVersion {
+			return perdure.Errorf(perdure.Conflict, "the definition is at version %d, not %d; read it again", s.Definition.Version, ifVersion)
+		}
+		d.CreatedAt, d.Version = s.Definition.CreatedAt, s.Definition.Version+1
+		return nil
+	}, &d)
+}
+
+// putDefinition stores *d once check, which may fill it in, agrees.
+func (e *Engine) putDefinition(ctx context.Context, name string, want perdure.Definition, check func(*store.State) error, d *perdure.Definition) (*perdure.Definition, error) {
+	_, err := e.one(ctx, store.Command{
+		Name: name, Lane: store.LaneCommits, Org: want.Org,
+		Needs: func(*perdure.Execution) store.Needs {
+			return store.Needs{Definition: &want.ID, Slug: want.Slug}
+		},
+		Decide: func(s *store.State) (*store.Changes, error) {
+			if err := check(s); err != nil {
+				return nil, err
+			}
+			if s.BySlug != nil && s.BySlug.ID != want.ID {
+				return nil, perdure.Errorf(perdure.AlreadyExists, "the slug %q belongs to another definition", want.Slug)
+			}
+			d.UpdatedAt = s.Now
+			row := *d
+			return &store.Changes{Definition: &row, Answer: &decided{}}, nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.Store.Definition(ctx, want.Org, want.ID)
+}
+
+// DeleteDefinition removes a definition. Executions keep their copy.
+func (e *Engine) DeleteDefinition(ctx context.Context, org string, id uuid.UUID) error {
+	_, err := e.one(ctx, store.Command{
+		Name: "delete definition", Lane: store.LaneCommits, Org: org,
+		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Definition: &id} },
+		Decide: func(s *store.State) (*store.Changes, error) {
+			if s.Definition == nil {
+				return nil, noDefinition(id)
+			}
+			return &store.Changes{DeleteDefinition: &id, Answer: &decided{}}, nil
+		},
+	})
+	return err
+}
+
+func (e *Engine) checkDefinition(ctx context.Context, org string, d *perdure.Definition) error {
+	switch {
+	case d.Name == "" || len(d.Name) > maxName:
+		return perdure.FieldErrorf("name", "must have 1 to %d characters", maxName)
+	case !slugRule.MatchString(d.Slug):
+		return perdure.FieldErrorf("slug", "%q must be 1 to 100 lower-case letters, digits and dashes", d.Slug)
+	case len(d.Models) == 0:
+		return perdure.FieldErrorf("models", "must name at least one model")
+	case len(d.Metadata) > maxMetadata:
+		return perdure.FieldErrorf("metadata", "has %d bytes; the limit is %d", len(d.Metadata), maxMetadata)
+	}
+	spec, err := e.kind(ctx, org, perdure.ReactKind)
+	if err != nil {
+		return err
+	}
+	for _, m := range d.Models {
+		if err := checkModel(m, spec.Providers); err != nil {
+			return err
+		}
+	}
+	if d.Tools == nil {
+		d.Tools = []string{}
+	}
+	return checkConfig(d.Config)
+}

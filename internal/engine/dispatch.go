@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"iter"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// Dispatch gives what workers of an org speak to, in this process. With
+// embedded, their leases are returned by the next process that owns the data
+// directory.
+func (e *Engine) Dispatch(org string, embedded bool) perdure.Dispatch {
+	return dispatch{e: e, org: org, embedded: embedded}
+}
+
+// ReturnEmbedded takes back the leases of the embedded workers of the process
+// that owned the data directory before. Call it once the lock is held, before
+// any worker starts.
+func (e *Engine) ReturnEmbedded(ctx context.Context) error { return e.returnEmbedded(ctx) }
+
+type dispatch struct {
+	e        *Engine
+	org      string
+	embedded bool
+}
+
+func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure.Settings, error) {
+	settings := perdure.Settings{Lease: d.e.Lease, PayloadLimit: d.e.PayloadLimit, Org: d.org}
+	return settings, d.e.register(ctx, d.org, r)
+}
+
+func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
+	p.Embedded = d.embedded
+	return d.e.claimAgents(ctx, d.org, p)
+}
+
+func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
+	p.Embedded = d.embedded
+	return d.e.claimTasks(ctx, d.org, p)
+}
+
+func (d dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
+	return d.e.heartbeat(ctx, d.org, h)
+}
+
+func (d dispatch) Release(ctx context.Context, r perdure.Release) error {
+	return d.e.release(ctx, d.org, r)
+}
+
+func (d dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
+	c.Eager.Embedded = d.embedded
+	return d.e.commit(ctx, d.org, c)
+}
+
+func (d dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
+	f.Embedded = d.embedded
+	return d.e.finishTask(ctx, d.org, f)
+}
+
+func (d dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
+	return d.e.appendFrames(ctx, d.org, frames)
+}
+
+func (d dispatch) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
+	return func(yield func(perdure.Entry, error) bool) {
+		if err := d.own(ctx, q.ExecutionID); err != nil {
+			yield(perdure.Entry{}, err)
+			return
+		}
+		d.e.Store.Path(ctx, q.ExecutionID, q.Leaf, q.After, q.Newest, false)(yield)
+	}
+}
+
+func (d dispatch) Execution(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
+	return d.e.Store.Execution(ctx, d.org, id)
+}
+
+func (d dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
+	if err := d.own(ctx, execution); err != nil {
+		return nil, err
+	}
+	return d.e.Store.Tasks(ctx, execution, ids, false)
+}
+
+func (d dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []string, limit int) ([]perdure.Signal, error) {
+	if err := d.own(ctx, execution); err != nil {
+		return nil, err
+	}
+	return d.e.Store.PendingSignals(ctx, execution, patterns, limit)
+}
+
+func (d dispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
+	return d.e.putBlob(ctx, d.org, owner, length, content)
+}
+
+func (d dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error) {
+	if err := d.own(ctx, execution); err != nil {
+		return nil, err
+	}
+	return d.e.Store.Blob(ctx, execution, blob)
+}
+
+// own checks that the execution is the org's. Rows below it carry no org.
+func (d dispatch) own(ctx context.Context, id uuid.UUID) error {
+	_, err := d.e.Store.Execution(ctx, d.org, id)
+	return err
+}

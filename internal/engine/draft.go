@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding"
+	"encoding/json"
+	"hash"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// draft gathers what one decision changes.
+type draft struct {
+	s     *store.State
+	x     *perdure.Execution
+	c     store.Changes
+	hints []string
+	tasks map[uuid.UUID]bool // already in c.Tasks
+}
+
+func begin(s *store.State) *draft {
+	return &draft{s: s, x: s.Execution, tasks: map[uuid.UUID]bool{}}
+}
+
+// done closes the draft: the execution's row, the log's head and the hints.
+func (d *draft) done(value any) *store.Changes {
+	if len(d.c.Records) > 0 {
+		head := d.s.Head
+		d.c.Head = &head
+		d.x.MaxSeq = head.LastSeq
+		d.hint(notify.Log(d.x.ID))
+	}
+	d.x.UpdatedAt = d.s.Now
+	d.x.Version++
+	d.c.Execution = d.x
+	d.c.Answer = &decided{value: value, hints: d.hints}
+	return &d.c
+}
+
+// doneLog closes a draft that touched the log alone, not the execution's row.
+func (d *draft) doneLog(value any) *store.Changes {
+	if len(d.c.Records) > 0 {
+		head := d.s.Head
+		d.c.Head = &head
+		d.hint(notify.Log(d.x.ID))
+	}
+	d.c.Answer = &decided{value: value, hints: d.hints}
+	return &d.c
+}
+
+func (d *draft) hint(topic string) { d.hints = append(d.hints, topic) }
+
+// fields encodes what an event adds.
+func fields(members map[string]any) json.RawMessage {
+	raw, err := json.Marshal(members)
+	if err != nil {
+		panic(err) // the callers' members are strings, numbers and encodable rows
+	}
+	return raw
+}
+
+// event appends an event of the execution.
+func (d *draft) event(t perdure.EventType, place perdure.Place, members map[string]any) {
+	d.record(perdure.Record{Type: t, Place: place, Fields: fields(members)})
+}
+
+// taskEvent appends an event of a task's attempt.
+func (d *draft) taskEvent(t perdure.EventType, task *perdure.Task, members map[string]any) {
+	all := map[string]any{"kind": task.Kind}
+	for k, v := range members {
+		all[k] = v
+	}
+	id := task.ID
+	d.record(perdure.Record{Type: t, Place: task.Place, TaskID: &id, Attempt: task.Attempt, Fields: fields(all)})
+}
+
+// record gives an event its seq and pos.
+func (d *draft) record(r perdure.Record) int64 {
+	d.s.Head.LastSeq++
+	d.s.Head.LastPos++
+	r.Seq, r.Pos, r.CreatedAt = d.s.Head.LastSeq, d.s.Head.LastPos, d.s.Now
+	d.c.Records = append(d.c.Records, r)
+	return r.Seq
+}
+
+// task puts a task's row among the changes, once.
+func (d *draft) task(t *perdure.Task) {
+	if !d.tasks[t.ID] {
+		d.tasks[t.ID] = true
+		d.c.Tasks = append(d.c.Tasks, t)
+	}
+	d.s.Tasks[t.ID] = t
+}
+
+// chunk appends text to an open block, as a record that shares its seq.
+func (d *draft) chunk(b *store.Block, text string, toolCallID string) error {
+	d.s.Head.LastPos++
+	pos := d.s.Head.LastPos
+	if b.Length == 0 && b.FirstPos == 0 {
+		d.s.Head.LastSeq++
+		b.Seq, b.FirstPos = d.s.Head.LastSeq, pos
+	}
+	id, attempt := blockSource(b.Key)
+	d.c.Records = append(d.c.Records, perdure.Record{
+		Pos: pos, Seq: b.Seq, Type: b.Type, CreatedAt: d.s.Now, Place: b.Place, TaskID: id, Attempt: attempt,
+		Chunk: &perdure.Chunk{Offset: b.Length, Text: text, Stream: b.Stream, ToolCallID: toolCallID},
+	})
+	d.c.ChunkKeys = append(d.c.ChunkKeys, b.Key)
+	h, err := digest(b.Digest)
+	if err != nil {
+		return err
+	}
+	h.Write([]byte(text))
+	if b.Digest, err = h.(encoding.BinaryMarshaler).MarshalBinary(); err != nil {
+		return err
+	}
+	b.Length += int64(len(text))
+	b.LastPos = pos
+	return nil
+}
+
+// closeBlock closes an open block and says so in the log.
+func (d *draft) closeBlock(b *store.Block, reason perdure.BlockReason) error {
+	if !b.Open {
+		return nil
+	}
+	h, err := digest(b.Digest)
+	if err != nil {
+		return err
+	}
+	b.Open, b.Reason = false, reason
+	var sum perdure.Hash
+	h.Sum(sum[:0])
+	id, attempt := blockSource(b.Key)
+	d.record(perdure.Record{
+		Type: perdure.EventBlockClosed, Place: b.Place, TaskID: id, Attempt: attempt,
+		Fields: fields(map[string]any{"blockSeq": b.Seq, "length": b.Length, "sha256": sum, "reason": reason}),
+	})
+	d.putBlock(b)
+	return nil
+}
+
+// putBlock puts a block's row among the changes, once.
+func (d *draft) putBlock(b *store.Block) {
+	for i := range d.c.Blocks {
+		if d.c.Blocks[i].Key == b.Key {
+			d.c.Blocks[i] = *b
+			return
+		}
+	}
+	d.c.Blocks = append(d.c.Blocks, *b)
+}
+
+// digest restores a running SHA-256.
+func digest(state []byte) (hash.Hash, error) {
+	h := sha256.New()
+	if state == nil {
+		return h, nil
+	}
+	if err := h.(encoding.BinaryUnmarshaler).UnmarshalBinary(state); err != nil {
+		return nil, &perdure.Error{Code: perdure.Internal, Message: "a block's digest does not restore", Err: err}
+	}
+	return h, nil
+}
+
+// blockSource says which task's attempt a block comes from, if any.
+func blockSource(key perdure.BlockKey) (*uuid.UUID, int) {
+	if key.TaskID == uuid.Nil {
+		return nil, 0
+	}
+	id := key.TaskID
+	return &id, int(key.Attempt)
+}
+
+// derive gives an id that follows from another, so that a decision that runs
+// again, or a request that is repeated, comes to the same.
+func derive(from uuid.UUID, label string) uuid.UUID { return uuid.NewSHA1(from, []byte(label)) }

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"github.com/perdure/perdure"
+)
+
+// ending is how an execution ends.
+type ending struct {
+	status perdure.Status
+	err    *perdure.TaskError
+}
+
+// end is the one way to a terminal status: it cancels open tasks, answers open
+// tool calls, closes blocks, consumes what was taken, and writes the lifecycle
+// event last, all in the transaction that it is part of. The state must hold
+// the open tasks, the open blocks and the leaf.
+func (d *draft) end(e ending) error {
+	why := "failed: the run ended before this call was answered"
+	if e.status == perdure.StatusCancelled {
+		why = "cancelled: the run was cancelled before this call was answered"
+	}
+	for _, t := range sortedTasks(d.s.Tasks) {
+		if !t.Status.Terminal() {
+			d.cancelTask(t, why)
+		}
+	}
+	if err := d.closeOpenBlocks(); err != nil {
+		return err
+	}
+	if err := d.closeCalls(why); err != nil {
+		return err
+	}
+	d.c.ConsumeTaken = true
+	d.c.Timer = &perdure.Time{}
+	now := d.s.Now
+	d.x.Status, d.x.CompletedAt = e.status, &now
+	d.x.Wait, d.x.WaitReason = nil, ""
+	d.dropLease()
+	members := map[string]any{"status": e.status}
+	if e.err != nil {
+		d.x.Error, d.x.ErrorCode = &e.err.Message, &e.err.Code
+		members["error"], members["code"] = e.err.Message, e.err.Code
+	}
+	d.event(endEvents[e.status], perdure.Place{}, members)
+	return nil
+}
+
+var endEvents = map[perdure.Status]perdure.EventType{
+	perdure.StatusCompleted: perdure.EventCompleted,
+	perdure.StatusFailed:    perdure.EventFailed,
+	perdure.StatusCancelled: perdure.EventCancelled,
+}
+
+func (d *draft) cancelTask(t *perdure.Task, why string) {
+	now := d.s.Now
+	t.Status, t.CompletedAt = perdure.TaskCancelled, &now
+	t.Error = &perdure.TaskError{Code: perdure.ExecutionEnded, Message: why, Permanent: true}
+	d.task(t)
+	d.taskEvent(perdure.EventTaskCancelled, t, nil)
+}
+
+// closeOpenBlocks closes what is still open: that of tasks as superseded, since
+// no entry will hold it; the agent's own as done.
+func (d *draft) closeOpenBlocks() error {
+	for _, b := range sortedBlocks(d.s.Blocks) {
+		reason := perdure.BlockSuperseded
+		if task, _ := blockSource(b.Key); task == nil || b.Type == perdure.EventTerminal {
+			reason = perdure.BlockDone
+		}
+		if err := d.closeBlock(b, reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeCalls answers the calls that are open at the leaf.
+func (d *draft) closeCalls(why string) error {
+	if d.x.Leaf == nil {
+		return nil
+	}
+	head, ok := d.s.Entries[*d.x.Leaf]
+	if !ok || len(head.Open) == 0 {
+		return nil
+	}
+	leaf := perdure.Entry{ID: head.ID, ResponseID: d.x.ResponseID}
+	results, err := perdure.ClosingResults(leaf, head.Open, why)
+	if err != nil {
+		return err
+	}
+	for _, e := range results {
+		if err := d.append(perdure.NewEntry{Entry: e}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

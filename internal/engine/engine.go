@@ -1,0 +1,111 @@
+// Package engine holds the rules of executions, a file a verb: start, claim,
+// commit, finish, signal, cancel, renew, release, reap. Each rule is a pure
+// decision over the state of one execution; the store's committer makes it
+// durable, and only then are hints given. docs/architecture.md walks the way of
+// the data.
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Config says how an engine runs. The zero value of every field but Store
+// works.
+type Config struct {
+	Store  store.Store
+	Hints  notify.Notifier // default: inside this process
+	Logger *slog.Logger
+	// Lease is how long a claim lasts without a renewal; default 15 s.
+	Lease time.Duration
+	// CancelGrace is how long a cancelled execution's worker may take to end
+	// it; default 30 s.
+	CancelGrace time.Duration
+	// PayloadLimit is the most bytes of one payload; default 64 MiB.
+	PayloadLimit int64
+	// Tick is how often pollers and sweeps look at the store without a hint;
+	// default 1 s.
+	Tick time.Duration
+}
+
+// Engine applies the rules to a store.
+type Engine struct {
+	Config
+	keys keyCache
+}
+
+// New makes an engine.
+func New(c Config) *Engine {
+	if c.Hints == nil {
+		c.Hints = &notify.Local{}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Lease <= 0 {
+		c.Lease = 15 * time.Second
+	}
+	if c.CancelGrace <= 0 {
+		c.CancelGrace = 30 * time.Second
+	}
+	if c.PayloadLimit <= 0 {
+		c.PayloadLimit = perdure.DefaultPayloadLimit
+	}
+	if c.Tick <= 0 {
+		c.Tick = time.Second
+	}
+	return &Engine{Config: c}
+}
+
+// Read gives the store's reading side.
+func (e *Engine) Read() store.Reader { return e.Store }
+
+// do runs a command and, once it is durable, sends the hints that its decision
+// collected. It gives the answers of the decisions that changed something.
+func (e *Engine) do(ctx context.Context, c store.Command) ([]*decided, error) {
+	answers, err := e.Store.Do(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var all []*decided
+	for _, a := range answers {
+		d, ok := a.(*decided)
+		if !ok || d == nil {
+			continue
+		}
+		for _, topic := range d.hints {
+			e.Hints.Publish(topic)
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// one is do for a command that names its execution.
+func (e *Engine) one(ctx context.Context, c store.Command) (*decided, error) {
+	all, err := e.do(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return &decided{}, nil
+	}
+	return all[0], nil
+}
+
+// decided is what a decision answers: a value for the caller, and the hints to
+// give after the commit.
+type decided struct {
+	value any
+	hints []string
+}
+
+func notFound(id uuid.UUID) error {
+	return perdure.Errorf(perdure.NotFound, "there is no execution %s", id)
+}

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// finishTask ends an attempt, and wakes the execution if it waited for that.
+func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinish) (perdure.FinishReply, error) {
+	jitter := rand.Float64()
+	d, err := e.one(ctx, store.Command{
+		Name: "finish", Lane: store.LaneCommits, Org: org, Execution: f.Lease.ExecutionID, Bytes: len(f.Result.Bytes),
+		Needs:  func(*perdure.Execution) store.Needs { return finishNeeds(f) },
+		Decide: func(s *store.State) (*store.Changes, error) { return e.decideFinish(s, f, jitter) },
+	})
+	if err != nil {
+		return perdure.FinishReply{}, err
+	}
+	claimed, ok := d.value.(*perdure.Execution)
+	if !ok || claimed == nil {
+		return perdure.FinishReply{}, nil
+	}
+	claim, err := e.agentClaim(ctx, claimed)
+	return perdure.FinishReply{Claim: claim}, err
+}
+
+func finishNeeds(f perdure.TaskFinish) store.Needs {
+	n := store.Needs{Tasks: []uuid.UUID{f.Lease.TaskID}, TaskBlocks: []uuid.UUID{f.Lease.TaskID}}
+	for _, b := range f.Blocks {
+		n.Blocks = append(n.Blocks, b.Key)
+	}
+	if f.Result.Blob != nil {
+		n.Blobs = []uuid.UUID{f.Result.Blob.ID}
+	}
+	return n
+}
+
+func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, jitter float64) (*store.Changes, error) {
+	t := s.Tasks[f.Lease.TaskID]
+	if s.Execution == nil || t == nil {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no task %s in execution %s", f.Lease.TaskID, f.Lease.ExecutionID)
+	}
+	if t.Attempt != f.Lease.Attempt || t.ClaimID != f.Lease.ClaimID {
+		return nil, taskLeaseLost(t.ID)
+	}
+	if t.Status != perdure.TaskRunning {
+		return e.repeatedFinish(s, f, t)
+	}
+	d := begin(s)
+	if err := d.endBlocks(f.Blocks); err != nil {
+		return nil, err
+	}
+	if err := d.endAttempt(t, f, jitter); err != nil {
+		return nil, err
+	}
+	if !t.Status.Terminal() {
+		return d.done(nil), nil
+	}
+	woken := d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
+	if !woken || !f.Parked {
+		return d.done(nil), nil
+	}
+	d.claimFor(f.WorkerID, wakeClaim(f.Lease), f.Embedded, s.Now.Add(e.Lease))
+	claimed := *d.x
+	return d.done(&claimed), nil
+}
+
+// wakeClaim is the claim id of the execution that the end of an attempt woke.
+// It follows from the attempt's own, so that a repeat can be told.
+func wakeClaim(l perdure.TaskLease) uuid.UUID { return derive(l.ClaimID, "wake") }
+
+// repeatedFinish answers an end that was delivered before the same way,
+// together with the claim that it brought, while that still holds.
+func (e *Engine) repeatedFinish(s *store.State, f perdure.TaskFinish, t *perdure.Task) (*store.Changes, error) {
+	if t.Status == perdure.TaskCancelled || t.Status == perdure.TaskInterrupted {
+		return nil, taskLeaseLost(t.ID)
+	}
+	x := s.Execution
+	var claimed *perdure.Execution
+	if f.Parked && x.Status.Held() && x.ClaimID == wakeClaim(f.Lease) {
+		claimed = x
+	}
+	return answerOf(claimed), nil
+}
+
+// endAttempt decides what becomes of a task whose attempt has ended.
+func (d *draft) endAttempt(t *perdure.Task, f perdure.TaskFinish, jitter float64) error {
+	if f.Error == nil {
+		if err := d.useBlob(f.Result.Blob); err != nil {
+			return err
+		}
+		t.Result, t.ResultBlob, t.Error = f.Result.Bytes, f.Result.Blob, nil
+		return d.endTask(t, perdure.TaskCompleted, perdure.EventTaskCompleted, perdure.BlockDone)
+	}
+	t.Error = f.Error
+	pause := t.Options.Backoff(t.Attempt)
+	pause = max(pause/2+time.Duration(jitter*float64(pause)/2), f.Error.RetryAfter)
+	if d.mayRetry(t, pause) {
+		return d.retry(t, pause, "error")
+	}
+	return d.endTask(t, perdure.TaskFailed, perdure.EventTaskFailed, perdure.BlockSuperseded)
+}
+
+func (d *draft) mayRetry(t *perdure.Task, pause time.Duration) bool {
+	if t.Error.Permanent || t.Attempt >= t.Options.MaxAttempts {
+		return false
+	}
+	whole := t.Options.ScheduleToClose
+	return whole == 0 || d.s.Now.Add(pause).Before(t.CreatedAt.Add(whole).Time)
+}
+
+// retry makes the task claimable again after the pause. What its attempt had
+// shown is superseded.
+func (d *draft) retry(t *perdure.Task, pause time.Duration, why string) error {
+	t.Status, t.WorkerID, t.LeaseUntil = perdure.TaskPending, nil, perdure.Time{}
+	t.NotBefore = d.s.Now.Add(pause)
+	if err := d.closeBlocksOf(t, perdure.BlockSuperseded); err != nil {
+		return err
+	}
+	d.task(t)
+	members := map[string]any{"reason": why, "notBefore": t.NotBefore}
+	if t.Error != nil {
+		members["error"], members["code"] = t.Error.Message, t.Error.Code
+	}
+	d.taskEvent(perdure.EventTaskRetrying, t, members)
+	if pause == 0 {
+		d.hint(notify.Tasks(t.Org, t.Queue))
+	} else {
+		d.hint(notify.Due)
+	}
+	return nil
+}
+
+// endTask ends a task for good.
+func (d *draft) endTask(t *perdure.Task, status perdure.TaskStatus, event perdure.EventType, blocks perdure.BlockReason) error {
+	now := d.s.Now
+	t.Status, t.CompletedAt, t.WorkerID, t.LeaseUntil = status, &now, nil, perdure.Time{}
+	if err := d.closeBlocksOf(t, blocks); err != nil {
+		return err
+	}
+	d.task(t)
+	members := map[string]any{}
+	if t.Error != nil {
+		members["error"], members["code"] = t.Error.Message, t.Error.Code
+	}
+	d.taskEvent(event, t, members)
+	return nil
+}
+
+func taskLeaseLost(id uuid.UUID) error {
+	return perdure.Errorf(perdure.LeaseLost, "the lease on task %s is over", id)
+}

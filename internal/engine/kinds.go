@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// kind gives what is known of an agent kind, or an error that names the known
+// ones. A kind is known once any worker of the org has registered it.
+func (e *Engine) kind(ctx context.Context, org, kind string) (perdure.KindSpec, error) {
+	kinds, err := e.Store.Kinds(ctx, org)
+	if err != nil {
+		return perdure.KindSpec{}, err
+	}
+	var known []string
+	for _, k := range kinds {
+		if !k.Agent {
+			continue
+		}
+		if k.Spec.Kind == kind {
+			return k.Spec, nil
+		}
+		known = append(known, k.Spec.Kind)
+	}
+	if len(known) == 0 {
+		return perdure.KindSpec{}, perdure.FieldErrorf("kind", "%q is not known: no worker has registered yet; start one with perdure worker", kind)
+	}
+	slices.Sort(known)
+	return perdure.KindSpec{}, perdure.FieldErrorf("kind", "%q is not known; known kinds are: %s", kind, strings.Join(known, ", "))
+}
+
+// register remembers what a worker can run.
+func (e *Engine) register(ctx context.Context, org string, r perdure.Registration) error {
+	known, err := e.Store.Kinds(ctx, org)
+	if err != nil {
+		return err
+	}
+	_, err = e.one(ctx, store.Command{
+		Name: "register", Lane: store.LaneCommits, Org: org, Execution: uuid.Nil,
+		Decide: func(s *store.State) (*store.Changes, error) {
+			return &store.Changes{Kinds: kindsOf(org, r, known, s.Now), Answer: &decided{}}, nil
+		},
+	})
+	return err
+}
+
+func kindsOf(org string, r perdure.Registration, known []store.Kind, now perdure.Time) []store.Kind {
+	var kinds []store.Kind
+	add := func(spec perdure.KindSpec, agent bool) {
+		for _, k := range known {
+			if k.Agent == agent && k.Spec.Kind == spec.Kind {
+				spec.Providers = union(k.Spec.Providers, spec.Providers)
+			}
+		}
+		kinds = append(kinds, store.Kind{Org: org, Agent: agent, Spec: spec, SeenAt: now})
+	}
+	for _, spec := range r.Agents {
+		add(spec, true)
+	}
+	for _, spec := range r.Tasks {
+		add(spec, false)
+	}
+	return kinds
+}
+
+func union(a, b []string) []string {
+	all := append(slices.Clone(a), b...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// checkSchema checks content by a JSON Schema; the error names the member at
+// fault.
+func checkSchema(field string, schema, content json.RawMessage) error {
+	if len(schema) == 0 {
+		return nil
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return &perdure.Error{Code: perdure.Internal, Message: "a registered schema does not parse", Err: err}
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("kind.json", doc); err != nil {
+		return &perdure.Error{Code: perdure.Internal, Message: "a registered schema does not load", Err: err}
+	}
+	compiled, err := compiler.Compile("kind.json")
+	if err != nil {
+		return &perdure.Error{Code: perdure.Internal, Message: "a registered schema does not compile", Err: err}
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(content))
+	if err != nil {
+		return perdure.FieldErrorf(field, "is not valid JSON: %v", err)
+	}
+	return schemaError(field, compiled.Validate(value))
+}
+
+func schemaError(field string, err error) error {
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	for len(invalid.Causes) > 0 {
+		invalid = invalid.Causes[0]
+	}
+	at := strings.Join(append([]string{field}, invalid.InstanceLocation...), ".")
+	return perdure.FieldErrorf(at, "%s", invalid.BasicOutput().Error)
+}

@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// maxCrashes is how many expired leases since the last checkpoint fail an
+	// execution.
+	maxCrashes = 10
+	maxGuard   = time.Minute
+	// stall is how late a round of the loop may be before the server trusts no
+	// lease's age: then it was the server that was away, not the workers.
+	stall   = 2 * time.Second
+	sweep   = 250 * time.Millisecond
+	minRest = 5 * time.Millisecond
+)
+
+// Run fires timers, takes back leases that are over, and ends what has run out
+// of time, until ctx ends. A server runs it for as long as it serves.
+func (e *Engine) Run(ctx context.Context) error {
+	hints, unsubscribe := e.Hints.Subscribe(notify.Due)
+	defer unsubscribe()
+	quiet := time.Now().Add(e.Lease) // a start counts as an outage
+	last := time.Now()
+	for {
+		now := time.Now()
+		if now.Sub(last) > stall {
+			quiet = now.Add(e.Lease)
+		}
+		last = now
+		if err := e.round(ctx, now.After(quiet)); err != nil && ctx.Err() == nil {
+			e.Logger.Error("sweep failed", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hints:
+		case <-time.After(e.untilDue(ctx)):
+		}
+	}
+}
+
+// untilDue is how long the loop may rest: until the next thing is due, and at
+// most until the next sweep for leases.
+func (e *Engine) untilDue(ctx context.Context) time.Duration {
+	due, ok, err := e.Store.NextDue(ctx)
+	if err != nil || !ok {
+		return sweep
+	}
+	return max(minRest, min(due.Sub(e.Store.Now().Time), sweep))
+}
+
+// round does all the sweeps once.
+func (e *Engine) round(ctx context.Context, reap bool) error {
+	errs := []error{
+		e.sweep(ctx, "timers", store.PickTimers, nil, decideTimer),
+		e.sweep(ctx, "cancel overdue", store.PickCancelOverdue, endNeeds, decideCancelOverdue),
+		e.sweep(ctx, "task deadlines", store.PickTaskDeadlines, pickedTaskNeeds, decideDeadline),
+	}
+	if reap {
+		errs = append(errs,
+			e.sweep(ctx, "reap agents", store.PickExpiredAgents, endNeeds, decideReap),
+			e.sweep(ctx, "reap tasks", store.PickExpiredTasks, pickedTaskNeeds, decideReapTask))
+	}
+	e.Hints.Publish(recheck)
+	return errors.Join(errs...)
+}
+
+func (e *Engine) sweep(ctx context.Context, name string, kind store.PickKind, needs func(*perdure.Execution) store.Needs, decide func(*store.State) (*store.Changes, error)) error {
+	_, err := e.do(ctx, store.Command{Name: name, Lane: store.LaneSweeps, Pick: &store.Pick{Kind: kind}, Needs: needs, Decide: decide})
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// pickedTaskNeeds loads all open blocks: which task was picked is known only
+// when the state is there.
+func pickedTaskNeeds(*perdure.Execution) store.Needs { return store.Needs{OpenBlocks: true} }
+
+func decideTimer(s *store.State) (*store.Changes, error) {
+	if s.Execution == nil || s.Execution.Status != perdure.StatusWaiting {
+		return nil, nil
+	}
+	d := begin(s)
+	if d.wake(facts{}, perdure.WokeTimer) {
+		return d.done(nil), nil
+	}
+	due, ok := d.x.Wait.NextTimer()
+	if !ok {
+		due = perdure.Time{}
+	}
+	d.c.Timer = &due
+	return d.done(nil), nil
+}
+
+// decideReap takes an execution back whose worker let its lease run out. The
+// first time it is claimable at once; from then on it waits longer and longer,
+// so that an execution that kills its worker does not do so again and again.
+func decideReap(s *store.State) (*store.Changes, error) {
+	x := s.Execution
+	if x == nil || !x.Status.Held() || !x.LeaseUntil.Reached(s.Now) {
+		return nil, nil
+	}
+	d := begin(s)
+	x.Crashes++
+	if x.Crashes >= maxCrashes && x.Status == perdure.StatusRunning {
+		return d.fail("crash_loop", fmt.Sprintf("its worker was lost %d times since the last checkpoint", x.Crashes))
+	}
+	crashes := x.Crashes
+	changes, err := d.giveBack(perdure.WokeLost)
+	if err == nil && crashes > 1 && x.Status == perdure.StatusPending {
+		x.NotBefore = s.Now.Add(min(time.Second<<min(crashes-1, 10), maxGuard))
+	}
+	return changes, err
+}
+
+func decideReapTask(s *store.State) (*store.Changes, error) {
+	if s.PickedTask == nil {
+		return nil, nil
+	}
+	t := s.Tasks[*s.PickedTask]
+	if t == nil || t.Status != perdure.TaskRunning || !t.LeaseUntil.Reached(s.Now) {
+		return nil, nil
+	}
+	d := begin(s)
+	if err := d.loseAttempt(t, "the worker that ran it was lost"); err != nil {
+		return nil, err
+	}
+	return d.done(nil), nil
+}
+
+func decideCancelOverdue(s *store.State) (*store.Changes, error) {
+	x := s.Execution
+	if x == nil || x.Status != perdure.StatusCancelling || !x.CancelBy.Reached(s.Now) {
+		return nil, nil
+	}
+	d := begin(s)
+	x.Fence++ // whatever its worker still sends is refused
+	if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {
+		return nil, err
+	}
+	return d.done(nil), nil
+}
+
+func decideDeadline(s *store.State) (*store.Changes, error) {
+	if s.PickedTask == nil {
+		return nil, nil
+	}
+	t := s.Tasks[*s.PickedTask]
+	if t == nil || t.Status.Terminal() || t.Options.ScheduleToClose == 0 ||
+		!t.CreatedAt.Add(t.Options.ScheduleToClose).Reached(s.Now) {
+		return nil, nil
+	}
+	d := begin(s)
+	t.Error = &perdure.TaskError{Code: "timeout", Permanent: true,
+		Message: fmt.Sprintf("it did not end within %s of being scheduled", t.Options.ScheduleToClose)}
+	if err := d.endTask(t, perdure.TaskFailed, perdure.EventTaskFailed, perdure.BlockSuperseded); err != nil {
+		return nil, err
+	}
+	d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
+	return d.done(nil), nil
+}

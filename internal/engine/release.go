@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// maxPanics is how many panics since its last checkpoint fail an execution.
+const maxPanics = 3
+
+// release gives claims back. A lease that is not held any more is no error: it
+// is what the worker wanted.
+func (e *Engine) release(ctx context.Context, org string, r perdure.Release) error {
+	for _, a := range r.Agents {
+		_, err := e.do(ctx, store.Command{
+			Name: "release", Lane: store.LaneCommits, Org: org, Execution: a.Lease.ExecutionID, Needs: endNeeds,
+			Decide: func(s *store.State) (*store.Changes, error) { return decideRelease(s, a) },
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, t := range r.Tasks {
+		_, err := e.do(ctx, store.Command{
+			Name: "release task", Lane: store.LaneCommits, Org: org, Execution: t.Lease.ExecutionID,
+			Needs: func(*perdure.Execution) store.Needs { return taskNeeds(t.Lease.TaskID) },
+			Decide: func(s *store.State) (*store.Changes, error) {
+				held := s.Tasks[t.Lease.TaskID]
+				if !taskHeldBy(held, t.Lease) {
+					return nil, nil
+				}
+				return decideTaskReturn(s, held, t.Started)
+			},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func taskNeeds(id uuid.UUID) store.Needs {
+	return store.Needs{Tasks: []uuid.UUID{id}, TaskBlocks: []uuid.UUID{id}}
+}
+
+func decideRelease(s *store.State, r perdure.AgentRelease) (*store.Changes, error) {
+	if !heldBy(s.Execution, r.Lease) {
+		return nil, nil
+	}
+	d := begin(s)
+	if r.Panic != "" {
+		d.x.Panics++
+	}
+	if d.x.Panics >= maxPanics {
+		return d.fail("panic", r.Panic)
+	}
+	return d.giveBack(perdure.WokeReturned)
+}
+
+// giveBack makes a held execution claimable again; one that is being cancelled
+// ends.
+func (d *draft) giveBack(why perdure.Woke) (*store.Changes, error) {
+	if d.x.Status == perdure.StatusCancelling {
+		if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {
+			return nil, err
+		}
+		return d.done(nil), nil
+	}
+	if err := d.closeAgentBlocks(); err != nil {
+		return nil, err
+	}
+	d.pend(why)
+	return d.done(nil), nil
+}
+
+func (d *draft) fail(code perdure.Code, message string) (*store.Changes, error) {
+	err := d.end(ending{status: perdure.StatusFailed, err: &perdure.TaskError{Code: code, Message: message}})
+	if err != nil {
+		return nil, err
+	}
+	return d.done(nil), nil
+}
+
+// closeAgentBlocks supersedes what the agent itself was showing: whoever goes
+// on with the execution shows it again.
+func (d *draft) closeAgentBlocks() error {
+	for _, b := range sortedBlocks(d.s.Blocks) {
+		if b.Key.TaskID != uuid.Nil {
+			continue
+		}
+		if err := d.closeBlock(b, perdure.BlockSuperseded); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decideTaskReturn takes an attempt back from its worker. One that had not
+// started does not count; one that had is lost.
+func decideTaskReturn(s *store.State, t *perdure.Task, started bool) (*store.Changes, error) {
+	d := begin(s)
+	if started {
+		if err := d.loseAttempt(t, "its worker shut down"); err != nil {
+			return nil, err
+		}
+		return d.done(nil), nil
+	}
+	t.Options.MaxAttempts++ // the attempt number is a fence and goes on; the count of tries does not
+	if err := d.retry(t, 0, "returned"); err != nil {
+		return nil, err
+	}
+	return d.done(nil), nil
+}
+
+// maxLost is how many lost attempts fail a task: whatever it is, it takes its
+// worker with it.
+const maxLost = 10
+
+// loseAttempt decides about a task whose worker is gone in the middle of an
+// attempt. Losing a worker does not count against the attempts.
+func (d *draft) loseAttempt(t *perdure.Task, why string) error {
+	t.Options.MaxAttempts++
+	var err error
+	switch {
+	case t.Options.OnLost == perdure.OnLostReport:
+		t.Error = &perdure.TaskError{Code: "interrupted", Permanent: true,
+			Message: "interrupted: " + why + "; it may or may not have taken effect"}
+		err = d.endTask(t, perdure.TaskInterrupted, perdure.EventTaskInterrupted, perdure.BlockSuperseded)
+	case t.Options.MaxAttempts-t.MaxAttempts > maxLost:
+		t.Error = &perdure.TaskError{Code: "crash_loop", Permanent: true,
+			Message: fmt.Sprintf("its worker was lost %d times in the middle of it", maxLost)}
+		err = d.endTask(t, perdure.TaskFailed, perdure.EventTaskFailed, perdure.BlockSuperseded)
+	default:
+		err = d.retry(t, 0, "lost")
+	}
+	if err == nil && t.Status.Terminal() {
+		d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
+	}
+	return err
+}
+
+// returnEmbedded takes back every lease of workers that lived inside the
+// process that owned the data directory before: the lock says it is gone.
+func (e *Engine) returnEmbedded(ctx context.Context) error {
+	for {
+		decisions, err := e.do(ctx, store.Command{
+			Name: "return embedded", Lane: store.LaneClaims, Pick: &store.Pick{Kind: store.PickEmbedded},
+			Needs:  returnNeeds,
+			Decide: decideReturnEmbedded,
+		})
+		if err != nil || len(decisions) == 0 {
+			return err
+		}
+	}
+}
+
+func returnNeeds(x *perdure.Execution) store.Needs {
+	n := endNeeds(x)
+	n.HeldTasks = true
+	return n
+}
+
+func decideReturnEmbedded(s *store.State) (*store.Changes, error) {
+	if s.Execution == nil || s.Execution.Status.Terminal() {
+		return nil, nil
+	}
+	d := begin(s)
+	for _, t := range sortedTasks(s.Tasks) {
+		if t.Status == perdure.TaskRunning && t.Embedded {
+			if err := d.loseAttempt(t, "the process that ran it ended"); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if s.Execution.Status.Held() && s.Execution.Embedded {
+		return d.giveBack(perdure.WokeLost)
+	}
+	return d.done(nil), nil
+}

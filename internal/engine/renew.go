@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"golang.org/x/sync/errgroup"
+)
+
+// heartbeat renews every lease that a worker holds. Each is a command of its
+// own, so that one that is lost does not hold up the others; the committer puts
+// them into one transaction.
+func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
+	reply := perdure.HeartbeatReply{
+		Agents: make([]perdure.AgentBeat, len(h.Agents)),
+		Tasks:  make([]perdure.TaskBeatReply, len(h.Tasks)),
+		Parked: make([]perdure.ParkedState, len(h.Parked)),
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(256)
+	for i, lease := range h.Agents {
+		group.Go(func() (err error) {
+			reply.Agents[i], err = e.renewAgent(ctx, org, lease)
+			return err
+		})
+	}
+	for i, beat := range h.Tasks {
+		group.Go(func() (err error) {
+			reply.Tasks[i], err = e.renewTask(ctx, org, beat)
+			return err
+		})
+	}
+	for i, parked := range h.Parked {
+		group.Go(func() (err error) {
+			reply.Parked[i], err = e.parkedState(ctx, org, parked)
+			return err
+		})
+	}
+	return reply, group.Wait()
+}
+
+func (e *Engine) renewAgent(ctx context.Context, org string, lease perdure.Lease) (perdure.AgentBeat, error) {
+	d, err := e.one(ctx, store.Command{
+		Name: "renew", Lane: store.LaneClaims, Org: org, Execution: lease.ExecutionID,
+		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Patterns: []string{"**"}} },
+		Decide: func(s *store.State) (*store.Changes, error) {
+			if !heldBy(s.Execution, lease) {
+				return answerOf(perdure.AgentBeat{Lost: true}), nil
+			}
+			s.Execution.LeaseUntil = s.Now.Add(e.Lease)
+			return &store.Changes{Execution: s.Execution, Answer: &decided{value: perdure.AgentBeat{
+				CancelRequested: s.Execution.Status == perdure.StatusCancelling,
+				SignalsPending:  len(s.Pending) > 0,
+			}}}, nil
+		},
+	})
+	if err != nil {
+		return perdure.AgentBeat{}, err
+	}
+	return d.value.(perdure.AgentBeat), nil
+}
+
+func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskBeat) (perdure.TaskBeatReply, error) {
+	lost := perdure.TaskBeatReply{Lost: true, CancelRequested: true}
+	d, err := e.one(ctx, store.Command{
+		Name: "renew task", Lane: store.LaneClaims, Org: org, Execution: beat.Lease.ExecutionID,
+		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Tasks: []uuid.UUID{beat.Lease.TaskID}} },
+		Decide: func(s *store.State) (*store.Changes, error) {
+			t := s.Tasks[beat.Lease.TaskID]
+			if !taskHeldBy(t, beat.Lease) {
+				return answerOf(lost), nil
+			}
+			t.LeaseUntil = s.Now.Add(e.Lease)
+			if beat.Progress != nil {
+				t.Progress = beat.Progress
+			}
+			cancelling := s.Execution.Status == perdure.StatusCancelling
+			return &store.Changes{
+				Tasks:  []*perdure.Task{t},
+				Answer: &decided{value: perdure.TaskBeatReply{CancelRequested: cancelling}},
+			}, nil
+		},
+	})
+	if err != nil {
+		return perdure.TaskBeatReply{}, err
+	}
+	return d.value.(perdure.TaskBeatReply), nil
+}
+
+func taskHeldBy(t *perdure.Task, l perdure.TaskLease) bool {
+	return t != nil && t.Status == perdure.TaskRunning && t.Attempt == l.Attempt && t.ClaimID == l.ClaimID
+}
+
+// parkedState tells whether a goroutine that waits for its execution is worth
+// keeping: not once another claim has moved it on.
+func (e *Engine) parkedState(ctx context.Context, org string, p perdure.Parked) (perdure.ParkedState, error) {
+	x, err := e.Store.Execution(ctx, org, p.ExecutionID)
+	switch {
+	case perdure.IsCode(err, perdure.NotFound):
+		return perdure.ParkedEnded, nil
+	case err != nil:
+		return "", err
+	case x.Status.Terminal():
+		return perdure.ParkedEnded, nil
+	case x.LastCommit != p.At:
+		return perdure.ParkedMoved, nil
+	}
+	return perdure.ParkedKeep, nil
+}
+
+// answerOf is a change that only answers.
+func answerOf(value any) *store.Changes { return &store.Changes{Answer: &decided{value: value}} }

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+)
+
+// schedule makes a task, or finds the one that has the key. A task that has
+// ended is answered with its result; one that runs on is waited for.
+func (e *Engine) schedule(d *draft, n perdure.NewTask, c perdure.Commit, a *commitAnswer) error {
+	id := perdure.TaskID(n.Key)
+	if t, known := d.s.Tasks[id]; known {
+		return foundTask(t, n, a)
+	}
+	if err := d.useBlob(n.Input.Blob); err != nil {
+		return err
+	}
+	options := n.Options.Normal(d.x.Queue)
+	t := &perdure.Task{
+		ID: id, ExecutionID: d.x.ID, Org: d.x.Org, Kind: n.Kind, Status: perdure.TaskPending,
+		Queue: options.Queue, MaxAttempts: options.MaxAttempts, Input: n.Input.Bytes, InputBlob: n.Input.Blob,
+		InputHash: n.InputHash, Key: n.Key, Options: options, Place: n.Place, CreatedAt: d.s.Now,
+	}
+	d.task(t)
+	d.taskEvent(perdure.EventTaskScheduled, t, nil)
+	if e.eager(d, t, c, a) {
+		return nil
+	}
+	d.hint(notify.Tasks(t.Org, t.Queue))
+	return nil
+}
+
+// foundTask answers a schedule whose key is known. Another kind or input under
+// the same key is an error, never a silent answer.
+func foundTask(t *perdure.Task, n perdure.NewTask, a *commitAnswer) error {
+	if t.Kind != n.Kind || (n.Options.Key != "" && t.InputHash != n.InputHash) {
+		return perdure.Errorf(perdure.IdempotencyKeyReused, "the task key of a %s is in use for a %s with other input", n.Kind, t.Kind)
+	}
+	if t.Status.Terminal() && !slices.Contains(a.Tasks, t.ID) {
+		a.Tasks = append(a.Tasks, t.ID)
+	}
+	return nil
+}
+
+// eager claims a new task at once for the worker that scheduled it, if that
+// worker offered a slot: a step then takes no poll.
+func (e *Engine) eager(d *draft, t *perdure.Task, c perdure.Commit, a *commitAnswer) bool {
+	offer := c.Eager
+	if len(a.Claims) >= offer.Slots || !slices.Contains(offer.Kinds, t.Kind) || !slices.Contains(offer.Queues, t.Queue) {
+		return false
+	}
+	claim := derive(c.Lease.ClaimID, t.ID.String()+d.x.ID.String())
+	a.Claims = append(a.Claims, d.claimTask(t, offer.WorkerID, claim, offer.Embedded, d.s.Now.Add(e.Lease)))
+	return true
+}
+
+// cancelOne cancels a task of this execution.
+func (d *draft) cancelOne(id uuid.UUID) error {
+	t, ok := d.s.Tasks[id]
+	if !ok {
+		return perdure.Errorf(perdure.NotFound, "execution %s has no task %s to cancel", d.x.ID, id)
+	}
+	if t.Status.Terminal() {
+		return nil
+	}
+	d.cancelTask(t, "cancelled: the agent cancelled this task")
+	return d.closeBlocksOf(t, perdure.BlockSuperseded)
+}
+
+// closeBlocksOf closes the open blocks of a task. Terminal output is kept: it
+// is what the tool said, whatever became of it.
+func (d *draft) closeBlocksOf(t *perdure.Task, reason perdure.BlockReason) error {
+	for _, b := range sortedBlocks(d.s.Blocks) {
+		if b.Key.TaskID != t.ID {
+			continue
+		}
+		why := reason
+		if b.Type == perdure.EventTerminal && t.Status.Terminal() {
+			why = perdure.BlockDone
+		}
+		if err := d.closeBlock(b, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// StartRequest asks for a new execution. Fields that are nil or "" come from
+// the definition, if one is named, or stand for the default.
+type StartRequest struct {
+	Kind            string
+	DefinitionID    *uuid.UUID
+	UserPrompt      string
+	Parts           []perdure.Part
+	SystemPrompt    *string
+	Models          []perdure.ModelConfig
+	Tools           *[]string
+	Config          perdure.AgentConfig
+	Input           json.RawMessage // for kinds other than the react agent
+	OneShot         bool
+	Workspace       string
+	Queue           string
+	Metadata        json.RawMessage
+	PersistenceMode perdure.PersistenceMode
+	Traceparent     string
+	// IdempotencyKey, with the hash of the whole request, makes a repeat within
+	// 24 hours answer with the execution that the first one made.
+	IdempotencyKey string
+	RequestHash    perdure.Hash
+}
+
+const (
+	idempotencyTTL = 24 * time.Hour
+	maxName        = 200
+	maxMetadata    = 16 << 10
+)
+
+// Start creates an execution. Errors: invalid_argument, not_found (definition),
+// idempotency_key_reused, payload_too_large.
+func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdure.Execution, error) {
+	x, err := e.prepare(ctx, org, r)
+	if err != nil {
+		return nil, err
+	}
+	var epoch [8]byte
+	if _, err := rand.Read(epoch[:]); err != nil {
+		return nil, &perdure.Error{Code: perdure.Internal, Message: "no randomness", Err: err}
+	}
+	d, err := e.one(ctx, store.Command{
+		Name: "start", Lane: store.LaneCommits, Org: org, Execution: x.ID, Bytes: len(x.Input),
+		Needs: func(*perdure.Execution) store.Needs {
+			return store.Needs{Idempotency: r.IdempotencyKey, Definition: r.DefinitionID}
+		},
+		Decide: func(s *store.State) (*store.Changes, error) {
+			return decideStart(s, *x, r, binary.BigEndian.Uint64(epoch[:]))
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.Store.Execution(ctx, org, d.value.(uuid.UUID))
+}
+
+// decideStart inserts the execution with its first event, unless the
+// idempotency key names one already.
+func decideStart(s *store.State, x perdure.Execution, r StartRequest, epoch uint64) (*store.Changes, error) {
+	if known := s.Idempotency; known != nil {
+		if known.RequestHash != r.RequestHash {
+			return nil, perdure.Errorf(perdure.IdempotencyKeyReused, "the Idempotency-Key %q was used with another body within the last 24 hours", r.IdempotencyKey)
+		}
+		return answerOf(known.Execution), nil
+	}
+	if r.DefinitionID != nil && s.Definition == nil {
+		return nil, noDefinition(*r.DefinitionID)
+	}
+	x.CreatedAt, x.ReadyAt = s.Now, s.Now
+	s.Execution, s.Head = &x, store.Head{Epoch: epoch}
+	d := begin(s)
+	d.event(perdure.EventCreated, perdure.Place{ResponseID: x.ResponseID}, map[string]any{"kind": x.Kind, "status": x.Status})
+	d.hint(notify.Agents(x.Org, x.Queue))
+	if r.IdempotencyKey != "" {
+		d.c.Idempotency = &store.Idempotency{
+			Key: r.IdempotencyKey, RequestHash: r.RequestHash, Execution: x.ID, ExpiresAt: s.Now.Add(idempotencyTTL),
+		}
+	}
+	return d.done(x.ID), nil
+}
+
+// prepare checks the request and makes the row.
+func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perdure.Execution, error) {
+	if r.Kind == "" {
+		r.Kind = perdure.ReactKind
+	}
+	spec, err := e.kind(ctx, org, r.Kind)
+	if err != nil {
+		return nil, err
+	}
+	input, err := e.inputOf(ctx, org, r, spec)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(input)) > e.PayloadLimit {
+		return nil, perdure.Errorf(perdure.PayloadTooLarge, "the input has %d bytes; the limit is %d", len(input), e.PayloadLimit)
+	}
+	if err := checkPlacing(&r); err != nil {
+		return nil, err
+	}
+	return &perdure.Execution{
+		ID: uuid.Must(uuid.NewV7()), Org: org, Kind: r.Kind, Status: perdure.StatusPending, Woke: perdure.WokeStart,
+		PersistenceMode: r.PersistenceMode, DefinitionID: r.DefinitionID, Input: input,
+		Queue: r.Queue, Workspace: r.Workspace, Traceparent: r.Traceparent, Metadata: r.Metadata,
+		ResponseID: NewResponseID(),
+	}, nil
+}
+
+// checkPlacing fills in and checks where the execution runs and what is said
+// about it.
+func checkPlacing(r *StartRequest) error {
+	if r.Queue == "" {
+		r.Queue = "default"
+	}
+	if len(r.Queue) > maxName {
+		return perdure.FieldErrorf("queue", "has over %d characters", maxName)
+	}
+	if r.Workspace == "" {
+		r.Workspace = "."
+	}
+	clean := path.Clean(r.Workspace)
+	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
+		return perdure.FieldErrorf("workspace", "%q leads out of the worker's workspace; give a folder relative to it", r.Workspace)
+	}
+	r.Workspace = clean
+	if len(r.Metadata) > maxMetadata {
+		return perdure.FieldErrorf("metadata", "has %d bytes; the limit is %d", len(r.Metadata), maxMetadata)
+	}
+	if r.PersistenceMode == perdure.Local {
+		return perdure.FieldErrorf("persistenceMode", "LOCAL is not available in this version; leave it out for REMOTE")
+	}
+	r.PersistenceMode = perdure.Remote
+	return nil
+}
+
+// inputOf makes the execution's input: for the react agent a frozen copy of its
+// configuration, for others the caller's, checked by the kind's schema.
+func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec perdure.KindSpec) (json.RawMessage, error) {
+	if r.Kind != perdure.ReactKind {
+		if r.Input == nil {
+			r.Input = json.RawMessage("null")
+		}
+		return r.Input, checkSchema("input", spec.InputSchema, r.Input)
+	}
+	if len(r.Input) > 0 && string(r.Input) != "null" {
+		return nil, perdure.FieldErrorf("input", "is for other kinds; the %s takes userPrompt, models and tools", perdure.ReactKind)
+	}
+	in := perdure.ReactInput{Tools: []string{}}
+	if r.DefinitionID != nil {
+		d, err := e.Store.Definition(ctx, org, *r.DefinitionID)
+		if err != nil {
+			return nil, err
+		}
+		in.SystemPrompt, in.Models, in.Tools, in.Config = d.SystemPrompt, d.Models, d.Tools, d.Config
+	}
+	overlay(&in, r)
+	if err := checkReact(in, spec.Providers); err != nil {
+		return nil, err
+	}
+	return json.Marshal(in)
+}
+
+// overlay lets the request's own fields replace the definition's; config is
+// merged member by member.
+func overlay(in *perdure.ReactInput, r StartRequest) {
+	in.UserPrompt, in.Parts, in.OneShot = r.UserPrompt, r.Parts, r.OneShot
+	if r.SystemPrompt != nil {
+		in.SystemPrompt = *r.SystemPrompt
+	}
+	if r.Models != nil {
+		in.Models = r.Models
+	}
+	if r.Tools != nil {
+		in.Tools = *r.Tools
+	}
+	in.Config = in.Config.Merge(r.Config)
+}
+
+func checkReact(in perdure.ReactInput, providers []string) error {
+	if len(in.Models) == 0 {
+		return perdure.FieldErrorf("models", `must name at least one model, such as {"provider": "anthropic", "modelId": "..."}`)
+	}
+	for _, m := range in.Models {
+		if err := checkModel(m, providers); err != nil {
+			return err
+		}
+	}
+	if in.OneShot && in.UserPrompt == "" && len(in.Parts) == 0 {
+		return perdure.FieldErrorf("userPrompt", "is needed for a one-shot run")
+	}
+	return checkConfig(in.Config)
+}
+
+func checkModel(m perdure.ModelConfig, providers []string) error {
+	if !slices.Contains(providers, m.Provider) {
+		return perdure.FieldErrorf("models.provider", "%q is no known provider; known are: %s", m.Provider, strings.Join(providers, ", "))
+	}
+	if m.ModelID == "" {
+		return perdure.FieldErrorf("models.modelId", "is missing for provider %s", m.Provider)
+	}
+	return nil
+}
+
+func checkConfig(c perdure.AgentConfig) error {
+	switch {
+	case c.MaxTurns != nil && *c.MaxTurns < 1:
+		return perdure.FieldErrorf("config.maxTurns", "must be at least 1")
+	case c.MaxTokens != nil && *c.MaxTokens < 1:
+		return perdure.FieldErrorf("config.maxTokens", "must be at least 1")
+	case c.Temperature != nil && (*c.Temperature < 0 || *c.Temperature > 2):
+		return perdure.FieldErrorf("config.temperature", "must be from 0 to 2")
+	case !slices.Contains([]string{"", "off", "low", "medium", "high"}, c.Thinking):
+		return perdure.FieldErrorf("config.thinking", "%q is not one of off, low, medium, high", c.Thinking)
+	}
+	return nil
+}

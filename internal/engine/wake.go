@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+)
+
+// facts are what a producer knows: its own fact and the time. What it does not
+// name counts as not yet so; a leaf that was met before is marked in the tree.
+type facts struct {
+	now     perdure.Time
+	signals []string // names pending
+	tasks   map[uuid.UUID]perdure.TaskStatus
+}
+
+func (f facts) Now() perdure.Time { return f.now }
+
+func (f facts) SignalPending(pattern string) bool {
+	for _, name := range f.signals {
+		if perdure.MatchName(pattern, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f facts) TaskStatus(id uuid.UUID) perdure.TaskStatus {
+	if status, ok := f.tasks[id]; ok {
+		return status
+	}
+	return perdure.TaskPending
+}
+
+// wake lets a waiting execution go on if its wait is met by the facts. An
+// execution that waits for something else only remembers them.
+func (d *draft) wake(f facts, why perdure.Woke) bool {
+	if d.x.Status != perdure.StatusWaiting || d.x.Wait == nil {
+		return false
+	}
+	f.now = d.s.Now
+	marked, met := d.x.Wait.Mark(f)
+	d.x.Wait = &marked
+	if !met {
+		return false
+	}
+	d.pend(why)
+	return true
+}
+
+// pend makes the execution PENDING, to be claimed now.
+func (d *draft) pend(why perdure.Woke) {
+	d.x.Status, d.x.Woke = perdure.StatusPending, why
+	d.x.WaitReason = ""
+	d.x.ReadyAt, d.x.NotBefore = d.s.Now, perdure.Time{}
+	d.dropLease()
+	d.c.Timer = &perdure.Time{}
+	d.hint(notify.Agents(d.x.Org, d.x.Queue))
+}
+
+// dropLease ends the lease; the fence stays, so that what its holder still
+// sends is refused.
+func (d *draft) dropLease() {
+	d.x.WorkerID = nil
+	d.x.ClaimID = uuid.Nil
+	d.x.LeaseUntil = perdure.Time{}
+	d.x.Embedded = false
+}
+
+// claimFor gives the execution to a worker.
+func (d *draft) claimFor(worker, claim uuid.UUID, embedded bool, lease perdure.Time) {
+	event := perdure.EventResumed
+	if d.x.StartedAt == nil {
+		now := d.s.Now
+		d.x.StartedAt = &now
+		event = perdure.EventStarted
+	}
+	d.x.Status = perdure.StatusRunning
+	d.x.WorkerID = &worker
+	d.x.Fence++
+	d.x.ClaimID, d.x.LeaseUntil, d.x.Embedded = claim, lease, embedded
+	d.event(event, perdure.Place{}, map[string]any{"status": d.x.Status, "woke": d.x.Woke})
+}
+
+// heldBy tells whether the lease is the one that the execution is held under.
+func heldBy(x *perdure.Execution, l perdure.Lease) bool {
+	return x != nil && x.Status.Held() && x.Fence == l.Fence && x.ClaimID == l.ClaimID
+}
+
+func leaseLost(x uuid.UUID) error {
+	return perdure.Errorf(perdure.LeaseLost, "the lease on execution %s is over", x)
+}

@@ -1,0 +1,143 @@
+package eventlog
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// common is what the data of every record begins with.
+type common struct {
+	Seq         int64        `json:"seq"`
+	ExecutionID uuid.UUID    `json:"agentExecutionId"`
+	CreatedAt   perdure.Time `json:"createdAt"`
+	perdure.Place
+	TaskID  *uuid.UUID `json:"taskExecutionId,omitempty"`
+	Attempt int        `json:"attempt,omitempty"`
+}
+
+// commonNames are the members that an event's own fields cannot replace.
+var commonNames = []string{
+	"seq", "agentExecutionId", "createdAt", "responseId", "turnId", "messageId", "toolCallId", "taskExecutionId", "attempt",
+}
+
+// chunk is the data of a piece of a block.
+type chunk struct {
+	common
+	Offset   int64             `json:"offset"`
+	Type     perdure.EventType `json:"type,omitempty"` // in snapshots: the block's
+	Stream   string            `json:"stream,omitempty"`
+	Data     any               `json:"data"`
+	Snapshot bool              `json:"snapshot,omitempty"`
+}
+
+// callDelta is the data member of a piece of a tool call's arguments.
+type callDelta struct {
+	Type     string `json:"type"`
+	ToolCall callID `json:"tool_call"`
+	Delta    string `json:"delta"`
+}
+
+type callID struct {
+	ID string `json:"id"`
+}
+
+// Data renders a record as the JSON object that its clients get, on one line.
+func Data(r perdure.Record, execution uuid.UUID) ([]byte, error) {
+	head := common{
+		Seq: r.Seq, ExecutionID: execution, CreatedAt: r.CreatedAt, Place: r.Place, TaskID: r.TaskID, Attempt: r.Attempt,
+	}
+	if c := r.Chunk; c != nil {
+		return encode(chunk{common: head, Offset: c.Offset, Stream: c.Stream, Data: content(c.Text, c.ToolCallID)})
+	}
+	raw, err := encode(head)
+	if err != nil {
+		return nil, err
+	}
+	return merge(raw, r.Fields)
+}
+
+// content is text itself, or wrapped where it is arguments of a tool call.
+func content(text, toolCallID string) any {
+	if toolCallID == "" {
+		return text
+	}
+	return callDelta{Type: "tool_call_delta", ToolCall: callID{toolCallID}, Delta: text}
+}
+
+// BlockData renders a whole block as the snapshot that replaces what a client
+// holds of it.
+func BlockData(b store.BlockContent, execution uuid.UUID) ([]byte, error) {
+	head := common{Seq: b.Seq, ExecutionID: execution, CreatedAt: b.CreatedAt, Place: b.Place}
+	if b.Key.TaskID != uuid.Nil {
+		head.TaskID, head.Attempt = &b.Key.TaskID, int(b.Key.Attempt)
+	}
+	call := ""
+	if b.Type == perdure.EventData {
+		call = b.Place.ToolCallID
+	}
+	return encode(chunk{
+		common: head, Type: b.Type, Stream: b.Stream, Data: content(b.Content, call), Snapshot: true,
+	})
+}
+
+// ResetData is the data of a reset: the client drops what it has, and the log
+// follows from FirstAvailable.
+type ResetData struct {
+	Reason         string `json:"reason" enum:"ahead,epoch,truncated"`
+	FirstAvailable int64  `json:"firstAvailable" doc:"Seq of the first event that is still there."`
+	LastSeq        int64  `json:"lastSeq" doc:"Seq of the newest event."`
+}
+
+// The reasons of a reset.
+const (
+	ResetAhead     = "ahead"     // the cursor is past the end of the log
+	ResetEpoch     = "epoch"     // the cursor is of another log, or of one before a restore
+	ResetTruncated = "truncated" // what follows the cursor is no longer kept
+)
+
+// encode is JSON on one line, without escapes that only HTML needs.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, &perdure.Error{Code: perdure.Internal, Message: "a record does not encode", Err: err}
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// merge adds the members of fields to the object head. What head may hold is
+// the log's to say, so that members of those names are left out.
+func merge(head []byte, fields json.RawMessage) ([]byte, error) {
+	if len(fields) == 0 {
+		return head, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(fields, &members); err != nil {
+		return nil, &perdure.Error{Code: perdure.Internal, Message: "an event's fields are no object", Err: err}
+	}
+	for _, name := range commonNames {
+		delete(members, name)
+	}
+	merged := bytes.NewBuffer(slices.Clip(head[:len(head)-1]))
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		key, err := encode(name)
+		if err != nil {
+			return nil, err
+		}
+		merged.WriteByte(',')
+		merged.Write(key)
+		merged.WriteByte(':')
+		if err := json.Compact(merged, members[name]); err != nil {
+			return nil, &perdure.Error{Code: perdure.Internal, Message: "an event's fields do not parse", Err: err}
+		}
+	}
+	merged.WriteByte('}')
+	return merged.Bytes(), nil
+}

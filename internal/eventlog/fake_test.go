@@ -1,0 +1,195 @@
+package eventlog_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var execution = uuid.MustParse("018f0000-0000-7000-8000-000000000001")
+
+const storeEpoch = 7
+
+// book is a log in memory, with what a Log reads of a store.
+type book struct {
+	store.Reader // what is not overridden is not read
+	hints        notify.Local
+	silent       bool // no hints are given
+
+	mu      sync.Mutex
+	records []perdure.Record
+	head    store.Head
+	blocks  map[int64]*store.BlockContent
+	entries map[uuid.UUID]*perdure.Entry
+	reads   int
+	err     error
+}
+
+func newBook() *book {
+	return &book{
+		head:   store.Head{Epoch: 99},
+		blocks: map[int64]*store.BlockContent{}, entries: map[uuid.UUID]*perdure.Entry{},
+	}
+}
+
+func (b *book) log() *eventlog.Log { return eventlog.New(b, storeEpoch, &b.hints) }
+
+func (b *book) cursor(pos int64) string {
+	return perdure.Cursor{Epoch: perdure.EpochOf(b.head.Epoch, storeEpoch), Pos: pos}.String()
+}
+
+var noon = perdure.At(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
+
+// event appends an event and gives its seq.
+func (b *book) event(t perdure.EventType, fields string) int64 {
+	b.mu.Lock()
+	b.head.LastSeq++
+	b.put(perdure.Record{Seq: b.head.LastSeq, Type: t, Fields: json.RawMessage(fields)})
+	seq := b.head.LastSeq
+	b.mu.Unlock()
+	b.hint()
+	return seq
+}
+
+// chunk appends text to the block of that seq, or to a new one for 0.
+func (b *book) chunk(seq int64, text string) int64 {
+	b.mu.Lock()
+	if seq == 0 {
+		b.head.LastSeq++
+		seq = b.head.LastSeq
+		b.blocks[seq] = &store.BlockContent{Block: store.Block{
+			Seq: seq, Type: perdure.EventToken, CreatedAt: noon, Open: true, FirstPos: b.head.LastPos + 1,
+		}}
+	}
+	held := b.blocks[seq]
+	b.put(perdure.Record{Seq: seq, Type: held.Type, Chunk: &perdure.Chunk{Offset: int64(len(held.Content)), Text: text}})
+	held.Content += text
+	b.mu.Unlock()
+	b.hint()
+	return seq
+}
+
+func (b *book) closeBlock(seq int64, reason perdure.BlockReason) {
+	b.mu.Lock()
+	if reason == perdure.BlockSuperseded {
+		for i, r := range b.records {
+			if r.Chunk != nil && r.Seq == seq {
+				b.records[i].Chunk = &perdure.Chunk{Offset: r.Chunk.Offset}
+			}
+		}
+	}
+	length := len(b.blocks[seq].Content)
+	delete(b.blocks, seq)
+	b.mu.Unlock()
+	b.event(perdure.EventBlockClosed, fmt.Sprintf(`{"blockSeq":%d,"length":%d,"reason":"%s"}`, seq, length, reason))
+}
+
+// put gives a record its pos. The caller holds mu.
+func (b *book) put(r perdure.Record) {
+	b.head.LastPos++
+	r.Pos, r.CreatedAt = b.head.LastPos, noon
+	b.records = append(b.records, r)
+}
+
+func (b *book) hint() {
+	if !b.silent {
+		b.hints.Publish(notify.Log(execution))
+	}
+}
+
+func (b *book) Log(ctx context.Context, _ uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reads++
+	if b.err != nil {
+		return nil, store.Head{}, b.err
+	}
+	var page []perdure.Record
+	for _, r := range b.records {
+		if r.Pos > after && len(page) < limit {
+			page = append(page, r)
+		}
+	}
+	return page, b.head, ctx.Err()
+}
+
+func (b *book) LogHead(context.Context, uuid.UUID) (store.Head, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.head, b.err
+}
+
+func (b *book) OpenBlocks(context.Context, uuid.UUID) ([]store.BlockContent, store.Head, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var open []store.BlockContent
+	for _, block := range b.blocks {
+		open = append(open, *block)
+	}
+	return open, b.head, b.err
+}
+
+func (b *book) Entry(_ context.Context, _, id uuid.UUID) (*perdure.Entry, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.entries[id], nil
+}
+
+// chat fills the book with a small run: two blocks that grow side by side, one
+// that is superseded, events between them, and the end.
+func (b *book) chat() {
+	b.event(perdure.EventCreated, `{"kind":"react-agent"}`)
+	b.event(perdure.EventTaskScheduled, `{"kind":"llm-request"}`)
+	first := b.chunk(0, "Hel")
+	second := b.chunk(0, "one ")
+	b.chunk(first, "lo ")
+	b.event(perdure.EventSignal, `{"signalName":"userMessage"}`)
+	lost := b.chunk(0, "for")
+	b.chunk(second, "two")
+	b.chunk(lost, "gotten")
+	b.closeBlock(lost, perdure.BlockSuperseded)
+	b.closeBlock(second, perdure.BlockDone)
+	b.chunk(first, "wörld")
+	b.closeBlock(first, perdure.BlockDone)
+	b.event(perdure.EventCompleted, `{"status":"COMPLETED"}`)
+}
+
+// all reads to the end of the log.
+func all(t *testing.T, l *eventlog.Log, from eventlog.From) []eventlog.Item {
+	t.Helper()
+	var items []eventlog.Item
+	for item, err := range l.Tail(t.Context(), execution, from) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if item.Event != "" {
+			items = append(items, item)
+		}
+	}
+	if len(items) == 0 || items[len(items)-1].Event != eventlog.End {
+		t.Fatalf("the log gave %d items and no end", len(items))
+	}
+	return items
+}
+
+// lines shows items as a client gets them.
+func lines(items []eventlog.Item) string {
+	var b strings.Builder
+	for _, i := range items {
+		fmt.Fprintf(&b, "%d %s %s\n", i.Cursor.Pos, i.Event, i.Data)
+	}
+	return b.String()
+}

@@ -1,0 +1,129 @@
+package eventlog
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// pageRecords bounds one read of the store; the store bounds its bytes.
+	pageRecords = 500
+	// tick is how often the head is looked at without a hint, and how often a
+	// reader that waits is given an idle item.
+	tick = time.Second
+)
+
+// Names on the wire that no record has.
+const (
+	Snapshot perdure.EventType = "snapshot"
+	Reset    perdure.EventType = "reset"
+	Ping     perdure.EventType = "ping"
+	End      perdure.EventType = "end"
+)
+
+// Item is one thing that a reader is given.
+type Item struct {
+	// Event is the name on the wire: that of the record, Snapshot, Reset or
+	// End. It is "" in an item that only moves the position, or comes about
+	// once a second while there is nothing to read, so that the reader can look
+	// after itself.
+	Event perdure.EventType
+	// Type is that of the record, or of the block of a snapshot.
+	Type perdure.EventType
+	// Cursor resumes after the item.
+	Cursor perdure.Cursor
+	// Seq is that of the event or block; 0 if the item has none.
+	Seq int64
+	// Data is the JSON object that clients get.
+	Data []byte
+	// More says that another item follows at once, so that a reader can write
+	// several together.
+	More bool
+}
+
+// From says where to begin. The zero value is the start of the log.
+type From struct {
+	// Cursor is what a client was last given; it takes precedence.
+	Cursor string
+	// AfterSeq asks for all events after that seq, and for the blocks of up to
+	// that seq that were still open then, whole.
+	AfterSeq *int64
+}
+
+// Log reads logs. It is safe for any number of readers.
+type Log struct {
+	read       store.Reader
+	storeEpoch uint64
+	hints      notify.Notifier
+
+	mu        sync.Mutex // guards followers and their refs
+	followers map[uuid.UUID]*follower
+}
+
+// New makes a Log over a store's reading side and its epoch.
+func New(read store.Reader, storeEpoch uint64, hints notify.Notifier) *Log {
+	return &Log{read: read, storeEpoch: storeEpoch, hints: hints, followers: map[uuid.UUID]*follower{}}
+}
+
+// Cursor is the position at a head, for snapshots taken there.
+func (l *Log) Cursor(head store.Head) perdure.Cursor {
+	return perdure.Cursor{Epoch: perdure.EpochOf(head.Epoch, l.storeEpoch), Pos: head.LastPos}
+}
+
+// page reads and renders the records after pos. Records that clients are not
+// shown are idle items, which only move the position.
+func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit int) ([]Item, store.Head, error) {
+	records, head, err := l.read.Log(ctx, execution, pos, limit)
+	if err != nil {
+		return nil, head, err
+	}
+	epoch := l.Cursor(head).Epoch
+	items := make([]Item, 0, len(records))
+	if len(records) > 0 && records[0].Pos > pos+1 {
+		if err := l.cut(ctx, execution, pos); err != nil {
+			return nil, head, err
+		}
+	}
+	for _, r := range records {
+		item, err := l.render(ctx, execution, r)
+		if err != nil {
+			return nil, head, err
+		}
+		item.Cursor = perdure.Cursor{Epoch: epoch, Pos: r.Pos}
+		items = append(items, item)
+	}
+	return items, head, nil
+}
+
+// truncated says that the log begins after the position that was asked for.
+type truncated struct{ first perdure.Record }
+
+func (truncated) Error() string { return "the log begins later" }
+
+// cut tells a log whose beginning is gone, which is the error truncated, from
+// one that lacks only the content of superseded blocks after pos.
+func (l *Log) cut(ctx context.Context, execution uuid.UUID, pos int64) error {
+	first, _, err := l.read.Log(ctx, execution, 0, 1)
+	if err == nil && len(first) == 1 && first[0].Pos > pos+1 {
+		return truncated{first[0]}
+	}
+	return err
+}
+
+// ended tells whether the log is over at the head.
+func (l *Log) ended(ctx context.Context, execution uuid.UUID, head store.Head) (bool, error) {
+	if head.LastPos == 0 {
+		return false, nil
+	}
+	last, _, err := l.read.Log(ctx, execution, head.LastPos-1, 1)
+	if err != nil || len(last) == 0 {
+		return false, err
+	}
+	return last[0].Type.Ends(), nil
+}

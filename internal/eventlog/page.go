@@ -1,0 +1,104 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// Page is a part of a log.
+type Page struct {
+	Items []Item
+	// Next is the position after the items.
+	Next perdure.Cursor
+	// UpToDate says that there was nothing after Next.
+	UpToDate bool
+	// Reset is set if the cursor did not fit: the items begin at the first
+	// record, and the client drops what it has.
+	Reset *ResetData
+}
+
+// Page gives at most limit records after the cursor. It may give fewer, or
+// none, before the log's head: UpToDate tells. Errors: invalid_argument,
+// not_found.
+func (l *Log) Page(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page, error) {
+	c, err := perdure.ParseCursor(cursor)
+	if err != nil {
+		return Page{}, err
+	}
+	head, err := l.read.LogHead(ctx, execution)
+	if err != nil {
+		return Page{}, err
+	}
+	now := l.Cursor(head)
+	switch {
+	case c == perdure.Cursor{}:
+		c.Epoch = now.Epoch
+	case c.Epoch != now.Epoch:
+		return l.resetPage(ctx, execution, ResetEpoch, limit)
+	case c.Pos > now.Pos:
+		return l.resetPage(ctx, execution, ResetAhead, limit)
+	}
+	p, err := l.pageAt(ctx, execution, c, limit)
+	var cut truncated
+	if errors.As(err, &cut) {
+		if c.Pos == 0 {
+			c.Pos = cut.first.Pos - 1
+			return l.pageAt(ctx, execution, c, limit)
+		}
+		return l.resetPage(ctx, execution, ResetTruncated, limit)
+	}
+	return p, err
+}
+
+func (l *Log) resetPage(ctx context.Context, execution uuid.UUID, reason string, limit int) (Page, error) {
+	at, data, err := l.resetTo(ctx, execution, reason)
+	if err != nil {
+		return Page{}, err
+	}
+	p, err := l.pageAt(ctx, execution, at, limit)
+	p.Reset = &data
+	return p, err
+}
+
+func (l *Log) pageAt(ctx context.Context, execution uuid.UUID, at perdure.Cursor, limit int) (Page, error) {
+	items, head, err := l.page(ctx, execution, at.Pos, limit)
+	if err != nil {
+		return Page{}, err
+	}
+	p := Page{Next: at}
+	for _, item := range items {
+		p.Next = item.Cursor
+		if item.Event != "" {
+			p.Items = append(p.Items, item)
+		}
+	}
+	p.UpToDate = p.Next.Pos >= head.LastPos
+	return p, nil
+}
+
+// AtEnd tells whether the log has ended and the position is its end: there is
+// nothing to give, and never will be. Errors: invalid_argument, not_found.
+func (l *Log) AtEnd(ctx context.Context, execution uuid.UUID, from From) (bool, error) {
+	c, err := perdure.ParseCursor(from.Cursor)
+	if err != nil {
+		return false, err
+	}
+	if from.AfterSeq != nil && *from.AfterSeq < 0 {
+		return false, perdure.FieldErrorf("after_seq", "must not be negative")
+	}
+	head, err := l.read.LogHead(ctx, execution)
+	if err != nil {
+		return false, err
+	}
+	there := c == l.Cursor(head)
+	if c == (perdure.Cursor{}) && from.AfterSeq != nil {
+		there = *from.AfterSeq == head.LastSeq
+	}
+	if !there {
+		return false, nil
+	}
+	return l.ended(ctx, execution, head)
+}

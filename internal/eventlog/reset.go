@@ -1,0 +1,51 @@
+package eventlog
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// reset tells the reader to drop what it has, and goes to the first record.
+func (t *tail) reset(ctx context.Context, reason string) error {
+	at, data, err := t.log.resetTo(ctx, t.execution, reason)
+	if err != nil {
+		return err
+	}
+	return t.restart(at, data)
+}
+
+// cutOff goes to the first record that is kept. A reader that has nothing yet
+// need not be told to drop it.
+func (t *tail) cutOff(ctx context.Context, first perdure.Record) error {
+	if !t.shown {
+		t.at.Pos = first.Pos - 1
+		return nil
+	}
+	return t.reset(ctx, ResetTruncated)
+}
+
+func (t *tail) restart(at perdure.Cursor, data ResetData) error {
+	t.at, t.coveredSeq, t.coveredPos = at, 0, 0
+	raw, err := encode(data)
+	if err != nil {
+		return err
+	}
+	return t.give(Item{Event: Reset, Cursor: at, Data: raw, More: true})
+}
+
+// resetTo gives the position before the first record, and what to say of it.
+func (l *Log) resetTo(ctx context.Context, execution uuid.UUID, reason string) (perdure.Cursor, ResetData, error) {
+	data := ResetData{Reason: reason, FirstAvailable: 1}
+	first, head, err := l.read.Log(ctx, execution, 0, 1)
+	if err != nil {
+		return perdure.Cursor{}, data, err
+	}
+	at := perdure.Cursor{Epoch: l.Cursor(head).Epoch}
+	if len(first) == 1 {
+		at.Pos, data.FirstAvailable = first[0].Pos-1, first[0].Seq
+	}
+	data.LastSeq = head.LastSeq
+	return at, data, nil
+}

@@ -1,0 +1,43 @@
+package eventlog
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// LastSeq gives the newest seq up to the position pos that is of a type of
+// which is says yes; 0 for none. It reads backwards from pos.
+func (l *Log) LastSeq(ctx context.Context, execution uuid.UUID, pos int64, is func(perdure.EventType) bool) (int64, error) {
+	for high := pos; high > 0; high -= pageRecords {
+		found, err := l.lastSeqIn(ctx, execution, max(0, high-pageRecords), high, is)
+		if found > 0 || err != nil {
+			return found, err
+		}
+	}
+	return 0, nil
+}
+
+// lastSeqIn looks at the records after low, up to high. Only the record that
+// brings a seq counts: a later chunk of an old block says nothing of how far
+// the log is.
+func (l *Log) lastSeqIn(ctx context.Context, execution uuid.UUID, low, high int64, is func(perdure.EventType) bool) (int64, error) {
+	var found int64
+	for low < high {
+		records, _, err := l.read.Log(ctx, execution, low, int(high-low))
+		if err != nil {
+			return 0, err
+		}
+		if len(records) == 0 {
+			break
+		}
+		for _, r := range records {
+			if r.Pos <= high && is(r.Type) && (r.Chunk == nil || r.Chunk.Offset == 0) {
+				found = max(found, r.Seq)
+			}
+		}
+		low = records[len(records)-1].Pos
+	}
+	return found, nil
+}

@@ -1,0 +1,161 @@
+package grpcapi
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+)
+
+// Principal is who a key stands for.
+type Principal struct {
+	Org  string
+	Role perdure.KeyRole
+	// Embedded says that the worker runs inside the server's own process.
+	Embedded bool
+}
+
+// Authenticator tells whose a bearer is. Errors: unauthenticated, unavailable.
+type Authenticator interface {
+	Authenticate(ctx context.Context, bearer string) (Principal, error)
+}
+
+// access lets workers in, and puts what they may speak to into their calls.
+type access struct {
+	backend Backend
+	auth    Authenticator
+	recheck time.Duration
+	answers answers
+}
+
+// caller is who makes a call.
+type caller struct {
+	Principal
+	perdure.Dispatch
+}
+
+type callerKey struct{}
+
+// callerOf gives the caller that access has let in.
+func callerOf(ctx context.Context) caller { return ctx.Value(callerKey{}).(caller) }
+
+func (a access) unary(ctx context.Context, m any, call *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
+	defer a.answers.end(ctx, call.FullMethod, &err)
+	ctx, bearer, err := a.admit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if long[call.FullMethod] {
+		watched, stop := a.watch(ctx, bearer)
+		defer stop()
+		ctx = watched
+	}
+	reply, err = next(ctx, m)
+	return reply, causeOf(ctx, err)
+}
+
+// long are the unary calls that wait.
+var long = map[string]bool{
+	perdurev1.AgentDispatch_PollAgent_FullMethodName: true,
+	perdurev1.WorkerDispatch_PollTask_FullMethodName: true,
+}
+
+func (a access) stream(server any, s grpc.ServerStream, call *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer a.answers.end(s.Context(), call.FullMethod, &err)
+	ctx, bearer, err := a.admit(s.Context())
+	if err != nil {
+		return err
+	}
+	ctx, stop := a.watch(ctx, bearer)
+	defer stop()
+	return causeOf(ctx, next(server, &admitted{ServerStream: s, ctx: ctx}))
+}
+
+// admitted is a stream whose context knows the caller.
+type admitted struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s *admitted) Context() context.Context { return s.ctx }
+
+// admit finds out who calls. Errors: unauthenticated, permission_denied, the
+// Authenticator's.
+func (a access) admit(ctx context.Context) (context.Context, string, error) {
+	bearer, err := bearerOf(ctx)
+	if err != nil {
+		return ctx, "", err
+	}
+	who, err := a.check(ctx, bearer)
+	if err != nil {
+		return ctx, "", err
+	}
+	return context.WithValue(ctx, callerKey{}, caller{who, a.backend.Dispatch(who.Org)}), bearer, nil
+}
+
+func (a access) check(ctx context.Context, bearer string) (Principal, error) {
+	who, err := a.auth.Authenticate(ctx, bearer)
+	if err != nil {
+		return who, err
+	}
+	if who.Role != perdure.KeyWorker && who.Role != perdure.KeyAdmin {
+		return who, perdure.Errorf(perdure.PermissionDenied,
+			"the key has the role %s; workers need a key of the role worker or admin", who.Role)
+	}
+	return who, nil
+}
+
+func bearerOf(ctx context.Context) (string, error) {
+	meta, _ := metadata.FromIncomingContext(ctx)
+	for _, value := range meta.Get("authorization") {
+		scheme, bearer, found := strings.Cut(value, " ")
+		if found && strings.EqualFold(scheme, "Bearer") && bearer != "" {
+			return bearer, nil
+		}
+	}
+	return "", perdure.Errorf(perdure.Unauthenticated, `the call has no key; send the metadata "authorization: Bearer KEY"`)
+}
+
+// watch looks at the bearer again and again while a call lasts. The context
+// ends with the reason once the bearer is refused. The caller must stop it.
+func (a access) watch(ctx context.Context, bearer string) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(a.recheck)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			// Being unable to ask is no refusal.
+			if _, err := a.check(ctx, bearer); refused(err) {
+				cancel(err)
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		cancel(context.Canceled)
+		<-done
+	}
+}
+
+func refused(err error) bool {
+	return perdure.IsCode(err, perdure.Unauthenticated) || perdure.IsCode(err, perdure.PermissionDenied)
+}
+
+// causeOf gives the refusal that ended ctx in place of what came of it.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); refused(cause) {
+		return cause
+	}
+	return err
+}

@@ -1,0 +1,66 @@
+package grpcapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/api/perdure/v1/pbconv"
+	"google.golang.org/grpc/status"
+)
+
+// answers turns errors into what callers may see.
+type answers struct{ logger *slog.Logger }
+
+// end is deferred by every call: it catches a panic, and makes *err a status.
+func (a answers) end(ctx context.Context, method string, err *error) {
+	if reason := recover(); reason != nil {
+		*err = fmt.Errorf("panic: %v\n%s", reason, debug.Stack())
+	}
+	*err = a.status(ctx, method, *err)
+}
+
+// status gives the status for err. Text that is not meant for callers stays in
+// the log, under an id that the caller is told.
+func (a answers) status(ctx context.Context, method string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var coded *perdure.Error
+	switch {
+	case errors.As(err, &coded) && coded.Code != perdure.Internal:
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return status.FromContextError(ctxError(err)).Err()
+	default:
+		if _, ok := status.FromError(err); ok && coded == nil {
+			return err // gRPC's own: a message too large, a broken stream
+		}
+	}
+	return pbconv.Status(a.shown(ctx, method, err)).Err()
+}
+
+// ctxError drops what err says beside.
+func ctxError(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return context.Canceled
+}
+
+// shown gives the error that callers see for err.
+func (a answers) shown(ctx context.Context, method string, err error) *perdure.Error {
+	var coded *perdure.Error
+	if errors.As(err, &coded) && coded.Code != perdure.Internal {
+		if coded.Err != nil {
+			a.logger.WarnContext(ctx, "a call was refused", "method", method, "error", err)
+		}
+		return coded
+	}
+	id := uuid.NewString()[:8]
+	a.logger.ErrorContext(ctx, "a call failed", "id", id, "method", method, "error", err)
+	return perdure.Errorf(perdure.Internal, "something went wrong inside the server; its log has it under %s", id)
+}

@@ -1,0 +1,101 @@
+package grpcapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/api/perdure/v1/pbconv"
+)
+
+// parts sends messages whose large contents follow them in chunks.
+type parts struct {
+	ctx   context.Context
+	from  perdure.Dispatch
+	chunk func([]byte) error
+}
+
+// send sends one message by head, and after it those of its contents that are
+// too large to be in it, or that only a blob holds.
+func (p parts) send(execution uuid.UUID, head func() error, contents ...*perdurev1.Content) error {
+	var following []func() error
+	for _, m := range contents {
+		if follow := p.detach(execution, m); follow != nil {
+			following = append(following, follow)
+		}
+	}
+	if err := head(); err != nil {
+		return err
+	}
+	for _, follow := range following {
+		if err := follow(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// detach takes large content out of its message, and gives what sends it; nil
+// for content that stays.
+func (p parts) detach(execution uuid.UUID, m *perdurev1.Content) func() error {
+	switch {
+	case m == nil || m.Inline != nil && len(m.Inline) <= perdure.InlineLimit:
+		return nil
+	case m.Inline != nil:
+		content, length := m.Inline, int64(len(m.Inline))
+		m.Inline, m.Follows = nil, &length
+		return func() error { return sendChunks(bytes.NewReader(content), length, p.chunk) }
+	default:
+		ref := m.GetBlob()
+		length := ref.GetLength()
+		m.Follows = &length
+		return func() error { return p.sendBlob(execution, ref) }
+	}
+}
+
+func (p parts) sendBlob(execution uuid.UUID, ref *perdurev1.BlobRef) error {
+	id, err := pbconv.UUIDFromProto("blob", ref.GetId())
+	if err != nil {
+		return err
+	}
+	content, err := p.from.GetBlob(p.ctx, execution, id)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	return sendChunks(content, ref.GetLength(), p.chunk)
+}
+
+// sendChunks sends exactly length bytes; -1 stands for all there are.
+func sendChunks(content io.Reader, length int64, send func([]byte) error) error {
+	buf := make([]byte, perdure.BlobChunk)
+	sent := int64(0)
+	for sent != length {
+		piece := buf
+		if length >= 0 {
+			piece = buf[:min(int64(len(buf)), length-sent)]
+		}
+		n, err := io.ReadFull(content, piece)
+		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !ended {
+			return err
+		}
+		if n > 0 {
+			if err := send(piece[:n]); err != nil {
+				return err
+			}
+			sent += int64(n)
+		}
+		if ended {
+			break
+		}
+	}
+	if length >= 0 && sent != length {
+		return perdure.Errorf(perdure.Internal, "a content of %d bytes ended after %d", length, sent)
+	}
+	return nil
+}

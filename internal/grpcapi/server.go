@@ -1,0 +1,116 @@
+// Package grpcapi serves perdure.Dispatch to workers over gRPC, and the calls
+// of single commands for workers in other languages. It decides nothing: it
+// checks who calls, converts, keeps messages small and answers with the engine's
+// errors.
+package grpcapi
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+)
+
+// maxMessage is gRPC's own default, which every client keeps to.
+const maxMessage = 4 << 20
+
+// Backend is what the server serves.
+type Backend interface {
+	// Dispatch gives what workers of the org speak to. Contents over
+	// perdure.InlineLimit are best given with their Blob, filled or not: one
+	// that comes filled alone may have to be stored again to be sent.
+	Dispatch(org string) perdure.Dispatch
+	// Signal stores a signal, under an id of its own if id is "", and tells
+	// where the execution stands.
+	Signal(ctx context.Context, org string, execution uuid.UUID, name string, value json.RawMessage, id string) (signalID string, status perdure.Status, err error)
+	// LatestCheckpoint gives the newest checkpoint; nil or not_found before the
+	// first. A state over perdure.InlineLimit comes with its Blob.
+	LatestCheckpoint(ctx context.Context, org string, execution uuid.UUID) (*perdure.Checkpoint, error)
+}
+
+// Options are the settings of a Server. The zero value works.
+type Options struct {
+	// TLS, if set, secures the connections.
+	TLS *tls.Config
+	// PayloadLimit is the most bytes of one payload; default
+	// perdure.DefaultPayloadLimit.
+	PayloadLimit int64
+	// Recheck is how often the key of an open stream or poll is looked at
+	// again; default 2 s. With what the Authenticator itself remembers it adds
+	// up to the time in which a revoked key stops.
+	Recheck time.Duration
+}
+
+// Server answers workers.
+type Server struct {
+	grpc     *grpc.Server
+	draining chan struct{}
+	drain    sync.Once
+}
+
+// New makes a server; Serve starts it.
+func New(backend Backend, auth Authenticator, logger *slog.Logger, o Options) *Server {
+	if o.Recheck <= 0 {
+		o.Recheck = 2 * time.Second
+	}
+	if o.PayloadLimit <= 0 {
+		o.PayloadLimit = perdure.DefaultPayloadLimit
+	}
+	s := &Server{draining: make(chan struct{})}
+	answers := answers{logger: logger}
+	access := access{backend: backend, auth: auth, recheck: o.Recheck, answers: answers}
+	s.grpc = grpc.NewServer(append(transport(o.TLS),
+		grpc.UnaryInterceptor(access.unary),
+		grpc.StreamInterceptor(access.stream))...)
+	perdurev1.RegisterAgentDispatchServer(s.grpc, &agentService{backend: backend, limit: o.PayloadLimit, draining: s.draining})
+	perdurev1.RegisterWorkerDispatchServer(s.grpc, &workerService{answers: answers, draining: s.draining})
+	return s
+}
+
+func transport(secure *tls.Config) []grpc.ServerOption {
+	options := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxSendMsgSize(maxMessage),
+		// A worker that is gone without a word is noticed, so that its polls do
+		// not claim for it.
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 15 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+	}
+	if secure != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(secure)))
+	}
+	return options
+}
+
+// Serve answers on the listener until Shutdown, and then gives nil.
+func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(listener) }
+
+// Shutdown takes no new calls, answers open polls with nothing, lets the other
+// calls finish, and returns when all are done. When ctx is over it cuts off what
+// is left, and gives ctx's error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.drain.Do(func() { close(s.draining) })
+	done := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		s.grpc.Stop()
+		<-done
+		return ctx.Err()
+	}
+}

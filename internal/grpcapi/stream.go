@@ -1,0 +1,178 @@
+package grpcapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/api/perdure/v1/pbconv"
+)
+
+// inFlight is how many batches of one stream are appended side by side. What a
+// producer sends next waits in gRPC's flow control.
+const inFlight = 16
+
+// StreamData appends the batches of one worker. A refused batch is answered
+// with its error, and the stream goes on.
+func (s *workerService) StreamData(stream perdurev1.WorkerDispatch_StreamDataServer) error {
+	ctx := stream.Context()
+	batches, broken := receive(ctx, stream)
+	free := make(chan struct{}, inFlight)
+	var running sync.WaitGroup
+	defer running.Wait()
+	var sending sync.Mutex
+	for {
+		select {
+		case m := <-batches:
+			free <- struct{}{}
+			running.Go(func() {
+				defer func() { <-free }()
+				reply := s.append(ctx, m)
+				sending.Lock()
+				defer sending.Unlock()
+				// A stream that cannot be written to cannot be read either, so
+				// the loop learns of it.
+				_ = stream.Send(reply)
+			})
+		case err := <-broken:
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.draining:
+			return perdure.Errorf(perdure.Unavailable, "the server stops; send again what was not answered")
+		}
+	}
+}
+
+// receive reads the stream beside its handler, which must be able to return
+// while no message comes. It ends with the stream, right after the handler.
+func receive(ctx context.Context, stream perdurev1.WorkerDispatch_StreamDataServer) (<-chan *perdurev1.StreamDataRequest, <-chan error) {
+	batches, broken := make(chan *perdurev1.StreamDataRequest), make(chan error, 1)
+	go func() {
+		for {
+			m, err := stream.Recv()
+			if err != nil {
+				broken <- err
+				return
+			}
+			select {
+			case batches <- m:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return batches, broken
+}
+
+// append gives the answer to one batch.
+func (s *workerService) append(ctx context.Context, m *perdurev1.StreamDataRequest) (reply *perdurev1.StreamDataResponse) {
+	const method = perdurev1.WorkerDispatch_StreamData_FullMethodName
+	reply = &perdurev1.StreamDataResponse{Id: m.GetId()}
+	refuse := func(err error) {
+		reply.Replies = nil
+		reply.Error = pbconv.ErrorToProto(s.answers.shown(ctx, method, err))
+	}
+	defer func() {
+		if reason := recover(); reason != nil {
+			refuse(fmt.Errorf("panic: %v\n%s", reason, debug.Stack()))
+		}
+	}()
+	frames, err := pbconv.FramesFromProto(m.GetFrames())
+	if err != nil {
+		refuse(err)
+		return reply
+	}
+	answered, err := callerOf(ctx).Append(ctx, frames)
+	if err != nil {
+		refuse(err)
+		return reply
+	}
+	for _, r := range answered {
+		if r.Err != nil {
+			r.Err = s.answers.shown(ctx, method, r.Err)
+		}
+		reply.Replies = append(reply.Replies, pbconv.FrameReplyToProto(r))
+	}
+	return reply
+}
+
+func (s *agentService) StreamAgentData(stream perdurev1.AgentDispatch_StreamAgentDataServer) error {
+	var held heldBlocks
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return stream.SendAndClose(held.response())
+		}
+		if err != nil {
+			return err
+		}
+		frames, err := pbconv.FramesFromProto(m.GetFrames())
+		if err != nil {
+			return err
+		}
+		replies, err := callerOf(stream.Context()).Append(stream.Context(), frames)
+		if err != nil {
+			return err
+		}
+		if err := held.note(frames, replies); err != nil {
+			return err
+		}
+	}
+}
+
+// heldBlocks collects what the server holds of each block.
+type heldBlocks struct {
+	order  []perdure.BlockKey
+	length map[perdure.BlockKey]int64
+}
+
+// note takes the answers to frames in; the first refusal is its error.
+func (h *heldBlocks) note(frames []perdure.Frame, replies []perdure.FrameReply) error {
+	if h.length == nil {
+		h.length = map[perdure.BlockKey]int64{}
+	}
+	for i, r := range replies {
+		if r.Err != nil {
+			return r.Err
+		}
+		if i >= len(frames) || frames[i].Fields != nil {
+			continue
+		}
+		key := blockOf(frames[i])
+		if _, known := h.length[key]; !known {
+			h.order = append(h.order, key)
+		}
+		h.length[key] = r.Held
+	}
+	return nil
+}
+
+func (h *heldBlocks) response() *perdurev1.StreamAgentDataResponse {
+	m := &perdurev1.StreamAgentDataResponse{}
+	for _, key := range h.order {
+		m.Held = append(m.Held, pbconv.BlockEndToProto(perdure.BlockEnd{Key: key, Length: h.length[key]}))
+	}
+	return m
+}
+
+// blockOf names the block that a frame is of.
+func blockOf(f perdure.Frame) perdure.BlockKey {
+	if f.Lease != nil {
+		return perdure.BlockKey{TaskID: f.Lease.TaskID, Attempt: int64(f.Lease.Attempt), Block: f.Block}
+	}
+	key := perdure.BlockKey{TaskID: uuid.Nil, Block: f.Block}
+	if f.AgentLease != nil {
+		key.Attempt = f.AgentLease.Fence
+	}
+	return key
+}

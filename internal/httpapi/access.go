@@ -1,0 +1,114 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/perdure/perdure"
+)
+
+// caller is who makes a request.
+type caller struct {
+	org    string
+	role   perdure.KeyRole
+	secret string // to look at again while a stream is open
+}
+
+type callerKey struct{}
+
+func callerOf(ctx context.Context) caller {
+	c, _ := ctx.Value(callerKey{}).(caller)
+	return c
+}
+
+// bearer gives the secret that a request carries, and whether it came by
+// cookie.
+func bearer(r *http.Request) (secret string, cookie bool) {
+	if auth := r.Header.Get("Authorization"); auth != "" {
+		scheme, rest, _ := strings.Cut(auth, " ")
+		if strings.EqualFold(scheme, "bearer") {
+			return strings.TrimSpace(rest), false
+		}
+		return "", false
+	}
+	if c, err := r.Cookie(cookieName); err == nil {
+		return c.Value, true
+	}
+	return "", false
+}
+
+const howToGiveKey = "give a key in the header Authorization: Bearer KEY, or log in with POST /api/login; " +
+	"in dev mode the key is in the file named token in the data directory"
+
+// authenticate finds the caller. A browser sends its cookie whoever makes it
+// send the request, so with a cookie a write must come from our own pages.
+func (s *server) authenticate(r *http.Request) (caller, *problem) {
+	secret, cookie := bearer(r)
+	if secret == "" {
+		return caller{}, newProblem(perdure.Unauthenticated, "no key was given; "+howToGiveKey)
+	}
+	org, role, err := s.Auth.Authenticate(r.Context(), secret)
+	if perdure.IsCode(err, perdure.Unauthenticated) {
+		return caller{}, newProblem(perdure.Unauthenticated, "the key is unknown or revoked; "+howToGiveKey)
+	}
+	if err != nil {
+		return caller{}, s.problemOf(r.Context(), err)
+	}
+	if cookie && isWrite(r) && !s.ownOrigin(r) {
+		return caller{}, newProblem(perdure.PermissionDenied, "a request that writes and carries the cookie must come from this server's own pages (Origin)")
+	}
+	return caller{org: org, role: role, secret: secret}, nil
+}
+
+func isWrite(r *http.Request) bool {
+	return r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
+}
+
+// ownOrigin tells whether the page that made a browser send the request is
+// ours.
+func (s *server) ownOrigin(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if slices.Contains(s.Origins, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, r.Host)
+}
+
+// ownHost tells whether the request was meant for this server.
+func (s *server) ownHost(r *http.Request) bool {
+	if len(s.Hosts) == 0 {
+		return true
+	}
+	name := (&url.URL{Host: r.Host}).Hostname()
+	return slices.ContainsFunc(s.Hosts, func(h string) bool {
+		return strings.EqualFold(h, r.Host) || strings.EqualFold(strings.Trim(h, "[]"), name)
+	})
+}
+
+// ownOrg lets a request pass to its own org, and workers' keys nowhere: they
+// are for gRPC. Another org looks like one that is not there.
+func (s *server) ownOrg(ctx huma.Context, next func(huma.Context)) {
+	c := callerOf(ctx.Context())
+	switch {
+	case ctx.Param("org") != c.org:
+		s.refuse(ctx, newProblem(perdure.NotFound, "there is no such org for this key"))
+	case c.role != perdure.KeyAdmin && c.role != perdure.KeyClient:
+		s.refuse(ctx, newProblem(perdure.PermissionDenied, "a key of role "+string(c.role)+" may not use the client API"))
+	default:
+		next(ctx)
+	}
+}
+
+// admin lets administrators pass.
+func (s *server) admin(ctx huma.Context, next func(huma.Context)) {
+	if callerOf(ctx.Context()).role != perdure.KeyAdmin {
+		s.refuse(ctx, newProblem(perdure.PermissionDenied, "only a key of role admin may see or change keys"))
+		return
+	}
+	next(ctx)
+}

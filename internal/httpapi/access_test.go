@@ -1,0 +1,225 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/internal/httpapi"
+)
+
+func TestKeysAreNeeded(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	for _, auth := range []string{"", "Bearer wrong", "Basic " + h.client, "Bearer "} {
+		r := h.call("GET", h.path(x.ID, ""), "", "Authorization", auth)
+		p := r.problem(401, "unauthenticated", "")
+		if !strings.Contains(p.Detail, "Authorization: Bearer") || !strings.HasPrefix(r.header.Get("WWW-Authenticate"), "Bearer") {
+			t.Errorf("the answer does not say how to give a key: %s", r.body)
+		}
+	}
+	h.call("GET", "./api/orgs/other/agent-executions", "").problem(404, "not_found", "")
+	h.call("GET", "./api/orgs/other/nothing", "", "Authorization", "").problem(401, "unauthenticated", "")
+	h.call("GET", "/agent-executions", "", "Authorization", "Bearer "+h.wkey).problem(403, "permission_denied", "")
+	h.call("GET", "/agent-executions", "", "Authorization", "Bearer "+h.admin).want(200, nil)
+}
+
+func TestAnotherOrgsExecutionIsUnknown(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	_, other, err := h.engine.CreateKey(t.Context(), "other", "k", "admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	auth := []string{"Authorization", "Bearer " + other}
+	for _, rest := range []string{"", "/entries", "/events", "/stream", "/snapshot", "/tasks", "/checkpoints"} {
+		h.call("GET", "./api/orgs/other"+h.path(x.ID, rest), "", auth...).problem(404, "not_found", "")
+		h.call("GET", h.path(x.ID, rest), "", auth...).problem(404, "not_found", "")
+	}
+	h.call("DELETE", "./api/orgs/other"+h.path(x.ID, ""), "", auth...).problem(404, "not_found", "")
+}
+
+func TestCookies(t *testing.T) {
+	h := open(t)
+	h.call("POST", "./api/login", `{"key":"wrong"}`, "Authorization", "").problem(401, "unauthenticated", "")
+	h.call("POST", "./api/login", `{}`, "Authorization", "").problem(400, "invalid_argument", "key")
+	h.call("POST", "./api/login", `{"key":"`+h.client+`"}`, "Authorization", "", "Origin", "http://evil.example").problem(403, "permission_denied", "")
+	r := h.call("POST", "./api/login", `{"key":"`+h.client+`"}`, "Authorization", "").shape(200, `{"org":"default","role":"client"}`)
+	set := r.header.Get("Set-Cookie")
+	for _, part := range []string{"perdure=" + h.client, "HttpOnly", "SameSite=Strict", "Max-Age=43200", "Path=/"} {
+		if !strings.Contains(set, part) {
+			t.Errorf("the cookie %q lacks %s", set, part)
+		}
+	}
+	cookie := []string{"Authorization", "", "Cookie", "perdure=" + h.client}
+	h.call("GET", "/agent-executions", "", cookie...).want(200, nil)
+	body := `{"userPrompt":"hi",` + models + `}`
+	h.call("POST", "/agent-executions", body, cookie...).problem(403, "permission_denied", "")
+	h.call("POST", "/agent-executions", body, append(cookie, "Origin", "http://evil.example")...).problem(403, "permission_denied", "")
+	h.call("POST", "/agent-executions", body, append(cookie, "Origin", "null")...).problem(403, "permission_denied", "")
+	h.call("POST", "/agent-executions", body, append(cookie, "Origin", h.url)...).want(201, nil)
+	if set := h.call("POST", "./api/logout", "").want(204, nil).header.Get("Set-Cookie"); !strings.Contains(set, "Max-Age=0") {
+		t.Errorf("logout sets %q", set)
+	}
+}
+
+func TestDevModeChecksHostAndOrigin(t *testing.T) {
+	h := open(t, func(c *httpapi.Config) { c.Hosts = []string{"127.0.0.1", "localhost"} })
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(h.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.call("GET", "/agent-executions", "").want(200, nil)
+	h.call("GET", "/agent-executions", "", "Host", "localhost:"+port).want(200, nil)
+	for _, path := range []string{"/agent-executions", "./", "./healthz", "./docs"} {
+		h.call("GET", path, "", "Host", "evil.example:"+port).problem(403, "permission_denied", "")
+		h.call("GET", path, "", "Origin", "http://evil.example").problem(403, "permission_denied", "")
+	}
+
+	r := h.call("GET", "./?token="+h.client, "", "Authorization", "")
+	r.want(303, nil)
+	if r.header.Get("Location") != "/" || !strings.Contains(r.header.Get("Set-Cookie"), "perdure="+h.client) {
+		t.Errorf("the token gives %v", r.header)
+	}
+	h.call("GET", "./?token=wrong", "", "Authorization", "").problem(401, "unauthenticated", "")
+}
+
+func TestPagesNeedNoKeyAndAskNobody(t *testing.T) {
+	h := open(t)
+	for path, text := range map[string]string{
+		"./": "Perdure", "./docs": "/api/orgs/{org}/agent-executions/{id}/signal", "./healthz": `"ok"`, "./readyz": `"ready"`,
+	} {
+		r := h.call("GET", path, "", "Authorization", "").want(200, nil)
+		if !strings.Contains(string(r.body), text) {
+			t.Errorf("%s lacks %s", path, text)
+		}
+		for _, outside := range []string{"src=", "https://", "@import", "<script"} {
+			if strings.Contains(string(r.body), outside) {
+				t.Errorf("%s holds %s", path, outside)
+			}
+		}
+	}
+}
+
+func TestOpenAPIDescribesEverything(t *testing.T) {
+	h := open(t)
+	var doc struct {
+		OpenAPI    string
+		Paths      map[string]map[string]json.RawMessage
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]map[string]any
+				Required   []string
+			}
+		}
+	}
+	r := h.call("GET", "./openapi.json", "", "Authorization", "").want(200, &doc)
+	if !strings.HasPrefix(doc.OpenAPI, "3.1") {
+		t.Errorf("version %q", doc.OpenAPI)
+	}
+	one := "/api/orgs/{org}/agent-executions/{id}"
+	for path, methods := range map[string]string{
+		"/api/orgs/{org}/agent-executions": "get post", one: "get delete", one + "/signal": "post",
+		one + "/checkpoints": "get", one + "/checkpoints/latest": "get", one + "/checkpoints/{seq}": "get", one + "/tasks": "get",
+		one + "/entries": "get", one + "/entries/{entryId}": "get", one + "/events": "get", one + "/snapshot": "get",
+		one + "/stream": "get", one + "/stream/consolidated": "get",
+		"/api/orgs/{org}/agent-definitions": "get post", "/api/orgs/{org}/agent-definitions/{id}": "get put delete",
+		"/api/orgs/{org}/keys": "get post", "/api/orgs/{org}/keys/{id}": "delete",
+		"/api/login": "post", "/api/logout": "post", "/healthz": "get", "/readyz": "get",
+	} {
+		for method := range strings.SplitSeq(methods, " ") {
+			if doc.Paths[path][method] == nil {
+				t.Errorf("%s %s is not described", method, path)
+			}
+		}
+	}
+	for _, name := range []string{"Execution", "Definition", "Entry", "Task", "Checkpoint", "APIKey", "Wait", "Problem", "Part"} {
+		if len(doc.Components.Schemas[name].Properties) == 0 && name != "Part" {
+			t.Errorf("there is no schema %s", name)
+		}
+	}
+	x := doc.Components.Schemas["Execution"]
+	if any := x.Properties["input"]; any["type"] != nil || any["contentEncoding"] != nil {
+		t.Errorf("input is described as %v", any)
+	}
+	if x.Properties["createdAt"]["format"] != "date-time" || x.Properties["id"]["format"] != "uuid" {
+		t.Errorf("times and ids are described as %v, %v", x.Properties["createdAt"], x.Properties["id"])
+	}
+	if strings.Contains(string(r.body), "octet-stream") || strings.Contains(string(r.body), "$schema") {
+		t.Error("the document holds what is not in the API")
+	}
+}
+
+// A reader that takes nothing is cut off, and nobody waits for it.
+func TestSlowReaderIsResetAndDisturbsNobody(t *testing.T) {
+	reset := make(chan struct{})
+	h := open(t, func(c *httpapi.Config) {
+		c.WriteTimeout = time.Second
+		c.Logger = slog.New(&ear{Handler: c.Logger.Handler(), message: "stream reset", heard: reset})
+	})
+	x := h.start("")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+		t.Fatal(err)
+	}
+	req := h.request("GET", h.path(x.ID, "/stream"), "")
+	if err := req.Write(conn); err != nil {
+		t.Fatal(err)
+	}
+	run := h.claim()
+	fast := h.follow(h.path(x.ID, "/stream"))
+	done := make(chan []sse, 1)
+	go func() { done <- fast.all() }()
+	text := big(200 << 10)
+	for i := range 60 { // more than the kernel's buffers hold
+		run.stream(0, int64(i*len(text)), "token", text)
+	}
+	run.complete()
+	if n := len(<-done); n < 60 {
+		t.Errorf("the fast reader saw %d events", n)
+	}
+	<-reset
+	// The slow one reads on now: what is there ends without the end of a
+	// chunked body.
+	res := make([]byte, 64<<10)
+	var last []byte
+	for {
+		n, err := conn.Read(res)
+		last = append(last, res[:n]...)
+		if len(last) > 64 {
+			last = last[len(last)-64:]
+		}
+		if err != nil {
+			break
+		}
+	}
+	if strings.HasSuffix(string(last), "0\r\n\r\n") || strings.Contains(string(last), "event: end") {
+		t.Errorf("the slow reader's stream ended cleanly: %q", last)
+	}
+}
+
+// ear closes heard at the first record of that message.
+type ear struct {
+	slog.Handler
+	message string
+	heard   chan struct{}
+	once    sync.Once
+}
+
+func (e *ear) Enabled(context.Context, slog.Level) bool { return true }
+
+func (e *ear) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == e.message {
+		e.once.Do(func() { close(e.heard) })
+	}
+	return nil
+}

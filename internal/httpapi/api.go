@@ -1,0 +1,113 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/eventlog"
+)
+
+// BodyLimit is the most bytes of a request's body.
+const BodyLimit = 8 << 20
+
+// Authenticator tells whose key a secret is. Error: unauthenticated.
+type Authenticator interface {
+	Authenticate(ctx context.Context, secret string) (org string, role perdure.KeyRole, err error)
+}
+
+// Config says how the API runs. Engine and Log are needed; the zero value of
+// every other field works.
+type Config struct {
+	Engine *engine.Engine
+	Log    *eventlog.Log
+	// Auth defaults to the engine's stored keys.
+	Auth Authenticator
+	// Hosts are the values of the Host header, with or without port, that are
+	// served: the defence of dev mode against names that an attacker points at
+	// loopback. Empty serves any.
+	Hosts []string
+	// Origins are taken for our own besides the one that the Host names.
+	Origins []string
+	Logger  *slog.Logger
+	// Version is the program's, shown in the OpenAPI document.
+	Version string
+	// Stop, once closed, resets every open stream, so that clients go on with
+	// another server.
+	Stop <-chan struct{}
+	// PingEvery is the pause between pings of a stream; default 15 s.
+	PingEvery time.Duration
+	// WriteTimeout is how long a stream's reader may take for one write before
+	// its connection is reset; default 30 s.
+	WriteTimeout time.Duration
+	// RecheckEvery is how often an open stream's key is looked at again;
+	// default 2 s. With the time that a key is believed without a look at the
+	// store, 2 s, a revoked one stops within 5 s.
+	RecheckEvery time.Duration
+}
+
+// server holds what the operations share.
+type server struct {
+	Config
+	api  huma.API
+	mux  *http.ServeMux
+	spec []byte // the OpenAPI document
+	docs []byte // the page that shows it
+}
+
+// New makes the handler of the whole API.
+func New(c Config) (http.Handler, error) {
+	s := &server{Config: c.normal(), mux: http.NewServeMux()}
+	s.api = humago.New(s.mux, humaConfig(c.Version))
+	s.routes()
+	if err := s.document(); err != nil {
+		return nil, err
+	}
+	s.pages()
+	return s.front(), nil
+}
+
+func (c Config) normal() Config {
+	if c.Auth == nil {
+		c.Auth = storedKeys{c.Engine}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.PingEvery <= 0 {
+		c.PingEvery = 15 * time.Second
+	}
+	if c.WriteTimeout <= 0 {
+		c.WriteTimeout = 30 * time.Second
+	}
+	if c.RecheckEvery <= 0 {
+		c.RecheckEvery = 2 * time.Second
+	}
+	return c
+}
+
+// storedKeys authenticates by the keys in the store.
+type storedKeys struct{ engine *engine.Engine }
+
+func (k storedKeys) Authenticate(ctx context.Context, secret string) (string, perdure.KeyRole, error) {
+	key, err := k.engine.Authenticate(ctx, secret)
+	if err != nil {
+		return "", "", err
+	}
+	return key.Org, key.Role, nil
+}
+
+// routes registers every operation.
+func (s *server) routes() {
+	s.definitionRoutes()
+	s.executionRoutes()
+	s.partRoutes()
+	s.logRoutes()
+	s.keyRoutes()
+	s.accessRoutes()
+}

@@ -1,0 +1,220 @@
+package httpapi_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+func TestWrongFieldsAreNamed(t *testing.T) {
+	h := open(t)
+	for body, field := range map[string]string{
+		`{"models":[{"provider":"none","modelId":"m"}]}`: "models.provider",
+		`{"models":[{"provider":"scripted"}]}`:           "models[0].modelId",
+		`{"models":"x"}`:                                 "models",
+		`{` + models + `,"config":{"maxTurns":"x"}}`:     "config.maxTurns",
+		`{` + models + `,"config":{"maxTurns":0}}`:       "config.maxTurns",
+		`{` + models + `,"config":{"thinking":"deep"}}`:  "config.thinking",
+		`{` + models + `,"userPromt":"x"}`:               "userPromt",
+		`{` + models + `,"persistenceMode":"x"}`:         "persistenceMode",
+		`{` + models + `,"metadata":[]}`:                 "metadata",
+		`{` + models + `,"workspace":"../x"}`:            "workspace",
+		`{` + models + `,"oneShot":true}`:                "userPrompt",
+		`{` + models + `,"input":{}}`:                    "input",
+		`{"userPrompt":"x"}`:                             "models",
+		`{"kind":"x"}`:                                   "kind",
+		`{` + models:                                     "body",
+		`[]`:                                             "body",
+		``:                                               "body",
+		`{` + models + `,"metadata":{"a":"` + big(20<<10) + `"}}`: "metadata",
+	} {
+		h.call("POST", "/agent-executions", body).problem(400, "invalid_argument", field)
+	}
+	for query, field := range map[string]string{
+		"limit=0": "limit", "limit=1001": "limit", "limit=x": "limit", "status=odd": "status", "createdAfter=now": "createdAfter",
+	} {
+		h.call("GET", "/agent-executions?"+query, "").problem(400, "invalid_argument", field)
+	}
+	h.call("GET", "/agent-executions?cursor=%21", "").problem(400, "invalid_argument", "cursor")
+}
+
+func big(n int) string { return strings.Repeat("x", n) }
+
+func TestNullsStandForWhatIsLeftOut(t *testing.T) {
+	h := open(t)
+	h.call("POST", "/agent-executions", `{"kind":null,"agentDefinitionId":null,"userPrompt":"hi","systemPrompt":null,`+models+
+		`,"tools":null,"config":null,"input":null,"oneShot":null,"workspace":null,"queue":null,"metadata":null,"persistenceMode":null}`).want(201, nil)
+}
+
+func TestUnknownAndMalformedIDsAreNotFound(t *testing.T) {
+	h := open(t)
+	for _, id := range []string{uuid.NewString(), "x", "00000000000000000000000000000000", "%7B" + uuid.NewString() + "%7D"} {
+		at := "/agent-executions/" + id
+		for _, rest := range []string{"", "/checkpoints", "/checkpoints/latest", "/checkpoints/1", "/tasks", "/entries", "/entries?all=true", "/entries/x", "/events", "/snapshot", "/stream", "/stream/consolidated"} {
+			h.call("GET", at+rest, "").problem(404, "not_found", "")
+		}
+		h.call("DELETE", at, "").problem(404, "not_found", "")
+		h.call("POST", at+"/signal", `{"signalName":"a"}`).problem(404, "not_found", "")
+		h.call("GET", "/agent-definitions/"+id, "").problem(404, "not_found", "")
+		h.call("PUT", "/agent-definitions/"+id, `{"name":"x",`+models+`}`).problem(404, "not_found", "")
+	}
+}
+
+func TestWhatIsNotThereIsAProblem(t *testing.T) {
+	h := open(t)
+	h.call("GET", "./nothing", "").problem(404, "not_found", "")
+	h.call("GET", "/nothing", "").problem(404, "not_found", "")
+	r := h.call("PATCH", "/agent-executions", "{}")
+	r.want(405, nil)
+	if r.header.Get("Content-Type") != "application/problem+json" || !strings.Contains(r.header.Get("Allow"), "POST") {
+		t.Errorf("got %v %s", r.header, r.body)
+	}
+}
+
+func TestBodiesOver8MiBAreRefused(t *testing.T) {
+	h := open(t)
+	body := `{` + models + `,"userPrompt":"`
+	limit := 8<<20 - len(body) - len(`"}`)
+	h.call("POST", "/agent-executions", body+big(limit)+`"}`).want(201, nil)
+	h.call("POST", "/agent-executions", body+big(limit+1)+`"}`).problem(413, "payload_too_large", "")
+	// Without a length given in advance, and much larger.
+	req := h.request("POST", "/agent-executions", "x")
+	req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body+big(20<<20)+`"}`)), -1
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != 413 {
+		t.Errorf("status %d", res.StatusCode)
+	}
+}
+
+func TestIdempotencyKey(t *testing.T) {
+	h := open(t)
+	key := []string{"Idempotency-Key", "k1"}
+	var one, two perdure.Execution
+	h.call("POST", "/agent-executions", `{"userPrompt":"hi",`+models+`,"metadata":{"a":"1","b":"2"}}`, key...).want(201, &one)
+	h.call("POST", "/agent-executions", `{"metadata":{"b":"2","a":"1"}, "oneShot":false, `+models+`,"userPrompt":"hi"}`, key...).want(201, &two)
+	if one.ID != two.ID {
+		t.Error("a repeat made another execution")
+	}
+	h.call("POST", "/agent-executions", `{"userPrompt":"ho",`+models+`}`, key...).problem(422, "idempotency_key_reused", "")
+	h.call("POST", "/agent-executions", `{"userPrompt":"hi",`+models+`}`, "Idempotency-Key", big(256)).problem(400, "invalid_argument", "Idempotency-Key")
+}
+
+// Trap 51: two numbers that one float64 stands for are two requests.
+func TestTrap51_LargeNumbersAreNotTheSameRequest(t *testing.T) {
+	h := open(t)
+	body := func(n string) string { return `{"kind":"count","input":{"n":` + n + `}}` }
+	h.call("POST", "/agent-executions", body("9007199254740993"), "Idempotency-Key", "k").want(201, nil)
+	h.call("POST", "/agent-executions", body("9007199254740992"), "Idempotency-Key", "k").problem(422, "idempotency_key_reused", "")
+}
+
+func TestInternalErrorsShowAnIDOnly(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	inside := errors.New("no such table: agent_execution")
+	h.store.err.Store(&inside)
+	p := h.call("GET", h.path(x.ID, ""), "").problem(500, "internal", "")
+	id := uuids.FindString(p.Detail)
+	if strings.Contains(p.Detail, "table") || id == "" || !strings.Contains(h.logged.String(), id) {
+		t.Errorf("the answer is %q; the log has\n%s", p.Detail, h.logged)
+	}
+	away := error(perdure.Errorf(perdure.Unavailable, "the store is away"))
+	h.store.err.Store(&away)
+	h.call("GET", h.path(x.ID, ""), "").problem(503, "unavailable", "")
+}
+
+func TestListsPageAndFilter(t *testing.T) {
+	h := open(t)
+	var want []uuid.UUID
+	for i := range 7 {
+		x := h.start(fmt.Sprintf(`,"metadata":{"n":"%d","even":%v}`, i, i%2 == 0))
+		want = append([]uuid.UUID{x.ID}, want...)
+	}
+	h.call("DELETE", h.path(want[0], ""), "").want(202, nil)
+	list := func(query string) []uuid.UUID {
+		t.Helper()
+		var ids []uuid.UUID
+		for cursor := ""; ; {
+			var p page[perdure.Execution]
+			h.call("GET", "/agent-executions?"+query+"&cursor="+cursor, "").want(200, &p)
+			if p.Items == nil {
+				t.Fatal("items are null")
+			}
+			for _, x := range p.Items {
+				ids = append(ids, x.ID)
+			}
+			if p.NextCursor == nil {
+				return ids
+			}
+			cursor = *p.NextCursor
+		}
+	}
+	for query, ids := range map[string][]uuid.UUID{
+		"":                                      want,
+		"limit=2":                               want,
+		"limit=7":                               want,
+		"status=cancelled":                      want[:1],
+		"status=PENDING&limit=3":                want[1:],
+		"status=pending,CANCELLED":              want,
+		"status=pending&status=failed":          want[1:],
+		"metadata.n=3":                          want[3:4],
+		"metadata.even=true&limit=1":            {want[0], want[2], want[4], want[6]},
+		"metadata.n=3&metadata.even=true":       nil,
+		"kind=react-agent":                      want,
+		"kind=other":                            nil,
+		"q=" + want[2].String():                 want[2:3],
+		"createdAfter=2100-01-01T00:00:00Z":     nil,
+		"createdBefore=2100-01-01T00:00:00Z":    want,
+		"agentDefinitionId=" + uuid.NewString(): nil,
+	} {
+		if got := list(query); fmt.Sprint(got) != fmt.Sprint(ids) {
+			t.Errorf("%s gives %v, want %v", query, got, ids)
+		}
+	}
+}
+
+func TestEntriesPageAlongThePath(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	run := h.claim()
+	var want []uuid.UUID
+	for i := range 5 {
+		want = append(want, run.say(userText(fmt.Sprint(i))).ID)
+	}
+	run.leaf = &want[1] // another branch
+	branch := run.say(userText("other")).ID
+	for _, c := range []struct {
+		query string
+		want  []uuid.UUID
+	}{
+		{"limit=1", []uuid.UUID{want[0], want[1], branch}},
+		{"limit=50", []uuid.UUID{want[0], want[1], branch}},
+		{"limit=2&all=true", append(append([]uuid.UUID{}, want...), branch)},
+	} {
+		var got []uuid.UUID
+		for cursor := ""; ; {
+			var p page[perdure.Entry]
+			h.call("GET", h.path(x.ID, "/entries?"+c.query+"&cursor="+cursor), "").want(200, &p)
+			for _, e := range p.Items {
+				got = append(got, e.ID)
+			}
+			if p.NextCursor == nil {
+				break
+			}
+			cursor = *p.NextCursor
+		}
+		if fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%s gives %v, want %v", c.query, got, c.want)
+		}
+	}
+	h.call("GET", h.path(x.ID, "/entries?cursor=x"), "").problem(400, "invalid_argument", "cursor")
+}

@@ -1,0 +1,187 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+)
+
+// startBody asks for an execution.
+type startBody struct {
+	Kind            string                     `json:"kind,omitempty" doc:"Default react-agent."`
+	DefinitionID    string                     `json:"agentDefinitionId,omitempty" doc:"A definition to start from; config is merged into its own member by member, other members given here replace its."`
+	UserPrompt      string                     `json:"userPrompt,omitempty"`
+	Parts           []perdure.Part             `json:"parts,omitempty" doc:"In place of userPrompt, where it holds more than text."`
+	SystemPrompt    *string                    `json:"systemPrompt,omitempty"`
+	Models          []perdure.ModelConfig      `json:"models,omitempty"`
+	Tools           *[]string                  `json:"tools,omitempty" doc:"Names of tools."`
+	Config          perdure.AgentConfig        `json:"config,omitempty"`
+	Input           json.RawMessage            `json:"input,omitempty" doc:"For kinds other than react-agent, checked by the kind's schema."`
+	OneShot         bool                       `json:"oneShot,omitempty" doc:"End after the first response; else the run waits for userMessage."`
+	Workspace       string                     `json:"workspace,omitempty" doc:"A folder relative to the worker's workspace; default \".\"."`
+	Queue           string                     `json:"queue,omitempty" doc:"Default \"default\"."`
+	Metadata        map[string]json.RawMessage `json:"metadata,omitempty" doc:"Up to 16 KiB."`
+	PersistenceMode string                     `json:"persistenceMode,omitempty" doc:"REMOTE (default) or LOCAL."`
+}
+
+type startInput struct {
+	OrgInput
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"A repeat with the same key and body within 24 hours gives the same execution."`
+	Traceparent    string `header:"Traceparent" doc:"W3C trace context."`
+	Body           startBody
+}
+
+type executionOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     *perdure.Execution
+}
+
+type signalBody struct {
+	Name  string          `json:"signalName"`
+	Value json.RawMessage `json:"signalValue,omitempty" doc:"Any JSON. That of userMessage is {text} or {parts}."`
+	ID    string          `json:"signalId,omitempty" doc:"Sending the same id again changes nothing."`
+}
+
+type signalInput struct {
+	IDInput
+	Body signalBody
+}
+
+func (s *server) executionRoutes() {
+	const one = "/agent-executions/{id}"
+	on(s, http.MethodPost, "/agent-executions", "startExecution", "Start an execution", s.start, status(201))
+	get(s, "/agent-executions", "listExecutions", "List executions, newest first, without input and output", s.listExecutions, documentMetadata)
+	get(s, one, "getExecution", "Get an execution", s.getExecution)
+	on(s, http.MethodDelete, one, "cancelExecution", "Cancel an execution: 202; one that has ended stays as it is: 200", s.cancel, status(202))
+	on(s, http.MethodPost, one+"/signal", "signalExecution", "Send a signal", s.signal)
+}
+
+func (s *server) start(ctx context.Context, in *startInput) (*executionOutput, error) {
+	r, err := in.request()
+	if err != nil {
+		return nil, err
+	}
+	x, err := s.Engine.Start(ctx, in.Org, r)
+	if err != nil {
+		return nil, err
+	}
+	return &executionOutput{
+		Status: http.StatusCreated, Body: x,
+		Location: fmt.Sprintf("/api/orgs/%s/agent-executions/%s", in.Org, x.ID),
+	}, nil
+}
+
+func (in *startInput) request() (engine.StartRequest, error) {
+	b := in.Body
+	r := engine.StartRequest{
+		Kind: b.Kind, UserPrompt: b.UserPrompt, Parts: b.Parts, SystemPrompt: b.SystemPrompt, Models: b.Models,
+		Tools: b.Tools, Config: b.Config, Input: b.Input, OneShot: b.OneShot, Workspace: b.Workspace, Queue: b.Queue,
+		IdempotencyKey: in.IdempotencyKey,
+	}
+	var err error
+	if b.DefinitionID != "" {
+		id, err := parseID("agent definition", b.DefinitionID)
+		if err != nil {
+			return r, err
+		}
+		r.DefinitionID = &id
+	}
+	if r.PersistenceMode, err = perdure.ParsePersistenceMode(b.PersistenceMode); err != nil {
+		return r, err
+	}
+	if r.Metadata, err = objectOf(b.Metadata); err != nil {
+		return r, err
+	}
+	if traceparent.MatchString(in.Traceparent) {
+		r.Traceparent = in.Traceparent
+	}
+	r.RequestHash, err = hashOf(b)
+	return r, err
+}
+
+// traceparent is what W3C Trace Context says of the header of version 00; what
+// does not match is to be ignored.
+var traceparent = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+
+// hashOf is the same for bodies that say the same: the order of members and
+// white space do not count. Numbers count as they are written, so that two that
+// one float64 stands for stay two.
+func hashOf(body any) (perdure.Hash, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return perdure.Hash{}, perdure.FieldErrorf("body", "does not encode: %v", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var canonical any
+	if err := d.Decode(&canonical); err != nil {
+		return perdure.Hash{}, perdure.FieldErrorf("body", "does not parse: %v", err)
+	}
+	if raw, err = json.Marshal(canonical); err != nil {
+		return perdure.Hash{}, perdure.FieldErrorf("body", "does not encode: %v", err)
+	}
+	return sha256.Sum256(raw), nil
+}
+
+// execution finds the execution that a path names.
+func (s *server) execution(ctx context.Context, in IDInput) (*perdure.Execution, error) {
+	id, err := in.of("execution")
+	if err != nil {
+		return nil, err
+	}
+	return s.Engine.Read().Execution(ctx, in.Org, id)
+}
+
+func (s *server) getExecution(ctx context.Context, in *IDInput) (*body[*perdure.Execution], error) {
+	x, err := s.execution(ctx, *in)
+	if err != nil {
+		return nil, err
+	}
+	return &body[*perdure.Execution]{x}, nil
+}
+
+func (s *server) cancel(ctx context.Context, in *IDInput) (*executionOutput, error) {
+	id, err := in.of("execution")
+	if err != nil {
+		return nil, err
+	}
+	x, changed, err := s.Engine.Cancel(ctx, in.Org, id)
+	if err != nil {
+		return nil, err
+	}
+	out := &executionOutput{Status: http.StatusOK, Body: x}
+	if changed {
+		out.Status = http.StatusAccepted
+	}
+	return out, nil
+}
+
+func (s *server) signal(ctx context.Context, in *signalInput) (*body[engine.SignalReply], error) {
+	id, err := in.of("execution")
+	if err != nil {
+		return nil, err
+	}
+	reply, err := s.Engine.Signal(ctx, in.Org, id, engine.SignalRequest{Name: in.Body.Name, Value: in.Body.Value, ID: in.Body.ID})
+	if err != nil {
+		return nil, err
+	}
+	return &body[engine.SignalReply]{reply}, nil
+}
+
+// idOf is parseID for ids in the middle of a path.
+func idOf(execution uuid.UUID, what, text string) (uuid.UUID, error) {
+	id, err := parseID(what, text)
+	if err != nil {
+		return id, perdure.Errorf(perdure.NotFound, "execution %s has no %s %q", execution, what, text)
+	}
+	return id, nil
+}

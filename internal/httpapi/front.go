@@ -1,0 +1,185 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+type secureKey struct{}
+
+// isSecure tells whether the request came over TLS.
+func isSecure(ctx context.Context) bool {
+	secure, _ := ctx.Value(secureKey{}).(bool)
+	return secure
+}
+
+type queryKey struct{}
+
+// front is what every request passes first: whom it is meant for, who sends it,
+// and whether there is anything of that name.
+func (s *server) front() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := &answer{ResponseWriter: w}
+		defer s.recovered(answer, r)
+		answer.Header().Set("X-Content-Type-Options", "nosniff")
+		answer.Header().Set("Referrer-Policy", "no-referrer")
+		body := &kept{ReadCloser: r.Body}
+		r.Body = body
+		s.serve(answer, r)
+		if answer.status == http.StatusRequestEntityTooLarge {
+			body.drain(answer)
+		}
+	})
+}
+
+func (s *server) serve(w http.ResponseWriter, r *http.Request) {
+	if p := s.misdirected(r); p != nil {
+		p.write(w)
+		return
+	}
+	ctx := context.WithValue(r.Context(), secureKey{}, r.TLS != nil)
+	if strings.HasPrefix(r.URL.Path, "/api/") {
+		w.Header().Set("Cache-Control", "no-store")
+	}
+	if strings.HasPrefix(r.URL.Path, "/api/orgs/") {
+		c, p := s.authenticate(r)
+		if p != nil {
+			if p.Code == perdure.Unauthenticated {
+				w.Header().Set("WWW-Authenticate", `Bearer realm="perdure"`)
+			}
+			p.write(w)
+			return
+		}
+		ctx = context.WithValue(ctx, callerKey{}, c)
+		ctx = context.WithValue(ctx, queryKey{}, r.URL.Query())
+	}
+	r = r.WithContext(ctx)
+	if r.ContentLength > BodyLimit {
+		tooLarge().write(w)
+		return
+	}
+	asJSON(r)
+	if p := s.unmatched(w, r); p != nil {
+		p.write(w)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// misdirected refuses what a page of another origin, or a name that was pointed
+// at this machine, makes a browser send: everything where Hosts are set,
+// elsewhere what needs no key.
+func (s *server) misdirected(r *http.Request) *problem {
+	if !s.ownHost(r) {
+		return newProblem(perdure.PermissionDenied, fmt.Sprintf("this server is not %q; open it by the address that it printed", r.Host))
+	}
+	if r.Header.Get("Origin") == "" || s.ownOrigin(r) {
+		return nil
+	}
+	if len(s.Hosts) > 0 || setsCookie(r) {
+		return newProblem(perdure.PermissionDenied, "a page of another origin may not use this server")
+	}
+	return nil
+}
+
+// setsCookie tells whether the request changes who a browser is logged in as.
+func setsCookie(r *http.Request) bool {
+	return r.URL.Path == "/api/login" || r.URL.Path == "/api/logout"
+}
+
+// asJSON takes a body of the types that tools send by default for the JSON that
+// it has to be: what is no JSON is refused with the reason.
+func asJSON(r *http.Request) {
+	switch ct, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(strings.ToLower(ct)) {
+	case "application/x-www-form-urlencoded", "text/plain", "application/json":
+		r.Header.Set("Content-Type", "application/json")
+	}
+}
+
+// unmatched makes a problem of what the mux has no operation for.
+func (s *server) unmatched(w http.ResponseWriter, r *http.Request) *problem {
+	h, pattern := s.mux.Handler(r)
+	if pattern != "" {
+		return nil
+	}
+	probe := &probe{header: http.Header{}}
+	h.ServeHTTP(probe, r)
+	if allow := probe.header.Get("Allow"); allow != "" {
+		w.Header().Set("Allow", allow)
+		p := newProblem(perdure.InvalidArgument, fmt.Sprintf("%s is not possible here; possible: %s", r.Method, allow))
+		p.Status = http.StatusMethodNotAllowed
+		return p
+	}
+	return newProblem(perdure.NotFound, fmt.Sprintf("there is nothing at %s; /docs lists what there is", r.URL.Path))
+}
+
+// probe hears what the mux would say.
+type probe struct{ header http.Header }
+
+func (p *probe) Header() http.Header         { return p.header }
+func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
+func (p *probe) WriteHeader(int)             {}
+
+// recovered turns a panic into an answer with an id that is in the log, too. A
+// stream that is reset on purpose goes on to the server, which cuts it.
+func (s *server) recovered(w *answer, r *http.Request) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if cause == http.ErrAbortHandler || r.Context().Err() != nil {
+		panic(http.ErrAbortHandler)
+	}
+	id := uuid.NewString()
+	s.Logger.ErrorContext(r.Context(), "panic", slog.String("error_id", id), slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
+	if w.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	newProblem(perdure.Internal, "an error inside the server; it is in the server's log as "+id).write(w)
+}
+
+// answer remembers whether the answer has begun.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// kept is a body that stays open when its reader closes it, so that the rest
+// can be drained.
+type kept struct{ io.ReadCloser }
+
+func (k *kept) Close() error { return nil }
+
+// drain takes in the rest of a body that was refused: a client that is still
+// sending would see a reset connection in place of the answer.
+func (k *kept) drain(w http.ResponseWriter) {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second)) // without one, the copy's bound holds
+	_, _ = io.Copy(io.Discard, io.LimitReader(k.ReadCloser, 8*BodyLimit))
+}

@@ -1,0 +1,302 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/httpapi"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store/sqlite"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is a whole server over a real store, with a worker that the test plays.
+type house struct {
+	t      *testing.T
+	url    string
+	engine *engine.Engine
+	store  *brittle
+	log    *eventlog.Log
+	worker perdure.Dispatch
+	id     uuid.UUID // the worker's
+	stop   chan struct{}
+	logged *bytes.Buffer
+	admin  string
+	client string
+	wkey   string
+}
+
+// open starts a house. change may alter the API's configuration.
+func open(t *testing.T, change ...func(*httpapi.Config)) *house {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "test.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	h := &house{t: t, store: &brittle{Store: st}, id: uuid.New(), stop: make(chan struct{}), logged: &bytes.Buffer{}}
+	logger := slog.New(slog.NewTextHandler(h.logged, nil))
+	h.engine = engine.New(engine.Config{Store: h.store, Hints: &notify.Local{}, Logger: logger})
+	h.worker = h.engine.Dispatch("default", false)
+	_, err = h.worker.Register(t.Context(), perdure.Registration{
+		WorkerID: h.id, Queues: []string{"default"},
+		Agents: []perdure.KindSpec{
+			{Kind: perdure.ReactKind, Providers: []string{"scripted"}},
+			{Kind: "count", InputSchema: json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.admin, h.client, h.wkey = h.key("admin"), h.key("client"), h.key("worker")
+	h.log = eventlog.New(st, st.Epoch(), h.engine.Hints)
+	c := httpapi.Config{Engine: h.engine, Log: h.log, Logger: logger, Stop: h.stop}
+	for _, f := range change {
+		f(&c)
+	}
+	handler, err := httpapi.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(handler)
+	srv.Config.ErrorLog = slog.NewLogLogger(logger.Handler(), slog.LevelError)
+	t.Cleanup(func() {
+		srv.CloseClientConnections()
+		srv.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	h.url = srv.URL
+	return h
+}
+
+func (h *house) key(role perdure.KeyRole) string {
+	h.t.Helper()
+	_, secret, err := h.engine.CreateKey(h.t.Context(), "default", "test "+string(role), role)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return secret
+}
+
+// reply is what came back.
+type reply struct {
+	t      *testing.T
+	status int
+	header http.Header
+	body   []byte
+}
+
+const org = "/api/orgs/default"
+
+// call sends a request as the client; path is under the org unless it begins
+// with a dot.
+func (h *house) call(method, path, body string, headers ...string) reply {
+	h.t.Helper()
+	req := h.request(method, path, body, headers...)
+	res, err := http.DefaultTransport.RoundTrip(req) // follows no redirect
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return reply{h.t, res.StatusCode, res.Header, raw}
+}
+
+func (h *house) request(method, path, body string, headers ...string) *http.Request {
+	h.t.Helper()
+	if rest, bare := strings.CutPrefix(path, "."); bare {
+		path = rest
+	} else {
+		path = org + path
+	}
+	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+path, strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+h.client)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i+1] == "" {
+			req.Header.Del(headers[i])
+		} else if headers[i] == "Host" {
+			req.Host = headers[i+1]
+		} else {
+			req.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	return req
+}
+
+// want checks the status and decodes the body.
+func (r reply) want(status int, v any) reply {
+	r.t.Helper()
+	if r.status != status {
+		r.t.Fatalf("status %d, want %d: %s", r.status, status, r.body)
+	}
+	if v != nil {
+		if err := json.Unmarshal(r.body, v); err != nil {
+			r.t.Fatalf("%v: %s", err, r.body)
+		}
+	}
+	return r
+}
+
+type problem struct {
+	Type, Title, Detail, Code string
+	Status                    int
+	Errors                    []perdure.FieldError
+}
+
+// problem checks that the reply is an error of that code, about the field if
+// one is named.
+func (r reply) problem(status int, code perdure.Code, field string) problem {
+	r.t.Helper()
+	var p problem
+	r.want(status, &p)
+	if ct := r.header.Get("Content-Type"); ct != "application/problem+json" {
+		r.t.Errorf("an error of type %q", ct)
+	}
+	if p.Code != string(code) || p.Status != status || p.Title == "" || p.Type == "" || p.Detail == "" {
+		r.t.Errorf("got the problem %s, want %s", r.body, code)
+	}
+	if field != "" && (len(p.Errors) == 0 || p.Errors[0].Location != field || p.Errors[0].Message == "") {
+		r.t.Errorf("got the problem %s, want one about %s", r.body, field)
+	}
+	return p
+}
+
+type page[T any] struct {
+	Items      []T
+	NextCursor *string
+}
+
+const models = `"models":[{"provider":"scripted","modelId":"m"}]`
+
+// start starts a react agent.
+func (h *house) start(extra string) perdure.Execution {
+	h.t.Helper()
+	var x perdure.Execution
+	h.call("POST", "/agent-executions", `{"userPrompt":"hi",`+models+extra+`}`).want(201, &x)
+	return x
+}
+
+// run is an execution that the worker holds.
+type run struct {
+	h      *house
+	id     uuid.UUID
+	lease  perdure.Lease
+	number int64
+	block  int64
+	leaf   *uuid.UUID
+}
+
+// claim takes the one execution that is pending.
+func (h *house) claim() *run {
+	h.t.Helper()
+	claims, err := h.worker.PollAgents(h.t.Context(), perdure.Poll{
+		WorkerID: h.id, Queues: []string{"default"}, Kinds: []string{perdure.ReactKind, "count"}, Slots: 1, Wait: time.Second,
+	})
+	if err != nil || len(claims) != 1 {
+		h.t.Fatalf("claimed %d: %v", len(claims), err)
+	}
+	return &run{h: h, id: claims[0].Lease.ExecutionID, lease: claims[0].Lease, leaf: claims[0].Execution.Leaf}
+}
+
+func (r *run) commit(c perdure.Commit) perdure.CommitReply {
+	r.h.t.Helper()
+	r.number++
+	c.Lease, c.Number = r.lease, r.number
+	reply, err := r.h.worker.Commit(context.WithoutCancel(r.h.t.Context()), c)
+	if err != nil {
+		r.h.t.Fatal(err)
+	}
+	return reply
+}
+
+// say appends a message and a checkpoint.
+func (r *run) say(m perdure.Message) perdure.Entry {
+	r.h.t.Helper()
+	e, err := perdure.NewMessageEntry(m)
+	if err != nil {
+		r.h.t.Fatal(err)
+	}
+	e.ParentID = r.leaf
+	r.leaf = &e.ID
+	r.commit(perdure.Commit{
+		Entries:    []perdure.NewEntry{{Entry: e}},
+		Checkpoint: &perdure.NewCheckpoint{State: perdure.Inline([]byte(`{"n":1}`)), Reason: "turn"},
+	})
+	return e
+}
+
+// stream appends text to the run's block of that number.
+func (r *run) stream(block int64, offset int64, typ perdure.EventType, text string) {
+	r.h.t.Helper()
+	f := perdure.Frame{AgentLease: &r.lease, Block: block, Type: typ, Offset: offset, Text: text}
+	if typ == perdure.EventTerminal {
+		f.Stream = "stdout"
+	}
+	replies, err := r.h.worker.Append(context.WithoutCancel(r.h.t.Context()), []perdure.Frame{f})
+	if err != nil || replies[0].Err != nil {
+		r.h.t.Fatal(err, replies)
+	}
+}
+
+func (r *run) complete() {
+	r.h.t.Helper()
+	r.commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline([]byte(`{"text":"bye"}`))}})
+}
+
+// task schedules and runs a task to its end.
+func (r *run) task(kind string, instance string) {
+	r.h.t.Helper()
+	input := json.RawMessage(`{"a":1}`)
+	key, err := perdure.DefaultTaskKey(r.id, kind, input, instance)
+	if err != nil {
+		r.h.t.Fatal(err)
+	}
+	reply := r.commit(perdure.Commit{
+		Tasks: []perdure.NewTask{{Kind: kind, Input: perdure.Inline(input), Key: key}},
+		Eager: perdure.Eager{WorkerID: r.h.id, Kinds: []string{kind}, Queues: []string{"default"}, Slots: 1},
+	})
+	if len(reply.Claims) != 1 {
+		r.h.t.Fatalf("the commit claimed %d tasks", len(reply.Claims))
+	}
+	_, err = r.h.worker.FinishTask(context.WithoutCancel(r.h.t.Context()), perdure.TaskFinish{
+		WorkerID: r.h.id, Lease: reply.Claims[0].Lease, Result: perdure.Inline([]byte(`"ok"`)),
+	})
+	if err != nil {
+		r.h.t.Fatal(err)
+	}
+}
+
+func (h *house) path(id uuid.UUID, rest string) string {
+	return fmt.Sprintf("/agent-executions/%s%s", id, rest)
+}
+
+func userText(text string) perdure.Message { return perdure.UserText(text) }
+
+func assistantText(text string) perdure.Message {
+	return perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{perdure.Text(text)}}}
+}

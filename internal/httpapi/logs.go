@@ -1,0 +1,208 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/eventlog"
+)
+
+// logRoutes are the ways to read an execution's log.
+func (s *server) logRoutes() {
+	const one = "/agent-executions/{id}"
+	get(s, one+"/events", "listEvents", "Read a page of the log", s.listEvents)
+	get(s, one+"/snapshot", "getSnapshot", "Get the execution, its newest entries and open blocks, and the cursor at which they hold", s.snapshot)
+	get(s, one+"/stream", "streamAgent", "Follow the agent's events (SSE): all but task.* and terminal", s.streamAgent, asEventStream)
+	get(s, one+"/stream/consolidated", "streamAll", "Follow every event (SSE)", s.streamAll, asEventStream)
+}
+
+type eventsInput struct {
+	IDInput
+	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"How many records at most."`
+	After string `query:"after" doc:"A cursor; left out, the start of the log."`
+}
+
+// event is a record as pages and streams give it.
+type event struct {
+	Cursor string            `json:"cursor"`
+	Event  perdure.EventType `json:"event"`
+	Data   json.RawMessage   `json:"data"`
+}
+
+type eventPage struct {
+	Items      []event             `json:"items" nullable:"false"`
+	NextCursor string              `json:"nextCursor" doc:"The position after the items, also where there are none."`
+	UpToDate   bool                `json:"upToDate" doc:"There was nothing after nextCursor."`
+	Reset      *eventlog.ResetData `json:"reset,omitempty" doc:"The cursor did not fit; drop what you have, the items begin at the first event."`
+}
+
+func (s *server) listEvents(ctx context.Context, in *eventsInput) (*body[eventPage], error) {
+	x, err := s.execution(ctx, in.IDInput)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.Log.Page(ctx, x.ID, in.After, in.Limit)
+	if err != nil {
+		return nil, renamed(err, "after")
+	}
+	out := eventPage{Items: []event{}, NextCursor: p.Next.String(), UpToDate: p.UpToDate, Reset: p.Reset}
+	for _, i := range p.Items {
+		out.Items = append(out.Items, event{Cursor: i.Cursor.String(), Event: i.Event, Data: i.Data})
+	}
+	return &body[eventPage]{out}, nil
+}
+
+// renamed names a wrong cursor as the request did.
+func renamed(err error, field string) error {
+	if perdure.IsCode(err, perdure.InvalidArgument) {
+		return perdure.FieldErrorf(field, "is not a cursor of this server; leave it out to read from the start")
+	}
+	return err
+}
+
+type snapshotInput struct {
+	IDInput
+	Entries int `query:"entries" minimum:"0" maximum:"1000" default:"100" doc:"How many of the newest entries of the path."`
+}
+
+type snapshotBody struct {
+	Execution     *perdure.Execution `json:"execution"`
+	Entries       []perdure.Entry    `json:"entries" nullable:"false" doc:"The newest of the path, root to leaf."`
+	EntriesBefore int                `json:"entriesBefore" doc:"How many entries of the path come before them."`
+	OpenBlocks    []json.RawMessage  `json:"openBlocks" nullable:"false" doc:"As the data of the event snapshot."`
+	Cursor        string             `json:"cursor" doc:"Where to go on reading the log."`
+}
+
+// snapshotTries is how often a snapshot is taken until no event fell into it.
+const snapshotTries = 8
+
+// snapshot reads until the log's seq was the same before and after, so that all
+// parts hold at one position. If events keep coming, it gives the position
+// before: what is read from there on may be known already, but nothing is
+// missing.
+func (s *server) snapshot(ctx context.Context, in *snapshotInput) (*body[snapshotBody], error) {
+	x, err := s.execution(ctx, in.IDInput)
+	if err != nil {
+		return nil, err
+	}
+	for try := 1; ; try++ {
+		before, err := s.Engine.Read().LogHead(ctx, x.ID)
+		if err != nil {
+			return nil, err
+		}
+		out, err := s.snapshotParts(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		blocks, after, err := s.Engine.Read().OpenBlocks(ctx, x.ID)
+		if err != nil {
+			return nil, err
+		}
+		if after.LastSeq != before.LastSeq && try < snapshotTries {
+			continue
+		}
+		for _, b := range blocks {
+			data, err := eventlog.BlockData(b, x.ID)
+			if err != nil {
+				return nil, err
+			}
+			out.OpenBlocks = append(out.OpenBlocks, data)
+		}
+		if after.LastSeq != before.LastSeq {
+			after = before
+		}
+		out.Cursor = s.Log.Cursor(after).String()
+		return &body[snapshotBody]{*out}, nil
+	}
+}
+
+func (s *server) snapshotParts(ctx context.Context, in *snapshotInput) (*snapshotBody, error) {
+	x, err := s.execution(ctx, in.IDInput)
+	if err != nil {
+		return nil, err
+	}
+	out := &snapshotBody{Execution: x, Entries: []perdure.Entry{}, OpenBlocks: []json.RawMessage{}}
+	if x.Leaf == nil {
+		return out, nil
+	}
+	if in.Entries > 0 {
+		for e, err := range s.Engine.Read().Path(ctx, x.ID, *x.Leaf, nil, in.Entries, false) {
+			if err != nil {
+				return nil, err
+			}
+			out.Entries = append(out.Entries, e)
+		}
+	}
+	out.EntriesBefore, err = s.countBefore(ctx, x, out.Entries)
+	return out, err
+}
+
+// countBefore counts the entries of the path before those given.
+func (s *server) countBefore(ctx context.Context, x *perdure.Execution, given []perdure.Entry) (int, error) {
+	leaf := *x.Leaf
+	if len(given) > 0 {
+		if given[0].ParentID == nil {
+			return 0, nil
+		}
+		leaf = *given[0].ParentID
+	}
+	n := 0
+	for _, err := range s.Engine.Read().Path(ctx, x.ID, leaf, nil, 0, true) {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// asEventStream describes a stream in the OpenAPI document.
+func asEventStream(op *huma.Operation) {
+	op.Responses["200"] = &huma.Response{
+		Description: "Events with id (cursor), event and data; ping every 15 s; end before the stream closes.",
+		Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: "string"}}},
+	}
+	op.Responses["204"] = &huma.Response{Description: "The log has ended and the position is its end."}
+}
+
+// streamInput says where a stream begins: Last-Event-ID before after before
+// after_seq.
+type streamInput struct {
+	IDInput
+	LastEventID string `header:"Last-Event-ID" doc:"The id of the last event received; a browser sends it by itself."`
+	After       string `query:"after" doc:"A cursor."`
+	AfterSeq    string `query:"after_seq" doc:"All events after this seq, and what was open then, whole."`
+}
+
+func (s *server) streamAgent(ctx context.Context, in *streamInput) (*huma.StreamResponse, error) {
+	return s.open(ctx, in, agentEvents)
+}
+
+func (s *server) streamAll(ctx context.Context, in *streamInput) (*huma.StreamResponse, error) {
+	return s.open(ctx, in, nil)
+}
+
+// open answers what is wrong with the request before the stream begins.
+func (s *server) open(ctx context.Context, in *streamInput, keep func(perdure.EventType) bool) (*huma.StreamResponse, error) {
+	x, err := s.execution(ctx, in.IDInput)
+	if err != nil {
+		return nil, err
+	}
+	from, field, err := in.from()
+	if err != nil {
+		return nil, err
+	}
+	end, err := s.Log.AtEnd(ctx, x.ID, from)
+	if err != nil {
+		return nil, renamed(err, field)
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		if end {
+			ctx.SetStatus(204)
+			return
+		}
+		s.stream(ctx, x.ID, from, keep)
+	}}, nil
+}

@@ -1,0 +1,94 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+const schemaPrefix = "#/components/schemas/"
+
+// document completes the OpenAPI document, and makes the page that shows it.
+func (s *server) document() error {
+	doc := s.api.OpenAPI()
+	schemas := doc.Components.Schemas
+	schemas.Schema(reflect.TypeFor[problem](), true, "Problem")
+	for name, schema := range schemas.Map() {
+		if t := schemas.TypeFromRef(schemaPrefix + name); t != nil {
+			describe(schema, t)
+		}
+	}
+	var err error
+	if s.spec, err = json.MarshalIndent(doc, "", "  "); err != nil {
+		return fmt.Errorf("the OpenAPI document does not encode: %w", err)
+	}
+	s.docs, err = renderDocs(doc)
+	return err
+}
+
+// formats and enums are what the domain types say of themselves only in words.
+var (
+	formats = map[reflect.Type]string{
+		reflect.TypeFor[perdure.Time](): "date-time",
+		reflect.TypeFor[uuid.UUID]():    "uuid",
+	}
+	enums = map[reflect.Type][]any{
+		reflect.TypeFor[perdure.Status](): {
+			perdure.StatusPending, perdure.StatusRunning, perdure.StatusWaiting, perdure.StatusCancelling,
+			perdure.StatusCompleted, perdure.StatusFailed, perdure.StatusCancelled,
+		},
+		reflect.TypeFor[perdure.TaskStatus](): {
+			perdure.TaskPending, perdure.TaskRunning, perdure.TaskCompleted, perdure.TaskFailed,
+			perdure.TaskInterrupted, perdure.TaskCancelled,
+		},
+		reflect.TypeFor[perdure.PersistenceMode](): {perdure.Remote, perdure.Local},
+		reflect.TypeFor[perdure.Role]():            {perdure.RoleSystem, perdure.RoleUser, perdure.RoleAssistant, perdure.RoleToolResult},
+		reflect.TypeFor[perdure.EntryType]():       {perdure.EntryMessage, perdure.EntryLLMCall, perdure.EntryInjection},
+	}
+)
+
+// describe adds formats and enums to the members of an answer's schema. A
+// request's own are left alone: huma checks by them, and has no domain types of
+// these kinds in requests.
+func describe(schema *huma.Schema, t reflect.Type) {
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		member := schema.Properties[name]
+		if member == nil {
+			continue
+		}
+		of := f.Type
+		if of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		if format, ok := formats[of]; ok {
+			member.Format = format
+		}
+		if enum, ok := enums[of]; ok {
+			member.Enum = enum
+		}
+	}
+}
+
+// pages are what is not part of the API itself.
+func (s *server) pages() {
+	fixed := func(pattern, contentType string, content []byte) {
+		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+			_, _ = w.Write(content) // the client has gone
+		})
+	}
+	fixed("GET /openapi.json", "application/json", s.spec)
+	fixed("GET /docs", "text/html; charset=utf-8", s.docs)
+	s.mux.HandleFunc("GET /{$}", s.home)
+}

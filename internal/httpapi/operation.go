@@ -1,0 +1,160 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+const orgPath = "/api/orgs/{org}"
+
+// humaConfig is huma without what would change the shapes: no $schema members,
+// no pages of its own.
+func humaConfig(version string) huma.Config {
+	if version == "" {
+		version = "dev"
+	}
+	plain := huma.Format{
+		Marshal: func(w io.Writer, v any) error {
+			e := json.NewEncoder(w)
+			e.SetEscapeHTML(false)
+			return e.Encode(v)
+		},
+		Unmarshal: json.Unmarshal,
+	}
+	return huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title: "Perdure", Version: version,
+				Description: "A durable runtime for AI agents. Keys go into the Authorization header as a bearer.",
+			},
+			Components: &huma.Components{
+				Schemas: huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer),
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					"bearer": {Type: "http", Scheme: "bearer"},
+					"cookie": {Type: "apiKey", In: "cookie", Name: cookieName},
+				},
+			},
+		},
+		// "json" is what huma calls every type that ends in +json.
+		Formats:       map[string]huma.Format{"application/json": plain, "json": plain},
+		DefaultFormat: "application/json",
+	}
+}
+
+// OrgInput is part of every request under an org. It and those below are exported
+// because huma passes over embedded structs that are not.
+type OrgInput struct {
+	Org string `path:"org" doc:"The org that the key belongs to; default in dev mode."`
+}
+
+// IDInput names one thing of an org.
+type IDInput struct {
+	OrgInput
+	ID string `path:"id" doc:"The id, a UUID."`
+}
+
+// of gives the id. One that is malformed is as unknown as any other.
+func (i IDInput) of(what string) (uuid.UUID, error) { return parseID(what, i.ID) }
+
+func parseID(what, text string) (uuid.UUID, error) {
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != 36 {
+		return uuid.Nil, perdure.Errorf(perdure.NotFound, "there is no %s %q", what, text)
+	}
+	return id, nil
+}
+
+// PageInput is part of every request for a list.
+type PageInput struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"How many items at most."`
+	Cursor string `query:"cursor" doc:"The nextCursor of the page before."`
+}
+
+// list is the body of every list.
+type list[T any] struct {
+	Items      []T     `json:"items" nullable:"false"`
+	NextCursor *string `json:"nextCursor" doc:"Where the next page begins; null at the end."`
+}
+
+func listOf[T any](items []T, next string) *body[list[T]] {
+	l := list[T]{Items: items}
+	if l.Items == nil {
+		l.Items = []T{}
+	}
+	if next != "" {
+		l.NextCursor = &next
+	}
+	return &body[list[T]]{Body: l}
+}
+
+// body is an answer with the usual status of its operation.
+type body[T any] struct {
+	Body T
+}
+
+// nothing is an answer without a body.
+type nothing struct{}
+
+// on registers an operation under the org's path. Errors become problems.
+func on[I, O any](s *server, method, path, id, summary string, do func(context.Context, *I) (*O, error), change ...func(*huma.Operation)) {
+	op := huma.Operation{
+		Method: method, Path: orgPath + path, OperationID: id, Summary: summary, Tags: []string{tagOf(path)},
+		Security:     []map[string][]string{{"bearer": {}}, {"cookie": {}}},
+		MaxBodyBytes: BodyLimit + 1, BodyReadTimeout: time.Minute,
+		Middlewares: huma.Middlewares{s.ownOrg},
+		Responses:   map[string]*huma.Response{"default": problemResponse},
+	}
+	for _, f := range change {
+		f(&op)
+	}
+	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := do(ctx, in)
+		if err != nil {
+			return nil, s.problemOf(ctx, err)
+		}
+		return out, nil
+	})
+}
+
+func status(code int) func(*huma.Operation) {
+	return func(op *huma.Operation) { op.DefaultStatus = code }
+}
+
+func adminOnly(s *server) func(*huma.Operation) {
+	return func(op *huma.Operation) { op.Middlewares = append(op.Middlewares, s.admin) }
+}
+
+var problemResponse = &huma.Response{
+	Description: "An error (RFC 9457)",
+	Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: &huma.Schema{Ref: "#/components/schemas/Problem"}}},
+}
+
+func tagOf(path string) string {
+	switch {
+	case len(path) >= 5 && path[:5] == "/keys":
+		return "Keys"
+	case len(path) >= 18 && path[:18] == "/agent-definitions":
+		return "Definitions"
+	}
+	return "Executions"
+}
+
+// refuse ends a request from a middleware of an operation.
+func (s *server) refuse(ctx huma.Context, p *problem) {
+	ctx.SetHeader("Content-Type", p.ContentType(""))
+	ctx.SetStatus(p.Status)
+	_ = json.NewEncoder(ctx.BodyWriter()).Encode(p) // the client has gone
+}
+
+// get is on for reading.
+func get[I, O any](s *server, path, id, summary string, do func(context.Context, *I) (*O, error), change ...func(*huma.Operation)) {
+	on(s, http.MethodGet, path, id, summary, do, change...)
+}

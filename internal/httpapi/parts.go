@@ -1,0 +1,152 @@
+package httpapi
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// partRoutes are what an execution is made of: checkpoints, tasks, entries.
+func (s *server) partRoutes() {
+	const one = "/agent-executions/{id}"
+	get(s, one+"/checkpoints", "listCheckpoints", "List the checkpoints, oldest first", s.listCheckpoints)
+	get(s, one+"/checkpoints/latest", "getLatestCheckpoint", "Get the newest checkpoint", s.latestCheckpoint)
+	get(s, one+"/checkpoints/{seq}", "getCheckpoint", "Get a checkpoint", s.getCheckpoint)
+	get(s, one+"/tasks", "listTasks", "List the tasks, oldest first", s.listTasks)
+	get(s, one+"/entries", "listEntries", "List the entries from root to leaf, or all of them", s.listEntries)
+	get(s, one+"/entries/{entryId}", "getEntry", "Get an entry", s.getEntry)
+}
+
+// PartsInput asks for a page of an execution's parts.
+type PartsInput struct {
+	IDInput
+	PageInput
+}
+
+type checkpointInput struct {
+	IDInput
+	Seq string `path:"seq" doc:"The checkpoint's number, from 1."`
+}
+
+func (s *server) listCheckpoints(ctx context.Context, in *PartsInput) (*body[list[*perdure.Checkpoint]], error) {
+	x, err := s.execution(ctx, in.IDInput)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.Engine.Read().Checkpoints(ctx, x.ID, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return listOf(p.Items, p.Next), nil
+}
+
+func (s *server) latestCheckpoint(ctx context.Context, in *IDInput) (*body[*perdure.Checkpoint], error) {
+	return s.checkpoint(ctx, *in, 0)
+}
+
+func (s *server) getCheckpoint(ctx context.Context, in *checkpointInput) (*body[*perdure.Checkpoint], error) {
+	seq, err := strconv.ParseInt(in.Seq, 10, 64)
+	if err != nil || seq < 1 {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no checkpoint %q", in.Seq)
+	}
+	return s.checkpoint(ctx, in.IDInput, seq)
+}
+
+func (s *server) checkpoint(ctx context.Context, in IDInput, seq int64) (*body[*perdure.Checkpoint], error) {
+	x, err := s.execution(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.Engine.Read().Checkpoint(ctx, x.ID, seq)
+	if err != nil {
+		return nil, err
+	}
+	return &body[*perdure.Checkpoint]{c}, nil
+}
+
+type tasksInput struct {
+	PartsInput
+	Steps bool `query:"steps" doc:"Include the records of steps."`
+}
+
+func (s *server) listTasks(ctx context.Context, in *tasksInput) (*body[list[*perdure.Task]], error) {
+	x, err := s.execution(ctx, in.IDInput)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.Engine.Read().ListTasks(ctx, x.ID, in.Steps, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return listOf(p.Items, p.Next), nil
+}
+
+type entriesInput struct {
+	PartsInput
+	All bool `query:"all" doc:"Every entry, oldest first, in place of the path."`
+}
+
+func (s *server) listEntries(ctx context.Context, in *entriesInput) (*body[list[perdure.Entry]], error) {
+	x, err := s.execution(ctx, in.IDInput)
+	if err != nil {
+		return nil, err
+	}
+	if !in.All {
+		return s.path(ctx, x, in.PageInput)
+	}
+	p, err := s.Engine.Read().AllEntries(ctx, x.ID, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return listOf(p.Items, p.Next), nil
+}
+
+// path gives a page of the entries from root to leaf. Its cursor is the id of
+// the last entry of the page before.
+func (s *server) path(ctx context.Context, x *perdure.Execution, page PageInput) (*body[list[perdure.Entry]], error) {
+	var after *uuid.UUID
+	if page.Cursor != "" {
+		id, err := uuid.Parse(page.Cursor)
+		if err != nil {
+			return nil, perdure.FieldErrorf("cursor", "is not one of this list")
+		}
+		after = &id
+	}
+	if x.Leaf == nil {
+		return listOf[perdure.Entry](nil, ""), nil
+	}
+	var items []perdure.Entry
+	for e, err := range s.Engine.Read().Path(ctx, x.ID, *x.Leaf, after, 0, false) {
+		if err != nil {
+			return nil, err
+		}
+		if len(items) == page.Limit {
+			return listOf(items, items[len(items)-1].ID.String()), nil
+		}
+		items = append(items, e)
+	}
+	return listOf(items, ""), nil
+}
+
+type entryInput struct {
+	IDInput
+	EntryID string `path:"entryId" doc:"The entry's id, a UUID."`
+}
+
+func (s *server) getEntry(ctx context.Context, in *entryInput) (*body[*perdure.Entry], error) {
+	x, err := s.execution(ctx, in.IDInput)
+	if err != nil {
+		return nil, err
+	}
+	id, err := idOf(x.ID, "entry", in.EntryID)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.Engine.Read().Entry(ctx, x.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	return &body[*perdure.Entry]{e}, nil
+}

@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// codes is the one table of errors: each code's HTTP status and what it means.
+var codes = []struct {
+	code   perdure.Code
+	status int
+	title  string
+}{
+	{perdure.InvalidArgument, http.StatusBadRequest, "A field is missing or wrong"},
+	{perdure.Unauthenticated, http.StatusUnauthorized, "No valid key was given"},
+	{perdure.PermissionDenied, http.StatusForbidden, "The key may not do this"},
+	{perdure.NotFound, http.StatusNotFound, "There is no such thing"},
+	{perdure.AlreadyExists, http.StatusConflict, "It exists already"},
+	{perdure.ExecutionEnded, http.StatusConflict, "The execution has ended"},
+	{perdure.LeaseLost, http.StatusConflict, "The lease is over"},
+	{perdure.Conflict, http.StatusConflict, "It was changed meanwhile"},
+	{perdure.StepNameReused, http.StatusConflict, "A step's name was used twice"},
+	{perdure.PayloadTooLarge, http.StatusRequestEntityTooLarge, "The content is too large"},
+	{perdure.InvalidTranscript, http.StatusUnprocessableEntity, "The conversation would become invalid"},
+	{perdure.IdempotencyKeyReused, http.StatusUnprocessableEntity, "The idempotency key was used for something else"},
+	{perdure.RateLimited, http.StatusTooManyRequests, "Too much at once"},
+	{perdure.Unavailable, http.StatusServiceUnavailable, "Try again"},
+	{perdure.Internal, http.StatusInternalServerError, "An error inside the server"},
+}
+
+// problem is the body of every error (RFC 9457).
+type problem struct {
+	Type   string               `json:"type" format:"uri-reference" doc:"Where the code is described."`
+	Title  string               `json:"title" doc:"What the code means."`
+	Status int                  `json:"status" doc:"The HTTP status."`
+	Detail string               `json:"detail" doc:"What happened this time."`
+	Code   perdure.Code         `json:"code" doc:"The machine-readable name of the error."`
+	Errors []perdure.FieldError `json:"errors" nullable:"false" doc:"The fields at fault."`
+}
+
+// Error, GetStatus and ContentType make a problem an error that huma writes.
+func (p *problem) Error() string { return p.Detail }
+
+// GetStatus is the HTTP status.
+func (p *problem) GetStatus() int { return p.Status }
+
+// ContentType is that of RFC 9457.
+func (p *problem) ContentType(string) string { return "application/problem+json" }
+
+func newProblem(code perdure.Code, detail string, fields ...perdure.FieldError) *problem {
+	p := &problem{Detail: detail, Code: code, Errors: fields}
+	if p.Errors == nil {
+		p.Errors = []perdure.FieldError{}
+	}
+	for _, row := range codes {
+		if row.code == code {
+			p.Status, p.Title, p.Type = row.status, row.title, "/docs#"+string(code)
+			return p
+		}
+	}
+	return newProblem(perdure.Internal, detail, fields...)
+}
+
+// problemOf makes a problem of an error. The text of an internal one stays
+// inside: the client gets an id by which it is found in the log.
+func (s *server) problemOf(ctx context.Context, err error) *problem {
+	var coded *perdure.Error
+	switch {
+	case errors.As(err, &coded) && coded.Code != perdure.Internal:
+		if coded.Code == perdure.Unavailable {
+			s.Logger.WarnContext(ctx, "unavailable", slog.Any("error", err))
+		}
+		return newProblem(coded.Code, coded.Message, coded.Fields...)
+	case ctx.Err() != nil:
+		return newProblem(perdure.Unavailable, "the request was given up before it was answered")
+	}
+	id := uuid.NewString()
+	s.Logger.ErrorContext(ctx, "internal error", slog.String("error_id", id), slog.Any("error", err))
+	return newProblem(perdure.Internal, "an error inside the server; it is in the server's log as "+id)
+}
+
+// write answers a request outside of huma with a problem.
+func (p *problem) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(p.Status)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(p) // the client has gone
+}
+
+// init replaces huma's errors by ours. Its hook is a variable of the package.
+func init() {
+	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
+		return refusal(status, message, errs)
+	}
+}
+
+// refusal makes a problem of what huma finds wrong with a request: always
+// invalid_argument with the fields at fault, unless it is too large.
+func refusal(status int, message string, errs []error) *problem {
+	if status == http.StatusRequestEntityTooLarge {
+		return tooLarge()
+	}
+	if status == http.StatusInternalServerError && message != "cannot read request body" {
+		return newProblem(perdure.Internal, "an error inside the server")
+	}
+	var fields []perdure.FieldError
+	var texts []string
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		f := fieldOf(err)
+		fields = append(fields, f)
+		texts = append(texts, f.Location+": "+f.Message)
+	}
+	if len(fields) == 0 {
+		fields, texts = []perdure.FieldError{{Location: "body", Message: message}}, []string{message}
+	}
+	return newProblem(perdure.InvalidArgument, strings.Join(texts, "; "), fields...)
+}
+
+func tooLarge() *problem {
+	return newProblem(perdure.PayloadTooLarge, "the body is over 8 MiB")
+}
+
+var missingProperty = regexp.MustCompile(`^expected required property (\S+) to be present$`)
+
+// fieldOf names a field as the body or the URL does, without saying which of
+// them it is in.
+func fieldOf(err error) perdure.FieldError {
+	var detail *huma.ErrorDetail
+	if !errors.As(err, &detail) {
+		return perdure.FieldError{Location: "body", Message: err.Error()}
+	}
+	f := perdure.FieldError{Location: detail.Location, Message: detail.Message}
+	if m := missingProperty.FindStringSubmatch(f.Message); m != nil {
+		f.Location, f.Message = f.Location+"."+m[1], "is missing"
+	}
+	if _, inside, ok := strings.Cut(f.Location, "."); ok {
+		f.Location = inside
+	}
+	return f
+}

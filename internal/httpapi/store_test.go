@@ -1,0 +1,32 @@
+package httpapi_test
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sqlite"
+)
+
+// brittle is a store whose reading of executions can be made to fail.
+type brittle struct {
+	*sqlite.Store
+	err atomic.Pointer[error]
+}
+
+func (b *brittle) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
+	if err := b.err.Load(); err != nil {
+		return nil, *err
+	}
+	return b.Store.Execution(ctx, org, id)
+}
+
+func (b *brittle) Kinds(ctx context.Context, org string) ([]store.Kind, error) {
+	kinds, err := b.Store.Kinds(ctx, org)
+	for i := range kinds {
+		kinds[i].Spec.Providers = []string{"scripted"}
+	}
+	return kinds, err
+}

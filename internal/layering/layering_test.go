@@ -1,0 +1,157 @@
+// Package layering holds the house's rules about who may import whom. It has no
+// code of its own: the test reads the module's imports.
+package layering
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/perdure/perdure"
+
+// rules say for each package, or folder of packages (ending in /...), which
+// packages of the module it may import, besides the root, which all may. A test
+// may import anything. A package without a rule fails: it has to be given its
+// place first.
+var rules = map[string][]string{
+	"": nil, // the root: the domain words
+
+	// Worker side.
+	"agent":                 nil,
+	"worker":                {"agent"}, // and internal/store, for local persistence
+	"worker/remote":         {"api/..."},
+	"react":                 {"agent", "llm", "tool", "internal/response"},
+	"llm":                   {"internal/response"},
+	"llm/anthropic":         {"llm"},
+	"llm/openai":            {"llm"},
+	"llm/scripted":          {"llm"},
+	"llm/llmtest":           {"llm", "llm/..."},
+	"tool":                  nil,
+	"client":                nil,
+	"api/perdure/v1":        nil,
+	"api/perdure/v1/pbconv": {"api/..."},
+
+	// Server side.
+	"internal/engine":          {"internal/store", "internal/notify"},
+	"internal/store":           nil,
+	"internal/store/sqlite":    {"internal/store"},
+	"internal/store/storetest": {"internal/store"},
+	"internal/notify":          nil,
+	"internal/eventlog":        {"internal/store", "internal/notify"},
+	"internal/httpapi":         {"internal/engine", "internal/eventlog", "internal/notify", "internal/store"},
+	"internal/grpcapi":         {"api/..."},
+	"internal/layering":        nil,
+	"server":                   {"internal/..."},
+
+	// Programs name concrete technology and may import everything but tests'
+	// packages.
+	"cmd/perdure":  {"..."},
+	"examples/...": {"..."},
+	"e2e":          {"..."},
+	"bench":        {"..."},
+}
+
+// rootLibraries are what the root package may import beyond the standard
+// library.
+var rootLibraries = []string{"github.com/google/uuid", "github.com/gowebpki/jcs"}
+
+// barred say which packages must not see which technology.
+var barred = map[string][]string{
+	"internal/engine": {"database/sql", "net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "modernc.org/sqlite"},
+	"agent":           {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf"},
+	"worker":          {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "database/sql"},
+}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", module+"/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
+		var p pkg
+		if err := d.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func TestPackagesImportOnlyWhatTheirPlaceAllows(t *testing.T) {
+	all := packages(t)
+	if len(all) < 10 {
+		t.Fatalf("only %d packages were found", len(all))
+	}
+	for _, p := range all {
+		name := local(p.ImportPath)
+		allowed, known := ruleOf(name)
+		if !known {
+			t.Errorf("package %s has no place in the house yet; give it a rule", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if !isOurs(imported) {
+				checkForeign(t, name, imported)
+				continue
+			}
+			checkOurs(t, name, local(imported), allowed)
+		}
+	}
+}
+
+func checkOurs(t *testing.T, name, imported string, allowed []string) {
+	t.Helper()
+	if strings.HasSuffix(imported, "test") && !strings.HasSuffix(name, "test") {
+		t.Errorf("%s imports %s, which is for tests", name, imported)
+	}
+	if imported != "" && !slices.ContainsFunc(allowed, func(rule string) bool { return matches(rule, imported) }) {
+		t.Errorf("%s must not import %s", name, imported)
+	}
+}
+
+func checkForeign(t *testing.T, name, imported string) {
+	t.Helper()
+	for _, bad := range barred[name] {
+		if imported == bad || strings.HasPrefix(imported, bad+"/") {
+			t.Errorf("%s must not see %s", name, imported)
+		}
+	}
+	if name == "" && strings.Contains(imported, ".") && !slices.Contains(rootLibraries, imported) {
+		t.Errorf("the root package must not import %s", imported)
+	}
+}
+
+// ruleOf finds the rule of a package: its own, or that of a folder above it.
+func ruleOf(name string) ([]string, bool) {
+	if allowed, ok := rules[name]; ok {
+		return allowed, true
+	}
+	for rule, allowed := range rules {
+		if strings.HasSuffix(rule, "/...") && matches(rule, name) {
+			return allowed, true
+		}
+	}
+	return nil, false
+}
+
+func matches(rule, name string) bool {
+	if rule == "..." || rule == name {
+		return true
+	}
+	folder, isFolder := strings.CutSuffix(rule, "/...")
+	return isFolder && (name == folder || strings.HasPrefix(name, folder+"/"))
+}
+
+func isOurs(path string) bool { return path == module || strings.HasPrefix(path, module+"/") }
+
+func local(path string) string { return strings.TrimPrefix(strings.TrimPrefix(path, module), "/") }

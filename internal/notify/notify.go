@@ -1,0 +1,77 @@
+// Package notify carries hints: content-free notifications that say "look at
+// the store". A hint may be lost or come twice; everything works, slower, with
+// all of them lost.
+package notify
+
+import (
+	"sync"
+
+	"github.com/google/uuid"
+)
+
+// Notifier carries hints by topic.
+type Notifier interface {
+	// Publish sends a hint. It never blocks and never fails.
+	Publish(topic string)
+	// Subscribe gives a channel that holds one hint when any came since it was
+	// last read, and a function that ends the subscription.
+	Subscribe(topics ...string) (<-chan struct{}, func())
+}
+
+// Agents is the topic of executions that became PENDING on a queue.
+func Agents(org, queue string) string { return "agents." + org + "." + queue }
+
+// Tasks is the topic of tasks that became claimable on a queue.
+func Tasks(org, queue string) string { return "tasks." + org + "." + queue }
+
+// Log is the topic of an execution's log having grown.
+func Log(execution uuid.UUID) string { return "log." + execution.String() }
+
+// Due is the topic of a timer that is set earlier than any before.
+const Due = "due"
+
+// Local carries hints inside one process. The zero value is ready.
+type Local struct {
+	mu   sync.Mutex // guards subs
+	subs map[string]map[chan struct{}]bool
+}
+
+// Publish implements Notifier.
+func (l *Local) Publish(topic string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for ch := range l.subs[topic] {
+		select {
+		case ch <- struct{}{}:
+		default: // one hint waits already, and one is enough
+		}
+	}
+}
+
+// Subscribe implements Notifier.
+func (l *Local) Subscribe(topics ...string) (<-chan struct{}, func()) {
+	ch := make(chan struct{}, 1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.subs == nil {
+		l.subs = map[string]map[chan struct{}]bool{}
+	}
+	for _, topic := range topics {
+		if l.subs[topic] == nil {
+			l.subs[topic] = map[chan struct{}]bool{}
+		}
+		l.subs[topic][ch] = true
+	}
+	return ch, func() { l.unsubscribe(ch, topics) }
+}
+
+func (l *Local) unsubscribe(ch chan struct{}, topics []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, topic := range topics {
+		delete(l.subs[topic], ch)
+		if len(l.subs[topic]) == 0 {
+			delete(l.subs, topic)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package sqlite
+
+import (
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// apply writes changes in the order in which rows refer to each other.
+func (t *transaction) apply(org string, id uuid.UUID, l loadedExecution, k *known, ch *store.Changes) error {
+	if ch.Definition != nil {
+		if err := putDefinition(t.view, ch.Definition); err != nil {
+			return err
+		}
+	}
+	if ch.Execution != nil {
+		id = ch.Execution.ID
+	}
+	for _, step := range []func() error{
+		func() error { return t.applyExecution(l, ch) },
+		func() error { return t.applyHead(id, ch) },
+		func() error { return t.applyBlobs(id, ch) },
+		func() error { return t.applyEntries(id, ch) },
+		func() error { return t.applyTasks(id, k, ch) },
+		func() error { return t.applySignals(id, ch) },
+		func() error { return t.applyLog(id, k, ch) },
+		func() error { return t.applyOutside(org, ch) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *transaction) applyExecution(l loadedExecution, ch *store.Changes) error {
+	if ch.Execution == nil {
+		return nil
+	}
+	row, err := putExecution(t.view, l.row, ch.Execution, t.now)
+	if err != nil {
+		return err
+	}
+	l.row = row
+	t.rows[row.ID] = l
+	return nil
+}
+
+const (
+	putHead   = "INSERT INTO log_head (agent_execution_id, last_seq, last_pos, epoch) VALUES (?, ?, ?, ?)"
+	moveHead  = "UPDATE log_head SET last_seq = ?, last_pos = ?, epoch = ? WHERE agent_execution_id = ?"
+	setTimer  = "INSERT INTO agent_timer (agent_execution_id, due_at) VALUES (?, ?) ON CONFLICT (agent_execution_id) DO UPDATE SET due_at = excluded.due_at"
+	dropTimer = "DELETE FROM agent_timer WHERE agent_execution_id = ?"
+)
+
+func (t *transaction) applyHead(id uuid.UUID, ch *store.Changes) (err error) {
+	if h := ch.Head; h != nil {
+		l := t.rows[id]
+		if l.hasHead {
+			_, err = t.exec(moveHead, h.LastSeq, h.LastPos, int64(h.Epoch), id[:])
+		} else {
+			_, err = t.exec(putHead, id[:], h.LastSeq, h.LastPos, int64(h.Epoch))
+		}
+		if err != nil {
+			return err
+		}
+		l.head, l.hasHead = *h, true
+		if l.row != nil {
+			l.row.MaxSeq = h.LastSeq
+			t.rows[id] = l
+		}
+	}
+	if ch.Timer == nil {
+		return nil
+	}
+	if ch.Timer.IsZero() {
+		_, err = t.exec(dropTimer, id[:])
+	} else {
+		_, err = t.exec(setTimer, id[:], millis(*ch.Timer))
+	}
+	return err
+}
+
+func (t *transaction) applyBlobs(id uuid.UUID, ch *store.Changes) error {
+	if ch.Blob != nil {
+		if err := putBlob(t.view, id, ch.Blob, t.now); err != nil {
+			return err
+		}
+		if err := writeBlob(t.view, id, ch.Blob.ID, ch.BlobChunkAt, ch.BlobChunk); err != nil {
+			return err
+		}
+	}
+	for _, blob := range ch.OwnBlobs {
+		if _, err := t.exec(ownBlob, id[:], blob[:]); err != nil {
+			return err
+		}
+	}
+	if !ch.SweepBlobs {
+		return nil
+	}
+	_, err := t.exec("DELETE FROM blob WHERE agent_execution_id = ? AND owned = 0 AND created_at <= ?",
+		id[:], millis(t.now.Add(-store.LooseBlobAge)))
+	return err
+}
+
+func (t *transaction) applyEntries(id uuid.UUID, ch *store.Changes) error {
+	for i := range ch.Entries {
+		if err := putEntry(t.view, id, &ch.Entries[i], t.now); err != nil {
+			return err
+		}
+	}
+	if ch.Checkpoint != nil {
+		return putCheckpoint(t.view, id, ch.Checkpoint, t.now)
+	}
+	return nil
+}
+
+func (t *transaction) applyTasks(id uuid.UUID, k *known, ch *store.Changes) error {
+	for _, task := range ch.Tasks {
+		if task.ExecutionID != id {
+			return errors.New("a command wrote a task of another execution")
+		}
+		before, asked := k.tasks[task.ID]
+		if !asked {
+			var err error
+			if before, err = loadTask(t.view, id, task.ID); err != nil {
+				return err
+			}
+		}
+		if err := putTask(t.view, before, task, t.now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *transaction) applySignals(id uuid.UUID, ch *store.Changes) error {
+	for i := range ch.Signals {
+		if err := putSignal(t.view, id, &ch.Signals[i], t.now); err != nil {
+			return err
+		}
+	}
+	row := t.rows[id].row
+	for _, signal := range ch.Take {
+		if _, err := t.exec(takeSignal, id[:], row.CheckpointSeq, signal); err != nil {
+			return err
+		}
+	}
+	if !ch.ConsumeTaken {
+		return nil
+	}
+	query := consumeSignals
+	if row.PersistenceMode == perdure.Local {
+		query = eraseSignals
+	}
+	_, err := t.exec(query, id[:])
+	return err
+}
+
+const insertRecord = "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields)" +
+	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+// applyLog writes events and chunks, then the blocks, of which those that have
+// closed are compacted.
+func (t *transaction) applyLog(id uuid.UUID, k *known, ch *store.Changes) error {
+	chunks := 0
+	for i := range ch.Records {
+		r := &ch.Records[i]
+		var err error
+		if r.Chunk != nil {
+			chunks++
+			_, err = t.exec(addChunk, id[:], r.Seq, r.Pos, r.Chunk.Offset, millis(r.CreatedAt), []byte(r.Chunk.Text))
+		} else {
+			_, err = t.exec(insertRecord, id[:], r.Pos, r.Seq, string(r.Type), millis(r.CreatedAt), optText(r.Place.ResponseID),
+				optText(r.Place.TurnID), optText(r.Place.MessageID), optText(r.Place.ToolCallID), optID(r.TaskID), int64(r.Attempt), rawText(r.Fields))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if chunks != len(ch.ChunkKeys) {
+		return errors.New("a command wrote chunks without their blocks' keys")
+	}
+	for i := range ch.Blocks {
+		if err := putBlock(t.view, id, k.blocks[ch.Blocks[i].Key], &ch.Blocks[i]); err != nil {
+			return err
+		}
+	}
+	return t.nameCalls(id, ch)
+}
+
+// nameCalls keeps, on blocks of tool-call arguments, whose arguments they are.
+// The first chunk says it for all.
+func (t *transaction) nameCalls(id uuid.UUID, ch *store.Changes) error {
+	i := 0
+	for _, r := range ch.Records {
+		if r.Chunk == nil {
+			continue
+		}
+		if r.Chunk.Offset == 0 && r.Chunk.ToolCallID != "" {
+			if _, err := t.exec(nameCall, append([]any{r.Chunk.ToolCallID}, blockKey(id, ch.ChunkKeys[i])...)...); err != nil {
+				return err
+			}
+		}
+		i++
+	}
+	return nil
+}
+
+func (t *transaction) applyOutside(org string, ch *store.Changes) error {
+	if ch.DeleteDefinition != nil {
+		if _, err := t.exec("DELETE FROM agent_definition WHERE id = ?1 AND (?2 = '' OR org_id = ?2)", ch.DeleteDefinition[:], org); err != nil {
+			return err
+		}
+		clear(t.rows) // references became null
+	}
+	if ch.Idempotency != nil {
+		if err := putIdempotency(t.view, org, ch.Idempotency, t.now); err != nil {
+			return err
+		}
+	}
+	if ch.Key != nil {
+		if err := putKey(t.view, ch.Key); err != nil {
+			return err
+		}
+	}
+	for i := range ch.Kinds {
+		if err := putKind(t.view, &ch.Kinds[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure"
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+)
+
+// resultCode gives SQLite's primary result code, 0 if err is none of SQLite's.
+func resultCode(err error) int {
+	var coded *sqlite.Error
+	if errors.As(err, &coded) {
+		return coded.Code() & 0xff
+	}
+	return 0
+}
+
+func isFull(err error) bool { return resultCode(err) == lib.SQLITE_FULL }
+
+func isBusy(err error) bool {
+	code := resultCode(err)
+	return code == lib.SQLITE_BUSY || code == lib.SQLITE_LOCKED
+}
+
+// isBroken tells whether the file or the disk can no longer be trusted.
+func isBroken(err error) bool {
+	switch resultCode(err) {
+	case lib.SQLITE_IOERR, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN:
+		return true
+	}
+	return false
+}
+
+func unavailable(err error, format string, args ...any) error {
+	return &perdure.Error{Code: perdure.Unavailable, Message: fmt.Sprintf(format, args...), Err: err}
+}
+
+// refusal turns an error of SQLite into what the caller of a command, or of a
+// read, is told. Coded errors pass as they are.
+func refusal(err error) error {
+	var coded *perdure.Error
+	switch {
+	case err == nil || errors.As(err, &coded):
+		return err
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return err
+	case isFull(err):
+		return unavailable(err, "the disk is full")
+	case isBusy(err):
+		return unavailable(err, "the database is busy")
+	case isUnique(err):
+		return &perdure.Error{Code: perdure.AlreadyExists, Message: "a row of that identity exists already", Err: err}
+	}
+	return &perdure.Error{Code: perdure.Internal, Message: "the store failed", Err: err}
+}
+
+func isUnique(err error) bool {
+	var coded *sqlite.Error
+	if !errors.As(err, &coded) {
+		return false
+	}
+	switch coded.Code() {
+	case lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,201 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// Options say how a store is opened. The zero value of every field but Path
+// works.
+type Options struct {
+	// Path of the database file; it is made if it does not exist.
+	Path string
+	// Clock is the store's time; default time.Now.
+	Clock  func() time.Time
+	Logger *slog.Logger
+	// Fatal is told, once, when the outcome of a write is unknown or the file
+	// is damaged. The process should end: the store writes no more.
+	Fatal func(error)
+	// MaxPages bounds the file to that many pages of 4 KiB, beyond which it is
+	// a full disk; 0 is no bound.
+	MaxPages int
+}
+
+// Store is a SQLite database.
+type Store struct {
+	reader
+	committer *committer
+	epoch     uint64
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the database, checks it and brings its tables up to date. Errors:
+// conflict if a newer version of the program has written it, internal if it is
+// damaged.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	o = o.normal()
+	if err := makeFile(o.Path); err != nil {
+		return nil, err
+	}
+	writer, err := openWriter(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", o.Path, err)
+	}
+	s, err := start(ctx, o, writer)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", o.Path, err), writer.close())
+	}
+	return s, nil
+}
+
+func (o Options) normal() Options {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Fatal == nil {
+		o.Fatal = func(error) {}
+	}
+	return o
+}
+
+// makeFile makes the file readable to its owner alone: it holds conversations.
+func makeFile(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func openWriter(ctx context.Context, o Options) (*conn, error) {
+	query := url.Values{"_pragma": {
+		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "wal_autocheckpoint(4000)", "cache_size(-65536)",
+	}}
+	if o.MaxPages > 0 {
+		query.Add("_pragma", fmt.Sprintf("max_page_count(%d)", o.MaxPages))
+	}
+	return openConn(ctx, dsn(o.Path, query))
+}
+
+func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
+	if err := check(ctx, writer); err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, o.Path); err != nil {
+		return nil, err
+	}
+	epoch, err := loadEpoch(view{writer, ctx}, o.Clock)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := openPool(ctx, o.Path, max(4, runtime.GOMAXPROCS(0)))
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		reader: reader{pool: pool, clock: o.Clock},
+		committer: &committer{
+			queue: newQueue(), conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
+		},
+		epoch: epoch,
+	}
+	go s.committer.run()
+	return s, nil
+}
+
+// check looks for damage before anything is written.
+func check(ctx context.Context, c *conn) error {
+	var verdict string
+	_, err := view{c, ctx}.one("PRAGMA quick_check(1)", nil, &verdict)
+	if err == nil && verdict != "ok" {
+		err = errors.New(verdict)
+	}
+	if err != nil {
+		return &perdure.Error{Code: perdure.Internal, Message: "the database is damaged; restore it from a backup", Err: err}
+	}
+	return nil
+}
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// migrate brings the tables up to date. It uses a connection pool of its own,
+// as the library wants, before the store's readers exist.
+func migrate(ctx context.Context, path string) error {
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", dsn(path, url.Values{"_pragma": {"synchronous(full)"}}))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	if err != nil {
+		return err
+	}
+	current, target, err := provider.GetVersions(ctx)
+	if err != nil {
+		return err
+	}
+	if current > target {
+		return perdure.Errorf(perdure.Conflict,
+			"the database has version %d, this program knows versions up to %d; upgrade the program to open it", current, target)
+	}
+	_, err = provider.Up(ctx)
+	return err
+}
+
+// loadEpoch gives the store's epoch, and makes it with the store.
+func loadEpoch(v view, clock func() time.Time) (epoch uint64, err error) {
+	var random [8]byte
+	rand.Read(random[:]) // never fails
+	made := int64(binary.BigEndian.Uint64(random[:]))
+	if _, err = v.exec("INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING", made, millis(perdure.At(clock()))); err != nil {
+		return 0, err
+	}
+	_, err = v.one("SELECT epoch FROM store WHERE id = 1", nil, (*unsigned)(&epoch))
+	return epoch, err
+}
+
+// Do implements [store.Store].
+func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
+	return s.committer.do(ctx, c)
+}
+
+// Epoch implements [store.Store].
+func (s *Store) Epoch() uint64 { return s.epoch }
+
+// Close commits what is queued, then closes the file. Once the store has
+// failed, the file is left as it is, for the next Open to recover.
+func (s *Store) Close() error {
+	s.committer.close()
+	<-s.committer.ended
+	if s.committer.brokenErr() != nil {
+		// The last connection to close writes the log back into the file. Readers
+		// are read-only and cannot; so the writer must not be the last.
+		return errors.Join(s.committer.conn.close(), s.pool.close())
+	}
+	return errors.Join(s.pool.close(), s.committer.conn.close())
+}

@@ -1,0 +1,66 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"net/url"
+)
+
+// pool is the connections that read. They are opened read-only, so that none
+// of them can write whatever it is asked.
+type pool struct {
+	free  chan *conn
+	conns []*conn
+}
+
+func openPool(ctx context.Context, path string, size int) (*pool, error) {
+	p := &pool{free: make(chan *conn, size)}
+	for range size {
+		c, err := openConn(ctx, dsn(path, url.Values{"mode": {"ro"}, "_pragma": {"query_only(1)", "cache_size(-8192)"}}))
+		if err != nil {
+			return nil, errors.Join(err, p.close())
+		}
+		p.conns = append(p.conns, c)
+		p.free <- c
+	}
+	return p, nil
+}
+
+// read runs a read that sees one moment. Whatever fails comes back as a coded
+// error, except the context's end.
+func (p *pool) read(ctx context.Context, f func(v view) error) error {
+	var c *conn
+	select {
+	case c = <-p.free:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if c == nil {
+		return unavailable(nil, "the store is closed")
+	}
+	defer func() { p.free <- c }()
+	always := view{c, context.Background()}
+	if _, err := always.exec("BEGIN"); err != nil {
+		return refusal(err)
+	}
+	err := f(view{c, ctx})
+	_, endErr := always.exec("ROLLBACK")
+	switch {
+	case err == nil:
+		return refusal(endErr)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return refusal(err)
+}
+
+// close waits for the reads under way and closes the connections; a read that
+// comes later is unavailable.
+func (p *pool) close() error {
+	var errs []error
+	for range p.conns {
+		errs = append(errs, (<-p.free).close())
+	}
+	close(p.free)
+	return errors.Join(errs...)
+}

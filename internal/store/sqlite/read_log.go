@@ -1,0 +1,310 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// logBytes is about how much one read of a log gives.
+const logBytes = 1 << 20
+
+const placeColumns = "response_id, b.turn_id, b.message_id, b.tool_call_id"
+
+const (
+	logEvents = "SELECT pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields" +
+		" FROM log_record WHERE agent_execution_id = ? AND pos > ? AND pos <= ? ORDER BY pos"
+	// Each open block's chunks are a range of their own.
+	logOpen = "SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id," +
+		" c.pos, c.byte_offset, c.created_at, c.content" +
+		" FROM log_block b CROSS JOIN log_chunk c" +
+		" WHERE b.agent_execution_id = ?1 AND b.open = 1 AND c.agent_execution_id = ?1 AND c.seq = b.seq AND c.pos > ?2 AND c.pos <= ?3 ORDER BY c.pos"
+	// Closed blocks that lie across (?2, ?3]: those of span class n begin less
+	// than 16^n before it.
+	logClosed = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)" +
+		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts" +
+		" FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
+		" AND b.first_pos > ?2 - (1 << (4 * class.n)) AND b.first_pos <= ?3 AND b.last_pos > ?2" +
+		" AND (b.reason IS NULL OR b.reason <> 'superseded')"
+	blockContent = "SELECT content FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+	headOf       = "SELECT coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0) FROM agent_execution x" +
+		" LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ?"
+)
+
+func loadHead(v view, execution uuid.UUID) (h store.Head, err error) {
+	found, err := v.one(headOf, []any{execution[:]}, &h.LastSeq, &h.LastPos, (*unsigned)(&h.Epoch))
+	if err == nil && !found {
+		err = noExecution(execution)
+	}
+	return h, err
+}
+
+// LogHead implements [store.Reader].
+func (r *reader) LogHead(ctx context.Context, execution uuid.UUID) (h store.Head, err error) {
+	err = r.pool.read(ctx, func(v view) error {
+		h, err = loadHead(v, execution)
+		return err
+	})
+	return h, err
+}
+
+// Log implements [store.Reader].
+func (r *reader) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
+	limit = pageLimit(limit)
+	var (
+		head store.Head
+		w    logWindow
+	)
+	err := r.pool.read(ctx, func(v view) (err error) {
+		if head, err = loadHead(v, execution); err != nil {
+			return err
+		}
+		w = logWindow{view: v, execution: execution, left: logBytes}
+		for lo := max(after, 0); lo < head.LastPos && len(w.records) < limit && w.left > 0; lo = w.upTo {
+			w.after, w.upTo = lo, min(lo+int64(limit-len(w.records)), head.LastPos)
+			if err := w.read(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return w.records, head, err
+}
+
+// logWindow reads the records with positions in (after, upTo]. Positions are
+// dense, so a window of n holds at most n records; only what was superseded
+// leaves fewer. Where the bytes run out, upTo moves down.
+type logWindow struct {
+	view
+	execution   uuid.UUID
+	after, upTo int64
+	left        int // bytes
+	records     []perdure.Record
+}
+
+func (w *logWindow) read() error {
+	events, err := w.events()
+	if err != nil {
+		return err
+	}
+	chunks, err := w.openChunks()
+	if err != nil {
+		return err
+	}
+	found := slices.DeleteFunc(slices.Concat(events, chunks), func(r perdure.Record) bool { return r.Pos > w.upTo })
+	if int64(len(found)) < w.upTo-w.after {
+		closed, err := w.closedChunks()
+		if err != nil {
+			return err
+		}
+		found = append(found, closed...)
+	}
+	slices.SortFunc(found, func(a, b perdure.Record) int { return cmp.Compare(a.Pos, b.Pos) })
+	for _, rec := range found {
+		if rec.Pos > w.upTo {
+			break
+		}
+		w.records = append(w.records, rec)
+		w.left -= size(rec)
+	}
+	return nil
+}
+
+// size is about what a record weighs.
+func size(r perdure.Record) int {
+	n := 64 + len(r.Fields)
+	if r.Chunk != nil {
+		n += len(r.Chunk.Text)
+	}
+	return n
+}
+
+// bound gives a function that is told each record's pos and size in order of
+// pos, and says when the bytes have run out; the window then ends there.
+func (w *logWindow) bound() func(pos int64, size int) bool {
+	left := w.left
+	return func(pos int64, size int) bool {
+		if left -= size; left > 0 {
+			return false
+		}
+		w.upTo = min(w.upTo, pos)
+		return true
+	}
+}
+
+func (w *logWindow) events() ([]perdure.Record, error) {
+	var events []perdure.Record
+	full := w.bound()
+	err := w.each(logEvents, []any{w.execution[:], w.after, w.upTo}, func(row func(...any) error) error {
+		var r perdure.Record
+		err := row(&r.Pos, &r.Seq, text[perdure.EventType]{&r.Type}, (*timeCol)(&r.CreatedAt),
+			text[string]{&r.Place.ResponseID}, text[string]{&r.Place.TurnID}, text[string]{&r.Place.MessageID}, text[string]{&r.Place.ToolCallID},
+			optUUID{&r.TaskID}, &r.Attempt, raw{&r.Fields})
+		if err != nil {
+			return err
+		}
+		events = append(events, r)
+		if full(r.Pos, size(r)) {
+			return errStop
+		}
+		return nil
+	})
+	return events, err
+}
+
+// source is what all records of one block have in common.
+type source struct {
+	task    uuid.UUID
+	attempt int
+	record  perdure.Record
+	chunk   perdure.Chunk
+}
+
+func (s *source) scan() []any {
+	return []any{&s.task, &s.attempt, &s.record.Seq, text[perdure.EventType]{&s.record.Type}, text[string]{&s.chunk.Stream},
+		text[string]{&s.record.Place.ResponseID}, text[string]{&s.record.Place.TurnID}, text[string]{&s.record.Place.MessageID},
+		text[string]{&s.record.Place.ToolCallID}, text[string]{&s.chunk.ToolCallID}}
+}
+
+// at makes the record of one chunk.
+func (s *source) at(c cut, content []byte) perdure.Record {
+	r, chunk := s.record, s.chunk
+	if s.task != uuid.Nil {
+		id := s.task
+		r.TaskID, r.Attempt = &id, s.attempt
+	}
+	r.Pos, r.CreatedAt = c.pos, fromMillis(c.created)
+	chunk.Offset, chunk.Text = c.offset, string(content)
+	r.Chunk = &chunk
+	return r
+}
+
+func (w *logWindow) openChunks() ([]perdure.Record, error) {
+	var chunks []perdure.Record
+	full := w.bound()
+	err := w.each(logOpen, []any{w.execution[:], w.after, w.upTo}, func(row func(...any) error) error {
+		var (
+			s       source
+			c       cut
+			content []byte
+		)
+		if err := row(append(s.scan(), &c.pos, &c.offset, &c.created, &content)...); err != nil {
+			return err
+		}
+		chunks = append(chunks, s.at(c, content))
+		if full(c.pos, len(content)+64) {
+			return errStop
+		}
+		return nil
+	})
+	return chunks, err
+}
+
+// folded is a closed block with its cuts that lie in the window.
+type folded struct {
+	source
+	block int64
+	cuts  []cut
+}
+
+func (w *logWindow) closedChunks() ([]perdure.Record, error) {
+	var blocks []folded
+	err := w.each(logClosed, []any{w.execution[:], w.after, w.upTo, maxSpanClass}, func(row func(...any) error) error {
+		var (
+			f    folded
+			cuts []byte
+		)
+		err := row(append(f.scan(), &f.block, &cuts)...)
+		if err == nil {
+			f.cuts, err = readCuts(cuts, w.after, w.upTo)
+		}
+		if len(f.cuts) > 0 {
+			blocks = append(blocks, f)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.boundCuts(blocks)
+	var chunks []perdure.Record
+	for _, f := range blocks {
+		if f.cuts[0].pos > w.upTo {
+			continue
+		}
+		content, err := w.content(&f)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range f.cuts {
+			if c.pos <= w.upTo {
+				chunks = append(chunks, f.at(c, content[c.offset:c.offset+c.length]))
+			}
+		}
+	}
+	return chunks, nil
+}
+
+// boundCuts moves the window's end to where the bytes run out.
+func (w *logWindow) boundCuts(blocks []folded) {
+	var all []cut
+	for _, f := range blocks {
+		all = append(all, f.cuts...)
+	}
+	slices.SortFunc(all, func(a, b cut) int { return cmp.Compare(a.pos, b.pos) })
+	full := w.bound()
+	for _, c := range all {
+		if full(c.pos, int(c.length)+64) {
+			return
+		}
+	}
+}
+
+func (w *logWindow) content(f *folded) ([]byte, error) {
+	var content []byte
+	_, err := w.one(blockContent, []any{w.execution[:], f.task[:], int64(f.attempt), f.block}, &content)
+	last := f.cuts[len(f.cuts)-1]
+	if err == nil && int64(len(content)) < last.offset+last.length {
+		err = errCuts
+	}
+	return content, err
+}
+
+// OpenBlocks implements [store.Reader].
+func (r *reader) OpenBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockContent, store.Head, error) {
+	var (
+		open []store.BlockContent
+		head store.Head
+	)
+	err := r.pool.read(ctx, func(v view) (err error) {
+		if head, err = loadHead(v, execution); err != nil {
+			return err
+		}
+		blocks, err := loadBlocks(v, blocksOpen, execution[:])
+		if err != nil {
+			return err
+		}
+		for _, b := range blocks {
+			content := make([]byte, 0, b.Length)
+			err := v.each(chunksOf, []any{execution[:], b.Seq}, func(row func(...any) error) error {
+				var (
+					pos, created int64
+					piece        []byte
+				)
+				err := row(&pos, &created, &piece)
+				content = append(content, piece...)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			open = append(open, store.BlockContent{Block: *b, Content: string(content)})
+		}
+		return nil
+	})
+	return open, head, err
+}

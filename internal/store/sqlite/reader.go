@@ -1,0 +1,194 @@
+package sqlite
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	defaultLimit = 50
+	maxLimit     = 1000
+	// pageBytes is about how much content a page of a list holds; a page ends
+	// early rather than hold more.
+	pageBytes = 8 << 20
+	// signalBytes is about how much of signals' values one read gives.
+	signalBytes = 1 << 20
+)
+
+// reader is the reading side of a store.
+type reader struct {
+	pool  *pool
+	clock func() time.Time
+}
+
+// Now implements [store.Store].
+func (r *reader) Now() perdure.Time { return perdure.At(r.clock()) }
+
+func pageLimit(limit int) int {
+	if limit <= 0 {
+		return defaultLimit
+	}
+	return min(limit, maxLimit)
+}
+
+// A cursor of a list is the number of the last row on the page before.
+
+func listCursor(number int64) string { return strconv.FormatInt(number, 36) }
+
+func parseListCursor(cursor string, start int64) (int64, error) {
+	if cursor == "" {
+		return start, nil
+	}
+	number, err := strconv.ParseInt(cursor, 36, 64)
+	if err != nil || number < 0 || listCursor(number) != cursor {
+		return 0, perdure.FieldErrorf("cursor", "is not a cursor of this list; leave it out to read from the start")
+	}
+	return number, nil
+}
+
+func noExecution(id uuid.UUID) error {
+	return perdure.Errorf(perdure.NotFound, "there is no execution %s", id)
+}
+
+const executionContents = "SELECT input, output FROM agent_execution WHERE id = ?"
+
+// Execution implements [store.Reader].
+func (r *reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
+	var x *perdure.Execution
+	err := r.pool.read(ctx, func(v view) error {
+		l, err := loadExecution(v, id)
+		if err != nil {
+			return err
+		}
+		if x = l.row; x == nil || org != "" && x.Org != org {
+			return noExecution(id)
+		}
+		if _, err := v.one(executionContents, []any{id[:]}, raw{&x.Input}, raw{&x.Output}); err != nil {
+			return err
+		}
+		if err := joinContent(v, id, &x.Input, &x.InputBlob); err != nil {
+			return err
+		}
+		return joinContent(v, id, &x.Output, &x.OutputBlob)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// Checkpoint implements [store.Reader].
+func (r *reader) Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error) {
+	var found []*perdure.Checkpoint
+	err := r.pool.read(ctx, func(v view) (err error) {
+		if sequence == 0 {
+			found, err = loadCheckpoints(v, execution, checkpointNewest)
+		} else {
+			found, err = loadCheckpoints(v, execution, checkpointByNo, sequence)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0 && sequence == 0:
+		return nil, perdure.Errorf(perdure.NotFound, "execution %s has no checkpoint", execution)
+	case len(found) == 0:
+		return nil, perdure.Errorf(perdure.NotFound, "execution %s has no checkpoint %d", execution, sequence)
+	}
+	return found[0], nil
+}
+
+// Checkpoints implements [store.Reader].
+func (r *reader) Checkpoints(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[*perdure.Checkpoint], error) {
+	var page store.Page[*perdure.Checkpoint]
+	after, err := parseListCursor(cursor, 0)
+	if err != nil {
+		return page, err
+	}
+	limit = pageLimit(limit)
+	err = r.pool.read(ctx, func(v view) error {
+		page.Items, err = loadCheckpoints(v, execution, checkpointsAfter, after, limit)
+		if err != nil || len(page.Items) == 0 {
+			return err
+		}
+		last := page.Items[len(page.Items)-1].Sequence
+		var more bool
+		_, err := v.one("SELECT EXISTS (SELECT 1 FROM agent_checkpoint WHERE agent_execution_id = ? AND sequence > ?)", []any{execution[:], last}, (*flagCol)(&more))
+		if more {
+			page.Next = listCursor(last)
+		}
+		return err
+	})
+	return page, err
+}
+
+// PendingSignals implements [store.Reader].
+func (r *reader) PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, limit int) ([]perdure.Signal, error) {
+	if len(patterns) == 0 {
+		patterns = []string{"**"}
+	}
+	var signals []perdure.Signal
+	err := r.pool.read(ctx, func(v view) (err error) {
+		if signals, err = loadPending(v, execution, patterns, pageLimit(limit)); err != nil {
+			return err
+		}
+		signals, err = loadValues(v, execution, signals, signalBytes)
+		return err
+	})
+	return signals, err
+}
+
+// TakenSignals implements [store.Reader].
+func (r *reader) TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error) {
+	var signals []perdure.Signal
+	err := r.pool.read(ctx, func(v view) (err error) {
+		if signals, err = loadTaken(v, execution); err != nil {
+			return err
+		}
+		signals, err = loadValues(v, execution, signals, 1<<62)
+		return err
+	})
+	return signals, err
+}
+
+// Blob implements [store.Reader].
+func (r *reader) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error) {
+	var b *store.Blob
+	err := r.pool.read(ctx, func(v view) (err error) {
+		b, err = loadBlobRow(v, execution, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if b == nil || b.Held != b.Length {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no whole blob %s", id)
+	}
+	return &blobReader{left: b.Length, read: func(n int64) (row []byte, err error) {
+		err = r.pool.read(ctx, func(v view) error {
+			row, err = blobRow(v, execution, id, n)
+			return err
+		})
+		return row, err
+	}}, nil
+}
+
+// NextDue implements [store.Reader].
+func (r *reader) NextDue(ctx context.Context) (perdure.Time, bool, error) {
+	var at *int64
+	err := r.pool.read(ctx, func(v view) error {
+		_, err := v.one(nextDue, []any{millis(r.Now())}, &at)
+		return err
+	})
+	if err != nil || at == nil {
+		return perdure.Time{}, false, err
+	}
+	return perdure.AtMilli(*at), true, nil
+}

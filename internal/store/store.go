@@ -1,0 +1,325 @@
+// Package store is the contract between the engine, which decides, and a
+// database, which commits. Everything is written through Do, by one committer;
+// everything else reads.
+//
+// A command names the execution that it is about, or how to pick candidates.
+// The committer locks those executions, loads the state that the command
+// needs, lets it decide, applies the changes and, once the transaction is
+// durable, answers. Many commands share a transaction; those of one execution
+// keep their order; one that is refused leaves its neighbours alone.
+package store
+
+import (
+	"context"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// Lane is a priority class of the committer, the first the most urgent.
+type Lane int
+
+const (
+	LaneClaims  Lane = iota // renewals and claims
+	LaneCommits             // commits, ends of tasks, what clients ask for
+	LaneChunks              // pieces of blocks and blobs
+	LaneSweeps              // timers, expired leases, retention
+)
+
+// Lanes is how many there are.
+const Lanes = 4
+
+// Command is one write.
+type Command struct {
+	// Name is the verb, for logs and traces.
+	Name string
+	Lane Lane
+	// Org bounds what the command can see: an execution of another org is as
+	// good as none. "" sees all, for the server's own sweeps.
+	Org string
+	// Execution is what the command is about; State.Execution is nil if there
+	// is none of that id. It is not used if Pick is set.
+	Execution uuid.UUID
+	// Pick chooses candidates in the transaction; Decide runs for each, and
+	// decides anew whether it really is one.
+	Pick *Pick
+	// Needs says what to load, from the execution's row (nil if none). A nil
+	// Needs loads the row alone.
+	Needs func(x *perdure.Execution) Needs
+	// Decide must be pure: it may run again from fresh state. It may change
+	// what State points to. Nil changes without an error change nothing.
+	Decide func(s *State) (*Changes, error)
+	// Bytes is about how much the command carries; it bounds a batch.
+	Bytes int
+}
+
+// PickKind says what a pick looks for.
+type PickKind int
+
+const (
+	PickAgents        PickKind = iota // PENDING executions that may be claimed, longest pending first
+	PickTasks                         // PENDING tasks that may be claimed, by priority, then oldest
+	PickTimers                        // executions whose timer is due
+	PickExpiredAgents                 // RUNNING or CANCELLING, lease over
+	PickExpiredTasks                  // RUNNING, lease over
+	PickEmbedded                      // leases of embedded workers, agents' and tasks' (each execution once)
+	PickCancelOverdue                 // CANCELLING past CancelBy
+	PickTaskDeadlines                 // not ended tasks past schedule-to-close
+	PickLooseBlobs                    // executions with blobs begun over LooseBlobAge ago that no commit has named
+)
+
+// LooseBlobAge is how long an uploaded blob may wait for the commit that names
+// it.
+const LooseBlobAge = time.Hour
+
+// Pick chooses candidates.
+type Pick struct {
+	Kind   PickKind
+	Queues []string // for PickAgents and PickTasks: any of these; none matches nothing
+	Kinds  []string
+	Limit  int // candidates at most; 0 stands for 100
+}
+
+// Needs says what of an execution a command decides on.
+type Needs struct {
+	Tasks      []uuid.UUID
+	OpenTasks  bool // all tasks that have not ended
+	HeldTasks  bool // all tasks that are RUNNING
+	Entries    []uuid.UUID
+	EntryKeys  []string
+	SignalIDs  []string
+	Patterns   []string // pending signals that match, the oldest 1000 of them
+	Taken      bool     // signals taken and not consumed
+	Blocks     []perdure.BlockKey
+	TaskBlocks []uuid.UUID // all open blocks of these tasks
+	OpenBlocks bool        // all open blocks of the execution, its tasks' too
+	Blobs      []uuid.UUID
+
+	// Outside of executions; the command's Org applies.
+	Definition  *uuid.UUID
+	Slug        string
+	Idempotency string
+	KeyID       *uuid.UUID
+}
+
+// State is what a command decides on. Contents (input, result, value) are not
+// loaded; rows that do not exist are absent from the maps.
+type State struct {
+	Now        perdure.Time
+	Execution  *perdure.Execution // a copy; nil if none
+	Head       Head
+	PickedTask *uuid.UUID // for PickTasks, PickExpiredTasks, PickTaskDeadlines; in Tasks too
+
+	Tasks   map[uuid.UUID]*perdure.Task // asked for, and open or held ones if asked for
+	Entries map[uuid.UUID]perdure.EntryHead
+	Keyed   map[string]perdure.EntryHead // by entry key
+	Signals map[string]*perdure.Signal
+	Pending []perdure.Signal // match Patterns, oldest first, values not loaded
+	Taken   []perdure.Signal // in the order taken
+	Blocks  map[perdure.BlockKey]*Block
+	Blobs   map[uuid.UUID]*Blob
+
+	Definition  *perdure.Definition // by id
+	BySlug      *perdure.Definition
+	Idempotency *Idempotency // not expired
+	Key         *perdure.APIKey
+}
+
+// Head is the narrow row of a log that is locked to append to it.
+type Head struct {
+	LastSeq int64
+	LastPos int64
+	Epoch   uint64 // random, made with the execution
+}
+
+// Block is the row of a block.
+type Block struct {
+	Key       perdure.BlockKey
+	Seq       int64
+	Type      perdure.EventType
+	Place     perdure.Place
+	Stream    string
+	CreatedAt perdure.Time
+	Open      bool
+	Length    int64
+	FirstPos  int64
+	LastPos   int64
+	// Digest is the running SHA-256, as encoding.BinaryMarshaler writes it.
+	Digest []byte
+	Reason perdure.BlockReason // once closed
+	// Event marks the number of a source that was spent on an event, not a
+	// block: it has neither content nor cuts.
+	Event bool
+}
+
+// Blob is the row of a blob. It is whole when Held is Length.
+type Blob struct {
+	ID     uuid.UUID
+	Length int64
+	Held   int64
+	Digest []byte
+	SHA256 perdure.Hash // once whole
+	Owned  bool         // a commit names it
+}
+
+// Idempotency remembers a creation by its key, for 24 hours.
+type Idempotency struct {
+	Key         string
+	RequestHash perdure.Hash
+	Execution   uuid.UUID
+	ExpiresAt   perdure.Time
+}
+
+// Changes are what a command decided. The zero value changes nothing.
+type Changes struct {
+	// Answer is handed to the caller of Do once the changes are durable.
+	Answer any
+
+	// Execution is the whole row, inserted if there was none. With Input or
+	// Output nil, what is stored stays.
+	Execution *perdure.Execution
+	// Head is the log's head after Records.
+	Head *Head
+	// Timer replaces the execution's timer; a zero time deletes it.
+	Timer *perdure.Time
+
+	Entries    []Entry
+	Checkpoint *perdure.Checkpoint
+	// Tasks are whole rows, inserted or replaced. With Input or Result nil, what
+	// is stored stays.
+	Tasks        []*perdure.Task
+	Signals      []perdure.Signal // new ones
+	Take         []string         // ids, at this checkpoint number (Execution.CheckpointSeq)
+	ConsumeTaken bool
+	Records      []perdure.Record   // with pos and seq; events and chunks
+	ChunkKeys    []perdure.BlockKey // the block of each record that is a chunk, in order of those records
+	Blocks       []Block            // inserted or replaced; one that turns from open to closed is compacted
+	OwnBlobs     []uuid.UUID
+	Blob         *Blob  // inserted or replaced
+	BlobChunk    []byte // appended to Blob, at BlobChunkAt
+	BlobChunkAt  int64
+	// SweepBlobs deletes the blobs begun over LooseBlobAge ago that no commit
+	// has named.
+	SweepBlobs bool
+
+	Definition       *perdure.Definition // inserted or replaced
+	DeleteDefinition *uuid.UUID          // executions keep their copy, the reference becomes null
+	Idempotency      *Idempotency
+	Key              *perdure.APIKey
+	Kinds            []Kind // remembered per org
+}
+
+// Entry is an entry to insert, with the calls that are open after it.
+type Entry struct {
+	perdure.Entry
+	Open []string
+}
+
+// Kind is a kind that a worker has registered.
+type Kind struct {
+	Org    string
+	Agent  bool // else a task's
+	Spec   perdure.KindSpec
+	SeenAt perdure.Time
+}
+
+// Store is a database.
+type Store interface {
+	// Do commits a command. It gives the answers of its decisions (one, or one
+	// for each candidate that was picked and changed). An error of Decide comes
+	// back as it is; unavailable says that the outcome may be unknown.
+	Do(ctx context.Context, c Command) ([]any, error)
+	// Epoch is the store's: it changes when the store is restored or copied.
+	Epoch() uint64
+	// Now is the store's time.
+	Now() perdure.Time
+	Reader
+	Close() error
+}
+
+// ExecutionFilter narrows a list of executions. Zero fields do not narrow.
+type ExecutionFilter struct {
+	Status        []perdure.Status
+	Kind          string
+	DefinitionID  *uuid.UUID
+	CreatedAfter  *perdure.Time
+	CreatedBefore *perdure.Time
+	Metadata      map[string]string // top-level members, compared as text
+	Query         string            // in the id, kind, or the input's text
+	Cursor        string
+	Limit         int
+}
+
+// Page is a part of a list, with the cursor of the next, "" at the end.
+type Page[T any] struct {
+	Items []T
+	Next  string
+}
+
+// Reader reads. Every method that takes an org answers not_found for what is
+// another org's. Reads are short transactions that see only what is committed
+// and never block a writer. Contents are loaded, blobs joined in, unless said
+// otherwise.
+type Reader interface {
+	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
+	// Executions lists newest first, without input and output contents.
+	Executions(ctx context.Context, org string, f ExecutionFilter) (Page[*perdure.Execution], error)
+
+	// Path gives the entries from after (exclusive; nil: the root) to leaf, in
+	// order, reading a few at a time; newest > 0 bounds it to the last that many,
+	// the leaf included. A content that is a blob is left as Blob if lazy is set.
+	// not_found if the leaf is none, or after is not on its path.
+	Path(ctx context.Context, execution uuid.UUID, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error]
+	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)
+	// AllEntries lists every entry, oldest first.
+	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[perdure.Entry], error)
+
+	// Checkpoint gives one by number, the newest for 0; not_found if none.
+	Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error)
+	Checkpoints(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[*perdure.Checkpoint], error)
+
+	// Tasks gives tasks by id, in the order asked; nil where there is none. With
+	// lazy, inputs and results that are blobs are left as references.
+	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error)
+	// ListTasks lists oldest first, steps left out unless asked for.
+	ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (Page[*perdure.Task], error)
+
+	// PendingSignals gives those that match any pattern (all for none), oldest
+	// first, with values: at most limit, and about 1 MiB, of them.
+	PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, limit int) ([]perdure.Signal, error)
+	// TakenSignals gives those taken and not consumed, in the order taken.
+	TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error)
+
+	// Log gives the records after pos in order, at most limit (and about 1 MiB)
+	// of them, and the head as of the same moment. The chunks of a superseded
+	// block are gone: their positions are passed over, and none given means that
+	// none is left.
+	// The execution's MaxSeq is that of the head.
+	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, Head, error)
+	LogHead(ctx context.Context, execution uuid.UUID) (Head, error)
+	// OpenBlocks gives the blocks that are open at the head, with their content.
+	OpenBlocks(ctx context.Context, execution uuid.UUID) ([]BlockContent, Head, error)
+
+	// Blob reads a blob in pieces.
+	Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error)
+
+	Definition(ctx context.Context, org string, id uuid.UUID) (*perdure.Definition, error)
+	Definitions(ctx context.Context, org string, cursor string, limit int) (Page[*perdure.Definition], error)
+	// KeyByHash gives a key that is not revoked; not_found otherwise.
+	KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error)
+	Keys(ctx context.Context, org string) ([]*perdure.APIKey, error)
+	AnyKey(ctx context.Context) (bool, error)
+	Kinds(ctx context.Context, org string) ([]Kind, error)
+	// NextDue gives the earliest moment at which PickTimers, PickTasks' NotBefore
+	// or PickAgents' NotBefore finds something new; false if none.
+	NextDue(ctx context.Context) (perdure.Time, bool, error)
+}
+
+// BlockContent is an open block and what it holds.
+type BlockContent struct {
+	Block
+	Content string
+}

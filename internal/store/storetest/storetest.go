@@ -1,0 +1,152 @@
+// Package storetest holds what every store must do, as tests that run over any
+// of them, the invariants that hold over what is stored, and a store that
+// fails on demand.
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Run checks the contract of [store.Store]. Open gives an empty store that is
+// closed when the test ends; every test uses one of its own, and the
+// invariants are checked after it.
+func Run(t *testing.T, open func(t *testing.T) store.Store) {
+	for _, group := range []map[string]func(*fixture){
+		rowTests, decideTests, orderTests, pickTests, leaseTests, logTests, contentTests, pathTests, listTests, outsideTests,
+	} {
+		for name, test := range group {
+			t.Run(name, func(t *testing.T) {
+				f := &fixture{T: t, s: open(t), ctx: t.Context()}
+				test(f)
+				Invariants(t, f.s)
+			})
+		}
+	}
+}
+
+const org = "acme"
+
+// fixture is one test on a store of its own.
+type fixture struct {
+	*testing.T
+	s   store.Store
+	ctx context.Context
+}
+
+// do runs a command that must not be refused, and gives its answers.
+func (f *fixture) do(c store.Command) []any {
+	f.Helper()
+	if c.Org == "" && c.Pick == nil {
+		c.Org = org
+	}
+	c.Name = "test"
+	answers, err := f.s.Do(f.ctx, c)
+	if err != nil {
+		f.Fatalf("Do: %v", err)
+	}
+	return answers
+}
+
+// change writes what decide gives for an execution.
+func (f *fixture) change(id uuid.UUID, decide func(s *store.State) *store.Changes) {
+	f.Helper()
+	f.do(store.Command{Lane: store.LaneCommits, Execution: id, Decide: func(s *store.State) (*store.Changes, error) {
+		return decide(s), nil
+	}})
+}
+
+// look gives the state that needs ask for, without changing anything.
+func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
+	f.Helper()
+	var seen *store.State
+	f.do(store.Command{
+		Lane: store.LaneCommits, Execution: id,
+		Needs:  func(*perdure.Execution) store.Needs { return needs },
+		Decide: func(s *store.State) (*store.Changes, error) { seen = s; return nil, nil },
+	})
+	return seen
+}
+
+// start inserts a PENDING execution of the org, changed by edit, with its first
+// event.
+func (f *fixture) start(edit ...func(x *perdure.Execution)) uuid.UUID {
+	f.Helper()
+	x := perdure.Execution{
+		ID: uuid.New(), Org: org, Kind: "agent", Status: perdure.StatusPending, Woke: perdure.WokeStart,
+		PersistenceMode: perdure.Remote, Queue: "default", Input: json.RawMessage(`{"a":1}`), Version: 1,
+	}
+	for _, change := range edit {
+		change(&x)
+	}
+	f.do(store.Command{Lane: store.LaneCommits, Org: x.Org, Execution: x.ID, Decide: func(s *store.State) (*store.Changes, error) {
+		made := x
+		if made.CreatedAt.IsZero() {
+			made.CreatedAt, made.UpdatedAt = s.Now, s.Now
+		}
+		if made.ReadyAt.IsZero() {
+			made.ReadyAt = s.Now
+		}
+		l := logOf(store.Head{Epoch: 7})
+		l.event(s, perdure.EventCreated)
+		return &store.Changes{Execution: &made, Head: &l.head, Records: l.records}, nil
+	}})
+	return x.ID
+}
+
+func (f *fixture) execution(id uuid.UUID) *perdure.Execution {
+	f.Helper()
+	x, err := f.s.Execution(f.ctx, "", id)
+	f.must(err)
+	return x
+}
+
+func (f *fixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) wantCode(err error, code perdure.Code) {
+	f.Helper()
+	if !perdure.IsCode(err, code) {
+		f.Errorf("the error is %v, want code %s", err, code)
+	}
+}
+
+// equal compares values; absent and empty lists, maps and texts count as one.
+func (f *fixture) equal(what string, got, want any) {
+	f.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		f.Errorf("%s differs (-want +got):\n%s", what, diff)
+	}
+}
+
+// logWriter numbers records as the rules do.
+type logWriter struct {
+	head    store.Head
+	records []perdure.Record
+	keys    []perdure.BlockKey
+}
+
+func logOf(head store.Head) *logWriter { return &logWriter{head: head} }
+
+func (l *logWriter) event(s *store.State, t perdure.EventType) *perdure.Record {
+	l.head.LastSeq++
+	l.head.LastPos++
+	l.records = append(l.records, perdure.Record{Pos: l.head.LastPos, Seq: l.head.LastSeq, Type: t, CreatedAt: s.Now})
+	return &l.records[len(l.records)-1]
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// milestone is a time that any store keeps exactly.
+func milestone(ms int64) perdure.Time { return perdure.AtMilli(1_700_000_000_000 + ms) }

@@ -1,0 +1,52 @@
+package llm
+
+import (
+	"net/netip"
+	"testing"
+)
+
+func TestAddresses(t *testing.T) {
+	strict := dialPolicy{}
+	dev := dialPolicy{allowLoopback: true}
+	configured := dialPolicy{allowHosts: []string{"models.corp", "169.254.169.254"}}
+	for _, c := range []struct {
+		address                 string
+		strict, dev, configured bool
+	}{
+		{"93.184.216.34", true, true, true},
+		{"2606:2800:220:1::1", true, true, true},
+		{"127.0.0.1", false, true, true},
+		{"::1", false, true, true},
+		{"::ffff:127.0.0.1", false, true, true},
+		{"10.1.2.3", false, false, true},
+		{"172.16.0.1", false, false, true},
+		{"192.168.1.1", false, false, true},
+		{"::ffff:192.168.1.1", false, false, true},
+		{"64:ff9b::c0a8:101", false, false, true},
+		{"fd00::1", false, false, true},
+		{"100.64.0.1", false, false, true},
+		{"169.254.169.254", false, false, false},
+		{"fe80::1", false, false, false},
+		{"64:ff9b::a9fe:a9fe", false, false, false},
+		{"0.0.0.0", false, false, false},
+		{"::", false, false, false},
+		{"224.0.0.1", false, false, false},
+	} {
+		addr := netip.MustParseAddr(c.address)
+		for name, p := range map[string]struct {
+			policy dialPolicy
+			want   bool
+		}{"strict": {strict, c.strict}, "dev": {dev, c.dev}, "configured": {configured, c.configured}} {
+			if got := p.policy.permits("Models.corp", addr); got != p.want {
+				t.Errorf("%s, %s: %v, want %v", c.address, name, got, p.want)
+			}
+		}
+	}
+	metadata := netip.MustParseAddr("169.254.169.254")
+	if !configured.permits("169.254.169.254", metadata) {
+		t.Error("an address that the operator wrote out is meant")
+	}
+	if configured.permits("other.example", netip.MustParseAddr("10.1.2.3")) {
+		t.Error("a host that is not configured reached a private address")
+	}
+}

@@ -1,0 +1,98 @@
+package anthropic_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/llmtest"
+)
+
+func ask(t *testing.T, lines ...string) (*llm.Response, error) {
+	t.Helper()
+	p, _ := remote.Serve(t, llmtest.Answer{Raw: lines})
+	resp, deltas, err := llmtest.TryAsk(t.Context(), p, llm.Request{Model: model, Messages: []perdure.Message{perdure.UserText("hi")}})
+	if err == nil {
+		if diff := cmp.Diff(resp.Parts, llm.Fold(deltas)); diff != "" {
+			t.Errorf("what was streamed is not what was returned:\n%s", diff)
+		}
+	}
+	return resp, err
+}
+
+const (
+	begin  = `{"type":"message_start","message":{"id":"msg_1","usage":{"input_tokens":3}}}`
+	finish = `{"type":"message_stop"}`
+)
+
+func toolBlock(index, block string) []string {
+	return []string{
+		`{"type":"content_block_start","index":` + index + `,"content_block":` + block + `}`,
+		`{"type":"content_block_stop","index":` + index + `}`,
+	}
+}
+
+func TestToolBlocksOfCompatibleServers(t *testing.T) {
+	const call = `{"type":"tool_use","id":"a","name":"f","input":{"x":1}}`
+	lines := []string{begin}
+	lines = append(lines, toolBlock("0", call)...)                                                      // arguments whole at the start
+	lines = append(lines, toolBlock("1", call)...)                                                      // the same again
+	lines = append(lines, toolBlock("2", `{"type":"tool_use","id":"a","name":"f","input":{"x":2}}`)...) // another under its id
+	lines = append(lines, toolBlock("3", `{"type":"tool_use","id":"","name":"g","input":{}}`)...)
+	lines = append(lines, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5}}`, finish)
+	resp, err := ask(t, lines...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []perdure.Part{
+		{Type: perdure.PartToolCall, ProviderID: "a", Name: "f", RawArguments: `{"x":1}`, Arguments: []byte(`{"x":1}`)},
+		{Type: perdure.PartToolCall, ProviderID: "a", Name: "f", RawArguments: `{"x":2}`, Arguments: []byte(`{"x":2}`)},
+		{Type: perdure.PartToolCall, Name: "g", Arguments: []byte(`{}`)},
+	}
+	if diff := cmp.Diff(want, resp.Parts); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+	if resp.StopReason != perdure.StopToolUse || resp.Usage.Input != 3 || resp.Usage.Output != 5 {
+		t.Errorf("response is %+v", resp)
+	}
+}
+
+func TestNamelessCallIsAnError(t *testing.T) {
+	lines := append([]string{begin}, toolBlock("0", `{"type":"tool_use","id":"a","name":"","input":{}}`)...)
+	_, err := ask(t, append(lines, finish)...)
+	llmtest.WantError(t, err, llm.Unknown, true)
+}
+
+// Calls that the token limit cut off keep what came of their arguments.
+func TestCutArguments(t *testing.T) {
+	resp, err := ask(t, begin,
+		`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{}}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"x\": \"unfin"}}`,
+		`{"type":"content_block_stop","index":0}`,
+		`{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":5}}`, finish)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := resp.Parts[0]
+	if p.RawArguments != `{"x": "unfin` || p.Arguments != nil || resp.StopReason != perdure.StopMaxTokens {
+		t.Errorf("response is %+v", resp)
+	}
+}
+
+// A refusal without a word is an answer: asking again would not change it.
+func TestSilentRefusal(t *testing.T) {
+	resp, err := ask(t, begin, `{"type":"message_delta","delta":{"stop_reason":"refusal"},"usage":{"output_tokens":0}}`, finish)
+	if err != nil || resp.StopReason != perdure.StopRefusal || resp.Parts == nil {
+		t.Errorf("got %+v, %v", resp, err)
+	}
+}
+
+// A blank answer that cost tokens is the model's own.
+func TestNothingMoreToSay(t *testing.T) {
+	resp, err := ask(t, begin, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}`, finish)
+	if err != nil || resp.StopReason != perdure.StopEndTurn || len(resp.Parts) != 0 || resp.Parts == nil {
+		t.Errorf("got %+v, %v", resp, err)
+	}
+}

@@ -1,0 +1,33 @@
+package anthropic
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+
+	"github.com/perdure/perdure/llm"
+)
+
+// checkStatus is an SDK middleware.
+func checkStatus(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	resp, err := next(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := llm.CheckStatus(Name, resp); err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// failure turns an error of a stream into an *llm.Error.
+func failure(ctx context.Context, err error) error {
+	var event *anthropic.Error
+	if ctx.Err() == nil && errors.As(err, &event) {
+		return llm.EventError(Name, []byte(event.RawJSON()))
+	}
+	return llm.TransportError(ctx, Name, err)
+}

@@ -1,0 +1,132 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// conversation makes alternating turns: neighbours of one role are one turn,
+// and a user turn holds the tool results first, in call order.
+func conversation(req llm.Request, messages []perdure.Message) []anthropic.MessageParam {
+	c := converter{
+		model: llm.Model{Provider: Name, ID: req.Model},
+		ids:   llm.ToolIDs(req.Messages, Name, llm.AnthropicIDs),
+	}
+	for i := 0; i < len(messages); i++ {
+		m := messages[i]
+		switch m.Role {
+		case perdure.RoleAssistant:
+			c.add(anthropic.MessageParamRoleAssistant, c.assistant(m))
+		case perdure.RoleToolResult:
+			results, next := llm.Results(messages, i)
+			c.add(anthropic.MessageParamRoleUser, c.results(results))
+			i = next - 1
+		default: // the API has no system messages inside a conversation
+			c.add(anthropic.MessageParamRoleUser, orEmpty(content(m.Parts)))
+		}
+	}
+	return c.turns
+}
+
+type converter struct {
+	model llm.Model
+	ids   map[string]string
+	turns []anthropic.MessageParam
+}
+
+func (c *converter) add(role anthropic.MessageParamRole, blocks []anthropic.ContentBlockParamUnion) {
+	if len(blocks) == 0 {
+		return
+	}
+	if last := len(c.turns) - 1; last >= 0 && c.turns[last].Role == role {
+		c.turns[last].Content = append(c.turns[last].Content, blocks...)
+		return
+	}
+	c.turns = append(c.turns, anthropic.MessageParam{Role: role, Content: blocks})
+}
+
+func (c *converter) assistant(m perdure.Message) []anthropic.ContentBlockParamUnion {
+	var blocks []anthropic.ContentBlockParamUnion
+	for _, p := range m.Parts {
+		switch p.Type {
+		case perdure.PartThinking:
+			if llm.OwnThinking(m, p, c.model) {
+				blocks = append(blocks, thinking(p))
+			}
+		case perdure.PartToolCall:
+			// Compact marshalling keeps the order of keys, so the text is stable.
+			input := json.RawMessage(llm.OutwardArguments(p))
+			blocks = append(blocks, anthropic.NewToolUseBlock(c.ids[p.ID], input, p.Name))
+		default:
+			blocks = append(blocks, content([]perdure.Part{p})...)
+		}
+	}
+	return blocks
+}
+
+// thinking gives a reasoning part back exactly as it came: the provider checks
+// the signature.
+func thinking(p perdure.Part) anthropic.ContentBlockParamUnion {
+	if p.Redacted {
+		return anthropic.NewRedactedThinkingBlock(p.ThinkingSignature)
+	}
+	return anthropic.NewThinkingBlock(p.ThinkingSignature, p.Thinking)
+}
+
+func content(parts []perdure.Part) []anthropic.ContentBlockParamUnion {
+	var blocks []anthropic.ContentBlockParamUnion
+	for _, p := range parts {
+		switch {
+		case p.Type == perdure.PartText && !blank(p.Text):
+			blocks = append(blocks, anthropic.NewTextBlock(p.Text))
+		case p.Type == perdure.PartImage:
+			blocks = append(blocks, anthropic.NewImageBlockBase64(p.MimeType, p.Data))
+		}
+	}
+	return blocks
+}
+
+// orEmpty keeps a turn of the user that says nothing: without it the
+// conversation would end with the assistant.
+func orEmpty(blocks []anthropic.ContentBlockParamUnion) []anthropic.ContentBlockParamUnion {
+	if len(blocks) == 0 {
+		return []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock("(empty message)")}
+	}
+	return blocks
+}
+
+func (c *converter) results(results []perdure.Part) []anthropic.ContentBlockParamUnion {
+	var blocks []anthropic.ContentBlockParamUnion
+	for _, r := range results {
+		block := &anthropic.ToolResultBlockParam{ToolUseID: c.resultID(r)}
+		if r.IsError {
+			block.IsError = param.NewOpt(true)
+		}
+		for _, b := range content(r.Parts) {
+			block.Content = append(block.Content, anthropic.ToolResultBlockParamContentUnion{OfText: b.OfText, OfImage: b.OfImage})
+		}
+		if r.IsError && len(block.Content) == 0 { // the API wants an error to say something
+			block.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: "error"}}}
+		}
+		blocks = append(blocks, anthropic.ContentBlockParamUnion{OfToolResult: block})
+	}
+	return blocks
+}
+
+// resultID is the outward id of the call that r answers. One whose call is not
+// on the path keeps its own, so that the provider's complaint names it.
+func (c *converter) resultID(r perdure.Part) string {
+	if id, known := c.ids[r.ToolCallID]; known {
+		return id
+	}
+	return r.ToolCallID
+}
+
+// blank text is refused by the API.
+func blank(s string) bool { return strings.TrimSpace(s) == "" }

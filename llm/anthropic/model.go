@@ -1,0 +1,139 @@
+package anthropic
+
+import (
+	"regexp"
+	"strconv"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"github.com/perdure/perdure/llm"
+)
+
+// traits is what differs between generations of models. Unknown models, as
+// those of compatible servers, have the oldest form of the API.
+type traits struct {
+	maxTokens  int64  // asked for where the request sets no limit
+	noThinking bool   // cannot reason
+	adaptive   bool   // reasons by effort; a budget is refused or deprecated
+	noSampling bool   // refuses a temperature
+	offWith    string // the thinking type that turns reasoning off, where it is on by default
+}
+
+var modelID = regexp.MustCompile(`^claude-(?:(\d)-(?:(\d)-)?)?([a-z]+)(?:-(\d))?(?:-(\d))?(?:$|[-@\[])`)
+
+func traitsOf(model string) traits {
+	m := modelID.FindStringSubmatch(model)
+	if m == nil {
+		return traits{maxTokens: 8192}
+	}
+	family := m[3]
+	major, minor := m[4], m[5]
+	if m[1] != "" { // the older order: claude-3-5-sonnet
+		major, minor = m[1], m[2]
+	}
+	version := 10*digit(major) + digit(minor)
+	if family == "fable" || family == "mythos" { // these always reason
+		return traits{maxTokens: 32000, adaptive: true, noSampling: true}
+	}
+	t := traits{
+		maxTokens:  32000,
+		noThinking: version < 37,
+		adaptive:   version >= 46,
+		noSampling: version >= 47,
+	}
+	switch {
+	case version < 35:
+		t.maxTokens = 4096
+	case version < 37:
+		t.maxTokens = 8192
+	case version == 50:
+		t.offWith = "disabled"
+	case version == 55 && family == "sonnet":
+		t.offWith = "between_tools"
+	}
+	return t
+}
+
+func digit(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// budgets are the tokens a model with a fixed budget may spend on reasoning.
+var budgets = map[llm.Thinking]int64{
+	llm.ThinkingLow:    2048,
+	llm.ThinkingMedium: 8192,
+	llm.ThinkingHigh:   20480,
+}
+
+// minBudget is the least that the API accepts.
+const minBudget = 1024
+
+// setLimits sets max_tokens, the reasoning and the temperature. A budget takes
+// at most half of the request's MaxTokens, and where that would be less than
+// the API's minimum max_tokens grows by the budget, which it must exceed.
+func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
+	t := traitsOf(req.Model)
+	p.MaxTokens = t.maxTokens
+	if req.MaxTokens > 0 {
+		p.MaxTokens = int64(req.MaxTokens)
+	}
+	thinks := false
+	switch {
+	case t.adaptive:
+		thinks = setAdaptive(p, t, req.Thinking)
+	case req.Thinking.On() && !t.noThinking && mayThink(p.Messages):
+		thinks = true
+		budget := max(minBudget, min(budgets[req.Thinking], p.MaxTokens/2))
+		if p.MaxTokens <= budget {
+			p.MaxTokens += budget
+		}
+		p.Thinking = anthropic.ThinkingConfigParamOfEnabled(budget)
+	}
+	if req.Temperature != nil && !thinks && !t.noSampling {
+		p.Temperature = param.NewOpt(*req.Temperature)
+	}
+}
+
+// setAdaptive lets the model decide how much to reason, within an effort. It
+// tells whether reasoning was asked for. Models that always reason cannot be
+// told otherwise.
+func setAdaptive(p *anthropic.MessageNewParams, t traits, level llm.Thinking) bool {
+	if level.On() {
+		p.Thinking.OfAdaptive = &anthropic.ThinkingConfigAdaptiveParam{Display: anthropic.ThinkingConfigAdaptiveDisplaySummarized}
+		p.OutputConfig.Effort = anthropic.OutputConfigEffort(level)
+		return true
+	}
+	if level != llm.ThinkingOff {
+		return false
+	}
+	switch t.offWith {
+	case "disabled":
+		off := anthropic.NewThinkingConfigDisabledParam()
+		p.Thinking.OfDisabled = &off
+	case "between_tools":
+		off := anthropic.NewThinkingConfigBetweenToolsParam()
+		p.Thinking.OfBetweenTools = &off
+	}
+	return false
+}
+
+// mayThink tells whether the conversation lets a model with a budget reason: in
+// the middle of a tool round the last assistant turn must begin with its own
+// reasoning, which is missing after a change of the model or of the level.
+func mayThink(messages []anthropic.MessageParam) bool {
+	last := len(messages) - 1
+	if last < 1 || !answersTools(messages[last]) {
+		return true
+	}
+	content := messages[last-1].Content
+	return len(content) > 0 && (content[0].OfThinking != nil || content[0].OfRedactedThinking != nil)
+}
+
+func answersTools(m anthropic.MessageParam) bool {
+	return len(m.Content) > 0 && m.Content[0].OfToolResult != nil
+}

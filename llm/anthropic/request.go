@@ -1,0 +1,84 @@
+package anthropic
+
+import (
+	"encoding/json"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// params makes the request. It depends on req alone, and what it makes of a
+// message does not depend on the messages after it, so that the prefix stays
+// the same from turn to turn and the prompt cache hits.
+func params(req llm.Request) anthropic.MessageNewParams {
+	system, rest := leadingSystem(req)
+	p := anthropic.MessageNewParams{Model: req.Model, Messages: conversation(req, rest)}
+	for _, text := range system {
+		p.System = append(p.System, anthropic.TextBlockParam{Text: text})
+	}
+	for _, t := range req.Tools {
+		p.Tools = append(p.Tools, tool(t))
+	}
+	setLimits(&p, req)
+	setBreakpoints(&p)
+	return p
+}
+
+// leadingSystem is the system prompt and the system messages that come before
+// all others.
+func leadingSystem(req llm.Request) (texts []string, rest []perdure.Message) {
+	rest = req.Messages
+	if !blank(req.System) {
+		texts = append(texts, req.System)
+	}
+	for len(rest) > 0 && rest[0].Role == perdure.RoleSystem {
+		if text := rest[0].PlainText(); !blank(text) {
+			texts = append(texts, text)
+		}
+		rest = rest[1:]
+	}
+	return texts, rest
+}
+
+func tool(t llm.ToolSpec) anthropic.ToolUnionParam {
+	spec := &anthropic.ToolParam{Name: t.Name, InputSchema: schema(t.Schema)}
+	if t.Description != "" {
+		spec.Description = param.NewOpt(t.Description)
+	}
+	return anthropic.ToolUnionParam{OfTool: spec}
+}
+
+// schema passes the schema on as it is: going through the SDK's own type would
+// reorder its keys.
+func schema(raw json.RawMessage) anthropic.ToolInputSchemaParam {
+	if len(raw) == 0 {
+		return anthropic.ToolInputSchemaParam{}
+	}
+	return param.Override[anthropic.ToolInputSchemaParam](raw)
+}
+
+// setBreakpoints marks what the provider shall cache: all up to the end of the
+// system prompt, which every turn shares, and all up to the last block, which
+// the next turn repeats.
+func setBreakpoints(p *anthropic.MessageNewParams) {
+	mark := anthropic.NewCacheControlEphemeralParam()
+	switch {
+	case len(p.System) > 0:
+		p.System[len(p.System)-1].CacheControl = mark
+	case len(p.Tools) > 0:
+		p.Tools[len(p.Tools)-1].OfTool.CacheControl = mark
+	}
+	if len(p.Messages) == 0 {
+		return
+	}
+	content := p.Messages[len(p.Messages)-1].Content
+	for i := len(content) - 1; i >= 0; i-- {
+		if at := content[i].GetCacheControl(); at != nil { // reasoning blocks take none
+			*at = mark
+			return
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package llm
+
+// Calls assembles the tool calls of one response. Beyond Builder it knows what
+// servers get wrong: a call delivered twice (same id, name and argument bytes)
+// is one call, two calls that share an id but differ are two, and a call
+// without a name is an error.
+type Calls struct {
+	builder  *Builder
+	provider string
+	all      []*Call
+}
+
+// Call is a tool call on its way in.
+type Call struct {
+	Name, ID, Arguments string
+
+	part    int // in the builder; -1 while nothing has been emitted
+	suspect bool
+	ended   bool
+}
+
+// NewCalls assembles calls into builder; provider names the errors.
+func NewCalls(builder *Builder, provider string) *Calls {
+	return &Calls{builder: builder, provider: provider}
+}
+
+// All are the calls so far in order of arrival, repeated ones included.
+func (c *Calls) All() []*Call { return c.all }
+
+// Start begins a call. One whose id was seen before may be a repetition, and is
+// held back until it is whole.
+func (c *Calls) Start(name, id string) (*Call, error) {
+	call := &Call{Name: name, ID: id, part: -1, suspect: c.seen(id)}
+	c.all = append(c.all, call)
+	return call, c.emitStart(call)
+}
+
+func (c *Calls) seen(id string) bool {
+	for _, call := range c.all {
+		if id != "" && call.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Calls) emitStart(call *Call) error {
+	if call.suspect || call.Name == "" || call.part >= 0 {
+		return nil
+	}
+	part, err := c.builder.StartTool(call.Name, call.ID)
+	call.part = part
+	if err != nil {
+		return err
+	}
+	return c.builder.ToolArguments(part, call.Arguments)
+}
+
+// Identify sets a name or an id that was missing at the start.
+func (c *Calls) Identify(call *Call, name, id string) error {
+	if call.ID == "" && id != "" {
+		call.ID = id
+		if call.part >= 0 {
+			c.builder.NameTool(call.part, id)
+		}
+	}
+	if call.Name == "" {
+		call.Name = name
+	}
+	return c.emitStart(call)
+}
+
+// Append adds to a call's arguments.
+func (c *Calls) Append(call *Call, arguments string) error {
+	call.Arguments += arguments
+	if call.part < 0 {
+		return nil
+	}
+	return c.builder.ToolArguments(call.part, arguments)
+}
+
+// End settles a call: a repetition is dropped, anything else is in the response
+// from now on. Ending twice does nothing.
+func (c *Calls) End(call *Call) error {
+	if call.ended {
+		return nil
+	}
+	call.ended = true
+	if call.Name == "" {
+		return &Error{Kind: Unknown, Retryable: true, Provider: c.provider, Message: "the model made a tool call without a name"}
+	}
+	if call.suspect && c.repeats(call) {
+		return nil
+	}
+	call.suspect = false
+	if err := c.emitStart(call); err != nil {
+		return err
+	}
+	return c.builder.EndTool(call.part)
+}
+
+func (c *Calls) repeats(call *Call) bool {
+	for _, earlier := range c.all {
+		if earlier == call {
+			return false
+		}
+		if earlier.ID == call.ID && earlier.Name == call.Name && earlier.Arguments == call.Arguments {
+			return true
+		}
+	}
+	return false
+}
+
+// Finish ends the calls that are still open, in order.
+func (c *Calls) Finish() error {
+	for _, call := range c.all {
+		if err := c.End(call); err != nil {
+			return err
+		}
+	}
+	return nil
+}

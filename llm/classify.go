@@ -1,0 +1,203 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// maxMessage bounds what is quoted of a provider's error message, in bytes.
+	maxMessage = 500
+	// maxErrorBody bounds what is read of an answer that is no success, in bytes.
+	maxErrorBody = 64 << 10
+)
+
+// CheckStatus reads and closes an answer that is no success and gives its
+// Error; it leaves a success alone and gives nil. It stands between the client
+// and an SDK, because an SDK fails on bodies that are not of its own API.
+func CheckStatus(provider string, resp *http.Response) error {
+	if resp.StatusCode < http.StatusBadRequest {
+		return nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is better than nothing
+	_ = resp.Body.Close()
+	return StatusError(provider, resp.StatusCode, resp.Header, body)
+}
+
+// StatusError makes the Error for an HTTP answer that is no success. It quotes
+// the message in body, except where that speaks of the key.
+func StatusError(provider string, status int, header http.Header, body []byte) *Error {
+	said := parseErrorBody(body)
+	e := &Error{Provider: provider, Status: status, Message: shorten(said.message), RetryAfter: retryAfter(header)}
+	e.Kind, e.Retryable = kindOfStatus(status)
+	switch said.code {
+	case "insufficient_quota": // stays so however often one asks
+		e.Retryable = false
+	case "content_filter", "content_policy_violation":
+		e.Kind, e.Retryable = Refused, false
+	}
+	if e.Kind == Auth {
+		e.Message = "the provider refused the API key, or the key may not use this model"
+	}
+	if e.Message == "" {
+		e.Message = strings.TrimSpace("the provider answered " + strconv.Itoa(status) + " " + http.StatusText(status))
+	}
+	return e
+}
+
+// EventError makes the Error for an error event inside a stream, whose HTTP
+// status was a success and says nothing. One that names no known type or
+// status is taken for a passing failure.
+func EventError(provider string, data []byte) *Error {
+	said := parseErrorBody(data)
+	status := http.StatusInternalServerError
+	if n, err := strconv.Atoi(said.code); err == nil && n >= http.StatusBadRequest {
+		status = n
+	}
+	for _, name := range []string{said.code, said.kind} {
+		if s, known := statusOfName[name]; known {
+			status = s
+			break
+		}
+	}
+	return StatusError(provider, status, http.Header{}, data)
+}
+
+// statusOfName is the HTTP status for which an error type or code stands.
+var statusOfName = map[string]int{
+	"invalid_request_error":    http.StatusBadRequest,
+	"context_length_exceeded":  http.StatusBadRequest,
+	"content_filter":           http.StatusBadRequest,
+	"content_policy_violation": http.StatusBadRequest,
+	"authentication_error":     http.StatusUnauthorized,
+	"invalid_api_key":          http.StatusUnauthorized,
+	"billing_error":            http.StatusPaymentRequired,
+	"permission_error":         http.StatusForbidden,
+	"not_found_error":          http.StatusNotFound,
+	"request_too_large":        http.StatusRequestEntityTooLarge,
+	"rate_limit_error":         http.StatusTooManyRequests,
+	"rate_limit_exceeded":      http.StatusTooManyRequests,
+	"insufficient_quota":       http.StatusTooManyRequests,
+	"api_error":                http.StatusInternalServerError,
+	"server_error":             http.StatusInternalServerError,
+	"service_unavailable":      http.StatusServiceUnavailable,
+	"timeout_error":            http.StatusGatewayTimeout,
+	"overloaded_error":         529,
+}
+
+type errorBody struct{ message, kind, code string }
+
+// parseErrorBody takes what it can of the shapes in use: {"error": {"message",
+// "type", "code"}}, {"error": "text"}, {"message"}, {"detail"}.
+func parseErrorBody(data []byte) errorBody {
+	var body map[string]any
+	if json.Unmarshal(data, &body) != nil {
+		return errorBody{}
+	}
+	text := func(v any) string {
+		switch v := v.(type) {
+		case string:
+			return v
+		case float64:
+			return strconv.FormatFloat(v, 'f', -1, 64)
+		}
+		return ""
+	}
+	inner, isObject := body["error"].(map[string]any)
+	if !isObject {
+		inner = body
+	}
+	said := errorBody{message: text(inner["message"]), kind: text(inner["type"]), code: text(inner["code"])}
+	for _, v := range []any{body["error"], body["detail"]} {
+		if said.message == "" {
+			said.message = text(v)
+		}
+	}
+	return said
+}
+
+func kindOfStatus(status int) (kind ErrorKind, retryable bool) {
+	switch status {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
+		return Auth, false
+	case http.StatusTooManyRequests:
+		return RateLimited, true
+	case http.StatusServiceUnavailable, 529:
+		return Overloaded, true
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
+		return Timeout, true
+	case http.StatusConflict, http.StatusTooEarly:
+		return Unknown, true
+	}
+	if status >= 500 {
+		return Unknown, true
+	}
+	if status >= 400 {
+		return InvalidRequest, false
+	}
+	return Unknown, false
+}
+
+// TransportError makes the error for a call that broke off: ctx's own if ctx
+// has ended, the *Error inside err if there is one, otherwise a retryable
+// network error or timeout.
+func TransportError(ctx context.Context, provider string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var own *Error
+	if errors.As(err, &own) {
+		named := *own
+		named.Provider = provider
+		return &named
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return &Error{Kind: Timeout, Retryable: true, Provider: provider, Message: "the provider did not answer in time", Err: err}
+	}
+	return &Error{Kind: Network, Retryable: true, Provider: provider, Message: "the connection to the provider broke", Err: err}
+}
+
+// retryAfter reads retry-after-ms, or retry-after in seconds or as a date, 0
+// where there is neither. A date is taken relative to the answer's own Date, so
+// that clocks that differ do no harm.
+func retryAfter(header http.Header) time.Duration {
+	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
+		return clampWait(ms * float64(time.Millisecond))
+	}
+	value := header.Get("Retry-After")
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
+		return clampWait(seconds * float64(time.Second))
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return clampWait(float64(at.Sub(now)))
+}
+
+func clampWait(d float64) time.Duration {
+	if !(d > 0) { // also not a number
+		return 0
+	}
+	return time.Duration(min(d, float64(24*time.Hour)))
+}
+
+func shorten(message string) string {
+	message = strings.ToValidUTF8(strings.TrimSpace(message), "")
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+}

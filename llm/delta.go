@@ -1,0 +1,73 @@
+package llm
+
+import (
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+)
+
+// DeltaKind tells the pieces of a streamed answer apart.
+type DeltaKind string
+
+// The kinds of Delta. A tool call is one tool_start, any number of
+// tool_arguments and one tool_end; calls made in parallel may interleave.
+const (
+	DeltaText          DeltaKind = "text"
+	DeltaThinking      DeltaKind = "thinking"
+	DeltaToolStart     DeltaKind = "tool_start"
+	DeltaToolArguments DeltaKind = "tool_arguments"
+	DeltaToolEnd       DeltaKind = "tool_end"
+)
+
+// Delta is one streamed piece. Part is the index of the part of the response
+// that it belongs to; an index is never used for two parts. ToolName and
+// ProviderID are set on tool_start and again, final, on tool_end: some servers
+// name the id of a call late.
+type Delta struct {
+	Kind                 DeltaKind
+	Part                 int
+	Text                 string
+	ToolName, ProviderID string
+}
+
+// Fold makes the parts of which deltas are the pieces. Signatures and redacted
+// thinking are not streamed, so a redacted part folds to an empty one.
+func Fold(deltas []Delta) []perdure.Part {
+	parts := []perdure.Part{}
+	for _, d := range deltas {
+		for d.Part >= len(parts) {
+			parts = append(parts, perdure.Part{Type: perdure.PartThinking})
+		}
+		fold(&parts[d.Part], d)
+	}
+	return parts
+}
+
+func fold(p *perdure.Part, d Delta) {
+	switch d.Kind {
+	case DeltaText:
+		p.Type = perdure.PartText
+		p.Text += d.Text
+	case DeltaThinking:
+		p.Thinking += d.Text
+	case DeltaToolStart:
+		p.Type, p.Name, p.ProviderID = perdure.PartToolCall, d.ToolName, d.ProviderID
+	case DeltaToolArguments:
+		p.RawArguments += d.Text
+	case DeltaToolEnd:
+		p.Name, p.ProviderID = d.ToolName, d.ProviderID
+		p.Arguments = argumentsOf(p.RawArguments)
+	}
+}
+
+// argumentsOf gives the arguments as JSON, nil where they are not valid JSON.
+// No text at all is a call without arguments.
+func argumentsOf(raw string) json.RawMessage {
+	if raw == "" {
+		return json.RawMessage("{}")
+	}
+	if !json.Valid([]byte(raw)) {
+		return nil
+	}
+	return json.RawMessage(raw)
+}

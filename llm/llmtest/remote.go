@@ -1,0 +1,288 @@
+package llmtest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// Secret is the key that fake servers are called with.
+const Secret = "sk-secret-of-the-test"
+
+// Remote is a provider that speaks to a server.
+type Remote struct {
+	Wire  Wire
+	Model string
+	// BaseEnv and KeyEnv are the provider's environment variables, BasePath what
+	// its base URL ends in.
+	BaseEnv, KeyEnv, BasePath string
+	// SentKey is the header that carries the key, and what it then holds.
+	SentKey, SentValue string
+	New                func(*llm.Endpoints, *http.Client) llm.Provider
+}
+
+// At makes the provider for the server at url.
+func (r Remote) At(t testing.TB, url string, config llm.TransportConfig) llm.Provider {
+	t.Helper()
+	endpoints := r.endpoints(t, url, Secret)
+	config.AllowHosts = append(config.AllowHosts, endpoints.Hosts()...)
+	client := llm.NewClient(config)
+	t.Cleanup(client.CloseIdleConnections)
+	return r.New(endpoints, client)
+}
+
+func (r Remote) endpoints(t testing.TB, url, key string) *llm.Endpoints {
+	t.Helper()
+	env := map[string]string{r.BaseEnv: url + r.BasePath, r.KeyEnv: key, "OTHER_SECRET": "never-sent"}
+	endpoints, err := llm.NewEndpoints(func(name string) string { return env[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return endpoints
+}
+
+// Serve makes the provider and the server that gives it answers.
+func (r Remote) Serve(t testing.TB, answers ...Answer) (llm.Provider, *Server) {
+	t.Helper()
+	server := NewServer(t, r.Wire, answers...)
+	return r.At(t, server.URL, llm.TransportConfig{}), server
+}
+
+func (r Remote) request() llm.Request {
+	return llm.Request{Model: r.Model, Messages: []perdure.Message{perdure.UserText("hi")}}
+}
+
+// RunRemote runs the suite of Run and checks besides what can go wrong on the
+// way to a server.
+func RunRemote(t *testing.T, r Remote, c Case) {
+	c.Model = r.Model
+	c.New = func(t *testing.T, answers ...Answer) llm.Provider {
+		p, _ := r.Serve(t, answers...)
+		return p
+	}
+	Run(t, c)
+	for name, test := range map[string]func(*testing.T, Remote){
+		"the key is sent":                                  testKeySent,
+		"a missing key":                                    testMissingKey,
+		"failures by status":                               testStatuses,
+		"an unreadable failure":                            testForeignBody,
+		"no retries":                                       testNoRetries,
+		"an event in the stream":                           testErrorEvent,
+		"trap 36 a silent server":                          testHangBefore,
+		"trap 36 a stalled stream":                         testHangAfter,
+		"trap 36 a dead handshake":                         testDeadHandshake,
+		"nobody listens":                                   testNobodyListens,
+		"the caller's deadline":                            testDeadline,
+		"trap 59 a redirect carries the key nowhere":       testRedirect,
+		"trap 59 an endpoint that nobody allowed":          testForeignEndpoint,
+		"trap 59 a private address that nobody configured": testPrivateAddress,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, r) })
+	}
+}
+
+func testKeySent(t *testing.T, r Remote) {
+	p, server := r.Serve(t, Answer{Text: []string{"ok"}})
+	Ask(t, p, r.request())
+	if got := server.Requests()[0].Header.Get(r.SentKey); got != r.SentValue {
+		t.Errorf("header %s is %q", r.SentKey, got)
+	}
+}
+
+func testMissingKey(t *testing.T, r Remote) {
+	server := NewServer(t, r.Wire, Answer{Text: []string{"ok"}})
+	p := r.New(r.endpoints(t, server.URL, ""), http.DefaultClient)
+	_, _, err := TryAsk(t.Context(), p, r.request())
+	e := WantError(t, err, llm.Auth, false)
+	if !strings.Contains(e.Message, r.KeyEnv) {
+		t.Errorf("message %q must name the variable %s", e.Message, r.KeyEnv)
+	}
+	if len(server.Requests()) != 0 {
+		t.Error("a call without a key was sent")
+	}
+}
+
+func testStatuses(t *testing.T, r Remote) {
+	const date = "Tue, 03 Nov 2026 10:00:00 GMT"
+	for _, f := range []struct {
+		status    int
+		header    map[string]string
+		kind      llm.ErrorKind
+		retryable bool
+		after     time.Duration
+	}{
+		{429, map[string]string{"Retry-After": "7"}, llm.RateLimited, true, 7 * time.Second},
+		{429, map[string]string{"Retry-After-Ms": "250", "Retry-After": "7"}, llm.RateLimited, true, 250 * time.Millisecond},
+		{503, map[string]string{"Retry-After": "Tue, 03 Nov 2026 10:00:30 GMT", "Date": date}, llm.Overloaded, true, 30 * time.Second},
+		{529, map[string]string{"Retry-After": "-5"}, llm.Overloaded, true, 0},
+		{500, nil, llm.Unknown, true, 0},
+		{504, nil, llm.Timeout, true, 0},
+		{400, nil, llm.InvalidRequest, false, 0},
+		{404, nil, llm.InvalidRequest, false, 0},
+		{413, nil, llm.InvalidRequest, false, 0}, // trap 40: an oversize payload stays so
+		{401, nil, llm.Auth, false, 0},
+		{403, nil, llm.Auth, false, 0},
+	} {
+		body := `{"type":"error","error":{"type":"some_error","message":"the reason, with ` + Secret[:6] + `"}}`
+		p, _ := r.Serve(t, Answer{Status: f.status, Header: f.header, Body: body})
+		_, _, err := TryAsk(t.Context(), p, r.request())
+		e := WantError(t, err, f.kind, f.retryable)
+		if e.RetryAfter != f.after || e.Status != f.status || e.Provider != p.Name() {
+			t.Errorf("status %d: %+v, want a wait of %v", f.status, e, f.after)
+		}
+		if quoted := strings.Contains(e.Message, "the reason"); quoted == (f.kind == llm.Auth) {
+			t.Errorf("status %d: message %q", f.status, e.Message)
+		}
+	}
+}
+
+// A proxy's page is no reason to call again a request that is refused.
+func testForeignBody(t *testing.T, r Remote) {
+	for _, body := range []string{"<html>Bad Request</html>", "", `{"error":"just text"}`, `{"error":{"code":1210,"message":"x"}}`} {
+		p, _ := r.Serve(t, Answer{Status: 400, Body: body})
+		_, _, err := TryAsk(t.Context(), p, r.request())
+		if e := WantError(t, err, llm.InvalidRequest, false); strings.Contains(e.Message, "<html>") {
+			t.Errorf("message %q", e.Message)
+		}
+	}
+}
+
+func testNoRetries(t *testing.T, r Remote) {
+	p, server := r.Serve(t, Answer{Status: 529})
+	_, _, err := TryAsk(t.Context(), p, r.request())
+	WantError(t, err, llm.Overloaded, true)
+	if n := len(server.Requests()); n != 1 {
+		t.Errorf("the call was sent %d times", n)
+	}
+}
+
+func testErrorEvent(t *testing.T, r Remote) {
+	for event, want := range map[string]struct {
+		kind      llm.ErrorKind
+		retryable bool
+	}{
+		`{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`:       {llm.Overloaded, true},
+		`{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`:       {llm.RateLimited, true},
+		`{"type":"error","error":{"type":"invalid_request_error","message":"bad"}}`:   {llm.InvalidRequest, false},
+		`{"type":"error","error":{"type":"something_new","message":"?"}}`:             {llm.Unknown, true},
+		`{"type":"error","error":{"message":"upstream","code":502}}`:                  {llm.Unknown, true},
+		`{"type":"error","error":{"message":"upstream","code":"429","type":"error"}}`: {llm.RateLimited, true},
+	} {
+		p, _ := r.Serve(t, Answer{Text: []string{"half"}, Event: event})
+		_, _, err := TryAsk(t.Context(), p, r.request())
+		WantError(t, err, want.kind, want.retryable)
+	}
+}
+
+func testHangBefore(t *testing.T, r Remote) {
+	server := NewServer(t, r.Wire, Answer{HangBefore: true})
+	p := r.At(t, server.URL, llm.TransportConfig{FirstByteTimeout: 50 * time.Millisecond})
+	_, _, err := TryAsk(t.Context(), p, r.request())
+	WantError(t, err, llm.Timeout, true)
+}
+
+func testHangAfter(t *testing.T, r Remote) {
+	server := NewServer(t, r.Wire, Answer{Text: []string{"half"}, HangAfter: true})
+	p := r.At(t, server.URL, llm.TransportConfig{IdleTimeout: 200 * time.Millisecond})
+	_, deltas, err := TryAsk(t.Context(), p, r.request())
+	WantError(t, err, llm.Timeout, true)
+	if len(deltas) == 0 {
+		t.Error("what came before the silence was not streamed")
+	}
+}
+
+// The listener's backlog takes the connection, and nobody ever answers.
+func testDeadHandshake(t *testing.T, r Remote) {
+	l := listen(t)
+	p := r.At(t, "https://"+l.Addr().String(), llm.TransportConfig{ConnectTimeout: 50 * time.Millisecond})
+	_, _, err := TryAsk(t.Context(), p, r.request())
+	WantError(t, err, llm.Timeout, true)
+}
+
+func testNobodyListens(t *testing.T, r Remote) {
+	l := listen(t)
+	url := "http://" + l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := TryAsk(t.Context(), r.At(t, url, llm.TransportConfig{}), r.request())
+	WantError(t, err, llm.Network, true)
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() }) // some tests have closed it
+	return l
+}
+
+func testRedirect(t *testing.T, r Remote) {
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		thief := NewServer(t, r.Wire, Answer{Text: []string{"mine now"}})
+		p, _ := r.Serve(t, Answer{Status: status, Header: map[string]string{"Location": thief.URL}})
+		_, _, err := TryAsk(t.Context(), p, r.request())
+		WantError(t, err, llm.InvalidRequest, false)
+		if len(thief.Requests()) != 0 {
+			t.Errorf("status %d was followed", status)
+		}
+	}
+}
+
+func testForeignEndpoint(t *testing.T, r Remote) {
+	thief := NewServer(t, r.Wire, Answer{Text: []string{"mine now"}})
+	p, server := r.Serve(t, Answer{Text: []string{"ok"}})
+	for _, pair := range []llm.Endpoint{
+		{BaseURL: thief.URL},
+		{BaseURL: thief.URL, KeyEnv: r.KeyEnv},
+		{BaseURL: thief.URL, KeyEnv: "OTHER_SECRET"},
+		{KeyEnv: "OTHER_SECRET"},
+		{BaseURL: server.URL, KeyEnv: "OTHER_SECRET"},
+		{BaseURL: strings.Replace(server.URL, "http://", "http://evil@", 1), KeyEnv: r.KeyEnv},
+	} {
+		req := r.request()
+		req.BaseURL, req.APIKeyEnv = pair.BaseURL, pair.KeyEnv
+		if _, _, err := TryAsk(t.Context(), p, req); !perdure.IsCode(err, perdure.PermissionDenied) {
+			t.Errorf("%+v: got %v, want permission_denied", pair, err)
+		}
+	}
+	if len(thief.Requests())+len(server.Requests()) != 0 {
+		t.Error("a call was sent")
+	}
+	req := r.request()
+	req.BaseURL, req.APIKeyEnv = server.URL+r.BasePath, r.KeyEnv
+	Ask(t, p, req) // the very pair is allowed
+}
+
+func testPrivateAddress(t *testing.T, r Remote) {
+	server := NewServer(t, r.Wire, Answer{Text: []string{"ok"}})
+	client := llm.NewClient(llm.TransportConfig{}) // knows of no configured host
+	t.Cleanup(client.CloseIdleConnections)
+	_, _, err := TryAsk(t.Context(), r.New(r.endpoints(t, server.URL, Secret), client), r.request())
+	WantError(t, err, llm.InvalidRequest, false)
+	if len(server.Requests()) != 0 {
+		t.Error("the call was sent")
+	}
+	allowing := llm.NewClient(llm.TransportConfig{AllowLoopback: true})
+	t.Cleanup(allowing.CloseIdleConnections)
+	Ask(t, r.New(r.endpoints(t, server.URL, Secret), allowing), r.request())
+}
+
+// The caller's own deadline is no timeout of the provider's.
+func testDeadline(t *testing.T, r Remote) {
+	p, _ := r.Serve(t, Answer{HangBefore: true})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, _, err := TryAsk(ctx, p, r.request()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+}

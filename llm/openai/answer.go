@@ -1,0 +1,141 @@
+package openai
+
+import (
+	"encoding/json"
+
+	"github.com/openai/openai-go/v3"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// answer folds the chunks of one stream.
+type answer struct {
+	builder *llm.Builder
+	calls   toolCalls
+	id      string
+	reason  string
+	refused bool
+	usage   perdure.Usage
+}
+
+func newAnswer(emit func(llm.Delta) error) *answer {
+	b := llm.NewBuilder(emit)
+	return &answer{builder: b, calls: toolCalls{calls: llm.NewCalls(b, Name)}}
+}
+
+func (a *answer) take(c openai.ChatCompletionChunk) error {
+	if a.id == "" {
+		a.id = c.ID
+	}
+	if c.JSON.Usage.Valid() {
+		a.count(c.Usage)
+	}
+	for _, choice := range c.Choices {
+		if choice.Index != 0 {
+			continue
+		}
+		if err := a.delta(choice.Delta); err != nil {
+			return err
+		}
+		if choice.FinishReason != "" {
+			a.reason = choice.FinishReason
+		}
+	}
+	return nil
+}
+
+func (a *answer) delta(d openai.ChatCompletionChunkChoiceDelta) error {
+	if field, text := reasoningText(d); text != "" {
+		if err := a.think(field, text); err != nil {
+			return err
+		}
+	}
+	if err := a.builder.Text(d.Content); err != nil {
+		return err
+	}
+	if d.Refusal != "" {
+		a.refused = true
+		if err := a.builder.Text(d.Refusal); err != nil {
+			return err
+		}
+	}
+	for _, fragment := range d.ToolCalls {
+		if err := a.calls.take(fragmentOf(fragment)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reasoningFieldNames are the fields in which servers stream reasoning. The name
+// is kept as the part's signature: it says where the text goes back to.
+var reasoningFieldNames = []string{"reasoning_content", "reasoning"}
+
+func isReasoningField(name string) bool {
+	for _, field := range reasoningFieldNames {
+		if field == name {
+			return true
+		}
+	}
+	return false
+}
+
+func reasoningText(d openai.ChatCompletionChunkChoiceDelta) (field, text string) {
+	for _, field := range reasoningFieldNames {
+		// A field that is not a string is some other server's own.
+		if err := json.Unmarshal([]byte(d.JSON.ExtraFields[field].Raw()), &text); err == nil && text != "" {
+			return field, text
+		}
+	}
+	return "", ""
+}
+
+func (a *answer) think(field, text string) error {
+	if err := a.builder.Thinking(text); err != nil {
+		return err
+	}
+	a.builder.SetSignature(field)
+	return nil
+}
+
+// count splits the prompt: what was read from or written to the cache is no
+// input of its own.
+func (a *answer) count(u openai.CompletionUsage) {
+	d := u.PromptTokensDetails
+	a.usage.CacheRead, a.usage.CacheWrite = d.CachedTokens, d.CacheWriteTokens
+	a.usage.Input = max(0, u.PromptTokens-d.CachedTokens-d.CacheWriteTokens)
+	a.usage.Output = u.CompletionTokens
+}
+
+// finish needs a finish reason: a stream without one broke off, also where a
+// gateway closed it in order.
+func (a *answer) finish(model string, prices llm.Prices) (*llm.Response, error) {
+	switch a.reason {
+	case "":
+		return nil, llm.CutStream(Name)
+	case "error":
+		return nil, &llm.Error{Kind: llm.Unknown, Retryable: true, Provider: Name, Message: "the provider failed in the middle of its answer"}
+	}
+	if err := a.calls.finish(); err != nil {
+		return nil, err
+	}
+	resp, err := a.builder.Finish(llm.Model{Provider: Name, ID: model}, a.stopReason(), a.usage, prices)
+	if err != nil {
+		return nil, err
+	}
+	resp.ProviderResponseID = a.id
+	return resp, nil
+}
+
+func (a *answer) stopReason() perdure.StopReason {
+	switch {
+	case a.refused, a.reason == "content_filter":
+		return perdure.StopRefusal
+	case a.reason == "length":
+		return perdure.StopMaxTokens
+	case len(a.calls.calls.All()) > 0:
+		return perdure.StopToolUse
+	}
+	return perdure.StopEndTurn
+}

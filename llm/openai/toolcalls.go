@@ -1,0 +1,147 @@
+package openai
+
+import (
+	"strings"
+
+	"github.com/openai/openai-go/v3"
+
+	"github.com/perdure/perdure/llm"
+)
+
+// toolCalls finds the call that each fragment of a stream belongs to. By the
+// book the first fragment of a call has index, id and name, and later ones the
+// index. Servers also repeat id and name in every fragment, send every call
+// with index 0, leave the index out, or leave the id empty.
+type toolCalls struct {
+	calls *llm.Calls
+	known []*entry
+}
+
+// entry is a call that has begun.
+type entry struct {
+	call     *llm.Call
+	index    int64
+	hasIndex bool
+	// empty holds back arguments that are just {}: with some servers these only
+	// stand for "to follow".
+	empty string
+	// again is a fragment that named the call anew after its arguments were
+	// whole: the start of another call if arguments follow.
+	again *fragment
+}
+
+func (e *entry) whole() bool { return e.empty != "" || llm.IsObject(e.call.Arguments) }
+
+type fragment struct {
+	index               int64
+	hasIndex            bool
+	id, name, arguments string
+}
+
+func fragmentOf(d openai.ChatCompletionChunkChoiceDeltaToolCall) fragment {
+	f := fragment{
+		index: d.Index, hasIndex: d.JSON.Index.Valid(),
+		id: d.ID, name: d.Function.Name, arguments: d.Function.Arguments,
+	}
+	if raw := d.Function.JSON.Arguments.Raw(); f.arguments == "" && strings.HasPrefix(raw, "{") {
+		f.arguments = raw // an object where the API has a string
+	}
+	return f
+}
+
+func (f fragment) bringsArguments() bool { return strings.TrimSpace(f.arguments) != "" }
+
+func (t *toolCalls) take(f fragment) error {
+	e := t.find(f)
+	if e != nil && e.again != nil && f.bringsArguments() {
+		f.name, f.id = e.again.name, e.again.id
+		e.again, e = nil, nil
+	}
+	if e == nil {
+		return t.start(f)
+	}
+	if e.whole() && !f.bringsArguments() {
+		if f.name != "" {
+			e.again = &f
+		}
+		return nil
+	}
+	if err := t.calls.Identify(e.call, f.name, f.id); err != nil {
+		return err
+	}
+	e.empty = ""
+	return t.append(e, f.arguments)
+}
+
+func (t *toolCalls) start(f fragment) error {
+	call, err := t.calls.Start(f.name, f.id)
+	if err != nil {
+		return err
+	}
+	e := &entry{call: call, index: f.index, hasIndex: f.hasIndex}
+	t.known = append(t.known, e)
+	return t.append(e, f.arguments)
+}
+
+func (t *toolCalls) append(e *entry, arguments string) error {
+	if e.call.Arguments == "" && strings.TrimSpace(arguments) == "{}" {
+		e.empty = arguments
+		return nil
+	}
+	return t.calls.Append(e.call, arguments)
+}
+
+// finish settles all calls.
+func (t *toolCalls) finish() error {
+	for _, e := range t.known {
+		if err := t.calls.Append(e.call, e.empty); err != nil {
+			return err
+		}
+	}
+	return t.calls.Finish()
+}
+
+// find gives the call that f continues, nil if it begins one.
+func (t *toolCalls) find(f fragment) *entry {
+	for i := len(t.known) - 1; i >= 0; i-- {
+		e := t.known[i]
+		if !e.fits(f, i == len(t.known)-1) {
+			continue
+		}
+		if e.endsBefore(f) {
+			return nil
+		}
+		return e
+	}
+	return nil
+}
+
+// fits tells whether f may belong to e: by id where both have one, otherwise by
+// index, otherwise it is the newest call. Two calls with different ids are
+// never one, whatever their index.
+func (e *entry) fits(f fragment, newest bool) bool {
+	bothIndexed := e.hasIndex && f.hasIndex
+	switch {
+	case f.id != "" && e.call.ID != "" && f.id != e.call.ID:
+		return false
+	case bothIndexed:
+		return e.index == f.index
+	case f.id != "" && e.call.ID != "":
+		return true
+	}
+	return newest
+}
+
+// endsBefore tells whether f, which fits e by its id or index, begins another
+// call nevertheless: it has another name, or e's arguments are whole and f has
+// a name and brings arguments, or an id where e has none.
+func (e *entry) endsBefore(f fragment) bool {
+	if f.name == "" {
+		return false
+	}
+	if e.call.Name != "" && f.name != e.call.Name {
+		return true
+	}
+	newID := f.id != "" && e.call.ID == ""
+	return e.whole() && (f.bringsArguments() || newID)
+}

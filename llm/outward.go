@@ -1,0 +1,55 @@
+package llm
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// IsObject tells whether text is one whole JSON object, as complete arguments
+// of a tool call are.
+func IsObject(text string) bool {
+	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") && json.Valid([]byte(text))
+}
+
+func quoteJSON(text string) string {
+	quoted, err := json.Marshal(text)
+	if err != nil { // a string always marshals
+		panic(err)
+	}
+	return string(quoted)
+}
+
+// OwnThinking tells whether a thinking part of m goes back to model: only that
+// model can read its signature, and others refuse it.
+func OwnThinking(m perdure.Message, p perdure.Part, model Model) bool {
+	return p.ThinkingSignature != "" && m.Provider == model.Provider && m.Model == model.ID
+}
+
+// Results gives the tool results in messages[i:] that answer the calls of
+// messages[i-1], in call order, and the index of the message after them. Where
+// no calls stand before them they keep their order.
+func Results(messages []perdure.Message, i int) (results []perdure.Part, next int) {
+	for next = i; next < len(messages) && messages[next].Role == perdure.RoleToolResult; next++ {
+		results = append(results, messages[next].Parts...)
+	}
+	if i == 0 {
+		return results, next
+	}
+	ordered := make([]perdure.Part, 0, len(results))
+	used := make([]bool, len(results))
+	for _, call := range messages[i-1].ToolCalls() {
+		for n, r := range results {
+			if r.ToolCallID == call.ID && !used[n] {
+				ordered, used[n] = append(ordered, r), true
+			}
+		}
+	}
+	for n, r := range results {
+		if !used[n] {
+			ordered = append(ordered, r)
+		}
+	}
+	return ordered, next
+}

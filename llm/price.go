@@ -1,0 +1,106 @@
+package llm
+
+import (
+	"regexp"
+
+	"github.com/perdure/perdure"
+)
+
+// Price is in US dollars for a million tokens.
+type Price struct{ Input, Output, CacheRead, CacheWrite float64 }
+
+// Prices gives the price of models by provider and model id. An id stands for
+// its dated snapshots too (gpt-4o for gpt-4o-2024-08-06), never for other
+// models whose ids only begin alike. A nil Prices is DefaultPrices.
+type Prices map[Model]Price
+
+// snapshot is what follows the name of a model in the id of one of its
+// versions: a date, or the word latest.
+var snapshot = regexp.MustCompile(`[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$`)
+
+// Cost is the price of one call, nil where the model's price is not known.
+func (p Prices) Cost(m Model, u perdure.Usage) *float64 {
+	if p == nil {
+		p = DefaultPrices
+	}
+	price, ok := p.find(m)
+	if !ok {
+		return nil
+	}
+	cost := (float64(u.Input)*price.Input + float64(u.Output)*price.Output +
+		float64(u.CacheRead)*price.CacheRead + float64(u.CacheWrite)*price.CacheWrite) / 1e6
+	return &cost
+}
+
+func (p Prices) find(m Model) (Price, bool) {
+	if m.Provider == "scripted" {
+		return Price{}, true
+	}
+	if price, ok := p[m]; ok {
+		return price, true
+	}
+	m.ID = snapshot.ReplaceAllString(m.ID, "")
+	price, ok := p[m]
+	return price, ok
+}
+
+// claude is a price by Anthropic's usual factors: a cache read costs a tenth
+// of the input, a write for five minutes a quarter more than it.
+func claude(input, output float64) Price {
+	return Price{Input: input, Output: output, CacheRead: input / 10, CacheWrite: input * 1.25}
+}
+
+// gpt is a price by OpenAI's rule: writing to the cache costs what input costs.
+func gpt(input, cached, output float64) Price {
+	return Price{Input: input, Output: output, CacheRead: cached, CacheWrite: input}
+}
+
+// DefaultPrices are the published list prices of the models known to this
+// version. Models priced by prompt length are left out, so their cost is nil
+// and not wrong.
+var DefaultPrices = Prices{
+	{"anthropic", "claude-fable-5-1"}:  {Input: 10, Output: 50, CacheRead: 0.25, CacheWrite: 12.5},
+	{"anthropic", "claude-mythos-5-1"}: {Input: 10, Output: 50, CacheRead: 0.25, CacheWrite: 12.5},
+	{"anthropic", "claude-fable-5"}:    claude(10, 50),
+	{"anthropic", "claude-mythos-5"}:   claude(10, 50),
+	{"anthropic", "claude-opus-5-5"}:   {Input: 4, Output: 20, CacheRead: 0.2, CacheWrite: 5},
+	{"anthropic", "claude-opus-5"}:     claude(5, 25),
+	{"anthropic", "claude-opus-4-8"}:   claude(5, 25),
+	{"anthropic", "claude-opus-4-7"}:   claude(5, 25),
+	{"anthropic", "claude-opus-4-6"}:   claude(5, 25),
+	{"anthropic", "claude-opus-4-5"}:   claude(5, 25),
+	{"anthropic", "claude-opus-4-1"}:   claude(15, 75),
+	{"anthropic", "claude-opus-4-0"}:   claude(15, 75),
+	{"anthropic", "claude-opus-4"}:     claude(15, 75),
+	{"anthropic", "claude-sonnet-5-5"}: {Input: 2, Output: 10, CacheRead: 0.1, CacheWrite: 2.5},
+	{"anthropic", "claude-sonnet-5"}:   claude(2, 10),
+	{"anthropic", "claude-sonnet-4-6"}: claude(3, 15),
+	{"anthropic", "claude-sonnet-4-5"}: claude(3, 15),
+	{"anthropic", "claude-sonnet-4-0"}: claude(3, 15),
+	{"anthropic", "claude-sonnet-4"}:   claude(3, 15),
+	{"anthropic", "claude-3-7-sonnet"}: claude(3, 15),
+	{"anthropic", "claude-3-5-sonnet"}: claude(3, 15),
+	{"anthropic", "claude-haiku-4-5"}:  claude(1, 5),
+	{"anthropic", "claude-3-5-haiku"}:  claude(0.8, 4),
+	{"anthropic", "claude-3-opus"}:     claude(15, 75),
+	{"anthropic", "claude-3-haiku"}:    {Input: 0.25, Output: 1.25, CacheRead: 0.03, CacheWrite: 0.3},
+
+	{"openai", "gpt-5.5"}:           gpt(5, 0.5, 30),
+	{"openai", "gpt-5.4"}:           gpt(2.5, 0.25, 15),
+	{"openai", "gpt-5.4-mini"}:      gpt(0.75, 0.075, 4.5),
+	{"openai", "gpt-5.2"}:           gpt(1.75, 0.175, 14),
+	{"openai", "gpt-5.1"}:           gpt(1.25, 0.125, 10),
+	{"openai", "gpt-5"}:             gpt(1.25, 0.125, 10),
+	{"openai", "gpt-5-mini"}:        gpt(0.25, 0.025, 2),
+	{"openai", "gpt-5-nano"}:        gpt(0.05, 0.005, 0.4),
+	{"openai", "gpt-4.1"}:           gpt(2, 0.5, 8),
+	{"openai", "gpt-4.1-mini"}:      gpt(0.4, 0.1, 1.6),
+	{"openai", "gpt-4.1-nano"}:      gpt(0.1, 0.025, 0.4),
+	{"openai", "gpt-4o"}:            gpt(2.5, 1.25, 10),
+	{"openai", "gpt-4o-2024-05-13"}: gpt(5, 5, 15),
+	{"openai", "gpt-4o-mini"}:       gpt(0.15, 0.075, 0.6),
+	{"openai", "o4-mini"}:           gpt(1.1, 0.275, 4.4),
+	{"openai", "o3"}:                gpt(2, 0.5, 8),
+	{"openai", "o3-mini"}:           gpt(1.1, 0.55, 4.4),
+	{"openai", "o1"}:                gpt(15, 7.5, 60),
+}

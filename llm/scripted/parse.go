@@ -1,0 +1,251 @@
+package scripted
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// parse reads a script; errors name the line.
+func parse(text string) (*script, error) {
+	p := &parser{lines: strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")}
+	for p.next() {
+		if err := p.line(); err != nil {
+			return nil, fmt.Errorf("line %d: %w", p.at, err)
+		}
+	}
+	if err := p.endTurn(); err != nil {
+		return nil, err
+	}
+	if len(p.script.turns) == 0 {
+		return nil, fmt.Errorf("there is no turn")
+	}
+	return &p.script, nil
+}
+
+type parser struct {
+	lines      []string
+	at         int // the number of the line that word and rest are from, from 1
+	word, rest string
+	script     script
+}
+
+// next goes to the next line that is neither empty nor a comment.
+func (p *parser) next() bool {
+	for p.at < len(p.lines) {
+		line := strings.TrimSpace(p.lines[p.at])
+		p.at++
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		p.word, p.rest = cut(line)
+		return true
+	}
+	return false
+}
+
+// cut splits a line after its first word.
+func cut(line string) (word, rest string) {
+	i := strings.IndexAny(line, " \t")
+	if i < 0 {
+		return line, ""
+	}
+	return line[:i], strings.TrimSpace(line[i:])
+}
+
+func (p *parser) line() error {
+	switch p.word {
+	case "turn":
+		if err := p.endTurn(); err != nil {
+			return err
+		}
+		p.script.turns = append(p.script.turns, turn{line: p.at})
+		return nil
+	case "when", "else":
+		return p.alternative()
+	}
+	s, err := p.step()
+	if err != nil {
+		return err
+	}
+	if len(p.script.turns) == 0 {
+		if s.word != "pace" {
+			return fmt.Errorf("%q stands before the first turn", s.word)
+		}
+		p.script.pace = s.duration
+		return nil
+	}
+	p.add(s)
+	return nil
+}
+
+func (p *parser) alternative() error {
+	if len(p.script.turns) == 0 {
+		return fmt.Errorf("%q stands before the first turn", p.word)
+	}
+	if (p.word == "when") != (p.rest != "") {
+		return fmt.Errorf("when takes the words to look for, else takes none")
+	}
+	t := p.current()
+	t.alternatives = append(t.alternatives, alternative{when: p.rest})
+	return nil
+}
+
+func (p *parser) current() *turn { return &p.script.turns[len(p.script.turns)-1] }
+
+func (p *parser) add(s step) {
+	t := p.current()
+	if n := len(t.alternatives); n > 0 {
+		t.alternatives[n-1].steps = append(t.alternatives[n-1].steps, s)
+		return
+	}
+	t.common = append(t.common, s)
+}
+
+// endTurn refuses a turn that would play nothing.
+func (p *parser) endTurn() error {
+	if len(p.script.turns) == 0 {
+		return nil
+	}
+	t := p.current()
+	if len(t.alternatives) == 0 && !speaks(t.common) {
+		return silent(t.line)
+	}
+	for _, a := range t.alternatives {
+		if !speaks(concat(t.common, a.steps)) {
+			return silent(t.line)
+		}
+	}
+	return nil
+}
+
+func speaks(steps []step) bool {
+	return slices.ContainsFunc(steps, func(s step) bool {
+		return slices.Contains([]string{"text", "thinking", "call", "fail"}, s.word)
+	})
+}
+
+func silent(line int) error {
+	return fmt.Errorf("line %d: the turn says nothing; an empty answer is written: fail empty_answer", line)
+}
+
+func (p *parser) step() (step, error) {
+	s := step{word: p.word}
+	var err error
+	switch p.word {
+	case "text", "thinking":
+		s.text, err = p.block(p.rest)
+	case "call":
+		s.name, s.text, err = p.call()
+	case "expect":
+		s.text = p.rest
+	case "pace", "pause":
+		s.duration, err = time.ParseDuration(p.rest)
+	case "usage":
+		s.usage, err = parseUsage(p.rest)
+	case "stop":
+		s.stop, err = parseStop(p.rest)
+	case "fail":
+		s.kind, s.text, err = parseFailure(p.rest)
+	default:
+		err = fmt.Errorf("%q is no word of a script", p.word)
+	}
+	if err == nil && s.word == "expect" && s.text == "" {
+		err = fmt.Errorf("expect takes the words to look for")
+	}
+	return s, err
+}
+
+// block gives rest, or the lines up to the mark if rest is <<MARK.
+func (p *parser) block(rest string) (string, error) {
+	mark, isBlock := strings.CutPrefix(rest, "<<")
+	if !isBlock || mark == "" || strings.ContainsAny(mark, " \t") {
+		return rest, nil
+	}
+	for end := p.at; end < len(p.lines); end++ {
+		if strings.TrimSpace(p.lines[end]) != mark {
+			continue
+		}
+		indent := p.lines[end][:strings.Index(p.lines[end], mark)]
+		lines := slices.Clone(p.lines[p.at:end])
+		for i := range lines {
+			lines[i] = strings.TrimPrefix(lines[i], indent)
+		}
+		p.at = end + 1
+		return strings.Join(lines, "\n"), nil
+	}
+	return "", fmt.Errorf("<<%s has no end", mark)
+}
+
+// call reads a tool's name and its arguments: a block as it stands, or JSON
+// over as many lines as it takes.
+func (p *parser) call() (name, arguments string, err error) {
+	name, rest := cut(p.rest)
+	if name == "" {
+		return "", "", fmt.Errorf("call takes the name of a tool")
+	}
+	if rest == "" {
+		return name, "{}", nil
+	}
+	if strings.HasPrefix(rest, "<<") {
+		arguments, err = p.block(rest)
+		return name, arguments, err
+	}
+	for end := p.at; ; end++ {
+		if json.Valid([]byte(rest)) {
+			p.at = end
+			return name, rest, nil
+		}
+		if end == len(p.lines) {
+			return "", "", fmt.Errorf("the arguments of %s are not JSON", name)
+		}
+		rest += "\n" + p.lines[end]
+	}
+}
+
+func parseUsage(rest string) (perdure.Usage, error) {
+	var u perdure.Usage
+	counts := map[string]*int64{"in": &u.Input, "out": &u.Output, "cacheRead": &u.CacheRead, "cacheWrite": &u.CacheWrite}
+	for _, field := range strings.Fields(rest) {
+		name, value, _ := strings.Cut(field, "=")
+		n, err := strconv.ParseInt(value, 10, 64)
+		if counts[name] == nil || err != nil || n < 0 {
+			return u, fmt.Errorf("usage takes in=N out=N cacheRead=N cacheWrite=N, not %q", field)
+		}
+		*counts[name] = n
+	}
+	return u, nil
+}
+
+func parseStop(rest string) (perdure.StopReason, error) {
+	stop := perdure.StopReason(rest)
+	known := []perdure.StopReason{perdure.StopEndTurn, perdure.StopToolUse, perdure.StopMaxTokens, perdure.StopRefusal}
+	if !slices.Contains(known, stop) {
+		return "", fmt.Errorf("stop takes one of %v", known)
+	}
+	return stop, nil
+}
+
+// retryable tells which kinds of failure exist, and which pass.
+var retryable = map[llm.ErrorKind]bool{
+	llm.RateLimited: true, llm.Overloaded: true, llm.Timeout: true, llm.Network: true,
+	llm.EmptyAnswer: true, llm.Unknown: true,
+	llm.Auth: false, llm.InvalidRequest: false, llm.Refused: false,
+}
+
+func parseFailure(rest string) (llm.ErrorKind, string, error) {
+	kind, message := cut(rest)
+	if _, known := retryable[llm.ErrorKind(kind)]; !known {
+		return "", "", fmt.Errorf("fail takes a kind of error, not %q", kind)
+	}
+	if message == "" {
+		message = "the script says so"
+	}
+	return llm.ErrorKind(kind), message, nil
+}

@@ -1,0 +1,147 @@
+package scripted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// Name is the provider's name as models are written.
+const Name = "scripted"
+
+// maxScript bounds the size of a script, in bytes.
+const maxScript = 4 << 20
+
+// Config of the provider.
+type Config struct {
+	// Dir holds the scripts; a model id is a path below it, and nothing outside
+	// can be reached. Default: the working directory.
+	Dir string
+	// Journal, if set, is a file to which each call is appended; see the package
+	// comment.
+	Journal string
+}
+
+// Provider implements llm.Provider.
+type Provider struct{ config Config }
+
+// New makes the provider. The directory is opened at each call, so it may
+// appear later.
+func New(config Config) *Provider {
+	if config.Dir == "" {
+		config.Dir = "."
+	}
+	return &Provider{config: config}
+}
+
+// Name is "scripted".
+func (p *Provider) Name() string { return Name }
+
+// Stream implements llm.Provider.
+func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if req.BaseURL != "" || req.APIKeyEnv != "" {
+		return nil, perdure.Errorf(perdure.PermissionDenied, "provider %q takes no endpoint", Name)
+	}
+	n := answers(req.Messages)
+	if p.config.Journal != "" {
+		if err := appendJournal(p.config.Journal, req, n+1); err != nil {
+			return nil, &llm.Error{Kind: llm.Unknown, Provider: Name, Message: "the journal of calls cannot be written", Err: err}
+		}
+	}
+	s, err := p.load(req.Model)
+	if err != nil {
+		return nil, err
+	}
+	if n >= len(s.turns) {
+		return nil, refuse("script %s has %d turns, and the conversation asks for turn %d", req.Model, len(s.turns), n+1)
+	}
+	steps, fits := s.turns[n].steps(fresh(req.Messages))
+	if !fits {
+		return nil, refuse("script %s: no alternative of turn %d fits what is new", req.Model, n+1)
+	}
+	pl := newPlayer(ctx, req, n+1, s.pace, emit)
+	return pl.play(steps)
+}
+
+func (p *Provider) load(model string) (*script, error) {
+	text, err := p.read(model)
+	if err != nil {
+		var path *os.PathError
+		if errors.As(err, &path) { // without the directory's place on this machine
+			err = path.Err
+		}
+		return nil, refuse("script %s cannot be read: %v", model, err)
+	}
+	s, err := parse(text)
+	if err != nil {
+		return nil, refuse("script %s, %v", model, err)
+	}
+	return s, nil
+}
+
+func (p *Provider) read(model string) (string, error) {
+	root, err := os.OpenRoot(p.config.Dir)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = root.Close() }() // opened for reading only
+	file, err := root.Open(filepath.FromSlash(model))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, maxScript+1))
+	if err == nil && len(text) > maxScript {
+		err = fmt.Errorf("it is larger than %d bytes", maxScript)
+	}
+	return string(text), err
+}
+
+func refuse(format string, args ...any) *llm.Error {
+	return &llm.Error{Kind: llm.InvalidRequest, Provider: Name, Message: fmt.Sprintf(format, args...)}
+}
+
+// answers counts the assistant messages: the turns that have been played.
+func answers(messages []perdure.Message) int {
+	n := 0
+	for _, m := range messages {
+		if m.Role == perdure.RoleAssistant {
+			n++
+		}
+	}
+	return n
+}
+
+// lastAnswer is the index of the last assistant message, -1 if there is none.
+func lastAnswer(messages []perdure.Message) int {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == perdure.RoleAssistant {
+			return i
+		}
+	}
+	return -1
+}
+
+// fresh is the text of the messages after the last answer.
+func fresh(messages []perdure.Message) string {
+	var texts []string
+	for _, m := range messages[lastAnswer(messages)+1:] {
+		texts = append(texts, m.PlainText())
+		for _, p := range m.Parts {
+			if p.Type == perdure.PartToolResult {
+				texts = append(texts, perdure.Content{Parts: p.Parts}.PlainText())
+			}
+		}
+	}
+	return strings.Join(texts, "\n")
+}

@@ -1,0 +1,113 @@
+package llm
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// TransportConfig bounds the connections to providers. The zero value works.
+type TransportConfig struct {
+	// ConnectTimeout bounds the dial, and the TLS handshake, each; default 10 s.
+	ConnectTimeout time.Duration
+	// FirstByteTimeout bounds the time from the start of the call to the first
+	// byte of the answer's body; default 120 s.
+	FirstByteTimeout time.Duration
+	// IdleTimeout bounds the wait for each later byte; default 60 s.
+	IdleTimeout time.Duration
+	// AllowLoopback permits loopback addresses, as in development.
+	AllowLoopback bool
+	// AllowHosts may be at private and loopback addresses: those that the
+	// operator configured (Endpoints.Hosts).
+	AllowHosts []string
+}
+
+func (c TransportConfig) withDefaults() TransportConfig {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	def(&c.ConnectTimeout, 10*time.Second)
+	def(&c.FirstByteTimeout, 120*time.Second)
+	def(&c.IdleTimeout, 60*time.Second)
+	return c
+}
+
+// NewClient makes the HTTP client for provider calls: it follows no redirect
+// (a redirect would carry the key to another host), dials no private,
+// link-local or loopback address that is not allowed, and gives up on silent
+// connections. Its failures hold an *Error.
+func NewClient(config TransportConfig) *http.Client {
+	config = config.withDefaults()
+	d := &dialer{
+		timeout: config.ConnectTimeout,
+		policy:  dialPolicy{allowLoopback: config.AllowLoopback},
+	}
+	for _, host := range config.AllowHosts {
+		d.policy.allowHosts = append(d.policy.allowHosts, strings.ToLower(host))
+	}
+	base := &http.Transport{
+		Proxy:               d.proxy,
+		DialContext:         d.dial,
+		TLSHandshakeTimeout: config.ConnectTimeout,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: 16,
+		IdleConnTimeout:     90 * time.Second,
+	}
+	return &http.Client{
+		Transport:     &watchedTransport{next: base, firstByte: config.FirstByteTimeout, idle: config.IdleTimeout},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// dialer resolves and connects under a policy.
+type dialer struct {
+	timeout time.Duration
+	policy  dialPolicy
+	// proxies holds the hosts of proxies from the process's environment; like
+	// configured endpoints they may be at private addresses.
+	proxies sync.Map
+}
+
+func (d *dialer) proxy(req *http.Request) (*url.URL, error) {
+	u, err := http.ProxyFromEnvironment(req)
+	if u != nil {
+		d.proxies.Store(strings.ToLower(u.Hostname()), true)
+	}
+	return u, err
+}
+
+func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	policy := d.policy
+	if _, isProxy := d.proxies.Load(strings.ToLower(host)); isProxy {
+		policy.allowHosts = append([]string{strings.ToLower(host)}, policy.allowHosts...)
+	}
+	n := net.Dialer{Timeout: d.timeout, KeepAlive: 30 * time.Second}
+	n.ControlContext = func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
+		addr, err := netip.ParseAddrPort(resolved)
+		if err != nil || !policy.permits(host, addr.Addr()) {
+			return refusedAddress(host)
+		}
+		return nil
+	}
+	return n.DialContext(ctx, network, address)
+}
+
+func refusedAddress(host string) *Error {
+	return &Error{
+		Kind:    InvalidRequest,
+		Message: fmt.Sprintf("%s is at a private or local address, which is not allowed here; the worker's operator can allow it", host),
+	}
+}

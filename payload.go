@@ -1,0 +1,64 @@
+package perdure
+
+import (
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/google/uuid"
+)
+
+const (
+	// InlineLimit is the most bytes of one payload that travel and rest inside
+	// a message or a row; what is larger goes ahead as a blob.
+	InlineLimit = 32 << 10
+	// BlobChunk is the size of the pieces in which blobs travel and rest.
+	BlobChunk = 64 << 10
+	// DefaultPayloadLimit is the most bytes that one payload may have unless
+	// the operator says otherwise.
+	DefaultPayloadLimit = 64 << 20
+)
+
+// Hash is a SHA-256.
+type Hash [32]byte
+
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText writes the hash in hexadecimal.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (h *Hash) UnmarshalText(text []byte) error {
+	raw, err := hex.DecodeString(string(text))
+	if err != nil || len(raw) != len(h) {
+		return FieldErrorf("sha256", "must be 64 hexadecimal digits")
+	}
+	copy(h[:], raw)
+	return nil
+}
+
+// BlobRef names content that was uploaded ahead of the commit that uses it.
+type BlobRef struct {
+	ID     uuid.UUID `json:"id"`
+	Length int64     `json:"length"`
+	SHA256 Hash      `json:"sha256"`
+}
+
+// Payload is content given in place or by reference; with neither it is absent.
+type Payload struct {
+	Bytes json.RawMessage `json:"bytes,omitempty"`
+	Blob  *BlobRef        `json:"blob,omitempty"`
+}
+
+// Inline is a payload in place.
+func Inline(content []byte) Payload { return Payload{Bytes: content} }
+
+// IsZero tells whether there is no content.
+func (p Payload) IsZero() bool { return p.Bytes == nil && p.Blob == nil }
+
+// Size is the content's length in bytes.
+func (p Payload) Size() int64 {
+	if p.Blob != nil {
+		return p.Blob.Length
+	}
+	return int64(len(p.Bytes))
+}

@@ -1,0 +1,307 @@
+package react
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/tool"
+)
+
+// defaultMaxTurns bounds the model calls of one response where the
+// configuration does not.
+const defaultMaxTurns = 50
+
+// retrySignal asks for a failed turn to be tried again.
+const retrySignal = "retry"
+
+// loop is one run of the agent's function.
+type loop struct {
+	ctx agent.Context
+	c   Config
+	in  perdure.ReactInput
+	st  state
+}
+
+// resume takes up the newest checkpoint, or begins.
+func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
+	l := &loop{ctx: ctx, c: c, in: in}
+	known, err := ctx.State(&l.st)
+	if err != nil || known {
+		l.place()
+		return l, err
+	}
+	l.st.ResponseID = ctx.Execution().ResponseID
+	l.place()
+	return l, l.begin()
+}
+
+// begin appends what the user asked first. The key keeps a function that is
+// entered again before the first checkpoint from doing it twice.
+func (l *loop) begin() error {
+	parts := l.in.Parts
+	if len(parts) == 0 && l.in.UserPrompt != "" {
+		parts = []perdure.Part{perdure.Text(l.in.UserPrompt)}
+	}
+	if len(parts) == 0 {
+		l.st.Idle, l.st.StopReason = true, perdure.StopEndTurn
+		return nil
+	}
+	_, err := l.ctx.Append(perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: parts}}, agent.WithKey("input"))
+	return err
+}
+
+// place tells the context which turn and response what follows belongs to.
+func (l *loop) place() {
+	p := perdure.Place{ResponseID: l.st.ResponseID, TurnID: fmt.Sprintf("turn_%d", l.st.TurnIndex)}
+	if l.st.Pending != nil {
+		p.TurnID = fmt.Sprintf("turn_%d", l.st.Pending.Turn)
+		p.MessageID = l.st.Pending.EntryID.String()
+	}
+	l.ctx.SetPlace(p)
+}
+
+// run goes from wherever the state stands to the end of the execution.
+func (l *loop) run() (perdure.ReactOutput, error) {
+	for {
+		var err error
+		switch {
+		case l.st.Pending == nil && l.st.Idle:
+			done, err := l.idle()
+			if done || err != nil {
+				return l.output(), err
+			}
+		case l.st.Pending == nil:
+			err = l.ask()
+		case l.st.Pending.ModelTask != nil:
+			err = l.answer()
+		default:
+			err = l.tools()
+		}
+		if err != nil {
+			return perdure.ReactOutput{}, err
+		}
+	}
+}
+
+func (l *loop) output() perdure.ReactOutput {
+	usage := l.st.UsageByModel
+	if usage == nil {
+		usage = map[string]perdure.Usage{}
+	}
+	return perdure.ReactOutput{Text: l.st.Text, StopReason: l.st.StopReason, UsageByModel: usage}
+}
+
+// save puts the state into the next commit.
+func (l *loop) save(why string) error {
+	return l.ctx.Checkpoint(l.st, agent.WithNext(), agent.Reason(why))
+}
+
+// idle is between responses: a one-shot run is done, another waits for the
+// user. A message that is there already goes first.
+func (l *loop) idle() (done bool, err error) {
+	failed := l.st.StopReason == perdure.StopError
+	if err := l.save("idle"); err != nil {
+		return false, err
+	}
+	if there, err := l.ctx.HasSignal(perdure.UserMessage); err != nil {
+		return false, err
+	} else if l.in.OneShot && !failed && !there {
+		return true, nil
+	}
+	patterns := []string{perdure.UserMessage}
+	if failed {
+		patterns = append(patterns, retrySignal)
+	}
+	signal, err := l.ctx.WaitAnySignal(0, patterns...)
+	if err != nil {
+		return false, err
+	}
+	if signal.Name == retrySignal {
+		l.st.Try++
+		l.goOn()
+		return false, nil
+	}
+	l.st.ResponseID, l.st.ResponseTurns, l.st.Text, l.st.Try = signal.ResponseID, 0, "", 0
+	l.goOn()
+	return false, l.appendUser(signal)
+}
+
+func (l *loop) goOn() {
+	l.st.Idle, l.st.StopReason, l.st.Error = false, "", ""
+	l.place()
+}
+
+// appendUser stores a userMessage. The entry's key is the signal's, so that a
+// signal that is given again after a crash becomes no second entry.
+func (l *loop) appendUser(s perdure.Signal) error {
+	var v struct {
+		Text  string         `json:"text"`
+		Parts []perdure.Part `json:"parts"`
+	}
+	if err := json.Unmarshal(s.Value, &v); err != nil {
+		return perdure.FieldErrorf("signalValue", "of signal %s does not decode: %v", s.ID, err)
+	}
+	if len(v.Parts) == 0 {
+		v.Parts = []perdure.Part{perdure.Text(v.Text)}
+	}
+	m := perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: v.Parts}}
+	_, err := l.ctx.Append(m, agent.WithKey(s.EntryKey()))
+	return err
+}
+
+// steer takes up messages that came while the response runs; they join it.
+func (l *loop) steer() error {
+	signals, err := l.ctx.DrainSignals(perdure.UserMessage)
+	if err != nil {
+		return err
+	}
+	for _, s := range signals {
+		if err := l.appendUser(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask schedules the next model call, unless the response has used up its turns.
+func (l *loop) ask() error {
+	if err := l.steer(); err != nil {
+		return err
+	}
+	if l.st.ResponseTurns >= l.maxTurns() {
+		return l.endResponse(perdure.StopTurnLimit, "")
+	}
+	model, err := l.choose()
+	if err != nil {
+		return err
+	}
+	p := &pending{Turn: l.st.TurnIndex, Try: l.st.Try, Model: model, EntryID: uuid.Must(uuid.NewV7())}
+	l.st.Pending = p
+	l.place()
+	future := l.ctx.Schedule(ModelTask, l.request(p), modelOptions(p, l.ctx.Place())...)
+	if future.Err() != nil {
+		return future.Err()
+	}
+	p.ModelTask = &future.ID
+	return l.save("model call")
+}
+
+func (l *loop) maxTurns() int {
+	if n := l.in.Config.MaxTurns; n != nil {
+		return *n
+	}
+	return defaultMaxTurns
+}
+
+// choose picks the turn's model among those configured.
+func (l *loop) choose() (perdure.ModelConfig, error) {
+	if l.c.Select == nil {
+		return l.in.Models[0], nil
+	}
+	chosen := l.c.Select(Turn{
+		Index: l.st.TurnIndex, OfResponse: l.st.ResponseTurns, Models: slices.Clone(l.in.Models), UsageByModel: l.st.UsageByModel,
+	})
+	if !slices.Contains(l.in.Models, chosen) {
+		return chosen, perdure.FieldErrorf("models", "the model choice gave %s, which is not among the configured models", chosen)
+	}
+	return chosen, nil
+}
+
+// answer awaits the model and takes in what it said.
+func (l *loop) answer() error {
+	p := l.st.Pending
+	results, err := l.ctx.Await(agent.All, agent.FutureOf(*p.ModelTask, ModelTask))
+	if err != nil {
+		return err
+	}
+	if failure := results[0].Err(); failure != nil {
+		return l.modelFailed(failure)
+	}
+	var a modelAnswer
+	if err := json.Unmarshal(results[0].Task.Result, &a); err != nil {
+		return perdure.FieldErrorf("result", "of the model call does not decode: %v", err)
+	}
+	if err := l.store(p, a, results[0].Task); err != nil {
+		return err
+	}
+	p.ModelTask = nil
+	l.st.TurnIndex++
+	l.st.ResponseTurns++
+	l.st.Try = 0
+	if text := a.Content.PlainText(); text != "" {
+		l.st.Text = text
+	}
+	p.Calls = l.callsOf(a.Content)
+	if len(p.Calls) == 0 {
+		return l.endResponse(a.Content.StopReason, "")
+	}
+	return nil
+}
+
+// store appends the assistant's message and the record of the call beside it.
+func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
+	m := perdure.Message{Role: perdure.RoleAssistant, Content: a.Content}
+	_, err := l.ctx.Append(m, agent.WithEntryID(p.EntryID), agent.WithKey(perdure.TaskEntryKey(t.ID)))
+	if err != nil {
+		return err
+	}
+	record, err := json.Marshal(llmCall(p.Model, a))
+	if err != nil {
+		return err
+	}
+	_, err = l.ctx.Append(perdure.Message{Content: perdure.Content{Parts: []perdure.Part{}}},
+		agent.AsRecord(record), agent.WithKey("llm_call:"+t.ID.String()))
+	if a.Content.Usage != nil {
+		l.st.count(p.Model, *a.Content.Usage)
+	}
+	return err
+}
+
+// modelFailed ends the response visibly. The next message, or a retry signal,
+// tries again.
+func (l *loop) modelFailed(failure error) error {
+	l.ctx.Stream().Error(failure.Error(), perdure.CodeOf(failure))
+	return l.endResponse(perdure.StopError, failure.Error())
+}
+
+func (l *loop) endResponse(reason perdure.StopReason, failure string) error {
+	if reason == "" || reason == perdure.StopToolUse {
+		reason = perdure.StopEndTurn
+	}
+	l.st.Pending, l.st.Idle, l.st.StopReason, l.st.Error = nil, true, reason, failure
+	return nil
+}
+
+// callsOf reads the tool calls of an answer.
+func (l *loop) callsOf(c perdure.Content) []call {
+	var calls []call
+	for _, part := range c.ToolCalls() {
+		one := call{ID: part.ID, Name: part.Name, Arguments: part.RawArguments}
+		if one.Arguments == "" {
+			one.Arguments = "{}"
+		}
+		t, ok := l.tool(part.Name)
+		switch {
+		case !ok:
+			one.Refused = fmt.Sprintf("there is no tool %q; the tools are: %v", part.Name, l.in.Tools)
+		case !json.Valid([]byte(one.Arguments)):
+			one.Refused = "the arguments are not valid JSON; nothing was run"
+		}
+		one.Barrier = ok && t.Barrier
+		calls = append(calls, one)
+	}
+	return calls
+}
+
+// tool finds a tool that the execution may use.
+func (l *loop) tool(name string) (tool.Tool, bool) {
+	i := slices.IndexFunc(l.c.Tools, func(t tool.Tool) bool { return t.Name == name })
+	if i < 0 || !slices.Contains(l.in.Tools, name) {
+		return tool.Tool{}, false
+	}
+	return l.c.Tools[i], true
+}

@@ -1,0 +1,197 @@
+package react
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/tool"
+)
+
+// modelRequest is the input of a model task. It names the leaf entry instead of
+// holding the conversation, so that it is small, and stays the same whatever
+// the prompt is built from.
+type modelRequest struct {
+	Turn        int                 `json:"turn"`
+	Try         int                 `json:"try"`
+	Model       perdure.ModelConfig `json:"model"`
+	LeafEntryID uuid.UUID           `json:"leafEntryId"`
+	EntryID     uuid.UUID           `json:"entryId"`
+}
+
+// modelAnswer is the result of a model task.
+type modelAnswer struct {
+	Content            perdure.Content `json:"content"`
+	ProviderResponseID string          `json:"providerResponseId,omitempty"`
+	LatencyMs          int64           `json:"latencyMs"`
+}
+
+const (
+	modelAttempts    = 8
+	modelBackoff     = time.Second
+	modelBackoffMost = time.Minute
+)
+
+func (l *loop) request(p *pending) modelRequest {
+	return modelRequest{Turn: p.Turn, Try: p.Try, Model: p.Model, LeafEntryID: *l.ctx.Leaf(), EntryID: p.EntryID}
+}
+
+func modelOptions(p *pending, at perdure.Place) []agent.TaskOption {
+	return []agent.TaskOption{
+		agent.Instance(fmt.Sprintf("%d.%d", p.Turn, p.Try)), agent.Attempts(modelAttempts),
+		agent.Backoff(modelBackoff, modelBackoffMost), agent.OnLost(perdure.OnLostRetry), agent.At(at),
+	}
+}
+
+// llmCall is the metadata of an llm_call entry.
+func llmCall(m perdure.ModelConfig, a modelAnswer) map[string]any {
+	call := map[string]any{
+		"model":     map[string]string{"provider": m.Provider, "modelId": m.ModelID},
+		"usage":     a.Content.Usage,
+		"latencyMs": a.LatencyMs, "stopReason": a.Content.StopReason,
+	}
+	if a.Content.Usage != nil {
+		call["cost"] = map[string]any{"total": a.Content.Usage.Cost}
+	}
+	if a.ProviderResponseID != "" {
+		call["providerResponseId"] = a.ProviderResponseID
+	}
+	return call
+}
+
+// modelTask calls a model: it reads the path that ends at the leaf, streams what
+// comes, and gives the whole answer.
+func modelTask(c Config) agent.TaskDefinition {
+	d := agent.DefineTask(ModelTask, func(ctx agent.TaskContext, in modelRequest) (modelAnswer, error) {
+		began := time.Now()
+		provider, err := c.Providers.Lookup(in.Model.Provider)
+		if err != nil {
+			return modelAnswer{}, agent.Permanent(err)
+		}
+		request, err := buildRequest(ctx, c, in)
+		if err != nil {
+			return modelAnswer{}, err
+		}
+		show := shower{stream: ctx.Stream(), entry: in.EntryID, calls: map[int]bool{}}
+		response, err := provider.Stream(ctx, request, show.delta)
+		if err != nil {
+			return modelAnswer{}, modelError(err)
+		}
+		nameCalls(response.Content.Parts, in.EntryID)
+		return modelAnswer{
+			Content: response.Content, ProviderResponseID: response.ProviderResponseID,
+			LatencyMs: time.Since(began).Milliseconds(),
+		}, nil
+	})
+	d.Spec.Description = "Calls a model with the conversation up to an entry."
+	return d
+}
+
+// buildRequest makes the same bytes for the same path, wherever it runs, so that
+// a provider's prompt cache hits.
+func buildRequest(ctx agent.TaskContext, c Config, in modelRequest) (llm.Request, error) {
+	x, err := ctx.Execution()
+	if err != nil {
+		return llm.Request{}, err
+	}
+	var input perdure.ReactInput
+	if err := json.Unmarshal(x.Input, &input); err != nil {
+		return llm.Request{}, agent.Permanent(err)
+	}
+	r := llm.Request{
+		Model: in.Model.ModelID, BaseURL: in.Model.BaseURL, APIKeyEnv: in.Model.APIKeyEnv,
+		System: input.SystemPrompt, Temperature: input.Config.Temperature, Thinking: llm.Thinking(input.Config.Thinking),
+		Tools: specs(c.Tools, input.Tools),
+	}
+	if n := input.Config.MaxTokens; n != nil {
+		r.MaxTokens = *n
+	}
+	for e, err := range ctx.Path(in.LeafEntryID) {
+		if err != nil {
+			return r, err
+		}
+		m, err := e.Message()
+		if err != nil {
+			return r, agent.Permanent(err)
+		}
+		r.Messages = append(r.Messages, m)
+	}
+	return r, nil
+}
+
+// specs describes the tools that an execution names, in its order.
+func specs(tools []tool.Tool, names []string) []llm.ToolSpec {
+	var all []llm.ToolSpec
+	for _, name := range names {
+		for _, t := range tools {
+			if t.Name == name {
+				all = append(all, llm.ToolSpec{Name: t.Name, Description: t.Description, Schema: t.Schema})
+			}
+		}
+	}
+	return all
+}
+
+// callID is our own id of a tool call: it follows from the entry that holds the
+// call and its place in it, and is valid at every provider.
+func callID(entry uuid.UUID, part int) string {
+	return fmt.Sprintf("call_%s_%d", base64.RawURLEncoding.EncodeToString(entry[:]), part)
+}
+
+func nameCalls(parts []perdure.Part, entry uuid.UUID) {
+	for i := range parts {
+		if parts[i].Type == perdure.PartToolCall {
+			parts[i].ID = callID(entry, i)
+		}
+	}
+}
+
+// shower shows a model's answer to clients as it comes.
+type shower struct {
+	stream agent.Stream
+	entry  uuid.UUID
+	calls  map[int]bool
+}
+
+func (s shower) delta(d llm.Delta) error {
+	switch d.Kind {
+	case llm.DeltaText:
+		s.stream.Text(d.Text)
+	case llm.DeltaThinking:
+		s.stream.Thinking(d.Text)
+	case llm.DeltaToolStart:
+		if !s.calls[d.Part] {
+			s.calls[d.Part] = true
+			s.stream.Data(map[string]any{
+				"type": "tool_call_start", "tool_call": map[string]any{"id": callID(s.entry, d.Part), "name": d.ToolName},
+			})
+		}
+	case llm.DeltaToolArguments:
+		s.stream.ToolArguments(callID(s.entry, d.Part), d.Text)
+	case llm.DeltaToolEnd:
+		s.stream.Break()
+	}
+	return nil
+}
+
+// modelError turns a provider's error into one that the task's retries
+// understand.
+func modelError(err error) error {
+	var failed *llm.Error
+	if errors.As(err, &failed) {
+		return &perdure.TaskError{
+			Code: perdure.Code("model_" + string(failed.Kind)), Message: failed.Provider + ": " + failed.Message,
+			Permanent: !failed.Retryable, RetryAfter: failed.RetryAfter,
+		}
+	}
+	if code := perdure.CodeOf(err); code != perdure.Internal {
+		return agent.Permanent(err)
+	}
+	return err
+}

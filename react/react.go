@@ -1,0 +1,67 @@
+// Package react is the built-in agent: it asks a model, runs the tools that the
+// model calls, gives it their results, and goes on until the model has nothing
+// more to call; then it waits for the user, or ends if the run is one-shot.
+//
+// Everything the loop depends on is stored in the commit that asks for it: the
+// checkpoint that goes with a model call or a group of tool calls names their
+// tasks. An agent that is entered again awaits those and derives nothing anew,
+// so no crash, deploy or change of the model choice pays for a call twice.
+package react
+
+import (
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/tool"
+)
+
+// ModelTask is the kind of the task that calls a model.
+const ModelTask = "llm-request"
+
+// Config says what the react agent of a worker works with.
+type Config struct {
+	Providers *llm.Providers
+	// Tools are those that this worker runs; each is a task kind of its name. An
+	// execution may use those that it names.
+	Tools []tool.Tool
+	// Workspaces opens an execution's folder.
+	Workspaces func(dir string) (*tool.Workspace, error)
+	// Record notes process groups that tools start; may be nil.
+	Record func(pgid int) (forget func())
+	// Select chooses the model of a turn among those configured; default: the
+	// first.
+	Select func(t Turn) perdure.ModelConfig
+}
+
+// Turn is what a model is chosen by.
+type Turn struct {
+	// Index counts the execution's model calls, OfResponse those of the running
+	// response, both from 0.
+	Index, OfResponse int
+	Models            []perdure.ModelConfig
+	UsageByModel      map[string]perdure.Usage
+}
+
+// Agent is the react agent as a worker registers it.
+func Agent(c Config) agent.Definition {
+	d := agent.DefineFunc(perdure.ReactKind, func(ctx agent.Context, in perdure.ReactInput) (perdure.ReactOutput, error) {
+		l, err := resume(ctx, c, in)
+		if err != nil {
+			return perdure.ReactOutput{}, err
+		}
+		return l.run()
+	})
+	d.Spec.Description = "Answers with a model that can call tools, turn by turn."
+	d.Spec.Providers = c.Providers.Names()
+	d.Unless = []string{perdure.UserMessage}
+	return d
+}
+
+// Tasks are the task kinds of the react agent: the model call and the tools.
+func Tasks(c Config) []agent.TaskDefinition {
+	tasks := []agent.TaskDefinition{modelTask(c)}
+	for _, t := range c.Tools {
+		tasks = append(tasks, toolTask(c, t))
+	}
+	return tasks
+}

@@ -1,0 +1,203 @@
+package react
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/tool"
+)
+
+// tools runs the pending calls group by group: those between barriers run
+// together, a barrier runs alone. Results are stored in call order. A message
+// from the user keeps the calls that have not begun from running.
+func (l *loop) tools() error {
+	p := l.st.Pending
+	if p.Running == 0 {
+		if err := l.startGroup(); err != nil {
+			return err
+		}
+	}
+	group := p.Calls[p.Done : p.Done+p.Running]
+	if err := l.finishGroup(group); err != nil {
+		return err
+	}
+	p.Done += p.Running
+	p.Running = 0
+	if p.Done < len(p.Calls) {
+		steered, err := l.ctx.HasSignal(perdure.UserMessage)
+		if err != nil || !steered {
+			return err
+		}
+		for _, c := range p.Calls[p.Done:] {
+			if err := l.storeResult(c, tool.Errorf("skipped: the user sent a message"), nil); err != nil {
+				return err
+			}
+		}
+	}
+	l.st.Pending = nil
+	return nil
+}
+
+// startGroup schedules the next group, in one commit with the checkpoint that
+// names its tasks.
+func (l *loop) startGroup() error {
+	p := l.st.Pending
+	p.Running = p.next()
+	for i := range p.Calls[p.Done : p.Done+p.Running] {
+		c := &p.Calls[p.Done+i]
+		if c.Refused != "" {
+			continue
+		}
+		t, _ := l.tool(c.Name)
+		at := l.ctx.Place()
+		at.ToolCallID = c.ID
+		// The key is our own id of the call: the same command asked for again
+		// runs again, and one that was asked for before a crash does not.
+		future := l.ctx.Schedule(c.Name, json.RawMessage(c.Arguments),
+			agent.Key(c.ID), agent.Attempts(1), agent.OnLost(t.OnLost), agent.Timeout(t.Timeout), agent.At(at))
+		if future.Err() != nil {
+			c.Refused = future.Err().Error()
+			continue
+		}
+		id := future.ID
+		c.Task, c.Arguments = &id, ""
+	}
+	return l.save("tool calls")
+}
+
+// finishGroup awaits a group's tasks and stores their results.
+func (l *loop) finishGroup(group []call) error {
+	var futures []agent.Future
+	for _, c := range group {
+		if c.Task != nil {
+			futures = append(futures, agent.FutureOf(*c.Task, c.Name))
+		}
+	}
+	var results []agent.Result
+	if len(futures) > 0 {
+		var err error
+		if results, err = l.ctx.Await(agent.All, futures...); err != nil {
+			return err
+		}
+	}
+	for _, c := range group {
+		if c.Task == nil {
+			if err := l.storeResult(c, tool.Errorf("%s", c.Refused), nil); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := l.storeResult(c, resultOf(results[0]), results[0].Task); err != nil {
+			return err
+		}
+		results = results[1:]
+	}
+	return nil
+}
+
+// resultOf is what the model is told of a task.
+func resultOf(r agent.Result) tool.Result {
+	if err := r.Err(); err != nil {
+		message := err.Error()
+		var failed *perdure.TaskError
+		if errors.As(err, &failed) {
+			message = failed.Message
+		}
+		if r.Task.Status == perdure.TaskInterrupted {
+			message += ". Look at what it left behind before you run it again."
+		}
+		return tool.Errorf("%s", message)
+	}
+	var result tool.Result
+	if err := json.Unmarshal(r.Task.Result, &result); err != nil {
+		return tool.Errorf("the tool gave a result that does not decode: %v", err)
+	}
+	return result
+}
+
+// maxEventResult bounds what a tool_call_end event repeats of a result; the
+// whole is in the entry.
+const maxEventResult = 16 << 10
+
+// storeResult appends a call's result, and says so in the log.
+func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
+	if result.Parts == nil {
+		result.Parts = []perdure.Part{}
+	}
+	m := perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{{
+		Type: perdure.PartToolResult, ToolCallID: c.ID, ToolName: c.Name, Parts: result.Parts, IsError: result.IsError,
+	}}}}
+	key := "call:" + c.ID
+	if t != nil {
+		key = perdure.TaskEntryKey(t.ID)
+	}
+	if _, err := l.ctx.Append(m, agent.WithKey(key)); err != nil {
+		return err
+	}
+	at := l.ctx.Place()
+	defer l.ctx.SetPlace(at)
+	with := at
+	with.ToolCallID = c.ID
+	l.ctx.SetPlace(with)
+	text := result.PlainText()
+	shown := map[string]any{"isError": result.IsError, "text": text}
+	if len(text) > maxEventResult {
+		shown["text"], shown["truncated"] = cut(text, maxEventResult), true
+	}
+	return l.ctx.Emit(map[string]any{
+		"type": "tool_call_end", "tool_call": map[string]any{"id": c.ID, "name": c.Name}, "result": shown,
+	})
+}
+
+// cut shortens text without splitting a character.
+func cut(text string, most int) string {
+	for most > 0 && text[most]&0xC0 == 0x80 {
+		most--
+	}
+	return text[:most]
+}
+
+// toolTask makes a tool a task kind. What goes wrong in a tool is a result that
+// the model reads; what is left are failures of the surroundings.
+func toolTask(c Config, t tool.Tool) agent.TaskDefinition {
+	return agent.TaskDefinition{
+		Spec: perdure.KindSpec{Kind: t.Name, Description: t.Description, InputSchema: t.Schema},
+		Run: func(ctx agent.TaskContext, input json.RawMessage) (json.RawMessage, error) {
+			result, err := runTool(ctx, c, t, input)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(result)
+		},
+	}
+}
+
+func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage) (tool.Result, error) {
+	if refused := t.Check(input); refused != nil {
+		return *refused, nil
+	}
+	workspace, err := c.Workspaces(ctx.Workspace())
+	if err != nil {
+		return tool.Result{}, agent.Permanent(err)
+	}
+	defer workspace.Close()
+	stream := ctx.Stream()
+	result, err := t.Run(ctx, &tool.Call{
+		Arguments: input, Workspace: workspace,
+		Stdout: func(p []byte) { stream.Terminal("stdout", p) },
+		Stderr: func(p []byte) { stream.Terminal("stderr", p) },
+		Emit:   func(data any) { stream.Data(data) },
+		Record: c.Record,
+	})
+	if err != nil && ctx.Err() != nil {
+		return result, context.Cause(ctx)
+	}
+	if err != nil {
+		return result, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	return result, nil
+}

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Installs what the tests need: Node.js (the end-to-end tests talk to a mock of
+# the model providers that is an npm package), git, make, bash.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+missing=()
+for tool in git make bash; do command -v "$tool" >/dev/null || missing+=("$tool"); done
+command -v npm >/dev/null || missing+=(nodejs npm)
+if [ ${#missing[@]} -gt 0 ]; then
+	if ! command -v apt-get >/dev/null; then
+		echo "please install: ${missing[*]}" >&2
+		exit 1
+	fi
+	run=()
+	[ "$(id -u)" = 0 ] || run=(sudo)
+	"${run[@]}" apt-get update -qq
+	"${run[@]}" apt-get install -y -qq "${missing[@]}"
+fi
+
+stamp=e2e/aimock/node_modules/.lock-installed
+if ! cmp -s e2e/aimock/package-lock.json "$stamp"; then
+	npm ci --no-audit --no-fund --prefix e2e/aimock
+	cp e2e/aimock/package-lock.json "$stamp"
+fi

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Runs every linter; each is pinned in a go.mod of its own under tools/, so that
+# it does not weigh on the module's.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+echo "== gofumpt"
+unformatted=$(go tool -modfile=tools/gofumpt/go.mod gofumpt -l $(git ls-files '*.go' | grep -v '\.pb\.go$'))
+if [ -n "$unformatted" ]; then
+	printf 'not formatted:\n%s\n' "$unformatted" >&2
+	exit 1
+fi
+
+echo "== golangci-lint"
+go tool -modfile=tools/golangci-lint/go.mod golangci-lint run --timeout 15m ./...
+
+echo "== generated code"
+./tools/buf/check.sh
+
+echo "== module"
+go mod verify >/dev/null
+go mod tidy -diff

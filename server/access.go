@@ -1,0 +1,59 @@
+package server
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/grpcapi"
+)
+
+// access tells whose a bearer is: the data directory's token, or a stored key.
+type access struct {
+	engine *engine.Engine
+	token  string
+}
+
+// Authenticate implements httpapi.Authenticator.
+func (a access) Authenticate(ctx context.Context, bearer string) (string, perdure.KeyRole, error) {
+	if a.token != "" && subtle.ConstantTimeCompare([]byte(bearer), []byte(a.token)) == 1 {
+		return DevOrg, perdure.KeyAdmin, nil
+	}
+	key, err := a.engine.Authenticate(ctx, bearer)
+	if err != nil {
+		return "", "", err
+	}
+	return key.Org, key.Role, nil
+}
+
+// workers adapts access to grpcapi.Authenticator.
+type workers struct{ access }
+
+// Authenticate implements grpcapi.Authenticator.
+func (w workers) Authenticate(ctx context.Context, bearer string) (grpcapi.Principal, error) {
+	org, role, err := w.access.Authenticate(ctx, bearer)
+	return grpcapi.Principal{Org: org, Role: role}, err
+}
+
+// backend is what gRPC serves.
+type backend struct{ engine *engine.Engine }
+
+// Dispatch implements grpcapi.Backend.
+func (b backend) Dispatch(org string) perdure.Dispatch { return b.engine.Dispatch(org, false) }
+
+// Signal implements grpcapi.Backend.
+func (b backend) Signal(ctx context.Context, org string, execution uuid.UUID, name string, value json.RawMessage, id string) (string, perdure.Status, error) {
+	reply, err := b.engine.Signal(ctx, org, execution, engine.SignalRequest{Name: name, Value: value, ID: id})
+	return reply.SignalID, reply.Status, err
+}
+
+// LatestCheckpoint implements grpcapi.Backend.
+func (b backend) LatestCheckpoint(ctx context.Context, org string, execution uuid.UUID) (*perdure.Checkpoint, error) {
+	if _, err := b.engine.Store.Execution(ctx, org, execution); err != nil {
+		return nil, err
+	}
+	return b.engine.Store.Checkpoint(ctx, execution, 0)
+}

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/perdure/perdure"
+)
+
+// Socket is the path of the unix socket that serves the HTTP API.
+func (s *Server) Socket() string { return filepath.Join(s.Data, "perdure.sock") }
+
+// HTTPAddress is the address that HTTP is served on, "" before Listen or if none.
+func (s *Server) HTTPAddress() string { return address(s.tcp) }
+
+// GRPCAddress is the same for gRPC.
+func (s *Server) GRPCAddress() string { return address(s.rpc) }
+
+func address(l net.Listener) string {
+	if l == nil {
+		return ""
+	}
+	return l.Addr().String()
+}
+
+// Listen binds every address. Errors: invalid_argument for an address that is
+// not allowed, conflict for one that is in use.
+func (s *Server) Listen() error {
+	for _, addr := range []string{s.Config.HTTPAddr, s.Config.GRPCAddr} {
+		if err := s.allowed(addr); err != nil {
+			return err
+		}
+	}
+	var err error
+	if s.unix, err = listenUnix(s.Socket()); err != nil {
+		return err
+	}
+	if s.tcp, err = listen(s.Config.HTTPAddr, "--addr"); err != nil {
+		return err
+	}
+	s.rpc, err = listen(s.Config.GRPCAddr, "--grpc-addr")
+	return err
+}
+
+// allowed refuses to serve the world without keys.
+func (s *Server) allowed(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return perdure.FieldErrorf("addr", "%q is not host:port", addr)
+	}
+	if isLoopback(host) {
+		return nil
+	}
+	if s.Dev {
+		return perdure.FieldErrorf("addr", "dev mode serves loopback only, not %s; use perdure server with keys for other addresses", addr)
+	}
+	any, err := s.store.AnyKey(context.Background())
+	if err != nil {
+		return err
+	}
+	if !any {
+		return perdure.FieldErrorf("addr", "%s can be reached from elsewhere, and there is no API key yet; make one first: perdure keys create --role admin NAME", addr)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// hosts are the values of the Host header that dev mode serves.
+func (s *Server) hosts() []string {
+	if !s.Dev {
+		return nil
+	}
+	return []string{"localhost", "127.0.0.1", "[::1]", "::1"}
+}
+
+func listen(addr, flag string) (net.Listener, error) {
+	if addr == "" {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, perdure.Errorf(perdure.Conflict, "the address %s is in use by another program; end that, or choose another with %s", addr, flag)
+	}
+	if err != nil {
+		return nil, perdure.FieldErrorf("addr", "cannot listen on %s: %v", addr, err)
+	}
+	return l, nil
+}
+
+// listenUnix binds the socket, taking over the one of a process that is gone:
+// the directory's lock says so.
+func listenUnix(path string) (net.Listener, error) {
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot make the socket " + path + " (its path may be too long; choose a shorter --data)", Err: err}
+	}
+	return l, os.Chmod(path, 0o600)
+}

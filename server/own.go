@@ -1,0 +1,87 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/perdure/perdure"
+)
+
+// OwnedError says that another live process owns the data directory. Commands
+// become its clients over Socket.
+type OwnedError struct {
+	Data, Socket string
+	PID          int // 0 if it could not be read
+}
+
+func (e *OwnedError) Error() string {
+	return fmt.Sprintf("the data directory %s is in use by process %d", e.Data, e.PID)
+}
+
+// lock is the ownership of a data directory: a lock on a file, which the system
+// gives up when the process dies, however it dies.
+type lock struct{ file *os.File }
+
+func own(data string) (*lock, error) {
+	path := filepath.Join(data, "lock")
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot write in the data directory " + data, Err: err}
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		defer file.Close()
+		if err != syscall.EWOULDBLOCK {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		return nil, &OwnedError{Data: data, Socket: filepath.Join(data, "perdure.sock"), PID: readPID(path)}
+	}
+	l := &lock{file: file}
+	if err := l.write(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// write notes the owner's process id, for people and for OwnedError.
+func (l *lock) write() error {
+	if err := l.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := l.file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}
+
+func readPID(path string) int {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(raw)))
+	return pid
+}
+
+func (l *lock) release() error { return l.file.Close() }
+
+// TokenFile is where the token of a data directory is.
+func TokenFile(data string) string { return filepath.Join(data, "token") }
+
+// newToken gives the data directory's token, making one the first time: it
+// stays, so that an open browser outlives a restart.
+func newToken(data string) (string, error) {
+	path := TokenFile(data)
+	if raw, err := os.ReadFile(path); err == nil && len(raw) >= 32 {
+		return strings.TrimSpace(string(raw)), nil
+	}
+	secret := make([]byte, 24)
+	if _, err := rand.Read(secret); err != nil {
+		return "", err
+	}
+	token := base64.RawURLEncoding.EncodeToString(secret)
+	return token, os.WriteFile(path, []byte(token+"\n"), 0o600)
+}

@@ -1,0 +1,212 @@
+// Package server wires a whole server: store, engine, log, and the transports.
+// A program can embed it; the command line does.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/grpcapi"
+	"github.com/perdure/perdure/internal/httpapi"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store/sqlite"
+)
+
+// DevOrg is the org of dev mode.
+const DevOrg = "default"
+
+// Config says how a server runs. Data is needed; the zero value of every other
+// field works.
+type Config struct {
+	// Data is the data directory. It is made with mode 0700 and holds
+	// perdure.db, lock, token (mode 0600) and perdure.sock. One process owns it.
+	Data string
+	// HTTPAddr and GRPCAddr are host:port to listen on; "" does not listen on
+	// TCP. The unix socket in Data always listens, for HTTP.
+	HTTPAddr, GRPCAddr string
+	// Dev serves with the token in Data, on loopback only, with checks of Host
+	// and Origin. Otherwise API keys are needed.
+	Dev bool
+	// Lease is how long a claim lasts without a renewal; default 15 s.
+	Lease time.Duration
+	// PayloadLimit is the most bytes of one payload; default 64 MiB.
+	PayloadLimit int64
+	Logger       *slog.Logger
+	// Version is the program's.
+	Version string
+	// Clock is the store's time; default time.Now.
+	Clock func() time.Time
+}
+
+// Server is a server that owns a data directory.
+type Server struct {
+	Config
+	lock   *lock
+	token  string
+	store  *sqlite.Store
+	engine *engine.Engine
+	http   http.Handler
+	grpc   *grpcapi.Server
+	stop   chan struct{} // closed when streams have to end
+	fatal  chan error
+
+	closed sync.Once
+	tcp    net.Listener // HTTP
+	unix   net.Listener
+	rpc    net.Listener
+}
+
+// Open takes the data directory and opens what is in it. The leases of workers
+// that lived inside the process that owned it before are returned. The error is
+// an *OwnedError if another live process owns the directory.
+func Open(ctx context.Context, c Config) (*Server, error) {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot make the data directory " + c.Data, Err: err}
+	}
+	lock, err := own(c.Data)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Config: c, lock: lock, stop: make(chan struct{}), fatal: make(chan error, 1)}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) open(ctx context.Context) error {
+	var err error
+	if s.token, err = newToken(s.Data); err != nil {
+		return err
+	}
+	s.store, err = sqlite.Open(ctx, sqlite.Options{
+		Path: filepath.Join(s.Data, "perdure.db"), Logger: s.Logger, Clock: s.Clock, Fatal: s.fail,
+	})
+	if err != nil {
+		return err
+	}
+	hints := &notify.Local{}
+	s.engine = engine.New(engine.Config{
+		Store: s.store, Hints: hints, Logger: s.Logger, Lease: s.Lease, PayloadLimit: s.PayloadLimit,
+	})
+	if err := s.engine.ReturnEmbedded(ctx); err != nil {
+		return err
+	}
+	// Who can read the token's file owns the data directory, in any mode.
+	access := access{engine: s.engine, token: s.token}
+	log := eventlog.New(s.store, s.store.Epoch(), hints)
+	s.http, err = httpapi.New(httpapi.Config{
+		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Logger: s.Logger, Version: s.Version, Stop: s.stop,
+	})
+	if err != nil {
+		return err
+	}
+	s.grpc = grpcapi.New(backend{s.engine}, workers{access}, s.Logger, grpcapi.Options{PayloadLimit: s.PayloadLimit})
+	return nil
+}
+
+// fail ends the server: the store no longer knows what is written.
+func (s *Server) fail(err error) {
+	select {
+	case s.fatal <- err:
+	default:
+	}
+}
+
+// Dispatch gives what a worker in this process speaks to. Its leases are
+// returned by the next owner of the data directory.
+func (s *Server) Dispatch(org string) perdure.Dispatch { return s.engine.Dispatch(org, true) }
+
+// Token is the bearer of dev mode.
+func (s *Server) Token() string { return s.token }
+
+// CreateKey makes an API key of an org, and gives its secret.
+func (s *Server) CreateKey(ctx context.Context, org, name string, role perdure.KeyRole) (*perdure.APIKey, string, error) {
+	return s.engine.CreateKey(ctx, org, name, role)
+}
+
+// Run serves until ctx ends, and then stops: no new requests, streams reset so
+// that their readers go on elsewhere, and time for what is under way.
+func (s *Server) Run(ctx context.Context) error {
+	if s.unix == nil {
+		if err := s.Listen(); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	web := &http.Server{Handler: s.http, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug)}
+	var group sync.WaitGroup
+	failed := make(chan error, 4)
+	serve := func(what string, run func() error) {
+		group.Go(func() {
+			if err := run(); err != nil && !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("%s: %w", what, err)
+			}
+		})
+	}
+	serve("sweeps", func() error { return s.engine.Run(ctx) })
+	serve("unix socket", func() error { return web.Serve(s.unix) })
+	if s.tcp != nil {
+		serve("http", func() error { return web.Serve(s.tcp) })
+	}
+	if s.rpc != nil {
+		serve("grpc", func() error { return s.grpc.Serve(s.rpc) })
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	case err = <-s.fatal:
+	}
+	s.shutdown(web)
+	cancel()
+	group.Wait()
+	return err
+}
+
+const stopWithin = 5 * time.Second
+
+func (s *Server) shutdown(web *http.Server) {
+	close(s.stop)
+	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+	defer cancel()
+	if s.rpc != nil {
+		_ = s.grpc.Shutdown(ctx)
+	}
+	if err := web.Shutdown(ctx); err != nil {
+		_ = web.Close()
+	}
+}
+
+// Close gives the data directory up.
+func (s *Server) Close() error {
+	var errs []error
+	s.closed.Do(func() {
+		for _, l := range []net.Listener{s.tcp, s.unix, s.rpc} {
+			if l != nil {
+				_ = l.Close() // Run has closed it already, mostly
+			}
+		}
+		if s.store != nil {
+			errs = append(errs, s.store.Close())
+		}
+		errs = append(errs, s.lock.release())
+	})
+	return errors.Join(errs...)
+}

@@ -1,0 +1,61 @@
+package perdure
+
+import "strings"
+
+// Status is where an execution stands. The only ways are
+// PENDING → RUNNING → (WAITING → PENDING → RUNNING)* → COMPLETED | FAILED |
+// CANCELLED, with CANCELLING between a cancel request on a RUNNING execution
+// and its end.
+type Status string
+
+const (
+	StatusPending    Status = "PENDING"
+	StatusRunning    Status = "RUNNING"
+	StatusWaiting    Status = "WAITING"
+	StatusCancelling Status = "CANCELLING"
+	StatusCompleted  Status = "COMPLETED"
+	StatusFailed     Status = "FAILED"
+	StatusCancelled  Status = "CANCELLED"
+)
+
+var statuses = []Status{
+	StatusPending, StatusRunning, StatusWaiting, StatusCancelling,
+	StatusCompleted, StatusFailed, StatusCancelled,
+}
+
+// ParseStatus accepts any case.
+func ParseStatus(s string) (Status, error) {
+	for _, status := range statuses {
+		if strings.EqualFold(string(status), s) {
+			return status, nil
+		}
+	}
+	return "", FieldErrorf("status", "%q is not a status; the statuses are PENDING, RUNNING, WAITING, CANCELLING, COMPLETED, FAILED and CANCELLED", s)
+}
+
+// Terminal tells whether the status never changes again.
+func (s Status) Terminal() bool {
+	return s == StatusCompleted || s == StatusFailed || s == StatusCancelled
+}
+
+// Held tells whether a worker holds a lease in this status.
+func (s Status) Held() bool { return s == StatusRunning || s == StatusCancelling }
+
+// PersistenceMode says where entries and checkpoints live.
+type PersistenceMode string
+
+const (
+	Remote PersistenceMode = "REMOTE"
+	Local  PersistenceMode = "LOCAL"
+)
+
+// ParsePersistenceMode accepts any case; "" is REMOTE.
+func ParsePersistenceMode(s string) (PersistenceMode, error) {
+	switch {
+	case s == "" || strings.EqualFold(s, string(Remote)):
+		return Remote, nil
+	case strings.EqualFold(s, string(Local)):
+		return Local, nil
+	}
+	return "", FieldErrorf("persistenceMode", "%q is not a persistence mode; use REMOTE or LOCAL", s)
+}

@@ -1,0 +1,87 @@
+package perdure
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"math/big"
+	"strconv"
+
+	"github.com/google/uuid"
+	"github.com/gowebpki/jcs"
+)
+
+// DefaultTaskKey is the idempotency key of a task whose caller gave none:
+// "task:" and the hexadecimal first 16 bytes of SHA-256 over the execution's 16
+// raw bytes, ":", kind, ":", the input as canonical JSON (RFC 8785) and, if an
+// instance is given, ":" and the instance. docs/protocol.md has test vectors.
+func DefaultTaskKey(execution uuid.UUID, kind string, input json.RawMessage, instance string) (string, error) {
+	if err := checkNumbers(input); err != nil {
+		return "", err
+	}
+	canonical, err := jcs.Transform(input)
+	if err != nil {
+		return "", FieldErrorf("input", "is not valid JSON: %v", err)
+	}
+	return taskKey(execution, kind, canonical, instance), nil
+}
+
+// CallerTaskKey is the key of a task with a caller's own idempotency key: the
+// same hash, over the caller's key in place of the input.
+func CallerTaskKey(execution uuid.UUID, kind, key string) string {
+	return taskKey(execution, kind, []byte(key), "")
+}
+
+// StepKey is the key of a step's record.
+func StepKey(execution uuid.UUID, name, instance string) string {
+	return taskKey(execution, "step", []byte(strconv.Quote(name)), instance)
+}
+
+func taskKey(execution uuid.UUID, kind string, middle []byte, instance string) string {
+	h := sha256.New()
+	h.Write(execution[:])
+	h.Write([]byte(":" + kind + ":"))
+	h.Write(middle)
+	if instance != "" {
+		h.Write([]byte(":" + instance))
+	}
+	return "task:" + hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// TaskID is the id of the task with the key: UUIDv5 in the OID namespace.
+func TaskID(key string) uuid.UUID { return uuid.NewSHA1(uuid.NameSpaceOID, []byte(key)) }
+
+// checkNumbers refuses numbers that a float64 does not hold: canonical JSON
+// would write two different ones alike, and two tasks would be one.
+func checkNumbers(input json.RawMessage) error {
+	d := json.NewDecoder(bytes.NewReader(input))
+	d.UseNumber()
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return nil // the end, or a syntax error that canonicalising reports
+		}
+		if number, ok := token.(json.Number); ok && !exact(number) {
+			return FieldErrorf("input", "the number %s is not exact as a 64-bit float; give the task a key of its own or send the number as a string", number)
+		}
+	}
+}
+
+// exact tells whether an integer survives float64. Fractions are taken as
+// the nearest float64, as every JSON reader takes them.
+func exact(number json.Number) bool {
+	f, err := number.Float64()
+	if err != nil {
+		return false
+	}
+	want, ok := new(big.Rat).SetString(number.String())
+	if !ok {
+		return false
+	}
+	if !want.IsInt() {
+		return true
+	}
+	got := new(big.Rat).SetFloat64(f)
+	return got != nil && got.Cmp(want) == 0
+}

@@ -1,0 +1,50 @@
+package perdure
+
+import (
+	"fmt"
+	"time"
+)
+
+// wireTime is RFC 3339 in UTC with exactly three digits of a second.
+const wireTime = "2006-01-02T15:04:05.000Z"
+
+// Time is a moment of the store's clock. On the wire it is RFC 3339, UTC, with
+// milliseconds.
+type Time struct{ time.Time }
+
+// At truncates t to the millisecond, the precision that is stored.
+func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
+
+// AtMilli is the moment ms milliseconds after the Unix epoch.
+func AtMilli(ms int64) Time { return Time{time.UnixMilli(ms).UTC()} }
+
+// Add is t moved by d.
+func (t Time) Add(d time.Duration) Time { return At(t.Time.Add(d)) }
+
+// Reached tells whether now is at or past t.
+func (t Time) Reached(now Time) bool { return !now.Before(t.Time) }
+
+func (t Time) String() string { return t.UTC().Format(wireTime) }
+
+func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
+
+func (t *Time) UnmarshalText(text []byte) error {
+	parsed, err := time.Parse(time.RFC3339Nano, string(text))
+	if err != nil {
+		return fmt.Errorf("a time must be RFC 3339, like %s", wireTime)
+	}
+	*t = At(parsed)
+	return nil
+}
+
+func (t *Time) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	if len(text) < 2 || text[0] != '"' {
+		return fmt.Errorf("a time must be a string in RFC 3339")
+	}
+	return t.UnmarshalText(text[1 : len(text)-1])
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package tool
+
+import "syscall"
+
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }

@@ -1,0 +1,141 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	bashTimeout    = 120 * time.Second // unless the call says otherwise
+	bashTimeoutMax = 600 * time.Second
+	bashOutput     = 30_000 // bytes of output in a result
+	// bashCommand stays below the limit that Linux has for one argument.
+	bashCommand = 120_000
+)
+
+type bashArgs struct {
+	Command string `json:"command" jsonschema:"minLength=1" jsonschema_description:"Command line for bash -c, run in the workspace folder."`
+	Timeout int    `json:"timeout,omitempty" jsonschema:"minimum=0,maximum=600" jsonschema_description:"Seconds after which the command is killed. Default 120, at most 600."`
+}
+
+func bash() Tool {
+	return New("bash",
+		"Run a command with bash in the workspace folder. Answers its output and exit code; long output keeps its head and tail. "+
+			"Standard input is empty. Each call is a new shell. When the command ends, whatever it left running in the background is killed.",
+		runBash, WithOnLost(perdure.OnLostReport),
+		// The call's own timeout comes first, and leaves time to kill and drain.
+		WithTimeout(bashTimeoutMax+30*time.Second))
+}
+
+func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
+	switch {
+	case len(in.Command) > bashCommand:
+		return Errorf("The command is too long (%d bytes, at most %d). Write it to a file and run that.", len(in.Command), bashCommand), nil
+	case strings.ContainsRune(in.Command, 0):
+		return Errorf("The command contains a NUL character."), nil
+	case ctx.Err() != nil:
+		return Result{}, context.Cause(ctx)
+	}
+	shell, err := findShell()
+	if err != nil {
+		return Result{}, err
+	}
+	timeout := bashTimeout
+	if in.Timeout > 0 {
+		timeout = time.Duration(in.Timeout) * time.Second
+	}
+	w := call.Workspace
+	t := &transcript{kept: keep{limit: bashOutput}}
+	p := &process{
+		argv: []string{shell, "-c", in.Command}, dir: w.dir, env: environ(w.env), box: w.box, record: call.Record,
+		stdout: t.stream(call.Stdout), stderr: t.stream(call.Stderr),
+	}
+	end, err := p.run(ctx, timeout)
+	if err != nil {
+		return Result{}, err
+	}
+	return t.result(ctx, end, timeout)
+}
+
+func findShell() (string, error) {
+	for _, name := range []string{"bash", "sh"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("tool bash: neither bash nor sh is in PATH")
+}
+
+// transcript collects both streams of a command in the order of their arrival.
+type transcript struct {
+	mu   sync.Mutex // held while live is called, so that calls never overlap
+	kept keep
+}
+
+// stream is one of the command's streams.
+type stream struct {
+	t    *transcript
+	text textStream
+	live func([]byte)
+}
+
+func (t *transcript) stream(live func([]byte)) *stream { return &stream{t: t, live: live} }
+
+// Write takes bytes as they come. It never fails.
+func (s *stream) Write(p []byte) (int, error) {
+	s.add(s.text.push(p))
+	return len(p), nil
+}
+
+// Close ends the stream; a character that is not finished now never will be.
+func (s *stream) Close() error {
+	s.add(s.text.flush())
+	return nil
+}
+
+func (s *stream) add(text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	s.t.mu.Lock()
+	defer s.t.mu.Unlock()
+	s.t.kept.Write(text)
+	if s.live != nil {
+		s.live(text)
+	}
+}
+
+// result words how the command ended. After a cancel it comes with the
+// context's cause, so that nobody takes it for the command's own end.
+func (t *transcript) result(ctx context.Context, end ending, timeout time.Duration) (Result, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := t.kept.String()
+	if out == "" {
+		out = "(no output)"
+	}
+	if !strings.HasSuffix(out, "\n") {
+		out += "\n"
+	}
+	if end.leftovers > 0 {
+		out += fmt.Sprintf("[killed what was left in the background: processes: %d]\n", end.leftovers)
+	}
+	switch {
+	case end.cancelled:
+		return Errorf("%s[cancelled; the command was killed]", out), context.Cause(ctx)
+	case end.timedOut:
+		return Errorf("%s[timed out after %d s; the command was killed]", out, int(timeout.Seconds())), nil
+	case end.signal != "":
+		return Errorf("%s[ended by signal: %s]", out, end.signal), nil
+	case end.code != 0:
+		return Errorf("%s[exit code %d]", out, end.code), nil
+	}
+	return Text(out + "[exit code 0]"), nil
+}

@@ -1,0 +1,256 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func sh(t testing.TB, w *Workspace, command string) Result {
+	t.Helper()
+	return use(t, w, "bash", args{"command": command})
+}
+
+func TestBashAnswersOutputAndExitCode(t *testing.T) {
+	w := plainWorkspace(t, "a.txt", "hello\n")
+	wantOK(t, sh(t, w, "cat a.txt; pwd"), "hello\n"+w.Dir()+"\n[exit code 0]")
+	wantError(t, sh(t, w, "echo oops >&2; exit 3"), "oops\n[exit code 3]")
+	wantOK(t, sh(t, w, "true"), "(no output)\n[exit code 0]")
+	wantError(t, sh(t, w, "kill -KILL $$"), "[ended by signal: killed]")
+	wantOK(t, sh(t, w, "cat; echo stdin is empty"), "stdin is empty")
+	wantError(t, sh(t, w, "cat < /dev/tty"), "/dev/tty")
+	wantError(t, sh(t, w, "echo a\x00b"), "NUL")
+	wantError(t, sh(t, w, "#"+strings.Repeat("x", 200_000)), "too long")
+}
+
+func TestBashStreamsLiveAndInOrder(t *testing.T) {
+	w := plainWorkspace(t)
+	call := callOf(t, w, args{"command": "for i in 1 2 3; do echo out $i; echo err $i >&2; done; printf 'caf\\303'; printf '\\251 \\377'"})
+	var out, errs strings.Builder
+	var inside atomic.Int32
+	collect := func(b *strings.Builder) func([]byte) {
+		return func(p []byte) {
+			if inside.Add(1) != 1 {
+				t.Error("two callbacks at once")
+			}
+			b.Write(p)
+			inside.Add(-1)
+		}
+	}
+	call.Stdout, call.Stderr = collect(&out), collect(&errs)
+	wantOK(t, run(t, "bash", call), "out 3", "err 3", "café \uFFFD")
+	if got, want := out.String(), "out 1\nout 2\nout 3\ncafé \uFFFD"; got != want {
+		t.Errorf("stdout = %q, want %q", got, want)
+	}
+	if got, want := errs.String(), "err 1\nerr 2\nerr 3\n"; got != want {
+		t.Errorf("stderr = %q, want %q", got, want)
+	}
+}
+
+func TestBashKeepsHeadAndTailOfLongOutput(t *testing.T) {
+	w := plainWorkspace(t)
+	r := sh(t, w, "seq 1 100000")
+	wantOK(t, r, "1\n2\n3\n", "bytes left out", "\n99999\n100000\n[exit code 0]")
+	if n := len(r.PlainText()); n > bashOutput+200 {
+		t.Errorf("the answer has %d bytes", n)
+	}
+}
+
+// The output's tail is lost when the process ends; grandchildren stay alive.
+// Here the command has ended while all it wrote is still in the pipe.
+func TestTrap42TailOfOutputIsNotLost(t *testing.T) {
+	w := plainWorkspace(t)
+	call := callOf(t, w, args{"command": "echo begin; head -c 60000 /dev/zero | tr '\\0' x; echo the end"})
+	leader := make(chan int, 1)
+	call.Record = func(pgid int) func() { leader <- pgid; return func() {} }
+	live := 0
+	call.Stdout = func(p []byte) {
+		if live == 0 {
+			awaitGone(t, <-leader)
+		}
+		live += len(p)
+	}
+	wantOK(t, run(t, "bash", call), "begin\n", "xxx", "the end\n[exit code 0]")
+	if want := len("begin\n") + 60000 + len("the end\n"); live != want {
+		t.Errorf("%d bytes came live, want %d", live, want)
+	}
+}
+
+func TestTrap42MoreOutputThanAPipeHolds(t *testing.T) {
+	w := plainWorkspace(t)
+	call := callOf(t, w, args{"command": "head -c 3000000 /dev/zero | tr '\\0' x; echo the end"})
+	live := 0
+	call.Stdout = func(p []byte) { live += len(p) }
+	wantOK(t, run(t, "bash", call), "the end\n[exit code 0]")
+	if want := 3000000 + len("the end\n"); live != want {
+		t.Errorf("%d bytes came live, want %d", live, want)
+	}
+}
+
+// The wait for more output is over, because somebody who escaped the kill holds
+// the pipe open: what the pipe holds is read all the same.
+func TestTrap42PipeIsEmptiedAtTheDeadline(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	text := strings.Repeat("x", 50_000) + "the end"
+	if _, err := w.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.SetReadDeadline(time.Now().Add(-time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	tr := &transcript{kept: keep{limit: 100_000}}
+	pump(tr.stream(nil), r)
+	if got := tr.kept.String(); got != text {
+		t.Errorf("%d bytes came, want %d", len(got), len(text))
+	}
+}
+
+func TestEscapedWriterDoesNotHangTheTool(t *testing.T) {
+	w := plainWorkspace(t)
+	r := sh(t, w, "(setsid sleep 60 & echo $!)")
+	defer syscall.Kill(firstPid(t, r), syscall.SIGKILL)
+	wantOK(t, r, "[exit code 0]")
+}
+
+func TestTrap42GrandchildrenDieWithTheCommand(t *testing.T) {
+	w := plainWorkspace(t)
+	for name, command := range map[string]string{
+		"holds the pipe":    "sleep 60 & echo $!",
+		"holds no pipe":     "sleep 60 >/dev/null 2>&1 & echo $!",
+		"own process group": "set -m; sleep 60 >/dev/null 2>&1 & echo $!",
+		"ignores hangup":    "nohup sleep 60 >/dev/null 2>&1 & disown; echo $!",
+		"grandchild":        "(sh -c 'sleep 60 >/dev/null 2>&1 & echo $!')",
+	} {
+		t.Run(name, func(t *testing.T) {
+			begin := time.Now()
+			r := sh(t, w, command)
+			wantOK(t, r, "[killed what was left in the background: processes: 1]", "[exit code 0]")
+			wantGone(t, firstPid(t, r))
+			if took := time.Since(begin); took > 20*time.Second {
+				t.Errorf("the tool hung for %v", took)
+			}
+		})
+	}
+}
+
+func TestOutputOfTheBackgroundIsWaitedFor(t *testing.T) {
+	w := plainWorkspace(t)
+	wantOK(t, sh(t, w, "(sleep 0.3; echo late) & echo early"), "early\nlate\n[exit code 0]")
+}
+
+func TestBashTimeoutKillsTheWholeGroup(t *testing.T) {
+	w := plainWorkspace(t)
+	r := use(t, w, "bash", args{"command": "sleep 61 & echo $!; trap '' TERM; (trap '' TERM; while :; do sleep 0.1; done)", "timeout": 1})
+	wantError(t, r, "[timed out after 1 s; the command was killed]")
+	wantGone(t, firstPid(t, r))
+}
+
+func TestBashTimeoutLeavesTimeToCleanUp(t *testing.T) {
+	w := plainWorkspace(t)
+	r := use(t, w, "bash", args{"command": "trap 'echo cleaned up; exit' TERM; sleep 62 & wait", "timeout": 1})
+	wantError(t, r, "cleaned up\n[timed out after 1 s")
+}
+
+// Cancel leaves its children processes alive.
+func TestTrap19CancelKillsChildren(t *testing.T) {
+	w := plainWorkspace(t)
+	for name, command := range map[string]string{
+		"foreground":  "echo $$; sleep 63",
+		"background":  "sleep 63 & echo $!; wait",
+		"own session": "setsid sleep 63 & echo $!; wait",
+		"own group":   "set -m; sleep 63 & echo $!; wait",
+		"stopped":     "sleep 63 & echo $!; kill -STOP $!; wait",
+	} {
+		t.Run(name, func(t *testing.T) {
+			why := errors.New("the user cancelled")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			call := callOf(t, w, args{"command": command})
+			call.Stdout = func([]byte) { cancel(why) }
+			r, err := builtin(t, "bash").Run(ctx, call)
+			if !errors.Is(err, why) {
+				t.Errorf("err = %v, want the cause", err)
+			}
+			wantError(t, r, "[cancelled; the command was killed]")
+			wantGone(t, firstPid(t, r))
+		})
+	}
+}
+
+func firstPid(t *testing.T, r Result) int {
+	t.Helper()
+	line, _, _ := strings.Cut(r.PlainText(), "\n")
+	pid, err := strconv.Atoi(line)
+	if err != nil {
+		t.Fatalf("the command did not say a pid: %s", r.PlainText())
+	}
+	return pid
+}
+
+// wantGone fails if pid runs.
+func wantGone(t *testing.T, pid int) {
+	t.Helper()
+	if alive(pid) {
+		t.Errorf("process %d is alive", pid)
+	}
+}
+
+// awaitGone waits until pid has ended.
+func awaitGone(t *testing.T, pid int) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	timeout := time.After(30 * time.Second)
+	for alive(pid) {
+		select {
+		case <-tick.C:
+		case <-timeout:
+			t.Errorf("process %d is still alive", pid)
+			return
+		}
+	}
+}
+
+func TestBashSeesACleanEnvironment(t *testing.T) {
+	for name, value := range map[string]string{
+		"ANTHROPIC_API_KEY": "k1", "my_api_key": "k2", "PERDURE_TOKEN": "k3", "SECRET_THING": "k4",
+		"DECLARED": "yes", "GOPATH": "/tmp/gopath", "LD_PRELOAD_NOT": "k5",
+	} {
+		t.Setenv(name, value)
+	}
+	w := openWorkspace(t, WorkspaceOptions{
+		Unconfined: true,
+		Env:        []string{"DECLARED", "NOT_SET", "ANTHROPIC_API_KEY", "my_api_key", "PERDURE_TOKEN"},
+	})
+	r := sh(t, w, "env")
+	home, _ := os.UserHomeDir()
+	wantOK(t, r, "DECLARED=yes\n", "GOPATH=/tmp/gopath\n", "TERM=dumb\n", "HOME="+home+"\n", "PATH=", "LANG=", "TMPDIR=")
+	for _, secret := range []string{"API_KEY", "api_key", "PERDURE", "SECRET_THING", "LD_PRELOAD_NOT", "NOT_SET"} {
+		if strings.Contains(r.PlainText(), secret) {
+			t.Errorf("%s is in the environment:\n%s", secret, r.PlainText())
+		}
+	}
+}
+
+func TestBashRunsNothingOnceCancelled(t *testing.T) {
+	w := plainWorkspace(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := builtin(t, "bash").Run(ctx, callOf(t, w, args{"command": "touch ran"}))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v", err)
+	}
+	if _, err := os.Stat(w.Dir() + "/ran"); !os.IsNotExist(err) {
+		t.Error("the command ran")
+	}
+}

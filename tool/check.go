@@ -1,0 +1,160 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// validator is a compiled schema and the names of the fields at its top, for
+// messages.
+type validator struct {
+	schema *jsonschema.Schema
+	fields []string
+}
+
+func compile(schema json.RawMessage) (*validator, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, fmt.Errorf("the schema is not JSON: %w", err)
+	}
+	top, ok := doc.(map[string]any)
+	if !ok || top["type"] != "object" {
+		return nil, errors.New("the schema of a tool's arguments must have type object")
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(noLoader{})
+	const url = "mem:///arguments.json"
+	if err := c.AddResource(url, doc); err != nil {
+		return nil, err
+	}
+	s, err := c.Compile(url)
+	if err != nil {
+		return nil, fmt.Errorf("the schema does not compile: %w", err)
+	}
+	v := &validator{schema: s}
+	if props, ok := top["properties"].(map[string]any); ok {
+		for name := range props {
+			v.fields = append(v.fields, name)
+		}
+		slices.Sort(v.fields)
+	}
+	return v, nil
+}
+
+// noLoader keeps a $ref in a tool's schema from reading files.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("a tool's schema refers only to itself, not to %s", url)
+}
+
+// Check is nil if raw is an object that satisfies the tool's schema, else an
+// error result that names each field at fault. No text at all counts as {}.
+func (t Tool) Check(raw json.RawMessage) *Result {
+	v := t.compiled
+	if v == nil {
+		var err error
+		if v, err = compile(t.Schema); err != nil {
+			bad := Errorf("The tool %s cannot be called: %v.", t.Name, err)
+			return &bad
+		}
+	}
+	return v.check(raw)
+}
+
+func (v *validator) check(raw json.RawMessage) *Result {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(orEmpty(raw)))
+	if err != nil {
+		bad := Errorf("The arguments are not valid JSON: %v.", err)
+		return &bad
+	}
+	if _, ok := value.(map[string]any); !ok {
+		bad := Errorf("The arguments must be a JSON object, got %s.", jsonType(value))
+		return &bad
+	}
+	var invalid *jsonschema.ValidationError
+	if err := v.schema.Validate(value); err == nil {
+		return nil
+	} else if !errors.As(err, &invalid) {
+		bad := Errorf("The arguments cannot be checked: %v.", err)
+		return &bad
+	}
+	bad := Errorf("Invalid arguments:\n- %s", strings.Join(v.explain(invalid), "\n- "))
+	return &bad
+}
+
+// explain gives one line for each innermost cause.
+func (v *validator) explain(e *jsonschema.ValidationError) []string {
+	if len(e.Causes) > 0 {
+		var lines []string
+		for _, cause := range e.Causes {
+			lines = append(lines, v.explain(cause)...)
+		}
+		return lines
+	}
+	at := strings.Join(e.InstanceLocation, ".")
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		return each(k.Missing, func(name string) string { return under(at, name) + ": is required" })
+	case *kind.AdditionalProperties:
+		return each(k.Properties, func(name string) string { return v.unknown(at, name) })
+	case *kind.Type:
+		return []string{under(at, "") + ": must be " + strings.Join(k.Want, " or ") + ", got " + k.Got}
+	}
+	// The library words the rest as "at '/path': what is wrong".
+	_, what, found := strings.Cut(e.Error(), "': ")
+	if !found {
+		what = e.Error()
+	}
+	return []string{under(at, "") + ": " + what}
+}
+
+func (v *validator) unknown(at, name string) string {
+	line := under(at, name) + ": is not a field of this tool"
+	if at == "" {
+		line += "; its fields are " + strings.Join(v.fields, ", ")
+	}
+	return line
+}
+
+func under(at, name string) string {
+	switch {
+	case at == "" && name == "":
+		return "arguments"
+	case at == "":
+		return name
+	case name == "":
+		return at
+	}
+	return at + "." + name
+}
+
+func each(names []string, line func(string) string) []string {
+	lines := make([]string, 0, len(names))
+	for _, name := range names {
+		lines = append(lines, line(name))
+	}
+	return lines
+}
+
+func jsonType(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	}
+	return "number"
+}

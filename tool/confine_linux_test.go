@@ -1,0 +1,281 @@
+package tool
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// eachConfinement runs fn in a workspace under each way to confine bash that
+// this machine has. There must be one: what is not tried is not known to hold.
+func eachConfinement(t *testing.T, dir, data string, fn func(t *testing.T, w *Workspace)) {
+	t.Helper()
+	open := openDir(t, dir, WorkspaceOptions{DataDir: data})
+	if open.Confinement() == "none" {
+		t.Fatalf("bash cannot be confined here: %s", open.ConfinementNote())
+	}
+	candidates, _ := available(open.box.policy)
+	tried := 0
+	for _, c := range candidates {
+		if err := probe(c); err != nil {
+			t.Logf("%s, mask %v: %v", c.method, c.mask, err)
+			continue
+		}
+		tried++
+		t.Run(fmt.Sprintf("%s mask=%v", c.method, c.mask), func(t *testing.T) {
+			w := openDir(t, dir, WorkspaceOptions{DataDir: data})
+			w.box = c
+			fn(t, w)
+		})
+	}
+	if tried == 0 {
+		t.Error("none was tried")
+	}
+}
+
+// layout is a worker's folders: data beside, or inside, the workspace. It is
+// not below a folder for temporary files, which commands may write anyway.
+func layout(t *testing.T, dataBelow string) (dir, data string) {
+	t.Helper()
+	top, err := os.MkdirTemp(".", "testdata-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(top) })
+	if top, err = realPath(top); err != nil {
+		t.Fatal(err)
+	}
+	dir, data = filepath.Join(top, "ws"), filepath.Join(top, dataBelow)
+	put(t, filepath.Join(dir, "sub", "a.txt"), "hello")
+	put(t, filepath.Join(top, "beside", "b.txt"), "readable")
+	put(t, filepath.Join(data, "token"), "top secret")
+	return dir, data
+}
+
+func TestConfinedBashWorksInTheWorkspace(t *testing.T) {
+	for _, place := range []string{"data", "ws/data"} {
+		t.Run(place, func(t *testing.T) {
+			dir, data := layout(t, place)
+			eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
+				wantOK(t, sh(t, w, "cat sub/a.txt; echo new > sub/b.txt && mv sub/b.txt sub/c.txt && cat sub/c.txt; cat "+
+					filepath.Join(dir, "..", "beside", "b.txt")), "hello", "new\n", "readable")
+				wantOK(t, sh(t, w, "echo x > /dev/null; f=$(mktemp) && echo temporary > $f && cat $f && rm $f"), "temporary")
+				wantOK(t, sh(t, w, "echo to stderr > /dev/stderr; (echo piped | cat)"), "to stderr", "piped")
+				wantOK(t, sh(t, w, "exec 3<>/dev/tcp/"+listen(t)+" && echo connected"), "connected")
+				wantError(t, sh(t, w, "exit 7"), "[exit code 7]")
+				if place == "data" {
+					wantOK(t, sh(t, w, "mkdir made && touch made/x made.txt && rm -r made made.txt && ls"), "sub")
+				}
+			})
+		})
+	}
+}
+
+// With the data directory inside, the workspace stays fully usable only when the
+// data directory can be masked, which is tried first.
+func TestMaskLeavesTheWorkspaceWritable(t *testing.T) {
+	dir, data := layout(t, "ws/data")
+	w := openDir(t, dir, WorkspaceOptions{DataDir: data})
+	if !w.box.mask && w.box.method == byLandlock {
+		t.Fatalf("no mask: %s", w.ConfinementNote())
+	}
+	wantOK(t, sh(t, w, "mkdir made && echo ok > made/x && cat made/x && rm -r made && ls"), "ok", "sub")
+	wantError(t, sh(t, w, "mv data elsewhere; rm -rf data; rmdir data"))
+	if got := content(t, filepath.Join(data, "token")); got != "top secret" {
+		t.Errorf("the token is %q", got)
+	}
+}
+
+func TestConfinedBashCannotReachTheDataDirectory(t *testing.T) {
+	for _, place := range []string{"data", "ws/data", "ws/deep/down/data"} {
+		t.Run(place, func(t *testing.T) {
+			dir, data := layout(t, place)
+			socket, err := filepath.Rel(mustWd(t), filepath.Join(data, "s"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := net.Listen("unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			if err := os.Symlink(data, filepath.Join(dir, "link")); err != nil {
+				t.Fatal(err)
+			}
+			eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
+				for _, command := range []string{
+					"cat " + data + "/token", "cat link/token", "ls " + data + " | grep token", "grep -r 'top secret' " + data,
+					"echo overwritten > " + data + "/token", "rm " + data + "/token", "touch " + data + "/new", ": > link/token",
+					"truncate -s 0 " + data + "/token", "ln " + data + "/token sub/hard", "mv " + data + "/token sub/moved",
+					"mv " + data + " sub/moved", "umount " + data + " && cat " + data + "/token",
+					"cat /proc/$PPID/root" + data + "/token", fmt.Sprintf("cat /proc/%d/root%s/token", os.Getpid(), data),
+					fmt.Sprintf("nsenter -t %d -m cat %s/token", os.Getpid(), data),
+					"unshare -Urm sh -c 'umount " + data + "; cat " + data + "/token'",
+				} {
+					r := sh(t, w, command)
+					wantError(t, r)
+					if strings.Contains(r.PlainText(), "top secret") {
+						t.Errorf("%s\n%s", command, r.PlainText())
+					}
+				}
+				if got := content(t, filepath.Join(data, "token")); got != "top secret" {
+					t.Fatalf("the token is %q", got)
+				}
+				if entries, _ := os.ReadDir(data); len(entries) != 2 {
+					t.Errorf("the data directory holds %v", entries)
+				}
+			})
+		})
+	}
+}
+
+func TestConfinedBashWritesNowhereElse(t *testing.T) {
+	dir, data := layout(t, "data")
+	top := filepath.Dir(dir)
+	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
+		for _, command := range []string{
+			"echo x > " + top + "/beside/b.txt", "touch " + top + "/beside/new", "rm " + top + "/beside/b.txt",
+			"touch " + top + "/new", "mv sub/a.txt " + top + "/beside/", "mknod sub/disk b 1 1", "touch /etc/perdure-test",
+		} {
+			wantError(t, sh(t, w, command))
+		}
+	})
+	if got := content(t, filepath.Join(top, "beside", "b.txt")); got != "readable" {
+		t.Errorf("the file beside is %q", got)
+	}
+}
+
+func TestConfinedBashCannotReachOtherProcesses(t *testing.T) {
+	other := exec.Command("sleep", "66")
+	other.Env = []string{"ANTHROPIC_API_KEY=sk-secret"}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer other.Wait()
+	defer other.Process.Kill()
+	dir, data := layout(t, "data")
+	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
+		for _, command := range []string{"kill -9 %d", "kill -STOP %d", "tr '\\0' '\\n' < /proc/%d/environ", "cat /proc/%d/maps", "readlink /proc/%d/exe", "cat /proc/%d/fd/0"} {
+			r := sh(t, w, fmt.Sprintf(command, other.Process.Pid))
+			wantError(t, r)
+			if strings.Contains(r.PlainText(), "sk-secret") {
+				t.Errorf("%s: %s", command, r.PlainText())
+			}
+		}
+		if !alive(other.Process.Pid) {
+			t.Fatal("the other process was killed")
+		}
+	})
+}
+
+// What is not confined as announced does not run at all.
+func TestConfinementThatFailsRunsNothing(t *testing.T) {
+	dir, data := layout(t, "data")
+	w := openDir(t, dir, WorkspaceOptions{DataDir: data})
+	if w.box.method != byLandlock {
+		t.Fatalf("confined by %s", w.box.method)
+	}
+	if err := os.RemoveAll(data); err != nil {
+		t.Fatal(err)
+	}
+	put(t, data, "now a file")
+	w.box.mask = true
+	_, err := builtin(t, "bash").Run(t.Context(), callOf(t, w, args{"command": "touch ran"}))
+	if err == nil || !strings.Contains(err.Error(), "cover the data directory") {
+		t.Errorf("err = %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ran")); !os.IsNotExist(err) {
+		t.Error("the command ran")
+	}
+}
+
+func TestChildThatStillSeesTheDataDirectoryFails(t *testing.T) {
+	dir, data := layout(t, "data")
+	c := confinement{method: byLandlock, mask: true, policy: policy{Dir: dir, Data: data}}
+	raw, err := c.spec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(raw, "DataIno") {
+		t.Fatalf("spec: %s", raw)
+	}
+	s := childSpec{Policy: c.policy}
+	if err := s.verify(); err != nil {
+		t.Errorf("another folder is taken for the data directory: %v", err)
+	}
+	info := mustStat(t, data)
+	s.DataDev, s.DataIno = uint64(info.Dev), info.Ino
+	if err := s.verify(); err == nil {
+		t.Error("the data directory can be read, and verify says nothing")
+	}
+}
+
+func TestProgramWithoutSandboxChildIsNotStartedAsOne(t *testing.T) {
+	sandboxReady.Store(false)
+	defer sandboxReady.Store(true)
+	candidates, why := available(policy{})
+	for _, c := range candidates {
+		if c.method == byLandlock {
+			t.Error("Landlock is offered")
+		}
+	}
+	if !strings.Contains(strings.Join(why, ";"), "MaybeSandboxChild") {
+		t.Errorf("why = %v", why)
+	}
+}
+
+func TestUnconfinedSaysSo(t *testing.T) {
+	w := plainWorkspace(t)
+	if w.Confinement() != "none" || !strings.Contains(w.ConfinementNote(), "not confined") {
+		t.Errorf("%q: %q", w.Confinement(), w.ConfinementNote())
+	}
+}
+
+func TestBwrapCoversTheDataDirectoryLast(t *testing.T) {
+	got := strings.Join(bwrapArgs(policy{Dir: "/ws", Data: "/ws/data", Write: []string{"/ws", "/tmp"}}), " ")
+	want := "--bind /ws /ws --bind /tmp /tmp --tmpfs /ws/data --remount-ro /ws/data --chdir /ws --"
+	if !strings.HasSuffix(got, want) || !strings.Contains(got, "--ro-bind / /") || !strings.Contains(got, "--die-with-parent") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestWritableDoesNotOpenTheHomeDirectory(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("GOPATH", home)
+	t.Setenv("GOCACHE", "off")
+	t.Setenv("CARGO_HOME", "/")
+	t.Setenv("XDG_CACHE_HOME", "")
+	t.Setenv("TMPDIR", filepath.Dir(home))
+	for _, path := range writable("/ws") {
+		if path != "/ws" && within(home, path) && path != "/tmp" {
+			t.Errorf("%s is writable, and the home directory %s with it", path, home)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(home, ".cache")); err != nil {
+		t.Errorf("the cache that toolchains need is not made: %v", err)
+	}
+}
+
+func listen(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return strings.Replace(l.Addr().String(), ":", "/", 1)
+}
+
+func mustWd(t *testing.T) string {
+	t.Helper()
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wd
+}

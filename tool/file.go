@@ -1,0 +1,211 @@
+package tool
+
+import (
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// local gives path relative to the workspace. Absolute paths below it are
+// accepted, because models like to give them.
+func (w *Workspace) local(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		rel, err := filepath.Rel(w.dir, path)
+		if err != nil {
+			return "", errOutside
+		}
+		path = rel
+	}
+	path = filepath.Clean(path)
+	if !filepath.IsLocal(path) {
+		return "", errOutside
+	}
+	return path, nil
+}
+
+// open opens a file or directory for reading. It never blocks on a pipe, and
+// refuses what is neither a regular file nor a directory.
+func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
+	f, err := w.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = w.guard(f)
+	}
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = errSpecial
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// guard refuses an opened file that lies in the data directory. It looks at
+// where the open file is, so no symlink, not even one changed meanwhile,
+// deceives it.
+func (w *Workspace) guard(f *os.File) error {
+	if !w.dataInside {
+		return nil
+	}
+	path, err := openedPath(f)
+	if err != nil {
+		return err
+	}
+	if within(path, w.data) {
+		return errDataDir
+	}
+	return nil
+}
+
+// openFile opens a regular file for reading.
+func (w *Workspace) openFile(rel string) (*os.File, fs.FileInfo, error) {
+	f, info, err := w.open(rel)
+	if err == nil && info.IsDir() {
+		f.Close()
+		return nil, nil, errIsDir
+	}
+	return f, info, err
+}
+
+// readFile reads a whole regular file of at most limit bytes.
+func (w *Workspace) readFile(rel string, limit int64) ([]byte, error) {
+	f, info, err := w.openFile(rel)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.Size() > limit {
+		return nil, errTooLarge
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = errTooLarge
+	}
+	return data, err
+}
+
+var (
+	errTooLarge   = errors.New("it is too large")
+	errBrokenLink = errors.New("it is a symlink to nothing")
+)
+
+// target follows symlinks to what a write to rel has to replace. Its answer is
+// a hint only: every access still goes through os.Root.
+func (w *Workspace) target(rel string) (string, error) {
+	real, err := filepath.EvalSymlinks(filepath.Join(w.dir, rel))
+	if errors.Is(err, fs.ErrNotExist) {
+		info, err := w.root.Lstat(rel)
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return "", errBrokenLink
+		}
+		return rel, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return w.local(real)
+}
+
+// replace writes data to rel in one step: readers see the old content or the
+// new, also after a crash. It makes missing folders and keeps the mode of a
+// file that exists; existed tells whether one did.
+func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
+	if rel, err = w.target(rel); err != nil {
+		return false, err
+	}
+	folder, name := filepath.Dir(rel), filepath.Base(rel)
+	if err := w.guardNearest(folder); err != nil {
+		return false, err
+	}
+	if err := w.root.MkdirAll(folder, 0o777); err != nil {
+		return false, err
+	}
+	parent, err := w.root.OpenRoot(folder)
+	if err != nil {
+		return false, err
+	}
+	defer parent.Close()
+	dir, err := parent.Open(".")
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	if err := w.guard(dir); err != nil {
+		return false, err
+	}
+	return writeIn(parent, dir, name, data)
+}
+
+// guardNearest applies guard to the nearest folder at or above rel that exists,
+// before any are made below it.
+func (w *Workspace) guardNearest(rel string) error {
+	for {
+		f, _, err := w.open(rel)
+		if err == nil {
+			return f.Close()
+		}
+		if !errors.Is(err, fs.ErrNotExist) || rel == "." {
+			return err
+		}
+		rel = filepath.Dir(rel)
+	}
+}
+
+// writeIn replaces name in parent by way of a temporary file beside it. dir is
+// parent, opened, so that the rename can be flushed.
+func writeIn(parent *os.Root, dir *os.File, name string, data []byte) (existed bool, err error) {
+	old, err := parent.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		old = nil
+	case err != nil:
+		return false, err
+	case old.IsDir():
+		return false, errIsDir
+	case !old.Mode().IsRegular():
+		return false, errSpecial
+	}
+	temp := ".tmp-" + rand.Text()
+	if err := writeNew(parent, temp, old, data); err != nil {
+		return false, errors.Join(err, ignoreMissing(parent.Remove(temp)))
+	}
+	if err := parent.Rename(temp, name); err != nil {
+		return false, errors.Join(err, parent.Remove(temp))
+	}
+	return old != nil, dir.Sync()
+}
+
+func writeNew(parent *os.Root, name string, like fs.FileInfo, data []byte) error {
+	f, err := parent.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if like != nil {
+		if err := f.Chmod(like.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

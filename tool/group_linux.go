@@ -1,0 +1,194 @@
+package tool
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// proc is one line of the process table. start is in clock ticks since boot;
+// with the pid it names a process for good, until the next boot.
+type proc struct {
+	pid, parent, group, session int
+	start                       uint64
+	zombie                      bool
+}
+
+// readProc reads /proc/<pid>/stat; ok is false if there is no such process.
+func readProc(pid int) (p proc, ok bool) {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return proc{}, false
+	}
+	// The name is in parentheses and may contain anything, also parentheses.
+	text := string(raw)
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	if len(fields) < 20 {
+		return proc{}, false
+	}
+	p.pid = pid
+	p.zombie = fields[0] == "Z" || fields[0] == "X"
+	p.parent, _ = strconv.Atoi(fields[1])
+	p.group, _ = strconv.Atoi(fields[2])
+	p.session, _ = strconv.Atoi(fields[3])
+	p.start, err = strconv.ParseUint(fields[19], 10, 64)
+	return p, err == nil
+}
+
+func allProcs() []proc {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	var procs []proc
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			if p, ok := readProc(pid); ok {
+				procs = append(procs, p)
+			}
+		}
+	}
+	return procs
+}
+
+// group is a process group that leads its own session, and what came out of it:
+// members that changed their group (set -m does), and descendants that left the
+// session, if they were seen while their parent lived.
+type group struct {
+	id    int
+	known map[int]uint64 // pid and start of all members seen
+}
+
+func newGroup(id int) *group { return &group{id: id, known: map[int]uint64{}} }
+
+// members are the living processes of the group. Zombies do not count.
+func (g *group) members() []proc {
+	procs := allProcs()
+	family := map[int]bool{g.id: true}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range procs {
+			ours := p.group == g.id || p.session == g.id || family[p.parent] || g.knows(p)
+			if ours && !family[p.pid] {
+				family[p.pid], grown = true, true
+			}
+		}
+	}
+	var living []proc
+	for _, p := range procs {
+		if family[p.pid] && !p.zombie {
+			living = append(living, p)
+			g.known[p.pid] = p.start
+		}
+	}
+	return living
+}
+
+func (g *group) knows(p proc) bool {
+	start, known := g.known[p.pid]
+	return known && start == p.start
+}
+
+func (g *group) alive() int { return len(g.members()) }
+
+// signalProc signals p unless its pid belongs to another process by now. One
+// that has ended meanwhile is no error.
+func signalProc(p proc, sig syscall.Signal) {
+	fd, err := unix.PidfdOpen(p.pid, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if now, ok := readProc(p.pid); ok && now.start == p.start {
+		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
+	}
+}
+
+// stop asks the members to end, each once, and kills those that have not after
+// grace.
+func (g *group) stop(grace time.Duration) {
+	deadline := time.NewTimer(grace)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	asked := map[int]uint64{}
+	for {
+		members := g.members()
+		if len(members) == 0 {
+			return
+		}
+		for _, p := range members {
+			if asked[p.pid] != p.start {
+				asked[p.pid] = p.start
+				signalProc(p, syscall.SIGTERM)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			g.kill()
+			return
+		}
+	}
+}
+
+// kill kills the members, and those that they start meanwhile, and waits until
+// they are gone, at most for a second: a process that sleeps in the kernel dies
+// when it wakes.
+func (g *group) kill() {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for range 200 {
+		members := g.members()
+		if len(members) == 0 {
+			return
+		}
+		_ = syscall.Kill(-g.id, syscall.SIGKILL)
+		for _, p := range members {
+			signalProc(p, syscall.SIGKILL)
+		}
+		<-tick.C
+	}
+}
+
+// awaitExit returns when the process has ended, and leaves it to be reaped.
+func awaitExit(cmd *exec.Cmd) {
+	for {
+		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// bootID tells boots apart: pids and start times begin anew with each.
+func bootID() string {
+	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+// openedPath is where an open file is.
+func openedPath(f *os.File) (path string, err error) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return "", err
+	}
+	ctlErr := conn.Control(func(fd uintptr) {
+		path, err = os.Readlink("/proc/self/fd/" + strconv.Itoa(int(fd)))
+	})
+	return path, errors.Join(err, ctlErr)
+}

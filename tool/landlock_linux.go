@@ -1,0 +1,158 @@
+package tool
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Versions of Landlock's interface, see landlock(7).
+const (
+	// landlockMin is the first that guards truncation: before it, a file that
+	// cannot be written can still be emptied.
+	landlockMin = 3
+	// landlockScoped is the first that guards signals and abstract sockets.
+	landlockScoped = 6
+)
+
+const (
+	landRead = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+
+	landWrite = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
+		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
+		unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
+
+	// landDevices is guarded and granted nowhere: a device node is a way around
+	// every path.
+	landDevices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
+
+	// landFile is what a rule for something that is no folder may hold.
+	landFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
+		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
+)
+
+// devices are what every program expects to be able to write to.
+var devices = []string{
+	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx",
+	"/dev/pts", "/dev/shm", "/dev/mqueue",
+}
+
+// landlockABI is the version that the kernel has, 0 if none.
+func landlockABI() int {
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+// landlockSockets tells whether the kernel guards sockets that have a path.
+func landlockSockets() bool {
+	fd, err := newRuleset(unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX})
+	if err != nil {
+		return false
+	}
+	unix.Close(fd)
+	return true
+}
+
+func newRuleset(attr unix.LandlockRulesetAttr) (int, error) {
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
+}
+
+// applyLandlock confines the calling thread, and what it becomes, for good.
+// masked means that nothing has to be left out for the data directory.
+func applyLandlock(p policy, masked bool) error {
+	if masked {
+		p.Data = ""
+	}
+	read := uint64(landRead)
+	if p.Data != "" && landlockSockets() {
+		read |= unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
+	}
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: read | landWrite | landDevices}
+	if landlockABI() >= landlockScoped {
+		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+	}
+	ruleset, err := newRuleset(attr)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(ruleset)
+	if err := grant(ruleset, "/", p.Data, read); err != nil {
+		return err
+	}
+	for _, path := range append(p.Write, devices...) {
+		if err := grant(ruleset, path, p.Data, read|landWrite); err != nil {
+			return err
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// grant allows access to path and what is below it, but for except. Rules only
+// add, so a folder above except is not granted itself but entry by entry.
+// Symlinks are passed over there: what they lead to is granted at its own place
+// or not at all.
+func grant(ruleset int, path, except string, access uint64) error {
+	if except == "" || !within(except, path) {
+		return addRule(ruleset, path, access)
+	}
+	if path == except {
+		return nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil // what cannot be listed is not granted
+	}
+	for _, entry := range entries {
+		if entry.Type()&os.ModeSymlink != 0 {
+			continue
+		}
+		if err := grant(ruleset, filepath.Join(path, entry.Name()), except, access); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addRule(ruleset int, path string, access uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		// Gone meanwhile, not there on this system, or not ours to enter.
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) {
+			return nil
+		}
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		access &= landFile
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if errno != 0 {
+		return &os.PathError{Op: "landlock", Path: path, Err: errno}
+	}
+	return nil
+}

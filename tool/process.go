@@ -1,0 +1,180 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+const (
+	// termGrace is what a command has between SIGTERM and SIGKILL.
+	termGrace = 2 * time.Second
+	// drainGrace is how long output is waited for after the command's end while
+	// something in the background still holds it open.
+	drainGrace = 2 * time.Second
+	// exitGrace is what lies between a process's end of output and its exit.
+	exitGrace = 100 * time.Millisecond
+	// lastGrace is how long the end of the output is waited for when all that
+	// can be killed is dead, and somebody who escaped holds it open.
+	lastGrace = 200 * time.Millisecond
+)
+
+// process is one command, in its own session and process group.
+type process struct {
+	argv           []string // argv[0] is a path
+	dir            string
+	env            []string
+	box            confinement
+	record         func(pgid int) (forget func())
+	stdout, stderr io.WriteCloser
+}
+
+// ending says how a process ended.
+type ending struct {
+	code                int
+	signal              string // "" if it exited by itself
+	timedOut, cancelled bool
+	leftovers           int // background processes alive at its end
+}
+
+// run starts the process and returns when it and its group are gone and its
+// output is drained. The error is a failure to start or to confine it.
+func (p *process) run(ctx context.Context, timeout time.Duration) (ending, error) {
+	cmd, err := p.box.command(p.argv)
+	if err != nil {
+		return ending{}, err
+	}
+	cmd.Dir, cmd.Env = p.dir, p.env
+	out, err := attach(cmd, p.stdout, p.stderr)
+	if err != nil {
+		return ending{}, err
+	}
+	defer out.close()
+	child, err := start(cmd)
+	if err != nil {
+		return ending{}, fmt.Errorf("tool bash: start: %w", err)
+	}
+	forget := func() {}
+	if p.record != nil {
+		forget = p.record(child.pid)
+	}
+	out.begin()
+	end := child.watch(ctx, timeout, out)
+	state := child.reap()
+	forget()
+	if problem := out.problem(); problem != "" {
+		return ending{}, errors.New("tool bash: " + problem)
+	}
+	end.describe(state)
+	return end, nil
+}
+
+func (e *ending) describe(state *os.ProcessState) {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	if ok && status.Signaled() {
+		e.signal = status.Signal().String()
+	}
+	e.code = state.ExitCode()
+}
+
+// child is a started process whose exit is noticed before it is reaped: until
+// then its pid, and so the id of its group, cannot be anyone else's.
+type child struct {
+	pid     int
+	exited  chan struct{}
+	release chan struct{}
+	state   chan *os.ProcessState
+}
+
+// start starts cmd from a thread that lives as long as the process: the kernel
+// sends the parent-death signal when the thread that forked ends, not when the
+// process does.
+func start(cmd *exec.Cmd) (*child, error) {
+	c := &child{exited: make(chan struct{}), release: make(chan struct{}), state: make(chan *os.ProcessState, 1)}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := cmd.Start(); err != nil {
+			started <- err
+			return
+		}
+		c.pid = cmd.Process.Pid
+		started <- nil
+		awaitExit(cmd)
+		close(c.exited)
+		<-c.release
+		// An exit code that is not 0 is an error here; the state says it all.
+		_ = cmd.Wait()
+		c.state <- cmd.ProcessState
+	}()
+	return c, <-started
+}
+
+// watch waits for the end, brings it about on timeout or cancel, drains the
+// output and kills what is left of the group.
+func (c *child) watch(ctx context.Context, timeout time.Duration, out *output) (end ending) {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	g := newGroup(c.pid)
+	select {
+	case <-c.exited:
+	case <-timer.C:
+		end.timedOut = true
+	case <-ctx.Done():
+		end.cancelled = true
+	}
+	if end.timedOut || end.cancelled {
+		g.stop(termGrace)
+		<-c.exited
+		g.kill()
+	} else {
+		end.leftovers = c.finish(ctx, g, out)
+	}
+	out.drain(lastGrace)
+	return end
+}
+
+// finish is the ordinary end: output that background processes still write is
+// waited for, within drainGrace, then they are killed. It gives their number.
+func (c *child) finish(ctx context.Context, g *group, out *output) int {
+	if g.alive() > 0 {
+		timer := time.NewTimer(drainGrace)
+		defer timer.Stop()
+		select {
+		case <-out.done:
+			g.settle(exitGrace)
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	left := g.alive()
+	g.kill()
+	return left
+}
+
+// settle gives those that have just closed their output time to exit.
+func (g *group) settle(grace time.Duration) {
+	deadline := time.NewTimer(grace)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for g.alive() > 0 {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			return
+		}
+	}
+}
+
+func (c *child) reap() *os.ProcessState {
+	close(c.release)
+	return <-c.state
+}

@@ -1,0 +1,80 @@
+package tool
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// Builtin gives the six built-in tools: read-file, write-file, edit-file, bash,
+// grep, find.
+func Builtin() []Tool {
+	return []Tool{readFile(), writeFile(), editFile(), bash(), grep(), find()}
+}
+
+// Lookup gives the built-in tools of these names, in the order of the names. An
+// unknown name, or one given twice, is invalid_argument.
+func Lookup(names []string) (Set, error) {
+	known, err := NewSet(Builtin()...)
+	if err != nil {
+		return Set{}, err
+	}
+	return known.Pick(names)
+}
+
+// Set is an ordered collection of tools with different names. The zero Set is
+// empty.
+type Set struct {
+	names  []string
+	byName map[string]Tool
+}
+
+// NewSet collects tools. Two of one name, or one without a name, is
+// invalid_argument.
+func NewSet(tools ...Tool) (Set, error) {
+	s := Set{byName: make(map[string]Tool, len(tools))}
+	for _, t := range tools {
+		if t.Name == "" {
+			return Set{}, perdure.FieldErrorf("tools", "a tool has no name")
+		}
+		if _, twice := s.byName[t.Name]; twice {
+			return Set{}, perdure.FieldErrorf("tools", "%s is given twice", t.Name)
+		}
+		s.names = append(s.names, t.Name)
+		s.byName[t.Name] = t
+	}
+	return s, nil
+}
+
+// Pick gives the tools of these names, in the order of the names. An unknown
+// name, or one given twice, is invalid_argument.
+func (s Set) Pick(names []string) (Set, error) {
+	picked := make([]Tool, 0, len(names))
+	for _, name := range names {
+		t, ok := s.byName[name]
+		if !ok {
+			return Set{}, perdure.FieldErrorf("tools", "there is no tool %q; known are %s", name, strings.Join(s.names, ", "))
+		}
+		picked = append(picked, t)
+	}
+	return NewSet(picked...)
+}
+
+// Names gives the names in order.
+func (s Set) Names() []string { return slices.Clone(s.names) }
+
+// Get gives the tool of this name.
+func (s Set) Get(name string) (Tool, bool) {
+	t, ok := s.byName[name]
+	return t, ok
+}
+
+// Tools gives the tools in order.
+func (s Set) Tools() []Tool {
+	tools := make([]Tool, 0, len(s.names))
+	for _, name := range s.names {
+		tools = append(tools, s.byName[name])
+	}
+	return tools
+}

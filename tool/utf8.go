@@ -1,0 +1,61 @@
+package tool
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+const utf8Max = utf8.UTFMax
+
+// textStream makes valid UTF-8 of a byte stream that arrives in arbitrary cuts:
+// each invalid byte becomes U+FFFD, and an unfinished character waits for its
+// rest. The outcome does not depend on where the cuts are.
+type textStream struct {
+	rest []byte // the beginning of a character, at most three bytes
+}
+
+// push gives the text that p completes. The result is valid until the next call.
+func (s *textStream) push(p []byte) []byte {
+	in := append(s.rest, p...)
+	out := make([]byte, 0, len(in))
+	for len(in) > 0 {
+		if !utf8.FullRune(in) {
+			break
+		}
+		r, n := utf8.DecodeRune(in)
+		out = utf8.AppendRune(out, r)
+		in = in[n:]
+	}
+	s.rest = append([]byte(nil), in...)
+	return out
+}
+
+// flush gives what an unfinished character at the end comes to.
+func (s *textStream) flush() []byte {
+	out := []byte(strings.Repeat(string(utf8.RuneError), len(s.rest)))
+	s.rest = nil
+	return out
+}
+
+// validText is all of p as text.
+func validText(p []byte) string {
+	if utf8.Valid(p) {
+		return string(p)
+	}
+	var s textStream
+	return string(s.push(p)) + string(s.flush())
+}
+
+// cutAtRune is the longest beginning of p that has at most n bytes and does not
+// end inside a character.
+func cutAtRune(p []byte, n int) []byte {
+	if len(p) <= n {
+		return p
+	}
+	for back := 0; back < utf8.UTFMax && n-back >= 0; back++ {
+		if utf8.RuneStart(p[n-back]) {
+			return p[:n-back]
+		}
+	}
+	return p[:n]
+}

@@ -1,0 +1,82 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// errEnough ends a walk early; walk then returns nil.
+var errEnough = errors.New("enough")
+
+// skippedFolders are passed over by grep and find, unless asked for by path.
+var skippedFolders = []string{".git", "node_modules"}
+
+// visit is called for each entry; rel is its path below the walk's start, with
+// slashes.
+type visit func(rel string, entry fs.DirEntry) error
+
+// walk visits what is below the folder start, names in order, folders before
+// what is in them. It follows no symlink, leaves out skippedFolders and the data
+// directory, passes over folders that cannot be read, and ends with the
+// context's cause when ctx is done.
+func (w *Workspace) walk(ctx context.Context, start string, fn visit) error {
+	err := w.walkFolder(ctx, start, "", fn)
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+func (w *Workspace) walkFolder(ctx context.Context, folder, below string, fn visit) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	entries, err := w.readDir(folder)
+	if err != nil {
+		if below == "" {
+			return err
+		}
+		return nil
+	}
+	for _, entry := range entries {
+		rel := path.Join(below, entry.Name())
+		inside := filepath.Join(folder, entry.Name())
+		if entry.IsDir() && (slices.Contains(skippedFolders, entry.Name()) || w.isData(inside)) {
+			continue
+		}
+		if err := fn(rel, entry); err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if err := w.walkFolder(ctx, inside, rel, fn); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isData tells whether rel, free of symlinks, is the data directory.
+func (w *Workspace) isData(rel string) bool {
+	return w.dataInside && filepath.Join(w.dir, rel) == w.data
+}
+
+func (w *Workspace) readDir(rel string) ([]os.DirEntry, error) {
+	f, info, err := w.open(rel)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if !info.IsDir() {
+		return nil, errors.New("it is not a directory")
+	}
+	entries, err := f.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
+}

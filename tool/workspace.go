@@ -1,0 +1,138 @@
+package tool
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// WorkspaceOptions says what surrounds a workspace. The zero value declares
+// nothing and confines bash as well as this machine can.
+type WorkspaceOptions struct {
+	// DataDir is this program's data directory, which tools must not reach. It
+	// must exist. "" if there is none.
+	DataDir string
+	// Env names the variables that commands get besides those of every command.
+	// Names ending in _API_KEY or beginning with PERDURE_ are never passed on.
+	Env []string
+	// Unconfined runs bash without Landlock or bubblewrap although they may be
+	// there.
+	Unconfined bool
+}
+
+// Workspace is the folder that tools work in. It may be used concurrently, and
+// by several calls at once.
+type Workspace struct {
+	root *os.Root
+	dir  string // absolute, free of symlinks
+	data string // the data directory, likewise; "" if there is none
+	env  []string
+	box  confinement
+	// dataInside is set if the data directory lies in the workspace, so that the
+	// file tools have to look out for it themselves.
+	dataInside bool
+}
+
+// OpenWorkspace opens the folder dir, relative to root, a worker's workspace
+// root. "" is root itself. A folder that does not exist, is no folder, or leads
+// out of root is invalid_argument, and so is one inside the data directory.
+func OpenWorkspace(root, dir string, o WorkspaceOptions) (*Workspace, error) {
+	if dir == "" {
+		dir = "."
+	}
+	top, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, folderError(root, err)
+	}
+	defer top.Close()
+	sub, err := top.OpenRoot(dir)
+	if err != nil {
+		return nil, folderError(dir+" (in "+root+")", err)
+	}
+	w := &Workspace{root: sub, env: o.Env}
+	if err := w.locate(filepath.Join(root, dir), o); err != nil {
+		sub.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// locate fills in the real paths and chooses the confinement.
+func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
+	if w.dir, err = realPath(dir); err != nil {
+		return folderError(dir, err)
+	}
+	if o.DataDir != "" {
+		if w.data, err = realPath(o.DataDir); err != nil {
+			return perdure.FieldErrorf("dataDir", "%s cannot be opened: %s", o.DataDir, reason(err))
+		}
+		if within(w.dir, w.data) {
+			return perdure.FieldErrorf("workspace", "%s lies inside the data directory %s", w.dir, w.data)
+		}
+		w.dataInside = within(w.data, w.dir)
+	}
+	w.box = chooseConfinement(w, o.Unconfined)
+	return nil
+}
+
+func folderError(dir string, err error) error {
+	return perdure.FieldErrorf("workspace", "the folder %s cannot be used: %s", dir, reason(err))
+}
+
+// Close releases the workspace. Calls that run must have ended.
+func (w *Workspace) Close() error { return w.root.Close() }
+
+// Dir is the workspace's absolute path.
+func (w *Workspace) Dir() string { return w.dir }
+
+// Confinement says what confines bash here: "landlock", "bwrap" or "none".
+func (w *Workspace) Confinement() string { return string(w.box.method) }
+
+// ConfinementNote says in one sentence what the confinement leaves open or why
+// there is none; "" if there is nothing to say.
+func (w *Workspace) ConfinementNote() string { return w.box.note }
+
+func realPath(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// within tells whether path is dir or lies below it. Both are absolute and clean.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+var (
+	errOutside = errors.New("it is outside the workspace")
+	errDataDir = errors.New("it belongs to the data directory, which tools do not touch")
+	errIsDir   = errors.New("it is a directory")
+	errSpecial = errors.New("it is neither a file nor a directory")
+)
+
+// reason words err for a model or an operator, without the path that the
+// message around it names already.
+func reason(err error) string {
+	var pathErr *fs.PathError
+	var linkErr *os.LinkError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it does not exist"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	case strings.Contains(err.Error(), "path escapes from parent"):
+		return errOutside.Error() // os keeps this error to itself
+	case errors.As(err, &pathErr):
+		return pathErr.Err.Error()
+	case errors.As(err, &linkErr):
+		return linkErr.Err.Error()
+	}
+	return err.Error()
+}

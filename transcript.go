@@ -1,0 +1,140 @@
+package perdure
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// The transcript rules: what is stored is always a conversation that a model
+// provider accepts. Each tool call is answered exactly once before the next
+// assistant or user message, and a result answers a call on its path. Because
+// every entry keeps the calls that are open after it, a check needs the parent
+// alone.
+
+// CheckAppend decides whether e may hang on parent (nil for a root), and gives
+// the calls that are open after it, in call order.
+func CheckAppend(parent *EntryHead, e Entry) ([]string, error) {
+	if e.Type == EntryLLMCall {
+		return nil, nil
+	}
+	var open []string
+	if parent != nil {
+		if parent.Type == EntryLLMCall {
+			return nil, invalidTranscript(e, "hangs on an llm_call entry, which is no message")
+		}
+		open = parent.Open
+	}
+	switch e.Role {
+	case RoleToolResult:
+		return answerCall(open, e)
+	case RoleUser, RoleAssistant, RoleSystem:
+		if len(open) > 0 {
+			return nil, invalidTranscript(e, "comes before tool call %s is answered", open[0])
+		}
+		return openCalls(e)
+	}
+	return nil, invalidTranscript(e, "has no known role (%q)", e.Role)
+}
+
+func answerCall(open []string, e Entry) ([]string, error) {
+	i := slices.Index(open, e.Answers)
+	if i < 0 {
+		return nil, invalidTranscript(e, "answers %q, which is no open tool call on its path", e.Answers)
+	}
+	return slices.Delete(slices.Clone(open), i, i+1), nil
+}
+
+func openCalls(e Entry) ([]string, error) {
+	if e.Role != RoleAssistant {
+		if len(e.Calls) > 0 {
+			return nil, invalidTranscript(e, "has tool calls, but its role is %s", e.Role)
+		}
+		return nil, nil
+	}
+	seen := map[string]bool{}
+	for _, id := range e.Calls {
+		if id == "" || seen[id] {
+			return nil, invalidTranscript(e, "has two tool calls with the id %q", id)
+		}
+		seen[id] = true
+	}
+	return e.Calls, nil
+}
+
+// CheckContent decides whether the content of a message entry in place is well
+// formed for its role, and agrees with the calls that stand beside it.
+func CheckContent(e Entry) error {
+	if e.Type == EntryLLMCall || e.Content == nil {
+		return nil
+	}
+	m, err := decodeStrictly(e)
+	if err != nil {
+		return err
+	}
+	for _, p := range m.Parts {
+		if err := checkPart(e, p); err != nil {
+			return err
+		}
+	}
+	calls, answers := callsOf(m)
+	if !slices.Equal(calls, e.Calls) || answers != e.Answers {
+		return invalidTranscript(e, "names other tool calls than its content holds")
+	}
+	if e.Role == RoleToolResult && len(m.Parts) != 1 {
+		return invalidTranscript(e, "must hold exactly one tool result")
+	}
+	return nil
+}
+
+func decodeStrictly(e Entry) (Message, error) {
+	m := Message{Role: e.Role}
+	if err := json.Unmarshal(e.Content, &m.Content); err != nil {
+		return m, invalidTranscript(e, "has content that is not {parts: [...]}")
+	}
+	if m.Parts == nil {
+		return m, invalidTranscript(e, "has no parts")
+	}
+	return m, nil
+}
+
+var partsOfRole = map[Role][]PartType{
+	RoleSystem:     {PartText},
+	RoleUser:       {PartText, PartImage},
+	RoleAssistant:  {PartText, PartThinking, PartImage, PartToolCall},
+	RoleToolResult: {PartToolResult},
+}
+
+func checkPart(e Entry, p Part) error {
+	if !slices.Contains(partsOfRole[e.Role], p.Type) {
+		return invalidTranscript(e, "has a part of type %q, which the role %s does not take", p.Type, e.Role)
+	}
+	if p.Type == PartToolCall && p.Name == "" {
+		return invalidTranscript(e, "has a tool call without a name")
+	}
+	return nil
+}
+
+// ClosingResults makes the results that close the open calls when an execution
+// ends, or a turn fails, before they are answered.
+func ClosingResults(parent Entry, open []string, why string) ([]Entry, error) {
+	var results []Entry
+	for _, call := range open {
+		e, err := NewMessageEntry(Message{Role: RoleToolResult, Content: Content{Parts: []Part{{
+			Type: PartToolResult, ToolCallID: call, Parts: []Part{Text(why)}, IsError: true,
+		}}}})
+		if err != nil {
+			return nil, err
+		}
+		at := parent.ID
+		e.ParentID, e.TurnID, e.ResponseID = &at, parent.TurnID, parent.ResponseID
+		results = append(results, e)
+		parent = e
+	}
+	return results, nil
+}
+
+func invalidTranscript(e Entry, format string, args ...any) error {
+	err := Errorf(InvalidTranscript, "entry "+e.ID.String()+" "+format, args...)
+	err.Fields = []FieldError{{Location: "entries." + e.ID.String(), Message: err.Message}}
+	return err
+}

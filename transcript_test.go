@@ -1,0 +1,142 @@
+package perdure_test
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure"
+	"pgregory.net/rapid"
+)
+
+func message(role perdure.Role, parts ...perdure.Part) perdure.Message {
+	return perdure.Message{Role: role, Content: perdure.Content{Parts: parts}}
+}
+
+func toolCall(id string) perdure.Part {
+	return perdure.Part{Type: perdure.PartToolCall, ID: id, Name: "bash", RawArguments: "{}"}
+}
+
+func toolResult(id string) perdure.Part {
+	return perdure.Part{Type: perdure.PartToolResult, ToolCallID: id, Parts: []perdure.Part{perdure.Text("ok")}}
+}
+
+// acceptable is the providers' rule, written independently: walking a whole
+// conversation, every call is answered once before anybody else speaks.
+func acceptable(messages []perdure.Message) bool {
+	open := map[string]bool{}
+	for _, m := range messages {
+		if m.Role == perdure.RoleToolResult {
+			id := m.Parts[0].ToolCallID
+			if !open[id] {
+				return false
+			}
+			delete(open, id)
+			continue
+		}
+		if len(open) > 0 {
+			return false
+		}
+		for _, c := range m.ToolCalls() {
+			if open[c.ID] {
+				return false
+			}
+			open[c.ID] = true
+		}
+	}
+	return true
+}
+
+// What CheckAppend lets in, one entry at a time and looking at the parent
+// alone, is exactly what the rule over whole conversations accepts.
+func TestStoredConversationIsAlwaysAcceptable(t *testing.T) {
+	ids := []string{"c1", "c2", "c3"}
+	rapid.Check(t, func(t *rapid.T) {
+		var stored []perdure.Message
+		var parent *perdure.EntryHead
+		for range rapid.IntRange(1, 12).Draw(t, "n") {
+			var m perdure.Message
+			switch rapid.IntRange(0, 2).Draw(t, "role") {
+			case 0:
+				m = perdure.UserText("hello")
+			case 1:
+				m = message(perdure.RoleAssistant, perdure.Text("hm"))
+				for _, id := range rapid.SliceOfN(rapid.SampledFrom(ids), 0, 3).Draw(t, "calls") {
+					m.Parts = append(m.Parts, toolCall(id))
+				}
+			case 2:
+				m = message(perdure.RoleToolResult, toolResult(rapid.SampledFrom(ids).Draw(t, "answers")))
+			}
+			e, err := perdure.NewMessageEntry(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := perdure.CheckContent(e); err != nil {
+				t.Fatal(err)
+			}
+			open, err := perdure.CheckAppend(parent, e)
+			if want := acceptable(append(stored[:len(stored):len(stored)], m)); (err == nil) != want {
+				t.Fatalf("let in: %v, acceptable: %v (%v)", err == nil, want, m)
+			}
+			if err != nil {
+				if !perdure.IsCode(err, perdure.InvalidTranscript) {
+					t.Fatal(err)
+				}
+				continue
+			}
+			stored = append(stored, m)
+			parent = &perdure.EntryHead{ID: e.ID, Type: e.Type, Role: e.Role, Open: open}
+		}
+		if parent == nil || len(parent.Open) == 0 {
+			return
+		}
+		closing, err := perdure.ClosingResults(perdure.Entry{ID: parent.ID}, parent.Open, "cancelled")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range closing {
+			m, err := e.Message()
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored = append(stored, m)
+		}
+		if !acceptable(append(stored, perdure.UserText("and now?"))) {
+			t.Fatal("a closed conversation does not take a next message")
+		}
+	})
+}
+
+func TestCheckContentRefusesWhatARoleDoesNotSay(t *testing.T) {
+	for name, m := range map[string]perdure.Message{
+		"user calls":       message(perdure.RoleUser, toolCall("c")),
+		"assistant result": message(perdure.RoleAssistant, toolResult("c")),
+		"two results":      message(perdure.RoleToolResult, toolResult("c"), toolResult("d")),
+		"nameless call":    message(perdure.RoleAssistant, perdure.Part{Type: perdure.PartToolCall, ID: "c"}),
+		"no parts":         {Role: perdure.RoleUser},
+	} {
+		e, err := perdure.NewMessageEntry(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := perdure.CheckContent(e); !perdure.IsCode(err, perdure.InvalidTranscript) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	e, err := perdure.NewMessageEntry(message(perdure.RoleAssistant, toolCall("c")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Calls = []string{"another"}
+	if err := perdure.CheckContent(e); !perdure.IsCode(err, perdure.InvalidTranscript) {
+		t.Errorf("calls beside the content that it does not hold: %v", err)
+	}
+}
+
+func TestNothingHangsOnAnLLMCall(t *testing.T) {
+	e, err := perdure.NewMessageEntry(perdure.UserText("hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := perdure.CheckAppend(&perdure.EntryHead{Type: perdure.EntryLLMCall}, e); !perdure.IsCode(err, perdure.InvalidTranscript) {
+		t.Error(err)
+	}
+}

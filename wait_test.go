@@ -1,0 +1,148 @@
+package perdure_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"pgregory.net/rapid"
+)
+
+// world is a set of facts.
+type world struct {
+	now     perdure.Time
+	signals map[string]bool
+	tasks   map[uuid.UUID]perdure.TaskStatus
+}
+
+func (w world) Now() perdure.Time { return w.now }
+
+func (w world) SignalPending(pattern string) bool {
+	for name := range w.signals {
+		if perdure.MatchName(pattern, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w world) TaskStatus(id uuid.UUID) perdure.TaskStatus {
+	if s, ok := w.tasks[id]; ok {
+		return s
+	}
+	return perdure.TaskPending
+}
+
+var (
+	epoch   = perdure.AtMilli(1_000_000)
+	taskIDs = []uuid.UUID{uuid.MustParse("00000000-0000-4000-8000-000000000001"), uuid.MustParse("00000000-0000-4000-8000-000000000002"), uuid.MustParse("00000000-0000-4000-8000-000000000003")}
+	names   = []string{"a", "b.c", "b.d.e"}
+)
+
+func drawWait(t *rapid.T, depth int) perdure.Wait {
+	switch kind := rapid.IntRange(0, 4).Draw(t, "kind"); {
+	case kind == 0:
+		return perdure.WaitSignal(rapid.SampledFrom([]string{"a", "b.*", "b.**", "b.c", "x"}).Draw(t, "pattern"))
+	case kind == 1:
+		on := rapid.SampledFrom([]perdure.TaskCondition{"", perdure.TaskEnded, perdure.TaskSucceeded, perdure.TaskDidFail}).Draw(t, "on")
+		return perdure.WaitTaskOn(rapid.SampledFrom(taskIDs).Draw(t, "task"), on)
+	case kind == 2 || depth == 0:
+		return perdure.WaitUntil(epoch.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "due")) * time.Second))
+	default:
+		children := make([]perdure.Wait, rapid.IntRange(1, 3).Draw(t, "children"))
+		for i := range children {
+			children[i] = drawWait(t, depth-1)
+		}
+		if kind == 3 {
+			return perdure.WaitAny(children...)
+		}
+		return perdure.WaitAll(children...)
+	}
+}
+
+// A wait that learns its facts one at a time, keeping only the marks, is met
+// exactly when one that is told all of them at once is: no producer has to load
+// what the others did.
+func TestMarkingOneFactAtATimeEqualsAllAtOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		wait := drawWait(t, 3)
+		if err := wait.Check(); err != nil {
+			t.Fatal(err)
+		}
+		whole := world{now: epoch, signals: map[string]bool{}, tasks: map[uuid.UUID]perdure.TaskStatus{}}
+		marked, metStepwise := wait.Mark(whole)
+		for range rapid.IntRange(0, 8).Draw(t, "facts") {
+			single := world{now: whole.now}
+			switch rapid.IntRange(0, 2).Draw(t, "fact") {
+			case 0:
+				name := rapid.SampledFrom(names).Draw(t, "name")
+				whole.signals[name] = true
+				single.signals = map[string]bool{name: true}
+			case 1:
+				id := rapid.SampledFrom(taskIDs).Draw(t, "ended")
+				if whole.tasks[id] == "" {
+					whole.tasks[id] = rapid.SampledFrom([]perdure.TaskStatus{perdure.TaskCompleted, perdure.TaskFailed, perdure.TaskInterrupted, perdure.TaskCancelled}).Draw(t, "status")
+				}
+				single.tasks = map[uuid.UUID]perdure.TaskStatus{id: whole.tasks[id]}
+			case 2:
+				whole.now = whole.now.Add(time.Second)
+				single.now = whole.now
+			}
+			marked, metStepwise = marked.Mark(single)
+		}
+		if _, met := wait.Mark(whole); met != metStepwise {
+			t.Fatalf("at once %v, one at a time %v: %+v", met, metStepwise, wait)
+		}
+		// A leaf that only the time meets may be met without being told.
+		if wait.Reason() != marked.Reason() {
+			t.Fatal("marking changed what the wait is for")
+		}
+	})
+}
+
+func TestWaitCheckNamesWhatIsWrong(t *testing.T) {
+	id, now := taskIDs[0], epoch
+	for name, w := range map[string]perdure.Wait{
+		"empty":     {},
+		"two kinds": {Signal: "a", Task: &id},
+		"empty any": {Any: []perdure.Wait{}},
+		"bad child": {All: []perdure.Wait{{}}},
+		"bad name":  {Signal: "a..b"},
+		"bad on":    {Task: &id, On: "later"},
+		"half a *":  {Signal: "a.b*"},
+		"timer+any": {Timer: &now, Any: []perdure.Wait{{Signal: "a"}}},
+	} {
+		if err := w.Check(); !perdure.IsCode(err, perdure.InvalidArgument) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWaitReason(t *testing.T) {
+	task, signal, timer := perdure.WaitTask(taskIDs[0]), perdure.WaitSignal("a"), perdure.WaitUntil(epoch)
+	for want, w := range map[string]perdure.Wait{
+		"task":   perdure.WaitAny(timer, perdure.WaitAll(signal, task)),
+		"signal": perdure.WaitAny(timer, signal),
+		"timer":  timer,
+	} {
+		if got := w.Reason(); got != want {
+			t.Errorf("%+v: %s, not %s", w, got, want)
+		}
+	}
+}
+
+func TestMatchName(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "a.b", false}, {"*", "a", true}, {"*", "a.b", false}, {"**", "a.b.c", true},
+		{"a.*", "a.b", true}, {"a.*", "a", false}, {"a.**", "a.b.c", true}, {"a.**", "a", false},
+		{"**.c", "a.b.c", true}, {"**.c", "c", false}, {"a.*.c", "a.b.c", true}, {"a.**.c", "a.c", false},
+	} {
+		if got := perdure.MatchName(c.pattern, c.name); got != c.want {
+			t.Errorf("%s on %s: %v", c.pattern, c.name, got)
+		}
+	}
+}

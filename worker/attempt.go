@@ -1,0 +1,247 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// attempt is one try of a task, and the TaskContext that its code sees.
+type attempt struct {
+	context.Context
+	live   context.Context
+	cancel context.CancelCauseFunc
+	w      *Worker
+	claim  perdure.TaskClaim
+	stream *stream
+
+	mu       sync.Mutex // guards what follows
+	progress json.RawMessage
+	renew    leaseClock
+}
+
+var _ agent.TaskContext = (*attempt)(nil)
+
+// errAttemptTimeout is the cause of an attempt that took too long.
+var errAttemptTimeout = errors.New("the attempt took longer than its timeout")
+
+// startAttempt runs a claimed task. The claim holds a task slot, which the
+// attempt gives back.
+func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
+	w.work.Add(1)
+	a := &attempt{live: live, w: w, claim: c, renew: newLeaseClock(c.LeaseFor)}
+	a.Context, a.cancel = context.WithCancelCause(live)
+	a.stream = w.streams.open(&c.Lease, nil, func(err error) { a.cancel(err) })
+	a.stream.SetPlace(c.Task.Place)
+	w.mu.Lock()
+	w.attempts[c.Lease.ClaimID] = a
+	w.mu.Unlock()
+	go a.main()
+}
+
+func (a *attempt) main() {
+	defer func() {
+		a.cancel(nil)
+		a.w.streams.close(a.stream)
+		a.w.mu.Lock()
+		delete(a.w.attempts, a.claim.Lease.ClaimID)
+		a.w.mu.Unlock()
+		a.w.taskSlots.release(1)
+		a.w.work.Done()
+	}()
+	if timeout := a.claim.Task.Options.AttemptTimeout; timeout > 0 {
+		stop := time.AfterFunc(timeout, func() { a.cancel(errAttemptTimeout) })
+		defer stop.Stop()
+	}
+	def, ok := a.w.tasks[a.claim.Task.Kind]
+	if !ok {
+		a.giveBack(false)
+		return
+	}
+	result, err := a.call(def)
+	switch cause := context.Cause(a.Context); {
+	case errors.Is(cause, errShutdown):
+		a.giveBack(true)
+	case errors.Is(cause, agent.ErrLeaseLost), perdure.IsCode(cause, perdure.LeaseLost):
+		// Somebody else has it; nothing of this attempt counts.
+	default:
+		a.end(result, a.failure(err, cause))
+	}
+}
+
+// call runs the task's code, catching its panics.
+func (a *attempt) call(def agent.TaskDefinition) (result json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			a.w.Logger.Error("task code panicked", "task", a.claim.Task.ID, "kind", a.claim.Task.Kind, "panic", v)
+			err = &perdure.TaskError{Code: "panic", Message: fmt.Sprintf("panic: %v\n%s", v, debug.Stack())}
+		}
+	}()
+	return def.Run(a, a.claim.Task.Input)
+}
+
+// failure says how an attempt failed, nil if it did not.
+func (a *attempt) failure(err, cause error) *perdure.TaskError {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(cause, agent.ErrCancelled):
+		return &perdure.TaskError{Code: "cancelled", Message: "cancelled", Permanent: true}
+	case errors.Is(cause, errAttemptTimeout):
+		return &perdure.TaskError{Code: "timeout", Message: fmt.Sprintf("the attempt took longer than %s", a.claim.Task.Options.AttemptTimeout)}
+	}
+	return failureOf(err)
+}
+
+// end delivers the outcome until the server has it, or the lease is over. If
+// that wakes an execution whose goroutine is kept here, it goes on at once.
+func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
+	f := perdure.TaskFinish{WorkerID: a.w.ID, Lease: a.claim.Lease, Error: failure}
+	if failure == nil {
+		if result == nil {
+			result = json.RawMessage("null")
+		}
+		f.Result = perdure.Inline(result)
+	}
+	ctx, cancel := context.WithCancelCause(a.live)
+	defer cancel(nil)
+	stop := context.AfterFunc(a.Context, func() {
+		if errors.Is(context.Cause(a.Context), agent.ErrLeaseLost) {
+			cancel(agent.ErrLeaseLost)
+		}
+	})
+	defer stop()
+	reply, err := a.deliver(ctx, f)
+	switch {
+	case err == nil:
+	case perdure.IsCode(err, perdure.LeaseLost), perdure.IsCode(err, perdure.NotFound):
+		a.w.Logger.Info("the outcome of a task came too late", "task", a.claim.Task.ID, "kind", a.claim.Task.Kind)
+	default:
+		a.w.Logger.Error("the outcome of a task was not stored", "task", a.claim.Task.ID, "kind", a.claim.Task.Kind, "error", err)
+	}
+	if reply.Claim != nil {
+		a.w.startRun(a.live, *reply.Claim)
+	}
+}
+
+// deliver shows the rest of what is streamed, uploads a large result, and ends
+// the attempt. A result that the server refuses for good becomes the failure.
+func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
+	ends, err := a.stream.flush(ctx)
+	if err != nil {
+		return perdure.FinishReply{}, err
+	}
+	f.Blocks = ends
+	owner := perdure.BlobOwner{ExecutionID: a.claim.Lease.ExecutionID, TaskLease: &a.claim.Lease}
+	if err := a.w.upload(ctx, owner, &f.Result); err != nil {
+		if !perdure.IsCode(err, perdure.PayloadTooLarge) {
+			return perdure.FinishReply{}, err
+		}
+		f.Result, f.Error = perdure.Payload{}, &perdure.TaskError{Code: perdure.PayloadTooLarge, Message: err.Error(), Permanent: true}
+	}
+	f.Parked = a.w.reserveFor(a.claim.Lease.ExecutionID)
+	var reply perdure.FinishReply
+	err = a.w.retry(ctx, func() error {
+		reply, err = a.w.Dispatch.FinishTask(ctx, f)
+		return err
+	})
+	if f.Parked && reply.Claim == nil {
+		a.w.agentSlots.release(1)
+	}
+	return reply, err
+}
+
+// reserveFor takes an agent slot if the execution's goroutine waits here.
+func (w *Worker) reserveFor(execution uuid.UUID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.parked[execution]
+	if r == nil {
+		r = w.runs[execution]
+	}
+	return !w.draining && w.keeps(r) && w.agentSlots.try(1) == 1
+}
+
+// giveBack returns the claim to the server.
+func (a *attempt) giveBack(started bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.live), releaseTimeout)
+	defer cancel()
+	err := a.w.retry(ctx, func() error {
+		return a.w.Dispatch.Release(ctx, perdure.Release{
+			WorkerID: a.w.ID, Tasks: []perdure.TaskRelease{{Lease: a.claim.Lease, Started: started}},
+		})
+	})
+	if err != nil {
+		a.w.Logger.Warn("could not give a task back; its lease will run out", "task", a.claim.Task.ID, "error", err)
+	}
+}
+
+// heard takes in what the heartbeat's reply says of the attempt.
+func (a *attempt) heard(b perdure.TaskBeatReply, sent leaseClock) {
+	switch {
+	case b.Lost:
+		a.cancel(agent.ErrLeaseLost)
+	case b.CancelRequested:
+		a.cancel(agent.ErrCancelled)
+	default:
+		a.mu.Lock()
+		a.renew = sent
+		a.mu.Unlock()
+	}
+}
+
+func (a *attempt) renewed() leaseClock {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.renew
+}
+
+func (a *attempt) takeProgress() json.RawMessage {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.progress
+	a.progress = nil
+	return p
+}
+
+// Task implements agent.TaskContext.
+func (a *attempt) Task() *perdure.Task { return a.claim.Task }
+
+// Workspace implements agent.TaskContext.
+func (a *attempt) Workspace() string { return a.claim.Workspace }
+
+// Execution implements agent.TaskContext.
+func (a *attempt) Execution() (*perdure.Execution, error) {
+	return a.w.paths.execution(a.claim.Lease.ExecutionID, func() (*perdure.Execution, error) {
+		return a.w.Dispatch.Execution(a, a.claim.Lease.ExecutionID)
+	})
+}
+
+// Path implements agent.TaskContext.
+func (a *attempt) Path(leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
+	return a.w.path(a, a.claim.Lease.ExecutionID, leaf)
+}
+
+// Stream implements agent.TaskContext.
+func (a *attempt) Stream() agent.Stream { return a.stream }
+
+// Progress implements agent.TaskContext.
+func (a *attempt) Progress(v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		a.w.Logger.Warn("a task's progress does not encode", "kind", a.claim.Task.Kind, "error", err)
+		return
+	}
+	a.mu.Lock()
+	a.progress = raw
+	a.mu.Unlock()
+}

@@ -1,0 +1,213 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// commit sends what is pending with the outcome. A commit whose fate is unknown
+// is sent again, the same, until the lease is over; a lost lease ends the
+// goroutine. Another refusal drops what was pending and is the caller's error.
+func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
+	if r.over() {
+		r.exit(context.Cause(r.Context))
+	}
+	c := r.pending
+	c.Lease, c.Number, c.Outcome, c.Place = r.claim.Lease, r.number+1, o, r.place
+	c.Eager = r.w.offer()
+	defer func() { r.w.taskSlots.release(c.Eager.Slots) }()
+	ctx, cancel := r.leaseContext()
+	defer cancel()
+	err := r.prepare(ctx, &c)
+	var reply perdure.CommitReply
+	if err == nil {
+		err = r.w.retry(ctx, func() error {
+			reply, err = r.w.Dispatch.Commit(ctx, c)
+			return err
+		})
+	}
+	if err != nil {
+		return reply, r.refused(err)
+	}
+	r.committed(c, reply)
+	for _, claim := range reply.Claims {
+		c.Eager.Slots-- // the attempt holds it now
+		r.w.startAttempt(r.live, claim)
+	}
+	return reply, nil
+}
+
+// leaseContext is the context of what is sent under the lease: it outlives a
+// cancel, not the lease.
+func (r *run) leaseContext() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(r.live)
+	stop := context.AfterFunc(r.Context, func() {
+		if r.over() && !errors.Is(context.Cause(r.Context), errShutdown) {
+			cancel(context.Cause(r.Context))
+		}
+	})
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// refused decides about a commit that was not made.
+func (r *run) refused(err error) error {
+	r.pending, r.entries = perdure.Commit{}, nil
+	r.leaf = r.stored
+	if perdure.IsCode(err, perdure.LeaseLost) || r.over() {
+		r.exit(agent.ErrLeaseLost)
+	}
+	if perdure.IsCode(err, perdure.Conflict) && r.cancelRequested() {
+		r.drop(agent.ErrCancelled)
+		return agent.ErrCancelled
+	}
+	return err
+}
+
+// prepare shows everything that is streamed, and uploads what is too large to
+// travel in the commit.
+func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
+	ends, err := r.stream.flush(ctx)
+	if err != nil {
+		return err
+	}
+	c.Blocks = ends
+	owner := perdure.BlobOwner{ExecutionID: r.ID(), Lease: &r.claim.Lease}
+	for i := range c.Entries {
+		p := perdure.Inline(c.Entries[i].Content)
+		if err := r.w.upload(ctx, owner, &p); err != nil {
+			return err
+		}
+		c.Entries[i].Content, c.Entries[i].Blob = p.Bytes, p.Blob
+	}
+	for i := range c.Tasks {
+		if err := r.w.upload(ctx, owner, &c.Tasks[i].Input); err != nil {
+			return err
+		}
+	}
+	for i := range c.Steps {
+		if err := r.w.upload(ctx, owner, &c.Steps[i].Result); err != nil {
+			return err
+		}
+	}
+	if c.Checkpoint != nil {
+		ckpt := *c.Checkpoint
+		if err := r.w.upload(ctx, owner, &ckpt.State); err != nil {
+			return err
+		}
+		c.Checkpoint = &ckpt
+	}
+	return r.w.upload(ctx, owner, &c.Outcome.Output)
+}
+
+// upload sends content that is over the inline limit ahead, as a blob.
+func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure.Payload) error {
+	if len(p.Bytes) <= perdure.InlineLimit {
+		return nil
+	}
+	if int64(len(p.Bytes)) > w.settings.PayloadLimit {
+		return perdure.Errorf(perdure.PayloadTooLarge, "a payload has %d bytes; the limit is %d", len(p.Bytes), w.settings.PayloadLimit)
+	}
+	content := p.Bytes
+	return w.retry(ctx, func() error {
+		ref, err := w.Dispatch.PutBlob(ctx, owner, int64(len(content)), bytes.NewReader(content))
+		if err == nil {
+			p.Bytes, p.Blob = nil, &ref
+		}
+		return err
+	})
+}
+
+// committed takes over what a commit has made true.
+func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
+	r.number++
+	r.w.paths.add(r.ID(), r.entries)
+	state := r.pending.Checkpoint
+	r.pending, r.entries = perdure.Commit{}, nil
+	if r.leaf != nil {
+		if stored, ok := reply.Adopted[*r.leaf]; ok {
+			r.leaf = &stored
+		}
+	}
+	r.stored = r.leaf
+	if state != nil {
+		r.seq, r.state, r.ckptLeaf = reply.CheckpointSeq, state.State.Bytes, r.leaf
+		r.sleeps = map[string]int{}
+	}
+	r.learn(reply.Tasks)
+	r.addSignals(reply.Signals)
+}
+
+// offer reserves task slots for tasks that the commit schedules.
+func (w *Worker) offer() perdure.Eager {
+	if w.isDraining() || len(w.tasks) == 0 {
+		return perdure.Eager{}
+	}
+	n := w.taskSlots.try(w.taskSlots.offer())
+	return perdure.Eager{WorkerID: w.ID, Kinds: kinds(w.tasks), Queues: w.Queues, Slots: n}
+}
+
+// Append implements agent.Context.
+func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, error) {
+	e, err := perdure.NewMessageEntry(m)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	e.ParentID = r.leaf
+	e.TurnID, e.ResponseID, e.MessageID = r.place.TurnID, r.place.ResponseID, r.place.MessageID
+	for _, opt := range opts {
+		opt(&e)
+	}
+	if e.Type == perdure.EntryLLMCall {
+		e.Calls, e.Answers = nil, ""
+	}
+	r.pending.Entries = append(r.pending.Entries, perdure.NewEntry{Entry: e})
+	if e.OnPath() {
+		id := e.ID
+		r.leaf = &id
+		r.entries = append(r.entries, e)
+	}
+	return e.ID, nil
+}
+
+// Checkpoint implements agent.Context.
+func (r *run) Checkpoint(state any, opts ...agent.CheckpointOption) error {
+	raw, err := json.Marshal(state)
+	if err != nil {
+		return perdure.FieldErrorf("state", "does not encode: %v", err)
+	}
+	settings := agent.CheckpointSettings{Reason: "checkpoint"}
+	for _, opt := range opts {
+		opt(&settings)
+	}
+	r.pending.Checkpoint = &perdure.NewCheckpoint{State: perdure.Inline(raw), Reason: settings.Reason}
+	if settings.WithNext {
+		return nil
+	}
+	return r.Flush()
+}
+
+// Flush implements agent.Context.
+func (r *run) Flush() error {
+	if err := r.blocking("Flush"); err != nil {
+		return err
+	}
+	_, err := r.commit(perdure.Outcome{})
+	return err
+}
+
+// State implements agent.Context.
+func (r *run) State(v any) (bool, error) {
+	if r.seq == 0 {
+		return false, nil
+	}
+	if err := json.Unmarshal(r.state, v); err != nil {
+		return true, perdure.FieldErrorf("state", "of checkpoint %d does not decode: %v", r.seq, err)
+	}
+	return true, nil
+}

@@ -1,0 +1,233 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+var _ agent.Context = (*run)(nil)
+
+// ID implements agent.Context.
+func (r *run) ID() uuid.UUID { return r.claim.Lease.ExecutionID }
+
+// Execution implements agent.Context.
+func (r *run) Execution() *perdure.Execution { return r.claim.Execution }
+
+// Place implements agent.Context.
+func (r *run) Place() perdure.Place { return r.place }
+
+// SetPlace implements agent.Context.
+func (r *run) SetPlace(p perdure.Place) {
+	r.place = p
+	r.stream.SetPlace(p)
+}
+
+// Leaf implements agent.Context.
+func (r *run) Leaf() *uuid.UUID { return r.leaf }
+
+// Stream implements agent.Context.
+func (r *run) Stream() agent.Stream { return r.stream }
+
+// OnEnd implements agent.Context.
+func (r *run) OnEnd(fn func(perdure.Status)) { r.onEnd = append(r.onEnd, fn) }
+
+// Emit implements agent.Context.
+func (r *run) Emit(data any) error {
+	raw, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		return perdure.FieldErrorf("data", "does not encode: %v", err)
+	}
+	r.pending.Events = append(r.pending.Events, perdure.NewEvent{Type: perdure.EventData, Place: r.place, Fields: raw})
+	return nil
+}
+
+// blocking opens a blocking call: it must come from Run's own goroutine, and
+// does not return if the run is over.
+func (r *run) blocking(name string) error {
+	if goroutineID() != r.goroutine {
+		panic(fmt.Sprintf("agent.Context.%s was called from another goroutine than Run's; schedule several tasks and wait with JoinAll, JoinSettled or Select instead", name))
+	}
+	return r.check()
+}
+
+// check ends the goroutine if the run is over, and gives an error if the
+// execution is being cancelled.
+func (r *run) check() error {
+	if r.over() {
+		r.exit(context.Cause(r.Context))
+	}
+	return context.Cause(r.Context)
+}
+
+func (r *run) cancelRequested() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.beat.CancelRequested
+}
+
+// Schedule implements agent.Context.
+func (r *run) Schedule(kind string, input any, opts ...agent.TaskOption) agent.Future {
+	settings := agent.TaskSettings{Place: r.place}
+	for _, opt := range opts {
+		opt(&settings)
+	}
+	raw, err := json.Marshal(input)
+	if err != nil {
+		return agent.FailedFuture(kind, perdure.FieldErrorf("input", "of task %s does not encode: %v", kind, err))
+	}
+	task, err := newTask(r.ID(), kind, raw, settings)
+	if err != nil {
+		return agent.FailedFuture(kind, err)
+	}
+	id := perdure.TaskID(task.Key)
+	if !r.asked[id] {
+		r.asked[id] = true
+		r.pending.Tasks = append(r.pending.Tasks, task)
+	}
+	return agent.FutureOf(id, kind)
+}
+
+func newTask(execution uuid.UUID, kind string, input json.RawMessage, s agent.TaskSettings) (perdure.NewTask, error) {
+	t := perdure.NewTask{
+		Kind: kind, Input: perdure.Inline(input), InputHash: hashOf(input), Options: s.TaskOptions, Place: s.Place,
+	}
+	if s.Key != "" {
+		t.Key = perdure.CallerTaskKey(execution, kind, s.Key)
+		return t, nil
+	}
+	key, err := perdure.DefaultTaskKey(execution, kind, input, s.Instance)
+	t.Key = key
+	return t, err
+}
+
+// CancelTask implements agent.Context.
+func (r *run) CancelTask(f agent.Future) {
+	if f.Err() == nil && !slices.Contains(r.pending.CancelTask, f.ID) {
+		r.pending.CancelTask = append(r.pending.CancelTask, f.ID)
+	}
+}
+
+// Await implements agent.Context.
+func (r *run) Await(how agent.How, futures ...agent.Future) ([]agent.Result, error) {
+	if err := r.blocking("Await"); err != nil {
+		return nil, err
+	}
+	for _, f := range futures {
+		if f.Err() != nil {
+			return nil, f.Err()
+		}
+	}
+	for !met(how, r.results(futures)) {
+		if err := r.suspend(waitFor(how, futures)); err != nil {
+			return nil, err
+		}
+	}
+	return r.results(futures), nil
+}
+
+func (r *run) results(futures []agent.Future) []agent.Result {
+	results := make([]agent.Result, len(futures))
+	for i, f := range futures {
+		results[i] = agent.Result{Task: r.tasks[f.ID]}
+	}
+	return results
+}
+
+// met tells whether a wait is over, from what is known.
+func met(how agent.How, results []agent.Result) bool {
+	ended, failed, done := 0, 0, 0
+	for _, result := range results {
+		if !result.Ended() {
+			continue
+		}
+		ended++
+		if result.Err() == nil {
+			done++
+		} else {
+			failed++
+		}
+	}
+	switch {
+	case ended == len(results):
+		return true
+	case how == agent.AllOrFailure:
+		return failed > 0
+	case how == agent.FirstSuccess:
+		return done > 0
+	case how == agent.First:
+		return ended > 0
+	}
+	return false
+}
+
+// waitFor is the stored form of the same condition.
+func waitFor(how agent.How, futures []agent.Future) perdure.Wait {
+	all := make([]perdure.Wait, len(futures))
+	for i, f := range futures {
+		all[i] = perdure.WaitTask(f.ID)
+	}
+	on := func(c perdure.TaskCondition) []perdure.Wait {
+		waits := []perdure.Wait{perdure.WaitAll(all...)}
+		for _, f := range futures {
+			waits = append(waits, perdure.WaitTaskOn(f.ID, c))
+		}
+		return waits
+	}
+	switch how {
+	case agent.AllOrFailure:
+		return perdure.WaitAny(on(perdure.TaskDidFail)...)
+	case agent.FirstSuccess:
+		return perdure.WaitAny(on(perdure.TaskSucceeded)...)
+	case agent.First:
+		return perdure.WaitAny(all...)
+	}
+	return perdure.WaitAll(all...)
+}
+
+// Messages implements agent.Context.
+func (r *run) Messages() iter.Seq2[perdure.Entry, error] {
+	return func(yield func(perdure.Entry, error) bool) {
+		if r.stored != nil {
+			for e, err := range r.w.path(r.live, r.ID(), *r.stored) {
+				if !yield(e, err) || err != nil {
+					return
+				}
+			}
+		}
+		for _, e := range r.entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Tail implements agent.Context.
+func (r *run) Tail(n int) ([]perdure.Entry, error) {
+	var entries []perdure.Entry
+	q := perdure.EntryQuery{ExecutionID: r.ID(), Newest: n}
+	if n == 0 {
+		q.After = r.ckptLeaf
+	}
+	if r.stored != nil && (n > 0 || q.After == nil || *q.After != *r.stored) {
+		q.Leaf = *r.stored
+		for e, err := range r.w.Dispatch.Entries(r.live, q) {
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, e)
+		}
+	}
+	entries = append(entries, r.entries...)
+	if n > 0 && len(entries) > n {
+		entries = entries[len(entries)-n:]
+	}
+	return entries, nil
+}

@@ -1,0 +1,148 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// beat renews what the worker holds, three times in a lease, until ctx ends.
+func (w *Worker) beat(ctx context.Context) {
+	interval := w.settings.Lease / 3
+	if interval <= 0 {
+		interval = 5 * time.Second
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			w.expire()
+			w.beatOnce(ctx, interval)
+		}
+	}
+}
+
+// expire ends what this worker's own clock says it has lost: the server cannot
+// tell it while they do not reach each other.
+func (w *Worker) expire() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.runs {
+		r.mu.Lock()
+		over := r.renew.over()
+		r.mu.Unlock()
+		if over {
+			r.drop(agent.ErrLeaseLost)
+		}
+	}
+	for _, a := range w.attempts {
+		if a.renewed().over() {
+			a.cancel(agent.ErrLeaseLost)
+		}
+	}
+}
+
+// held is what one heartbeat is about.
+type held struct {
+	runs     []*run
+	attempts []*attempt
+	parked   []*run
+	beat     perdure.Heartbeat
+}
+
+func (w *Worker) held() held {
+	h := held{beat: perdure.Heartbeat{WorkerID: w.ID}}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.runs {
+		r.mu.Lock()
+		lease := r.lease
+		r.mu.Unlock()
+		h.runs = append(h.runs, r)
+		h.beat.Agents = append(h.beat.Agents, lease)
+	}
+	for _, a := range w.attempts {
+		h.attempts = append(h.attempts, a)
+		h.beat.Tasks = append(h.beat.Tasks, perdure.TaskBeat{Lease: a.claim.Lease, Progress: a.takeProgress()})
+	}
+	for id, r := range w.parked {
+		h.parked = append(h.parked, r)
+		h.beat.Parked = append(h.beat.Parked, perdure.Parked{ExecutionID: id, At: r.parkAt})
+	}
+	return h
+}
+
+func (w *Worker) beatOnce(ctx context.Context, within time.Duration) {
+	h := w.held()
+	if len(h.runs)+len(h.attempts)+len(h.parked) == 0 {
+		return
+	}
+	sent := newLeaseClock(w.settings.Lease)
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	reply, err := w.Dispatch.Heartbeat(ctx, h.beat)
+	if err != nil {
+		w.Logger.Warn("a heartbeat did not reach the server", "error", err)
+		return
+	}
+	for i, r := range h.runs {
+		if i < len(reply.Agents) {
+			r.heard(h.beat.Agents[i], reply.Agents[i], sent)
+		}
+	}
+	for i, a := range h.attempts {
+		if i < len(reply.Tasks) {
+			a.heard(reply.Tasks[i], sent)
+		}
+	}
+	for i, r := range h.parked {
+		if i < len(reply.Parked) && reply.Parked[i] != perdure.ParkedKeep {
+			w.dropMoved(r, h.beat.Parked[i].At)
+		}
+	}
+}
+
+// heard takes in what the heartbeat's reply says of a run. A reply about an
+// earlier claim says nothing about this one: the run may have suspended and
+// come back in between.
+func (r *run) heard(lease perdure.Lease, b perdure.AgentBeat, sent leaseClock) {
+	r.mu.Lock()
+	current := r.lease == lease
+	if current && !b.Lost {
+		r.beat, r.renew = b, sent
+	}
+	r.mu.Unlock()
+	switch {
+	case !current:
+	case b.Lost:
+		if !r.w.isParking(r) {
+			r.drop(agent.ErrLeaseLost)
+		}
+	case b.CancelRequested:
+		r.drop(agent.ErrCancelled)
+	}
+}
+
+// isParking tells whether the run has, or may have, just given its lease up by
+// a suspending commit: then a lost lease is what it wanted.
+func (w *Worker) isParking(r *run) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return r.parking || w.runs[r.ID()] != r
+}
+
+// dropMoved discards a goroutine that stands where the server says others have
+// gone on from.
+func (w *Worker) dropMoved(r *run, at perdure.CommitNumber) {
+	w.mu.Lock()
+	same := r.parkAt == at
+	w.mu.Unlock()
+	if same {
+		w.dropParked(r)
+	}
+}

@@ -1,0 +1,128 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// suspend commits what is pending with the wait, and parks the goroutine until
+// the wait is met. It returns with what is new learned; it does not return if
+// the goroutine is discarded.
+func (r *run) suspend(wait perdure.Wait) error {
+	r.setParking(true)
+	reply, err := r.commit(perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &wait})
+	if err != nil || !reply.Suspended {
+		r.setParking(false)
+		return err
+	}
+	r.park()
+	return r.check()
+}
+
+// setParking says that the claim that answers the next commit may be handed to
+// this goroutine.
+func (r *run) setParking(parking bool) {
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	r.parking = parking
+	r.parkAt = perdure.CommitNumber{Fence: r.claim.Lease.Fence, Number: r.number + 1}
+}
+
+// park gives up slot and lease, and waits for the next claim.
+func (r *run) park() {
+	r.w.streams.close(r.stream)
+	early, kept := r.w.park(r)
+	r.w.agentSlots.release(1)
+	r.holding = false
+	r.w.work.Done()
+	if early == nil {
+		if !kept {
+			r.exit(agent.ErrDiscarded)
+		}
+		early = r.awaitClaim()
+	}
+	r.holding = true
+	r.adopt(*early)
+}
+
+// awaitClaim waits for a claim, and discards the goroutine when it is told to
+// or has waited too long.
+func (r *run) awaitClaim() *perdure.AgentClaim {
+	patience := time.NewTimer(r.w.ParkedFor)
+	defer patience.Stop()
+	var m resumption
+	select {
+	case m = <-r.resume:
+	case <-patience.C:
+		r.w.dropParked(r)
+		m = <-r.resume // from dropParked, or a claim that was quicker
+	case <-r.live.Done():
+		r.w.dropParked(r)
+		m = <-r.resume
+	}
+	if m.claim == nil {
+		r.exit(agent.ErrDiscarded)
+	}
+	return m.claim
+}
+
+// park moves a run from those held to those parked, unless its next claim has
+// come already, or no goroutine may be kept.
+func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
+	w.mu.Lock()
+	select {
+	case m := <-r.resume:
+		w.mu.Unlock()
+		return m.claim, true
+	default:
+	}
+	if w.runs[r.ID()] == r {
+		delete(w.runs, r.ID())
+	}
+	r.parking = false
+	if w.Parked < 0 || w.draining {
+		w.mu.Unlock()
+		return nil, false
+	}
+	r.parkedAt = time.Now()
+	w.parked[r.ID()] = r
+	var victim *run
+	if len(w.parked) > w.Parked {
+		victim = w.oldestParked()
+	}
+	w.mu.Unlock()
+	if victim != nil {
+		w.dropParked(victim)
+	}
+	return nil, true
+}
+
+// oldestParked is the one that has waited longest; w.mu is held.
+func (w *Worker) oldestParked() *run {
+	var oldest *run
+	for _, r := range w.parked {
+		if oldest == nil || r.parkedAt.Before(oldest.parkedAt) {
+			oldest = r
+		}
+	}
+	return oldest
+}
+
+// dropParked discards a parked goroutine, unless a claim took it up first.
+func (w *Worker) dropParked(r *run) {
+	w.mu.Lock()
+	mine := w.parked[r.ID()] == r
+	if mine {
+		delete(w.parked, r.ID())
+	}
+	w.mu.Unlock()
+	if mine {
+		r.resume <- resumption{}
+	}
+}
+
+// keeps tells whether this worker has the goroutine of the execution waiting,
+// or about to.
+func (w *Worker) keeps(r *run) bool { return r != nil && (r.parking || w.parked[r.ID()] == r) }

@@ -1,0 +1,56 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// maxPoll is how many claims one poll asks for at most; the slots are held
+// while it waits.
+const maxPoll = 8
+
+// pollAgents claims executions until ctx ends; they run under live.
+func (w *Worker) pollAgents(ctx, live context.Context) {
+	pollLoop(ctx, w, w.agentSlots, kinds(w.agents), w.Dispatch.PollAgents, func(c perdure.AgentClaim) { w.startRun(live, c) })
+}
+
+// pollTasks claims tasks until ctx ends.
+func (w *Worker) pollTasks(ctx, live context.Context) {
+	pollLoop(ctx, w, w.taskSlots, kinds(w.tasks), w.Dispatch.PollTasks, func(c perdure.TaskClaim) { w.startAttempt(live, c) })
+}
+
+// pollLoop takes slots, polls with them, and starts what was claimed; a claim
+// keeps its slot until its work ends.
+func pollLoop[T any](ctx context.Context, w *Worker, s slots, kinds []string, poll func(context.Context, perdure.Poll) ([]T, error), start func(T)) {
+	failures := 0
+	for s.acquire(ctx) {
+		held := 1 + s.try(min(maxPoll, s.offer())-1)
+		claims, err := poll(ctx, perdure.Poll{WorkerID: w.ID, Queues: w.Queues, Kinds: kinds, Slots: held, Wait: w.PollWait})
+		for _, c := range claims {
+			start(c)
+		}
+		s.release(held - len(claims))
+		if err == nil {
+			failures = 0
+			continue
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if failures++; failures == 1 || failures%20 == 0 {
+			w.Logger.Warn("cannot reach the server for work; trying on", "error", err, "failures", failures)
+		}
+		rest(ctx, min(time.Duration(failures)*100*time.Millisecond, 5*time.Second))
+	}
+}
+
+func rest(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

@@ -1,0 +1,117 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/api/perdure/v1/pbconv"
+)
+
+// PutBlob implements perdure.Dispatch. It is tried once, for the content can be
+// read once; the memory it takes is one chunk.
+func (c *Client) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out, err := c.worker.PutBlob(ctx)
+	if err != nil {
+		return perdure.BlobRef{}, c.fail(ctx, err)
+	}
+	if err := upload(out, pbconv.BlobOwnerToProto(owner, length), content); err != nil {
+		return perdure.BlobRef{}, err
+	}
+	reply, err := out.CloseAndRecv()
+	if err != nil {
+		return perdure.BlobRef{}, c.fail(ctx, err)
+	}
+	ref, err := pbconv.BlobFromProto(reply.GetBlob())
+	if err != nil || ref == nil {
+		return perdure.BlobRef{}, err
+	}
+	return *ref, nil
+}
+
+// upload sends header and content. Its error is the content's; that the server
+// has ended the call is told with its answer.
+func upload(out perdurev1.WorkerDispatch_PutBlobClient, header *perdurev1.PutBlobHeader, content io.Reader) error {
+	if out.Send(&perdurev1.PutBlobRequest{Part: &perdurev1.PutBlobRequest_Header{Header: header}}) != nil {
+		return nil
+	}
+	buf := make([]byte, perdure.BlobChunk)
+	for {
+		n, err := io.ReadFull(content, buf)
+		if n > 0 && out.Send(&perdurev1.PutBlobRequest{Part: &perdurev1.PutBlobRequest_Chunk{Chunk: buf[:n]}}) != nil {
+			return nil
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// GetBlob implements perdure.Dispatch. The caller must close what it gets.
+func (c *Client) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	in, err := c.worker.GetBlob(ctx, &perdurev1.GetBlobRequest{
+		ExecutionId: pbconv.UUIDToProto(execution), BlobId: pbconv.UUIDToProto(blob),
+	})
+	if err != nil {
+		cancel()
+		return nil, c.fail(ctx, err)
+	}
+	r := &blobReader{c: c, ctx: ctx, cancel: cancel, in: in}
+	// The first chunk says whether there is such a blob.
+	if err := r.next(); err != nil && !errors.Is(err, io.EOF) {
+		cancel()
+		return nil, err
+	}
+	return r, nil
+}
+
+// blobReader reads a blob as it comes.
+type blobReader struct {
+	c      *Client
+	ctx    context.Context
+	cancel context.CancelFunc
+	in     perdurev1.WorkerDispatch_GetBlobClient
+	left   []byte
+	err    error
+}
+
+func (r *blobReader) next() error {
+	m, err := r.in.Recv()
+	switch {
+	case errors.Is(err, io.EOF):
+		r.err = io.EOF
+	case err != nil:
+		r.err = r.c.fail(r.ctx, err)
+	default:
+		r.left = m.GetChunk()
+	}
+	return r.err
+}
+
+func (r *blobReader) Read(p []byte) (int, error) {
+	for len(r.left) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		if err := r.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.left)
+	r.left = r.left[n:]
+	return n, nil
+}
+
+func (r *blobReader) Close() error {
+	r.cancel()
+	return nil
+}

@@ -1,0 +1,141 @@
+package remote
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/api/perdure/v1/pbconv"
+)
+
+// or gives the client's own worker where a call names none.
+func (c *Client) or(worker uuid.UUID) uuid.UUID {
+	if worker == uuid.Nil {
+		return c.o.WorkerID
+	}
+	return worker
+}
+
+// Register implements perdure.Dispatch.
+func (c *Client) Register(ctx context.Context, r perdure.Registration) (perdure.Settings, error) {
+	r.WorkerID = c.or(r.WorkerID)
+	m, err := pbconv.RegistrationToProto(r)
+	if err != nil {
+		return perdure.Settings{}, err
+	}
+	reply, err := again(ctx, c, "Register", func(ctx context.Context) (*perdurev1.RegisterResponse, error) {
+		return c.worker.Register(ctx, m)
+	})
+	if err != nil {
+		return perdure.Settings{}, err
+	}
+	return pbconv.SettingsFromProto(reply)
+}
+
+// Heartbeat implements perdure.Dispatch.
+func (c *Client) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
+	h.WorkerID = c.or(h.WorkerID)
+	m := pbconv.HeartbeatToProto(h)
+	reply, err := again(ctx, c, "Heartbeat", func(ctx context.Context) (*perdurev1.HeartbeatResponse, error) {
+		return c.worker.Heartbeat(ctx, m)
+	})
+	if err != nil {
+		return perdure.HeartbeatReply{}, err
+	}
+	return pbconv.HeartbeatReplyFromProto(reply)
+}
+
+// Release implements perdure.Dispatch. It is tried once: what it would give back
+// comes back with the end of its lease.
+func (c *Client) Release(ctx context.Context, r perdure.Release) error {
+	r.WorkerID = c.or(r.WorkerID)
+	_, err := c.worker.Release(ctx, pbconv.ReleaseToProto(r))
+	return c.fail(ctx, err)
+}
+
+// PollAgents implements perdure.Dispatch. A claim whose contents cannot be had
+// is given back; the error is given if none is left.
+func (c *Client) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
+	p.WorkerID = c.or(p.WorkerID)
+	reply, err := c.agents.PollAgent(ctx, pbconv.PollAgentsToProto(p))
+	if err != nil {
+		return nil, c.fail(ctx, err)
+	}
+	var claims []perdure.AgentClaim
+	for _, m := range reply.GetClaims() {
+		claim, failed := c.agentClaim(ctx, m)
+		if failed != nil {
+			err = failed
+			lease, _ := pbconv.LeaseFromProto(m.GetLease())
+			c.giveBack(ctx, failed, perdure.Release{WorkerID: p.WorkerID, Agents: []perdure.AgentRelease{{Lease: lease}}})
+			continue
+		}
+		claims = append(claims, *claim)
+	}
+	if len(claims) == 0 {
+		return nil, err
+	}
+	return claims, nil
+}
+
+// PollTasks implements perdure.Dispatch. A claim whose contents cannot be had is
+// given back; the error is given if none is left.
+func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
+	p.WorkerID = c.or(p.WorkerID)
+	reply, err := c.worker.PollTask(ctx, pbconv.PollTasksToProto(p))
+	if err != nil {
+		return nil, c.fail(ctx, err)
+	}
+	var claims []perdure.TaskClaim
+	for _, m := range reply.GetClaims() {
+		claim, failed := c.taskClaim(ctx, m)
+		if failed != nil {
+			err = failed
+			lease, _ := pbconv.TaskLeaseFromProto(m.GetLease())
+			c.giveBack(ctx, failed, perdure.Release{WorkerID: p.WorkerID, Tasks: []perdure.TaskRelease{{Lease: lease}}})
+			continue
+		}
+		claims = append(claims, claim)
+	}
+	if len(claims) == 0 {
+		return nil, err
+	}
+	return claims, nil
+}
+
+// Commit implements perdure.Dispatch.
+func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.CommitReply, error) {
+	if commit.Eager.Slots > 0 {
+		commit.Eager.WorkerID = c.or(commit.Eager.WorkerID)
+	}
+	m := pbconv.CommitToProto(commit)
+	if err := c.fitter(ctx).Commit(m, commit.Lease); err != nil {
+		return perdure.CommitReply{}, err
+	}
+	return again(ctx, c, "Commit", func(ctx context.Context) (perdure.CommitReply, error) {
+		reply, err := c.agents.Commit(ctx, m)
+		if err != nil {
+			return perdure.CommitReply{}, err
+		}
+		return c.commitReply(ctx, commit.Lease.ExecutionID, reply)
+	})
+}
+
+// FinishTask implements perdure.Dispatch.
+func (c *Client) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
+	f.WorkerID = c.or(f.WorkerID)
+	m := pbconv.FinishToProto(f)
+	owner := perdure.BlobOwner{ExecutionID: f.Lease.ExecutionID, TaskLease: &f.Lease}
+	if err := c.fitter(ctx).Content(m.GetResult(), owner); err != nil {
+		return perdure.FinishReply{}, err
+	}
+	return again(ctx, c, "FinishTask", func(ctx context.Context) (perdure.FinishReply, error) {
+		reply, err := c.worker.FinishTask(ctx, m)
+		if err != nil || reply.GetClaim() == nil {
+			return perdure.FinishReply{}, err
+		}
+		claim, err := c.agentClaim(ctx, reply.GetClaim())
+		return perdure.FinishReply{Claim: claim}, err
+	})
+}

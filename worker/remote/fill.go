@@ -1,0 +1,161 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/api/perdure/v1/pbconv"
+)
+
+// fitter makes what the client sends fit: large contents go ahead as blobs.
+func (c *Client) fitter(ctx context.Context) *pbconv.Fitter {
+	return &pbconv.Fitter{Put: func(owner perdure.BlobOwner, content []byte) (perdure.BlobRef, error) {
+		return again(ctx, c, "PutBlob", func(ctx context.Context) (perdure.BlobRef, error) {
+			return c.PutBlob(ctx, owner, int64(len(content)), bytes.NewReader(content))
+		})
+	}}
+}
+
+// fill gets the contents that came by reference.
+func (c *Client) fill(ctx context.Context, execution uuid.UUID, contents ...*perdurev1.Content) error {
+	for _, m := range contents {
+		if m == nil || m.Inline != nil || m.Blob == nil {
+			continue
+		}
+		content, err := c.download(ctx, execution, m.Blob)
+		if err != nil {
+			return err
+		}
+		if m.Inline = content; m.Temporary {
+			m.Blob, m.Temporary = nil, false
+		}
+	}
+	return nil
+}
+
+// download gets a blob whole, and checks that it is the one that was meant.
+func (c *Client) download(ctx context.Context, execution uuid.UUID, m *perdurev1.BlobRef) ([]byte, error) {
+	ref, err := pbconv.BlobFromProto(m)
+	if err != nil {
+		return nil, err
+	}
+	content, err := c.GetBlob(ctx, execution, ref.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	buf := bytes.NewBuffer([]byte{})
+	if _, err := buf.ReadFrom(io.LimitReader(content, ref.Length+1)); err != nil {
+		return nil, err
+	}
+	if int64(buf.Len()) != ref.Length || perdure.Hash(sha256.Sum256(buf.Bytes())) != ref.SHA256 {
+		return nil, perdure.Errorf(perdure.Internal, "blob %s is not what its reference says", ref.ID)
+	}
+	return buf.Bytes(), nil
+}
+
+// agentClaim fills and converts a claim.
+func (c *Client) agentClaim(ctx context.Context, m *perdurev1.AgentClaim) (*perdure.AgentClaim, error) {
+	execution, err := pbconv.UUIDFromProto("lease.execution_id", m.GetLease().GetExecutionId())
+	if err != nil {
+		return nil, err
+	}
+	contents := []*perdurev1.Content{m.GetExecution().GetInput(), m.GetExecution().GetOutput(), m.GetCheckpoint().GetState()}
+	contents = append(contents, valuesOf(m.GetSignals())...)
+	contents = append(contents, valuesOf(m.GetAgain())...)
+	contents = append(contents, contentsOf(m.GetResults()...)...)
+	if err := c.fill(ctx, execution, contents...); err != nil {
+		return nil, err
+	}
+	claim, err := pbconv.AgentClaimFromProto(m)
+	if err != nil {
+		return nil, err
+	}
+	return claim, c.fetchDeferred(ctx, execution, m.GetResults(), claim.Results)
+}
+
+// taskClaim fills and converts a claimed attempt.
+func (c *Client) taskClaim(ctx context.Context, m *perdurev1.TaskClaim) (perdure.TaskClaim, error) {
+	execution, err := pbconv.UUIDFromProto("lease.execution_id", m.GetLease().GetExecutionId())
+	if err != nil {
+		return perdure.TaskClaim{}, err
+	}
+	if err := c.fill(ctx, execution, contentsOf(m.GetTask())...); err != nil {
+		return perdure.TaskClaim{}, err
+	}
+	return pbconv.TaskClaimFromProto(m)
+}
+
+// commitReply fills and converts the answer to a commit.
+func (c *Client) commitReply(ctx context.Context, execution uuid.UUID, m *perdurev1.CommitResponse) (perdure.CommitReply, error) {
+	contents := append(valuesOf(m.GetSignals()), contentsOf(m.GetTasks()...)...)
+	for _, claim := range m.GetClaims() {
+		contents = append(contents, contentsOf(claim.GetTask())...)
+	}
+	if err := c.fill(ctx, execution, contents...); err != nil {
+		return perdure.CommitReply{}, err
+	}
+	reply, err := pbconv.CommitReplyFromProto(m)
+	if err != nil {
+		return reply, err
+	}
+	return reply, c.fetchDeferred(ctx, execution, m.GetTasks(), reply.Tasks)
+}
+
+// fetchDeferred puts the tasks in place that the answer had no room for.
+func (c *Client) fetchDeferred(ctx context.Context, execution uuid.UUID, list []*perdurev1.Task, tasks []*perdure.Task) error {
+	var places []int
+	var ids []uuid.UUID
+	for i, m := range list {
+		if m.GetDeferred() {
+			places, ids = append(places, i), append(ids, tasks[i].ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	fetched, err := c.Tasks(ctx, execution, ids)
+	if err != nil {
+		return err
+	}
+	if len(fetched) != len(ids) {
+		return perdure.Errorf(perdure.Internal, "the server gave %d tasks of the %d asked for", len(fetched), len(ids))
+	}
+	for i, place := range places {
+		tasks[place] = fetched[i]
+	}
+	return nil
+}
+
+func valuesOf(signals []*perdurev1.Signal) []*perdurev1.Content {
+	var contents []*perdurev1.Content
+	for _, s := range signals {
+		contents = append(contents, s.GetSignalValue())
+	}
+	return contents
+}
+
+func contentsOf(tasks ...*perdurev1.Task) []*perdurev1.Content {
+	var contents []*perdurev1.Content
+	for _, t := range tasks {
+		contents = append(contents, t.GetInput(), t.GetResult())
+	}
+	return contents
+}
+
+// giveBack releases a claim that cannot be used. If that fails, too, the claim
+// comes back with the end of its lease.
+func (c *Client) giveBack(ctx context.Context, why error, r perdure.Release) {
+	c.o.Logger.ErrorContext(ctx, "a claim is given back, for its contents cannot be had", "error", why)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := c.Release(ctx, r); err != nil {
+		c.o.Logger.WarnContext(ctx, "the claim could not be given back", "error", err)
+	}
+}

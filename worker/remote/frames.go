@@ -1,0 +1,167 @@
+package remote
+
+import (
+	"context"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/api/perdure/v1/pbconv"
+	"google.golang.org/grpc"
+)
+
+const (
+	// pieceLimit is the most text of one frame on the wire.
+	pieceLimit = 64 << 10
+	// batchLimit is about the most bytes of one message of frames.
+	batchLimit = 1 << 20
+)
+
+// Append implements perdure.Dispatch. All calls share one stream. A stream that
+// breaks is opened again, and what was not answered is sent again: the server
+// skips what it holds.
+func (c *Client) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
+	replies := make([]perdure.FrameReply, 0, len(frames))
+	for batch := range batches(frames) {
+		m := pbconv.FramesToProto(batch.pieces)
+		answered, err := again(ctx, c, "StreamData", func(ctx context.Context) ([]perdure.FrameReply, error) {
+			return c.frames.send(ctx, m)
+		})
+		if err != nil {
+			return nil, err
+		}
+		replies = batch.join(replies, answered)
+	}
+	return replies, nil
+}
+
+// batch is what one message carries: pieces of frames, and for each the frame
+// that it is of.
+type batch struct {
+	pieces []perdure.Frame
+	of     []int
+}
+
+// batches cuts frames into messages, in order.
+func batches(frames []perdure.Frame) func(yield func(batch) bool) {
+	return func(yield func(batch) bool) {
+		var b batch
+		size := 0
+		for i, frame := range frames {
+			for _, piece := range cut(frame) {
+				n := len(piece.Text) + len(piece.Fields) + 256
+				if size += n; size > batchLimit && len(b.pieces) > 0 {
+					if !yield(b) {
+						return
+					}
+					b, size = batch{}, n
+				}
+				b.pieces, b.of = append(b.pieces, piece), append(b.of, i)
+			}
+		}
+		if len(b.pieces) > 0 {
+			yield(b)
+		}
+	}
+}
+
+// join adds the answers of the batch to those of the frames before it. Of a
+// frame in several pieces the last counts, or the first that was refused.
+func (b batch) join(replies, answered []perdure.FrameReply) []perdure.FrameReply {
+	for i, r := range answered {
+		if at := b.of[i]; at == len(replies) {
+			replies = append(replies, r)
+		} else if replies[at].Err == nil {
+			replies[at] = r
+		}
+	}
+	return replies
+}
+
+// cut gives a frame in pieces that end between characters. What ends the block
+// is on the last.
+func cut(frame perdure.Frame) []perdure.Frame {
+	var pieces []perdure.Frame
+	for len(frame.Text) > pieceLimit {
+		at := pieceLimit
+		for at > pieceLimit-utf8.UTFMax && !utf8.RuneStart(frame.Text[at]) {
+			at--
+		}
+		piece := frame
+		piece.Text, piece.Close, piece.Reason = frame.Text[:at], false, ""
+		pieces = append(pieces, piece)
+		frame.Text = frame.Text[at:]
+		frame.Offset += int64(at)
+	}
+	return append(pieces, frame)
+}
+
+// frameStream is the one stream of a worker. It is opened when it is needed,
+// and dropped when it breaks.
+type frameStream struct {
+	open func(context.Context, ...grpc.CallOption) (perdurev1.WorkerDispatch_StreamDataClient, error)
+
+	ctx    context.Context // ends with errClosed
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex // guards current
+	current *openStream
+	running sync.WaitGroup
+}
+
+func (s *frameStream) init() { s.ctx, s.cancel = context.WithCancelCause(context.Background()) }
+
+// close ends the stream and waits for its goroutines.
+func (s *frameStream) close() {
+	s.mu.Lock()
+	s.cancel(errClosed)
+	s.mu.Unlock()
+	s.running.Wait()
+}
+
+// send sends one batch and waits for its answer. Errors: the batch's own, the
+// stream's, ctx's.
+func (s *frameStream) send(ctx context.Context, frames []*perdurev1.Frame) ([]perdure.FrameReply, error) {
+	stream, err := s.stream()
+	if err != nil {
+		return nil, err
+	}
+	reply, err := stream.roundTrip(ctx, frames)
+	if err != nil {
+		return nil, err
+	}
+	if refused := pbconv.ErrorFromProto(reply.GetError()); refused != nil {
+		return nil, refused
+	}
+	if len(reply.GetReplies()) != len(frames) {
+		return nil, perdure.Errorf(perdure.Internal, "the server answered %d of %d frames", len(reply.GetReplies()), len(frames))
+	}
+	return pbconv.FrameRepliesFromProto(reply.GetReplies()), nil
+}
+
+// stream gives the stream, a new one if the last has ended.
+func (s *frameStream) stream() (*openStream, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != nil && s.current.ctx.Err() == nil {
+		return s.current, nil
+	}
+	if s.ctx.Err() != nil {
+		return nil, errClosed
+	}
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	stream, err := s.open(ctx)
+	if err != nil {
+		cancel(err)
+		return nil, err
+	}
+	s.current = &openStream{
+		ctx: ctx, cancel: cancel, stream: stream,
+		out:     make(chan *perdurev1.StreamDataRequest),
+		waiting: map[int64]chan *perdurev1.StreamDataResponse{},
+	}
+	s.running.Go(s.current.write)
+	s.running.Go(s.current.read)
+	return s.current, nil
+}

@@ -1,0 +1,101 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+)
+
+// openStream is a stream of frames while it holds. Its context ends with the
+// reason when it breaks.
+type openStream struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	stream perdurev1.WorkerDispatch_StreamDataClient
+	out    chan *perdurev1.StreamDataRequest
+
+	mu      sync.Mutex // guards the rest
+	last    int64
+	waiting map[int64]chan *perdurev1.StreamDataResponse
+}
+
+// roundTrip sends a batch under a number of its own and waits for the answer.
+func (s *openStream) roundTrip(ctx context.Context, frames []*perdurev1.Frame) (*perdurev1.StreamDataResponse, error) {
+	id, answer := s.expect()
+	defer s.forget(id)
+	select {
+	case s.out <- &perdurev1.StreamDataRequest{Id: id, Frames: frames}:
+	case <-s.ctx.Done():
+		return nil, context.Cause(s.ctx)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case reply := <-answer:
+		return reply, nil
+	case <-s.ctx.Done():
+		return nil, context.Cause(s.ctx)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *openStream) expect() (int64, chan *perdurev1.StreamDataResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	answer := make(chan *perdurev1.StreamDataResponse, 1)
+	s.waiting[s.last] = answer
+	return s.last, answer
+}
+
+func (s *openStream) forget(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waiting, id)
+}
+
+// write is the one writer of the stream.
+func (s *openStream) write() {
+	for {
+		select {
+		case m := <-s.out:
+			if s.stream.Send(m) != nil {
+				return // read learns the reason
+			}
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// read hands answers to those who wait for them until the stream breaks.
+func (s *openStream) read() {
+	for {
+		m, err := s.stream.Recv()
+		if err != nil {
+			s.cancel(broken(err))
+			return
+		}
+		s.mu.Lock()
+		answer := s.waiting[m.GetId()]
+		delete(s.waiting, m.GetId())
+		s.mu.Unlock()
+		if answer != nil {
+			answer <- m
+		}
+	}
+}
+
+// broken gives the reason of a broken stream. An end without one is as good as
+// a server that has gone.
+func broken(err error) error {
+	if errors.Is(err, io.EOF) {
+		return perdure.Errorf(perdure.Unavailable, "the server ended the stream")
+	}
+	return err
+}

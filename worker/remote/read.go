@@ -1,0 +1,163 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/api/perdure/v1/pbconv"
+)
+
+// part is a message of a stream that sends things with chunks after them.
+type part interface{ GetChunk() []byte }
+
+// receiver reads such a stream.
+type receiver[M part] interface{ Recv() (M, error) }
+
+// follow reads the chunks that belong to contents of the message before.
+func follow[M part](in receiver[M], contents ...*perdurev1.Content) error {
+	for _, m := range contents {
+		if m == nil || m.Follows == nil {
+			continue
+		}
+		content := []byte{}
+		for int64(len(content)) < m.GetFollows() {
+			next, err := in.Recv()
+			if err != nil {
+				return cutOff(err)
+			}
+			if len(next.GetChunk()) == 0 {
+				return perdure.Errorf(perdure.Internal, "a content ended after %d of %d bytes", len(content), m.GetFollows())
+			}
+			content = append(content, next.GetChunk()...)
+		}
+		m.Inline, m.Follows = content, nil
+	}
+	return nil
+}
+
+// cutOff tells a stream that ended too early from one that ended.
+func cutOff(err error) error {
+	if errors.Is(err, io.EOF) {
+		return perdure.Errorf(perdure.Unavailable, "the server's answer was cut off")
+	}
+	return err
+}
+
+// Execution implements perdure.Dispatch.
+func (c *Client) Execution(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
+	m := &perdurev1.GetExecutionRequest{ExecutionId: pbconv.UUIDToProto(id)}
+	return again(ctx, c, "GetExecution", func(ctx context.Context) (*perdure.Execution, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		in, err := c.agents.GetExecution(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		head, err := in.Recv()
+		if err != nil {
+			return nil, cutOff(err)
+		}
+		x := head.GetExecution()
+		if err := follow(in, x.GetInput(), x.GetOutput()); err != nil {
+			return nil, err
+		}
+		return pbconv.ExecutionFromProto(x)
+	})
+}
+
+// Tasks implements perdure.Dispatch.
+func (c *Client) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
+	m := pbconv.TasksRequestToProto(execution, ids)
+	return again(ctx, c, "GetTasks", func(ctx context.Context) ([]*perdure.Task, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		in, err := c.agents.GetTasks(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		var tasks []*perdure.Task
+		for {
+			head, err := in.Recv()
+			if errors.Is(err, io.EOF) {
+				return tasks, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			if err := follow(in, head.GetTask().GetInput(), head.GetTask().GetResult()); err != nil {
+				return nil, err
+			}
+			task, err := pbconv.TaskFromProto(head.GetTask())
+			if err != nil {
+				return nil, err
+			}
+			tasks = append(tasks, task)
+		}
+	})
+}
+
+// Signals implements perdure.Dispatch.
+func (c *Client) Signals(ctx context.Context, execution uuid.UUID, patterns []string, limit int) ([]perdure.Signal, error) {
+	m := &perdurev1.GetSignalsRequest{ExecutionId: pbconv.UUIDToProto(execution), Patterns: patterns, Limit: int64(limit)}
+	return again(ctx, c, "GetSignals", func(ctx context.Context) ([]perdure.Signal, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		in, err := c.agents.GetSignals(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		var signals []perdure.Signal
+		for {
+			head, err := in.Recv()
+			if errors.Is(err, io.EOF) {
+				return signals, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			if err := follow(in, head.GetSignal().GetSignalValue()); err != nil {
+				return nil, err
+			}
+			signal, err := pbconv.SignalFromProto(head.GetSignal())
+			if err != nil {
+				return nil, err
+			}
+			signals = append(signals, signal)
+		}
+	})
+}
+
+// Entries implements perdure.Dispatch. It holds one entry at a time. A stream
+// that breaks is an error: go on from the last entry as After.
+func (c *Client) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
+	return func(yield func(perdure.Entry, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		in, err := c.agents.GetEntries(ctx, pbconv.EntryQueryToProto(q))
+		for err == nil {
+			var entry perdure.Entry
+			if entry, err = nextEntry(in); err == nil && !yield(entry, nil) {
+				return
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			yield(perdure.Entry{}, c.fail(ctx, err))
+		}
+	}
+}
+
+func nextEntry(in perdurev1.AgentDispatch_GetEntriesClient) (perdure.Entry, error) {
+	head, err := in.Recv()
+	if err != nil {
+		return perdure.Entry{}, err
+	}
+	if err := follow(in, head.GetEntry().GetContent()); err != nil {
+		return perdure.Entry{}, err
+	}
+	return pbconv.EntryFromProto(head.GetEntry())
+}

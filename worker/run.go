@@ -1,0 +1,321 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// run is one goroutine of agent code, and the Context that it sees. Its fields
+// belong to that goroutine, but for those that mu guards.
+type run struct {
+	context.Context
+	live   context.Context // the worker's: what is sent to the server outlives a cancel
+	cancel context.CancelCauseFunc
+	w      *Worker
+	def    agent.Definition
+
+	claim     perdure.AgentClaim
+	number    int64 // of the last commit in this claim
+	goroutine int64
+
+	leaf     *uuid.UUID // that Append hangs on: of what is committed and pending
+	stored   *uuid.UUID // the leaf that is committed
+	place    perdure.Place
+	seq      int64 // of the newest checkpoint
+	ckptLeaf *uuid.UUID
+	state    json.RawMessage
+	tasks    map[uuid.UUID]*perdure.Task // ended ones, from committed bytes
+	asked    map[uuid.UUID]bool          // tasks scheduled or looked up in this run of the function
+	signals  []perdure.Signal            // there and not taken, oldest first
+	fresh    time.Time                   // when signals was read
+	steps    map[string]bool             // names used
+	sleeps   map[string]int              // how often asked for since the checkpoint
+	onEnd    []func(perdure.Status)
+	pending  perdure.Commit
+	entries  []perdure.Entry // pending, as Messages shows them
+
+	stream *stream
+	resume chan resumption
+	ended  chan struct{}
+
+	// holding says that the run has an agent slot and counts as work; it does
+	// not while it is parked.
+	holding bool
+
+	mu    sync.Mutex // guards what follows
+	lease perdure.Lease
+	beat  perdure.AgentBeat
+	renew leaseClock
+
+	// What follows is guarded by the worker's mu. parking is set from before
+	// the suspending commit is sent until the goroutine has parked: its claim
+	// may come before it has.
+	parking  bool
+	parkAt   perdure.CommitNumber
+	parkedAt time.Time
+}
+
+// resumption tells a parked goroutine to go on with a claim, or to end.
+type resumption struct{ claim *perdure.AgentClaim }
+
+// startRun goes on with a claimed execution: in place if its goroutine is
+// parked here at the very commit that the claim found, from the top otherwise.
+// The claim holds an agent slot, which the run gives back.
+func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
+	w.work.Add(1)
+	if w.goOn(c) {
+		return
+	}
+	def, ok := w.agents[c.Execution.Kind]
+	if !ok {
+		w.agentSlots.release(1)
+		w.work.Done()
+		w.Logger.Error("the server gave a kind that is not registered", "kind", c.Execution.Kind)
+		return
+	}
+	r := &run{w: w, def: def, live: live, resume: make(chan resumption, 1), ended: make(chan struct{}), holding: true}
+	r.Context, r.cancel = context.WithCancelCause(live)
+	r.adopt(c)
+	r.reset()
+	w.mu.Lock()
+	old := w.runs[r.ID()]
+	w.runs[r.ID()] = r
+	w.mu.Unlock()
+	if old != nil {
+		old.drop(agent.ErrLeaseLost)
+	}
+	go r.main()
+}
+
+// goOn hands the claim to the goroutine that waits for it, if there is one that
+// stands where the claim does. One that stands elsewhere is discarded.
+func (w *Worker) goOn(c perdure.AgentClaim) bool {
+	id := c.Lease.ExecutionID
+	w.mu.Lock()
+	r, isParked := w.parked[id]
+	if isParked {
+		delete(w.parked, id)
+	} else if r = w.runs[id]; r == nil || !r.parking {
+		w.mu.Unlock()
+		return false
+	}
+	inPlace := r.parkAt == c.LastCommit && !w.draining
+	if inPlace {
+		w.runs[id] = r
+		r.parking = false
+	} else if !isParked {
+		w.mu.Unlock()
+		return false
+	}
+	w.mu.Unlock()
+	if !inPlace {
+		r.resume <- resumption{}
+		return false
+	}
+	r.resume <- resumption{claim: &c}
+	return true
+}
+
+// adopt takes over a claim: its lease, and what it brings.
+func (r *run) adopt(c perdure.AgentClaim) {
+	r.claim, r.number = c, 0
+	r.mu.Lock()
+	r.lease, r.beat, r.renew = c.Lease, perdure.AgentBeat{}, newLeaseClock(c.LeaseFor)
+	r.mu.Unlock()
+	lease := c.Lease
+	r.stream = r.w.streams.open(nil, &lease, r.drop)
+	r.stream.SetPlace(r.place)
+	r.learn(c.Results)
+	r.signals, r.fresh = c.Signals, time.Now()
+}
+
+// reset puts the run where a function that is entered from the top stands.
+func (r *run) reset() {
+	c := r.claim
+	r.leaf, r.stored = c.Execution.Leaf, c.Execution.Leaf
+	r.seq, r.state, r.ckptLeaf = 0, nil, nil
+	if c.Checkpoint != nil {
+		r.seq, r.state, r.ckptLeaf = c.Checkpoint.Sequence, c.Checkpoint.State, c.Checkpoint.LeafEntryID
+	}
+	r.SetPlace(perdure.Place{ResponseID: c.Execution.ResponseID})
+	r.tasks, r.asked = map[uuid.UUID]*perdure.Task{}, map[uuid.UUID]bool{}
+	r.learn(c.Results)
+	r.steps, r.sleeps = map[string]bool{}, map[string]int{}
+	r.pending, r.entries = perdure.Commit{}, nil
+}
+
+func (r *run) learn(tasks []*perdure.Task) {
+	if r.tasks == nil {
+		r.tasks = map[uuid.UUID]*perdure.Task{}
+	}
+	for _, t := range tasks {
+		if t != nil && t.Status.Terminal() {
+			r.tasks[t.ID] = t
+		}
+	}
+}
+
+// errPanic carries a panic of agent code to where the claim is given back.
+type errPanic struct {
+	value any
+	stack []byte
+}
+
+func (e errPanic) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+
+// main runs the agent until its execution has ended, or the run is over for
+// this worker.
+func (r *run) main() {
+	r.goroutine = goroutineID()
+	defer r.finish()
+	// Signals taken since the checkpoint are given again, ahead of the others.
+	r.signals = append(append([]perdure.Signal{}, r.claim.Again...), r.signals...)
+	for {
+		out, err := r.call()
+		if r.over() { // what a discarded function returned counts for nothing
+			return
+		}
+		var panicked errPanic
+		if errors.As(err, &panicked) {
+			r.w.Logger.Error("agent code panicked", "execution", r.ID(), "panic", panicked.value)
+			r.release(panicked.Error())
+			return
+		}
+		ended, err := r.end(out, err)
+		if err != nil || ended {
+			return
+		}
+		r.again()
+	}
+}
+
+// call runs the function, catching its panics.
+func (r *run) call() (out json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = errPanic{value: v, stack: debug.Stack()}
+		}
+	}()
+	return r.def.Run(r, r.claim.Execution.Input)
+}
+
+// over tells whether nothing of this run counts any more.
+func (r *run) over() bool {
+	cause := context.Cause(r.Context)
+	return cause != nil && !errors.Is(cause, agent.ErrCancelled)
+}
+
+// again enters the function once more in the same claim: signals came that the
+// end has to wait for.
+func (r *run) again() {
+	state, seq, leaf, ckpt := r.state, r.seq, r.stored, r.ckptLeaf
+	signals := r.signals
+	r.reset()
+	r.state, r.seq, r.leaf, r.stored, r.ckptLeaf, r.signals = state, seq, leaf, leaf, ckpt, signals
+}
+
+// end commits how the function returned. It tells whether the execution ended.
+func (r *run) end(out json.RawMessage, failure error) (bool, error) {
+	o := perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline(out), Unless: r.def.Unless}
+	switch {
+	case r.Err() != nil:
+		o = perdure.Outcome{Kind: perdure.OutcomeCancelled}
+		if failure == nil {
+			o = perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline(out)}
+		}
+	case failure != nil:
+		o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(failure)}
+	}
+	reply, err := r.commit(o)
+	if err != nil && !r.over() && o.Kind == perdure.OutcomeComplete {
+		// The end could not be stored as it was: it fails, visibly.
+		reply, err = r.commit(perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(err)})
+	}
+	if err != nil {
+		r.w.Logger.Error("the end of an execution was not stored", "execution", r.ID(), "error", err)
+		return false, err
+	}
+	if reply.Ended == "" {
+		return false, nil
+	}
+	for _, fn := range r.onEnd {
+		fn(reply.Ended)
+	}
+	return true, nil
+}
+
+func failureOf(err error) *perdure.TaskError {
+	var failed *perdure.TaskError
+	if errors.As(err, &failed) {
+		return failed
+	}
+	code := perdure.CodeOf(err)
+	if code == perdure.Internal {
+		code = "agent_failed"
+	}
+	message := err.Error()
+	var coded *perdure.Error
+	if errors.As(err, &coded) {
+		message = coded.Message
+	}
+	return &perdure.TaskError{Code: code, Message: message}
+}
+
+// finish is the last thing a run's goroutine does, however it ends.
+func (r *run) finish() {
+	if r.holding && errors.Is(context.Cause(r.Context), errShutdown) {
+		r.release("")
+	}
+	r.cancel(agent.ErrDiscarded)
+	r.w.streams.close(r.stream)
+	r.w.untrack(r)
+	if r.holding {
+		r.w.agentSlots.release(1)
+		r.w.work.Done()
+	}
+	close(r.ended)
+}
+
+// release gives the claim back.
+func (r *run) release(panicked string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context), releaseTimeout)
+	defer cancel()
+	err := r.w.retry(ctx, func() error {
+		return r.w.Dispatch.Release(ctx, perdure.Release{
+			WorkerID: r.w.ID, Agents: []perdure.AgentRelease{{Lease: r.claim.Lease, Panic: panicked}},
+		})
+	})
+	if err != nil {
+		r.w.Logger.Warn("could not give an execution back; its lease will run out", "execution", r.ID(), "error", err)
+	}
+}
+
+const releaseTimeout = 5 * time.Second
+
+// drop ends the run's context: its goroutine ends at its next blocking call.
+func (r *run) drop(cause error) { r.cancel(cause) }
+
+// exit ends the goroutine without a trace, as testing.T.FailNow does.
+func (r *run) exit(cause error) {
+	r.cancel(cause)
+	runtime.Goexit()
+}
+
+// untrack takes the run off the list of what the worker holds.
+func (w *Worker) untrack(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.runs[r.ID()] == r {
+		delete(w.runs, r.ID())
+	}
+}

@@ -1,0 +1,243 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// stream is one source: it turns what code shows into blocks and events. All of
+// it is guarded by the owner's mu.
+type stream struct {
+	owner   *streams
+	task    *perdure.TaskLease
+	agent   *perdure.Lease
+	lost    func(error)
+	changed chan struct{} // closed and made anew at each acknowledgement
+
+	place    perdure.Place
+	next     int64    // number of the next block
+	blocks   []*block // not all acknowledged, or open; in order
+	growing  *block   // the message block that text goes to
+	stdout   terminal
+	stderr   terminal
+	terminal int64 // bytes of terminal output shown
+	ends     []perdure.BlockEnd
+	failed   error
+}
+
+// terminal is one output of a command: its open block, and the beginning of a
+// character whose rest has not come.
+type terminal struct {
+	block *block
+	part  []byte
+}
+
+var _ agent.Stream = (*stream)(nil)
+
+// fail ends the source; the owner's mu is held.
+func (st *stream) fail(err error) {
+	if st.failed == nil {
+		st.failed = err
+	}
+	st.blocks = nil
+	st.signal()
+}
+
+func (st *stream) signal() {
+	close(st.changed)
+	st.changed = make(chan struct{})
+}
+
+// SetPlace implements agent.Stream.
+func (st *stream) SetPlace(p perdure.Place) {
+	st.owner.mu.Lock()
+	defer st.owner.mu.Unlock()
+	if st.place != p {
+		st.endGrowing()
+	}
+	st.place = p
+}
+
+// Text implements agent.Stream.
+func (st *stream) Text(s string) { st.grow(perdure.EventToken, "", s) }
+
+// Thinking implements agent.Stream.
+func (st *stream) Thinking(s string) { st.grow(perdure.EventThinking, "", s) }
+
+// ToolArguments implements agent.Stream.
+func (st *stream) ToolArguments(toolCallID, s string) { st.grow(perdure.EventData, toolCallID, s) }
+
+// grow adds to the message block of the kind, ending another that grows.
+func (st *stream) grow(kind perdure.EventType, toolCallID, s string) {
+	if s == "" {
+		return
+	}
+	st.owner.mu.Lock()
+	defer st.owner.mu.Unlock()
+	if g := st.growing; g == nil || g.kind != kind || g.toolCallID != toolCallID {
+		st.endGrowing()
+		st.growing = st.begin(&block{kind: kind, toolCallID: toolCallID})
+	}
+	st.push(st.growing, []byte(strings.ToValidUTF8(s, "\uFFFD")))
+}
+
+// begin adds a block; the owner's mu is held.
+func (st *stream) begin(b *block) *block {
+	b.stream, b.number, b.place = st, st.next, st.place
+	if b.toolCallID != "" {
+		b.place.ToolCallID = b.toolCallID
+	}
+	st.next++
+	if st.failed == nil {
+		st.blocks = append(st.blocks, b)
+	}
+	return b
+}
+
+// push adds bytes to a block, waiting while the source is too far ahead; the
+// owner's mu is held, and given up while it waits.
+func (st *stream) push(b *block, p []byte) {
+	for st.failed == nil && st.ahead() > maxAhead {
+		changed := st.changed
+		st.owner.mu.Unlock()
+		st.owner.nudge()
+		<-changed
+		st.owner.mu.Lock()
+	}
+	if st.failed != nil {
+		return
+	}
+	b.ahead = append(b.ahead, p...)
+	st.owner.nudge()
+}
+
+func (st *stream) ahead() int {
+	n := 0
+	for _, b := range st.blocks {
+		n += len(b.ahead)
+	}
+	return n
+}
+
+// Break implements agent.Stream.
+func (st *stream) Break() {
+	st.owner.mu.Lock()
+	defer st.owner.mu.Unlock()
+	st.endGrowing()
+}
+
+func (st *stream) endGrowing() {
+	if st.growing != nil {
+		st.growing.closing = true
+		st.growing = nil
+		st.owner.nudge()
+	}
+}
+
+// Terminal implements agent.Stream. Output over TerminalLimit is not shown; the
+// block that crosses it closes as truncated.
+func (st *stream) Terminal(name string, p []byte) {
+	st.owner.mu.Lock()
+	defer st.owner.mu.Unlock()
+	t := &st.stdout
+	if name == "stderr" {
+		t = &st.stderr
+	}
+	text := t.complete(p)
+	if len(text) == 0 || st.terminal >= perdure.TerminalLimit {
+		return
+	}
+	if t.block == nil {
+		t.block = st.begin(&block{kind: perdure.EventTerminal, terminal: name})
+	}
+	room := perdure.TerminalLimit - st.terminal
+	cut := int64(len(text)) > room
+	if cut {
+		for room > 0 && text[room]&0xC0 == 0x80 {
+			room--
+		}
+		text = text[:room]
+	}
+	st.push(t.block, text)
+	st.terminal += int64(len(text))
+	if cut {
+		st.terminal = perdure.TerminalLimit
+		t.block.closing, t.block.reason = true, perdure.BlockTruncated
+		t.block = nil
+	}
+}
+
+// complete gives the whole characters of what came, invalid bytes replaced, and
+// keeps the beginning of one whose rest may still come.
+func (t *terminal) complete(p []byte) []byte {
+	p = append(t.part, p...)
+	end := len(p)
+	for back := 1; back <= min(utf8.UTFMax-1, len(p)); back++ {
+		if c := p[len(p)-back]; utf8.RuneStart(c) {
+			if !utf8.FullRune(p[len(p)-back:]) {
+				end = len(p) - back
+			}
+			break
+		}
+	}
+	t.part = append([]byte(nil), p[end:]...)
+	return []byte(strings.ToValidUTF8(string(p[:end]), "\uFFFD"))
+}
+
+// Data implements agent.Stream.
+func (st *stream) Data(data any) { st.event(perdure.EventData, map[string]any{"data": data}) }
+
+// Error implements agent.Stream.
+func (st *stream) Error(message string, code perdure.Code) {
+	st.event(perdure.EventError, map[string]any{"message": message, "code": code})
+}
+
+func (st *stream) event(kind perdure.EventType, members map[string]any) {
+	raw, err := json.Marshal(members)
+	if err != nil {
+		st.owner.logger.Warn("a streamed event does not encode", "error", err)
+		return
+	}
+	st.owner.mu.Lock()
+	defer st.owner.mu.Unlock()
+	st.endGrowing()
+	st.begin(&block{kind: kind, fields: raw})
+	st.owner.nudge()
+}
+
+// flush ends every open block and waits until the server holds all that was
+// shown. It gives the final lengths of the blocks that ended since the last
+// flush.
+func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
+	st.owner.mu.Lock()
+	st.endGrowing()
+	for _, t := range []*terminal{&st.stdout, &st.stderr} {
+		if rest := t.part; len(rest) > 0 && t.block != nil {
+			t.block.ahead = append(t.block.ahead, "\uFFFD"...)
+		}
+		t.part = nil
+		if t.block != nil {
+			t.block.closing, t.block = true, nil
+		}
+	}
+	for len(st.blocks) > 0 && st.failed == nil {
+		changed := st.changed
+		st.owner.mu.Unlock()
+		st.owner.nudge()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		st.owner.mu.Lock()
+	}
+	defer st.owner.mu.Unlock()
+	ends := st.ends
+	st.ends = nil
+	return ends, st.failed
+}

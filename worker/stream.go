@@ -1,0 +1,185 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	maxFrame = 64 << 10  // bytes of text in one frame
+	maxBatch = 512 << 10 // and in one batch of them
+	maxAhead = 4 << 20   // bytes that a source may be ahead of the server
+)
+
+// streams sends what all sources of a worker show. One batch is under way at a
+// time: what is shown meanwhile goes into the next, so that the pieces grow
+// with the load by themselves.
+type streams struct {
+	d      perdure.Dispatch
+	logger *slog.Logger
+	wake   chan struct{}
+
+	mu      sync.Mutex // guards what follows, and all streams
+	sources map[*stream]bool
+}
+
+func newStreams(d perdure.Dispatch, logger *slog.Logger) *streams {
+	return &streams{d: d, logger: logger, wake: make(chan struct{}, 1), sources: map[*stream]bool{}}
+}
+
+// open begins a source: a task's attempt or an execution's claim. lost is
+// called once if the server says that its lease is over.
+func (s *streams) open(task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *stream {
+	st := &stream{owner: s, task: task, agent: claim, lost: lost, changed: make(chan struct{})}
+	s.mu.Lock()
+	s.sources[st] = true
+	s.mu.Unlock()
+	return st
+}
+
+// close ends a source; what it has not sent is dropped.
+func (s *streams) close(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sources, st)
+	st.fail(errClosed)
+}
+
+func (s *streams) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run sends until ctx ends.
+func (s *streams) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+		}
+		for s.sendOnce(ctx) {
+		}
+	}
+}
+
+// sendOnce sends one batch; it tells whether there was anything to send.
+func (s *streams) sendOnce(ctx context.Context) bool {
+	frames, sent := s.collect()
+	if len(frames) == 0 || ctx.Err() != nil {
+		return false
+	}
+	replies, err := s.d.Append(ctx, frames)
+	if err != nil {
+		s.logger.Debug("streamed content did not reach the server; sending again", "error", err)
+		rest(ctx, 100*time.Millisecond)
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, b := range sent {
+		if i < len(replies) {
+			b.stream.acknowledge(b, frames[i], replies[i])
+		}
+	}
+	return true
+}
+
+// collect takes a batch: of each block the next piece that the server does not
+// hold, blocks of one source in their order.
+func (s *streams) collect() ([]perdure.Frame, []*block) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var frames []perdure.Frame
+	var sent []*block
+	size := 0
+	for st := range s.sources {
+		for _, b := range st.blocks {
+			if size >= maxBatch || !b.due() {
+				continue
+			}
+			f := b.frame()
+			size += len(f.Text) + len(f.Fields)
+			frames, sent = append(frames, f), append(sent, b)
+		}
+	}
+	return frames, sent
+}
+
+// block is what a source shows in one piece that grows, or an event.
+type block struct {
+	stream     *stream
+	number     int64
+	kind       perdure.EventType
+	place      perdure.Place
+	terminal   string // stdout or stderr
+	toolCallID string
+	held       int64  // bytes that the server holds
+	ahead      []byte // bytes after that
+	fields     json.RawMessage
+	closing    bool
+	reason     perdure.BlockReason
+}
+
+// due tells whether there is something to send.
+func (b *block) due() bool { return len(b.ahead) > 0 || b.closing || b.fields != nil }
+
+func (b *block) frame() perdure.Frame {
+	n := min(len(b.ahead), maxFrame)
+	for n < len(b.ahead) && n > 0 && b.ahead[n]&0xC0 == 0x80 {
+		n-- // a piece never splits a character
+	}
+	return perdure.Frame{
+		Lease: b.stream.task, AgentLease: b.stream.agent, Block: b.number, Type: b.kind, Place: b.place,
+		Offset: b.held, Text: string(b.ahead[:n]), Stream: b.terminal, ToolCallID: b.toolCallID,
+		Close: b.closing && n == len(b.ahead), Reason: b.reason, Fields: b.fields,
+	}
+}
+
+func (b *block) length() int64 { return b.held + int64(len(b.ahead)) }
+
+func (b *block) key() perdure.BlockKey {
+	if b.stream.task != nil {
+		return perdure.BlockKey{TaskID: b.stream.task.TaskID, Attempt: int64(b.stream.task.Attempt), Block: b.number}
+	}
+	return perdure.BlockKey{Attempt: b.stream.agent.Fence, Block: b.number}
+}
+
+// acknowledge takes in what the server said of a frame; the owner's mu is held.
+func (st *stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
+	if r.Err != nil {
+		st.fail(r.Err)
+		if r.Err.Code == perdure.LeaseLost {
+			st.lost(r.Err)
+		} else {
+			st.owner.logger.Error("the server refused streamed content", "error", r.Err)
+		}
+		return
+	}
+	if f.Fields == nil {
+		if r.Held < b.held || r.Held > b.length() {
+			st.fail(perdure.Errorf(perdure.Conflict, "block %d is at %d bytes here and %d at the server", b.number, b.held, r.Held))
+			return
+		}
+		b.ahead = b.ahead[r.Held-b.held:]
+		b.held = r.Held
+	}
+	if f.Fields != nil || (f.Close && len(b.ahead) == 0) {
+		if f.Fields == nil && b.held > 0 {
+			st.ends = append(st.ends, perdure.BlockEnd{Key: b.key(), Length: b.held})
+		}
+		st.blocks = slices.DeleteFunc(st.blocks, func(other *block) bool { return other == b })
+	}
+	st.signal()
+}
+
+// errClosed is why a source that was closed takes nothing more.
+var errClosed = perdure.Errorf(perdure.LeaseLost, "the source is closed")

@@ -1,0 +1,277 @@
+// Package worker claims executions and tasks and runs the code that is
+// registered for their kinds. A suspended execution's goroutine is parked, and
+// goes on in place if this worker claims the execution again with nothing
+// changed in between; otherwise it is discarded and the execution is entered
+// again from the top.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// Config says how a worker runs. Dispatch is needed; every other zero value
+// works.
+type Config struct {
+	// Dispatch is the server: remote.Dial's client, or the engine in process.
+	Dispatch perdure.Dispatch
+	// ID is the worker's; default: random. LOCAL executions need a stable one.
+	ID uuid.UUID
+	// Queues that it takes work from; default: "default".
+	Queues []string
+	// Agents bounds the executions whose code runs at once; default 50.
+	Agents int
+	// Tasks bounds the attempts that run at once; default 20.
+	Tasks int
+	// Parked bounds the goroutines kept of suspended executions; default 1,000.
+	// Below 0 none is kept: every wait enters the function again.
+	Parked int
+	// ParkedFor is how long one is kept; default 10 min.
+	ParkedFor time.Duration
+	// Drain is how long running work may take to end at shutdown before it is
+	// cancelled and given back; default 30 s. Below 0 it is cancelled at once.
+	Drain time.Duration
+	// PollWait is how long one poll waits at the server; default 20 s.
+	PollWait time.Duration
+	Logger   *slog.Logger
+	Version  string
+}
+
+// Worker runs agents and tasks.
+type Worker struct {
+	Config
+	agents map[string]agent.Definition
+	tasks  map[string]agent.TaskDefinition
+
+	settings   perdure.Settings
+	agentSlots slots
+	taskSlots  slots
+	work       sync.WaitGroup // runs and attempts
+	streams    *streams
+	paths      paths
+
+	mu         sync.Mutex // guards what follows
+	draining   bool
+	runs       map[uuid.UUID]*run     // executions whose code runs, by id
+	parked     map[uuid.UUID]*run     // executions whose goroutine is kept
+	attempts   map[uuid.UUID]*attempt // by claim id
+	registered chan struct{}
+}
+
+// New makes a worker. Register what it can run, then Run it.
+func New(c Config) *Worker {
+	if c.ID == uuid.Nil {
+		c.ID = uuid.New()
+	}
+	if len(c.Queues) == 0 {
+		c.Queues = []string{"default"}
+	}
+	setDefault(&c.Agents, 50)
+	setDefault(&c.Tasks, 20)
+	setDefault(&c.Parked, 1000)
+	setDefault(&c.ParkedFor, 10*time.Minute)
+	setDefault(&c.Drain, 30*time.Second)
+	setDefault(&c.PollWait, 20*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return &Worker{
+		Config: c, agents: map[string]agent.Definition{}, tasks: map[string]agent.TaskDefinition{},
+		agentSlots: newSlots(c.Agents), taskSlots: newSlots(c.Tasks),
+		runs: map[uuid.UUID]*run{}, parked: map[uuid.UUID]*run{}, attempts: map[uuid.UUID]*attempt{},
+		registered: make(chan struct{}),
+	}
+}
+
+func setDefault[T int | time.Duration](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// RegisterAgent adds an agent. It panics on a kind that is taken: two agents of
+// one kind are a mistake of the program.
+func (w *Worker) RegisterAgent(d agent.Definition) {
+	if _, taken := w.agents[d.Spec.Kind]; taken || d.Spec.Kind == "" {
+		panic(fmt.Sprintf("worker: the agent kind %q is empty or registered already", d.Spec.Kind))
+	}
+	w.agents[d.Spec.Kind] = d
+}
+
+// RegisterTask adds a task kind, with the same rule.
+func (w *Worker) RegisterTask(d agent.TaskDefinition) {
+	if _, taken := w.tasks[d.Spec.Kind]; taken || d.Spec.Kind == "" {
+		panic(fmt.Sprintf("worker: the task kind %q is empty or registered already", d.Spec.Kind))
+	}
+	w.tasks[d.Spec.Kind] = d
+}
+
+// Registered is closed once the server knows the worker's kinds.
+func (w *Worker) Registered() <-chan struct{} { return w.registered }
+
+// Run works until ctx ends, then drains: it polls no more, gives back what
+// waits, lets what runs end for Config.Drain, then cancels it and gives it
+// back. It gives an error only if the worker could not be registered.
+func (w *Worker) Run(ctx context.Context) error {
+	if err := w.register(ctx); err != nil {
+		return err
+	}
+	close(w.registered)
+	// Work outlives ctx while it drains.
+	live, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	w.streams = newStreams(w.Dispatch, w.Logger)
+	var loops, beats sync.WaitGroup
+	beats.Go(func() { w.streams.run(live) })
+	beats.Go(func() { w.beat(live) })
+	if len(w.agents) > 0 {
+		loops.Go(func() { w.pollAgents(ctx, live) })
+	}
+	if len(w.tasks) > 0 {
+		loops.Go(func() { w.pollTasks(ctx, live) })
+	}
+	<-ctx.Done()
+	w.drain(live, &loops)
+	stop()
+	beats.Wait()
+	return nil
+}
+
+func (w *Worker) register(ctx context.Context) error {
+	r := perdure.Registration{WorkerID: w.ID, Queues: w.Queues, Version: w.Version}
+	for _, d := range w.agents {
+		r.Agents = append(r.Agents, d.Spec)
+	}
+	for _, d := range w.tasks {
+		r.Tasks = append(r.Tasks, d.Spec)
+	}
+	return w.retry(ctx, func() (err error) {
+		w.settings, err = w.Dispatch.Register(ctx, r)
+		return err
+	})
+}
+
+// drain ends the worker's work in order: no new work, no parked goroutines,
+// time for what runs, and then the rest is given back.
+func (w *Worker) drain(live context.Context, loops *sync.WaitGroup) {
+	w.mu.Lock()
+	w.draining = true
+	parked := make([]*run, 0, len(w.parked))
+	for _, r := range w.parked {
+		parked = append(parked, r)
+	}
+	w.mu.Unlock()
+	for _, r := range parked {
+		w.dropParked(r)
+	}
+	loops.Wait()
+	done := make(chan struct{})
+	go func() { w.work.Wait(); close(done) }()
+	patience := time.NewTimer(max(w.Drain, 0))
+	defer patience.Stop()
+	select {
+	case <-done:
+		return
+	case <-patience.C:
+	}
+	w.giveBack(live)
+	<-done
+}
+
+// giveBack cancels everything that still runs; each goroutine returns its own
+// claim on its way out.
+func (w *Worker) giveBack(context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.runs {
+		r.drop(errShutdown)
+	}
+	for _, a := range w.attempts {
+		a.cancel(errShutdown)
+	}
+}
+
+// errShutdown is the cause of contexts that end because the worker does.
+var errShutdown = fmt.Errorf("the worker shuts down: %w", agent.ErrDiscarded)
+
+func (w *Worker) isDraining() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.draining
+}
+
+// retry repeats what is safe to repeat while the server is unavailable, until
+// ctx ends.
+func (w *Worker) retry(ctx context.Context, try func() error) error {
+	pause := 20 * time.Millisecond
+	for {
+		err := try()
+		if !perdure.IsCode(err, perdure.Unavailable) {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return errors.Join(context.Cause(ctx), err)
+		case <-timer.C:
+		}
+		pause = min(2*pause, 2*time.Second)
+	}
+}
+
+// kinds lists the registered kinds.
+func kinds[T any](registered map[string]T) []string {
+	names := make([]string, 0, len(registered))
+	for name := range registered {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// slots bounds what runs at once.
+type slots chan struct{}
+
+func newSlots(n int) slots { return make(slots, n) }
+
+// acquire waits for a slot; false if ctx ended first.
+func (s slots) acquire(ctx context.Context) bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// try takes up to n slots that are free now.
+func (s slots) try(n int) int {
+	for got := range n {
+		select {
+		case s <- struct{}{}:
+		default:
+			return got
+		}
+	}
+	return n
+}
+
+func (s slots) release(n int) {
+	for range n {
+		<-s
+	}
+}
+
+// offer is how many slots an eager claim may take: half of the free ones, so
+// that polls and eager claims do not starve each other.
+func (s slots) offer() int { return (cap(s) - len(s) + 1) / 2 }
