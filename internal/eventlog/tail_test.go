@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/eventlog"
-	"github.com/perdure/perdure/internal/store"
 )
 
 func TestTrap21_LateReaderSeesEverything(t *testing.T) {
@@ -267,181 +264,6 @@ func pull(t *testing.T, l *eventlog.Log) (func() eventlog.Item, func()) {
 				return
 			}
 		}
-	}
-}
-
-func TestCursorThatDoesNotFitIsAnsweredByOneReset(t *testing.T) {
-	b := newBook()
-	b.chat()
-	whole := lines(all(t, b.log(), eventlog.From{}))
-	other := perdure.Cursor{Epoch: 5, Pos: 3}.String()
-	big := int64(1000)
-	for name, c := range map[string]struct {
-		from   eventlog.From
-		reason string
-	}{
-		"ahead":     {eventlog.From{Cursor: b.cursor(1000)}, "ahead"},
-		"epoch":     {eventlog.From{Cursor: other}, "epoch"},
-		"seq ahead": {eventlog.From{AfterSeq: &big}, "ahead"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			items := all(t, b.log(), c.from)
-			want := fmt.Sprintf(`{"reason":%q,"firstAvailable":1,"lastSeq":%d}`, c.reason, b.head.LastSeq)
-			if items[0].Event != eventlog.Reset || string(items[0].Data) != want {
-				t.Fatalf("first came %s %s", items[0].Event, items[0].Data)
-			}
-			if lines(items[1:]) != whole {
-				t.Error("the log did not follow")
-			}
-		})
-	}
-}
-
-func TestTruncatedLogResets(t *testing.T) {
-	b := newBook()
-	b.chat()
-	at := b.cursor(2)
-	b.records = b.records[5:]
-	items := all(t, b.log(), eventlog.From{Cursor: at})
-	if items[0].Event != eventlog.Reset || !strings.Contains(string(items[0].Data), `"truncated"`) || items[1].Cursor.Pos != 6 {
-		t.Errorf("came %s", lines(items[:2]))
-	}
-	if first := all(t, b.log(), eventlog.From{})[0]; first.Cursor.Pos != 6 {
-		t.Errorf("from the start came %+v", first)
-	}
-}
-
-// A store need not give the positions of superseded content.
-func TestPositionsOfSupersededContentMayBeAbsent(t *testing.T) {
-	b := newBook()
-	b.chat()
-	b.records = slices.DeleteFunc(b.records, func(r perdure.Record) bool { return r.Chunk != nil && r.Chunk.Text == "" && r.Chunk.Offset > 0 })
-	whole := all(t, b.log(), eventlog.From{})
-	for pos := int64(1); pos < b.head.LastPos; pos++ {
-		rest := all(t, b.log(), eventlog.From{Cursor: b.cursor(pos)})
-		want := slices.DeleteFunc(slices.Clone(whole), func(i eventlog.Item) bool { return i.Cursor.Pos <= pos })
-		if lines(rest) != lines(want) {
-			t.Errorf("after %d came\n%s\nwant\n%s", pos, lines(rest), lines(want))
-		}
-	}
-}
-
-func TestRestoredLogResetsItsLiveReaders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBook()
-		b.event(perdure.EventCreated, "{}")
-		b.event(perdure.EventStarted, "{}")
-		done := live(t.Context(), b.log(), eventlog.From{})
-		synctest.Wait()
-		b.mu.Lock()
-		b.records, b.head = b.records[:1], store.Head{Epoch: 100, LastSeq: 1, LastPos: 1}
-		b.mu.Unlock()
-		b.event(perdure.EventCompleted, "{}")
-		items := <-done
-		var names []string
-		for _, i := range items {
-			names = append(names, string(i.Event))
-		}
-		want := "agent.created agent.started reset agent.created agent.completed end"
-		if got := strings.Join(names, " "); got != want {
-			t.Errorf("came %s", got)
-		}
-	})
-}
-
-func TestAfterSeqGivesBlocksWhole(t *testing.T) {
-	b := newBook()
-	b.chat()
-	texts := map[int64]string{3: "Hello wörld", 4: "one two", 6: ""}
-	closedAt := map[int64]int64{}
-	var whole []eventlog.Item
-	for _, i := range all(t, b.log(), eventlog.From{}) {
-		whole = append(whole, i)
-		if i.Event == perdure.EventBlockClosed {
-			closedAt[member[int64](t, i, "blockSeq")] = i.Seq
-		}
-	}
-	for n := int64(1); n <= b.head.LastSeq; n++ {
-		items := all(t, b.log(), eventlog.From{AfterSeq: &n})
-		got := map[int64]string{}
-		for len(items) > 0 && items[0].Event == eventlog.Snapshot {
-			got[items[0].Seq] = member[string](t, items[0], "data")
-			items = items[1:]
-		}
-		for seq, text := range texts {
-			held, ok := got[seq]
-			if want := seq <= n && closedAt[seq] > n; ok != want {
-				t.Errorf("after %d: snapshot of block %d given: %v", n, seq, ok)
-			} else if ok && held != text {
-				t.Errorf("after %d: block %d is %q", n, seq, held)
-			}
-		}
-		var after []eventlog.Item
-		for _, i := range whole {
-			if i.Seq > n || i.Event == eventlog.End {
-				after = append(after, i)
-			}
-		}
-		if lines(items) != lines(after) {
-			t.Errorf("after %d came\n%s\nwant\n%s", n, lines(items), lines(after))
-		}
-	}
-}
-
-func TestAfterSeqGoesOnInOpenBlocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBook()
-		b.event(perdure.EventCreated, "{}")
-		one := b.chunk(0, "ab")
-		two := b.chunk(0, "xy")
-		b.event(perdure.EventSignal, "{}")
-		for n := one; n <= 4; n++ {
-			done := live(t.Context(), b.log(), eventlog.From{AfterSeq: &n})
-			synctest.Wait()
-			defer func() {
-				text := map[int64]string{}
-				for _, i := range <-done {
-					switch i.Event {
-					case eventlog.Snapshot:
-						text[i.Seq] = member[string](t, i, "data")
-					case perdure.EventToken:
-						if int(member[float64](t, i, "offset")) != len(text[i.Seq]) {
-							t.Errorf("after %d: %s does not continue %q", n, i.Data, text[i.Seq])
-						}
-						text[i.Seq] += member[string](t, i, "data")
-					}
-				}
-				if text[one] != "abc" || text[two] != "xyz" {
-					t.Errorf("after %d the client holds %v", n, text)
-				}
-			}()
-		}
-		b.chunk(one, "c")
-		b.chunk(two, "z")
-		b.event(perdure.EventCompleted, "{}")
-	})
-}
-
-// A client that is cut off between two snapshots comes to the same.
-func TestAfterSeqCursorBetweenSnapshotsLosesNothing(t *testing.T) {
-	b := newBook()
-	b.event(perdure.EventCreated, "{}")
-	one := b.chunk(0, "ab")
-	two := b.chunk(0, "xy")
-	b.event(perdure.EventSignal, "{}")
-	n := b.head.LastSeq
-	var first eventlog.Item
-	for item := range b.log().Tail(t.Context(), execution, eventlog.From{AfterSeq: &n}) {
-		first = item
-		break
-	}
-	if first.Seq != one {
-		t.Fatalf("the first snapshot is %s", first.Data)
-	}
-	b.event(perdure.EventCompleted, "{}")
-	rest := all(t, b.log(), eventlog.From{Cursor: first.Cursor.String()})
-	if !slices.ContainsFunc(rest, func(i eventlog.Item) bool { return i.Seq == two }) {
-		t.Errorf("block %d is lost:\n%s", two, lines(rest))
 	}
 }
 

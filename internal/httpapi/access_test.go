@@ -2,7 +2,6 @@ package httpapi_test
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net"
 	"strings"
@@ -89,72 +88,6 @@ func TestDevModeChecksHostAndOrigin(t *testing.T) {
 	h.call("GET", "./?token=wrong", "", "Authorization", "").problem(401, "unauthenticated", "")
 }
 
-func TestPagesNeedNoKeyAndAskNobody(t *testing.T) {
-	h := open(t)
-	for path, text := range map[string]string{
-		"./": "Perdure", "./docs": "/api/orgs/{org}/agent-executions/{id}/signal", "./healthz": `"ok"`, "./readyz": `"ready"`,
-	} {
-		r := h.call("GET", path, "", "Authorization", "").want(200, nil)
-		if !strings.Contains(string(r.body), text) {
-			t.Errorf("%s lacks %s", path, text)
-		}
-		for _, outside := range []string{"src=", "https://", "@import", "<script"} {
-			if strings.Contains(string(r.body), outside) {
-				t.Errorf("%s holds %s", path, outside)
-			}
-		}
-	}
-}
-
-func TestOpenAPIDescribesEverything(t *testing.T) {
-	h := open(t)
-	var doc struct {
-		OpenAPI    string
-		Paths      map[string]map[string]json.RawMessage
-		Components struct {
-			Schemas map[string]struct {
-				Properties map[string]map[string]any
-				Required   []string
-			}
-		}
-	}
-	r := h.call("GET", "./openapi.json", "", "Authorization", "").want(200, &doc)
-	if !strings.HasPrefix(doc.OpenAPI, "3.1") {
-		t.Errorf("version %q", doc.OpenAPI)
-	}
-	one := "/api/orgs/{org}/agent-executions/{id}"
-	for path, methods := range map[string]string{
-		"/api/orgs/{org}/agent-executions": "get post", one: "get delete", one + "/signal": "post",
-		one + "/checkpoints": "get", one + "/checkpoints/latest": "get", one + "/checkpoints/{seq}": "get", one + "/tasks": "get",
-		one + "/entries": "get", one + "/entries/{entryId}": "get", one + "/events": "get", one + "/snapshot": "get",
-		one + "/stream": "get", one + "/stream/consolidated": "get",
-		"/api/orgs/{org}/agent-definitions": "get post", "/api/orgs/{org}/agent-definitions/{id}": "get put delete",
-		"/api/orgs/{org}/keys": "get post", "/api/orgs/{org}/keys/{id}": "delete",
-		"/api/login": "post", "/api/logout": "post", "/healthz": "get", "/readyz": "get",
-	} {
-		for method := range strings.SplitSeq(methods, " ") {
-			if doc.Paths[path][method] == nil {
-				t.Errorf("%s %s is not described", method, path)
-			}
-		}
-	}
-	for _, name := range []string{"Execution", "Definition", "Entry", "Task", "Checkpoint", "APIKey", "Wait", "Problem", "Part"} {
-		if len(doc.Components.Schemas[name].Properties) == 0 && name != "Part" {
-			t.Errorf("there is no schema %s", name)
-		}
-	}
-	x := doc.Components.Schemas["Execution"]
-	if any := x.Properties["input"]; any["type"] != nil || any["contentEncoding"] != nil {
-		t.Errorf("input is described as %v", any)
-	}
-	if x.Properties["createdAt"]["format"] != "date-time" || x.Properties["id"]["format"] != "uuid" {
-		t.Errorf("times and ids are described as %v, %v", x.Properties["createdAt"], x.Properties["id"])
-	}
-	if strings.Contains(string(r.body), "octet-stream") || strings.Contains(string(r.body), "$schema") {
-		t.Error("the document holds what is not in the API")
-	}
-}
-
 // A reader that takes nothing is cut off, and nobody waits for it.
 func TestSlowReaderIsResetAndDisturbsNobody(t *testing.T) {
 	reset := make(chan struct{})
@@ -187,24 +120,7 @@ func TestSlowReaderIsResetAndDisturbsNobody(t *testing.T) {
 	if n := len(<-done); n < 60 {
 		t.Errorf("the fast reader saw %d events", n)
 	}
-	<-reset
-	// The slow one reads on now: what is there ends without the end of a
-	// chunked body.
-	res := make([]byte, 64<<10)
-	var last []byte
-	for {
-		n, err := conn.Read(res)
-		last = append(last, res[:n]...)
-		if len(last) > 64 {
-			last = last[len(last)-64:]
-		}
-		if err != nil {
-			break
-		}
-	}
-	if strings.HasSuffix(string(last), "0\r\n\r\n") || strings.Contains(string(last), "event: end") {
-		t.Errorf("the slow reader's stream ended cleanly: %q", last)
-	}
+	<-reset // and not ended as if it were over: TestTrap28
 }
 
 // ear closes heard at the first record of that message.

@@ -147,6 +147,8 @@ func typeOf(s *huma.Schema) template.HTML {
 	case s.Ref != "":
 		name := template.HTMLEscapeString(strings.TrimPrefix(s.Ref, schemaPrefix))
 		return template.HTML(`<a href="#schema-` + name + `">` + name + `</a>`)
+	case len(s.AnyOf) > 0:
+		return typeOf(s.AnyOf[0]) + " or null"
 	case s.Type == huma.TypeArray:
 		return "list of " + typeOf(s.Items)
 	case s.Type == "":

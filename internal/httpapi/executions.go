@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
@@ -61,8 +62,16 @@ func (s *server) executionRoutes() {
 	on(s, http.MethodPost, "/agent-executions", "startExecution", "Start an execution", s.start, status(201))
 	get(s, "/agent-executions", "listExecutions", "List executions, newest first, without input and output", s.listExecutions, documentMetadata)
 	get(s, one, "getExecution", "Get an execution", s.getExecution)
-	on(s, http.MethodDelete, one, "cancelExecution", "Cancel an execution: 202; one that has ended stays as it is: 200", s.cancel, status(202))
+	on(s, http.MethodDelete, one, "cancelExecution", "Cancel an execution: 202; one that has ended stays as it is: 200", s.cancel, status(202), alsoUnchanged)
 	on(s, http.MethodPost, one+"/signal", "signalExecution", "Send a signal", s.signal)
+}
+
+// alsoUnchanged describes the answer for an execution that has ended.
+func alsoUnchanged(op *huma.Operation) {
+	op.Responses["200"] = &huma.Response{
+		Description: "It has ended already and stays as it is",
+		Content:     map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Ref: schemaPrefix + "Execution"}}},
+	}
 }
 
 func (s *server) start(ctx context.Context, in *startInput) (*executionOutput, error) {

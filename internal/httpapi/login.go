@@ -38,12 +38,12 @@ type loginReply struct {
 }
 
 type cookieOutput[T any] struct {
-	SetCookie *http.Cookie `header:"Set-Cookie"`
+	SetCookie string `header:"Set-Cookie"`
 	Body      T
 }
 
 type clearOutput struct {
-	SetCookie *http.Cookie `header:"Set-Cookie"`
+	SetCookie string `header:"Set-Cookie"`
 }
 
 // accessRoutes are the operations that need no key.
@@ -70,12 +70,12 @@ func (s *server) login(ctx context.Context, in *loginInput) (*cookieOutput[login
 		return nil, s.problemOf(ctx, err)
 	}
 	return &cookieOutput[loginReply]{
-		SetCookie: s.cookie(in.Body.Key, cookieLife, isSecure(ctx)), Body: loginReply{org, role},
+		SetCookie: s.cookie(in.Body.Key, cookieLife, isSecure(ctx)).String(), Body: loginReply{org, role},
 	}, nil
 }
 
 func (s *server) logout(ctx context.Context, _ *struct{}) (*clearOutput, error) {
-	return &clearOutput{SetCookie: s.cookie("", 0, isSecure(ctx))}, nil
+	return &clearOutput{SetCookie: s.cookie("", 0, isSecure(ctx)).String()}, nil
 }
 
 type health struct {

@@ -50,31 +50,38 @@ var (
 		reflect.TypeFor[perdure.PersistenceMode](): {perdure.Remote, perdure.Local},
 		reflect.TypeFor[perdure.Role]():            {perdure.RoleSystem, perdure.RoleUser, perdure.RoleAssistant, perdure.RoleToolResult},
 		reflect.TypeFor[perdure.EntryType]():       {perdure.EntryMessage, perdure.EntryLLMCall, perdure.EntryInjection},
+		reflect.TypeFor[perdure.KeyRole]():         {perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker},
 	}
 )
 
-// describe adds formats and enums to the members of an answer's schema. A
-// request's own are left alone: huma checks by them, and has no domain types of
-// these kinds in requests.
+// describe adds formats and enums to the members of an answer's schema, and
+// says which can be null. A request's own are left alone: huma checks by them,
+// and requests have no members of these types.
 func describe(schema *huma.Schema, t reflect.Type) {
 	if t.Kind() != reflect.Struct {
 		return
 	}
 	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		member := schema.Properties[name]
 		if member == nil {
 			continue
 		}
-		of := f.Type
+		of, null := f.Type, false
 		if of.Kind() == reflect.Pointer {
-			of = of.Elem()
+			of, null = of.Elem(), !strings.Contains(options, "omitempty")
 		}
 		if format, ok := formats[of]; ok {
-			member.Format = format
+			member.Format, member.Nullable = format, null
 		}
 		if enum, ok := enums[of]; ok {
 			member.Enum = enum
+		}
+		if null && member.Ref != "" {
+			schema.Properties[name] = &huma.Schema{
+				Description: member.Description,
+				AnyOf:       []*huma.Schema{{Ref: member.Ref}, {Type: "null"}},
+			}
 		}
 	}
 }

@@ -130,7 +130,7 @@ func TestPartShapes(t *testing.T) {
 	h.call("GET", h.path(x.ID, "/tasks"), "").shape(200, `{"items":[{"id":"U1","agentExecutionId":"U2","kind":"bash","status":"COMPLETED",`+
 		`"queue":"default","attempt":1,"maxAttempts":3,"input":{"a":1},"result":"ok","error":null,"workerId":null,"createdAt":"T","startedAt":"T","completedAt":"T"}],"nextCursor":null}`)
 	const entry = `{"id":"U1","parentId":null,"entryType":"message","role":"user","content":{"parts":[{"type":"text","text":"hi"}]},"createdAt":"T"}`
-	h.call("GET", h.path(x.ID, "/entries?limit=1"), "").shape(200, `{"items":[`+entry+`],"nextCursor":"U1"}`)
+	h.call("GET", h.path(x.ID, "/entries?limit=1"), "").shape(200, `{"items":[`+entry+`],"nextCursor":"C"}`)
 	h.call("GET", h.path(x.ID, "/entries/"+last.ID.String()), "").
 		shape(200, `{"id":"U1","parentId":"U2","entryType":"message","role":"assistant","content":{"parts":[{"type":"text","text":"ho"}]},"createdAt":"T"}`)
 	for _, missing := range []string{"/checkpoints/3", "/checkpoints/0", "/checkpoints/x", "/entries/x", "/entries/" + uuid.NewString(), "/tasks/x"} {
@@ -267,7 +267,8 @@ func TestDefinitions(t *testing.T) {
 func TestKeys(t *testing.T) {
 	h := open(t)
 	admin := []string{"Authorization", "Bearer " + h.admin}
-	h.call("POST", "/keys", `{"name":"ci","role":"client"}`, admin...).
+	var made perdure.APIKey
+	h.call("POST", "/keys", `{"name":"ci","role":"client"}`, admin...).want(201, &made).
 		shape(201, `{"id":"U1","org":"default","name":"ci","role":"client","createdAt":"T","revokedAt":null,"key":"SECRET"}`)
 	var keys page[perdure.APIKey]
 	r := h.call("GET", "/keys", "", admin...).want(200, &keys)
@@ -275,7 +276,7 @@ func TestKeys(t *testing.T) {
 		t.Errorf("the keys are %s", r.body)
 	}
 	var revoked perdure.APIKey
-	h.call("DELETE", "/keys/"+keys.Items[0].ID.String(), "", admin...).want(200, &revoked)
+	h.call("DELETE", "/keys/"+made.ID.String(), "", admin...).want(200, &revoked)
 	if revoked.RevokedAt == nil {
 		t.Errorf("revoked: %+v", revoked)
 	}

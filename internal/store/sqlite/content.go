@@ -20,6 +20,7 @@ type content struct {
 	kept   bool            // what is stored stays
 }
 
+// planContent places a payload of a new row.
 func planContent(inline json.RawMessage, ref *perdure.BlobRef) content {
 	switch {
 	case ref != nil:
@@ -31,14 +32,18 @@ func planContent(inline json.RawMessage, ref *perdure.BlobRef) content {
 	return content{inline: inline}
 }
 
-// keep lets what is stored stay where nothing, or the same blob, is given.
-func (c *content) keep(stored *perdure.BlobRef) {
+// replaceContent places a payload of a row that exists and names the blob
+// stored, if any. What is stored stays where nothing, or the same blob, is
+// given; a payload given beside the same blob takes its place.
+func replaceContent(inline json.RawMessage, ref, stored *perdure.BlobRef) content {
+	sameBlob := ref != nil && stored != nil && ref.ID == stored.ID
 	switch {
-	case c.inline == nil && c.ref == nil:
-		c.ref, c.kept = clonePtr(stored), true
-	case c.ref != nil && stored != nil && c.ref.ID == stored.ID:
-		c.kept = true
+	case inline == nil && (ref == nil || sameBlob):
+		return content{ref: clonePtr(stored), kept: true}
+	case sameBlob:
+		return planContent(inline, nil)
 	}
+	return planContent(inline, ref)
 }
 
 // column is the value of the row's own content column.

@@ -135,8 +135,8 @@ func putExecution(v view, before, x *perdure.Execution, now perdure.Time) (*perd
 	after.Input, after.Output = nil, nil
 	input, output := planContent(x.Input, x.InputBlob), planContent(x.Output, x.OutputBlob)
 	if before != nil {
-		input.keep(before.InputBlob)
-		output.keep(before.OutputBlob)
+		input = replaceContent(x.Input, x.InputBlob, before.InputBlob)
+		output = replaceContent(x.Output, x.OutputBlob, before.OutputBlob)
 	}
 	after.InputBlob, after.OutputBlob = input.ref, output.ref
 	values, err := executionValues(after)

@@ -2,10 +2,8 @@ package sqlite
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"embed"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -42,6 +41,8 @@ type Store struct {
 	reader
 	committer *committer
 	epoch     uint64
+	closing   sync.Once
+	closed    error
 }
 
 var _ store.Store = (*Store)(nil)
@@ -169,10 +170,9 @@ func migrate(ctx context.Context, path string) error {
 
 // loadEpoch gives the store's epoch, and makes it with the store.
 func loadEpoch(v view, clock func() time.Time) (epoch uint64, err error) {
-	var random [8]byte
-	rand.Read(random[:]) // never fails
-	made := int64(binary.BigEndian.Uint64(random[:]))
-	if _, err = v.exec("INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING", made, millis(perdure.At(clock()))); err != nil {
+	_, err = v.exec("INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING",
+		randomEpoch(), millis(perdure.At(clock())))
+	if err != nil {
 		return 0, err
 	}
 	_, err = v.one("SELECT epoch FROM store WHERE id = 1", nil, (*unsigned)(&epoch))
@@ -190,6 +190,11 @@ func (s *Store) Epoch() uint64 { return s.epoch }
 // Close commits what is queued, then closes the file. Once the store has
 // failed, the file is left as it is, for the next Open to recover.
 func (s *Store) Close() error {
+	s.closing.Do(func() { s.closed = s.close() })
+	return s.closed
+}
+
+func (s *Store) close() error {
 	s.committer.close()
 	<-s.committer.ended
 	if s.committer.brokenErr() != nil {

@@ -111,13 +111,17 @@ func loadIdempotency(v view, org, key string, now perdure.Time) (*store.Idempote
 }
 
 const (
-	upsertKind = "INSERT INTO kind (org_id, agent, kind, description, input_schema, seen_at) VALUES (?, ?, ?, ?, ?, ?)" +
-		" ON CONFLICT (org_id, agent, kind) DO UPDATE SET description = excluded.description, input_schema = excluded.input_schema, seen_at = excluded.seen_at"
-	kindsOfOrg = "SELECT org_id, agent, kind, description, input_schema, seen_at FROM kind WHERE org_id = ? ORDER BY agent DESC, kind"
+	upsertKind = "INSERT INTO kind (org_id, agent, kind, description, input_schema, providers, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?)" +
+		" ON CONFLICT (org_id, agent, kind) DO UPDATE SET description = excluded.description, input_schema = excluded.input_schema, providers = excluded.providers, seen_at = excluded.seen_at"
+	kindsOfOrg = "SELECT org_id, agent, kind, description, input_schema, providers, seen_at FROM kind WHERE org_id = ? ORDER BY agent DESC, kind"
 )
 
 func putKind(v view, k *store.Kind) error {
-	_, err := v.exec(upsertKind, k.Org, flag(k.Agent), k.Spec.Kind, optText(k.Spec.Description), rawText(k.Spec.InputSchema), millis(k.SeenAt))
+	providers, err := encode(k.Spec.Providers)
+	if err != nil {
+		return err
+	}
+	_, err = v.exec(upsertKind, k.Org, flag(k.Agent), k.Spec.Kind, optText(k.Spec.Description), rawText(k.Spec.InputSchema), providers, millis(k.SeenAt))
 	return err
 }
 

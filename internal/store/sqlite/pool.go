@@ -26,24 +26,32 @@ func openPool(ctx context.Context, path string, size int) (*pool, error) {
 	return p, nil
 }
 
+// take gives a free connection; the caller puts it back.
+func (p *pool) take(ctx context.Context) (*conn, error) {
+	select {
+	case c := <-p.free:
+		if c == nil {
+			return nil, unavailable(nil, "the store is closed")
+		}
+		return c, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // read runs a read that sees one moment. Whatever fails comes back as a coded
 // error, except the context's end.
 func (p *pool) read(ctx context.Context, f func(v view) error) error {
-	var c *conn
-	select {
-	case c = <-p.free:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if c == nil {
-		return unavailable(nil, "the store is closed")
+	c, err := p.take(ctx)
+	if err != nil {
+		return err
 	}
 	defer func() { p.free <- c }()
 	always := view{c, context.Background()}
 	if _, err := always.exec("BEGIN"); err != nil {
 		return refusal(err)
 	}
-	err := f(view{c, ctx})
+	err = f(view{c, ctx})
 	_, endErr := always.exec("ROLLBACK")
 	switch {
 	case err == nil:
@@ -63,4 +71,16 @@ func (p *pool) close() error {
 	}
 	close(p.free)
 	return errors.Join(errs...)
+}
+
+// copyTo writes a copy of the file. It is no transaction of its own: SQLite
+// begins one.
+func (p *pool) copyTo(ctx context.Context, path string) error {
+	c, err := p.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { p.free <- c }()
+	_, err = view{c, ctx}.exec("VACUUM INTO ?", path)
+	return refusal(err)
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -12,9 +13,10 @@ import (
 const (
 	batchCommands = 256
 	batchBytes    = 4 << 20
-	// laneShare is what each lane but the first may take of a batch, in
-	// commands, before the more urgent lanes fill it, so that none starves.
-	laneShare = 16
+	// laneShare and laneShareBytes are what each lane but the first may take of
+	// a batch before the more urgent lanes fill it, so that none starves.
+	laneShare      = 16
+	laneShareBytes = 512 << 10
 	// queueLimit is how many commands of one org may wait, renewals and claims
 	// not counted.
 	queueLimit = 10_000
@@ -133,56 +135,51 @@ func (q *queue) takeNow() (batch []*call, end bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	b := batchOf{q: q}
-	shares := b.share()
-	for i := range q.lanes {
-		b.calls = append(b.calls, shares[i]...)
-		b.fill(&q.lanes[i], batchCommands)
+	b.fill(store.LaneClaims, batchCommands-(store.Lanes-1)*laneShare, batchBytes)
+	for lane := store.LaneClaims + 1; lane < store.Lanes; lane++ {
+		b.fill(lane, laneShare, laneShareBytes)
 	}
-	if b.more() || q.closed {
+	for lane := range store.Lane(store.Lanes) {
+		b.fill(lane, batchCommands, batchBytes)
+	}
+	more := q.some()
+	if more || q.closed {
 		q.signal()
 	}
-	return b.calls, q.closed && !b.more()
+	return slices.Concat(b.calls[:]...), q.closed && !more
+}
+
+// some tells whether anything waits.
+func (q *queue) some() bool {
+	return slices.ContainsFunc(q.lanes[:], func(l lane) bool { return len(l.turn) > 0 })
 }
 
 // batchOf gathers one batch under the queue's lock.
 type batchOf struct {
 	q     *queue
-	calls []*call
+	calls [store.Lanes][]*call
 	n     int
 	bytes int
-	full  bool
 }
 
-// share takes every lane's own share, so that what follows may fill the rest
-// by priority alone.
-func (b *batchOf) share() (shares [store.Lanes][]*call) {
-	for i := 1; i < store.Lanes; i++ {
-		from := len(b.calls)
-		b.fill(&b.q.lanes[i], b.n+laneShare)
-		shares[i] = append(shares[i], b.calls[from:]...)
-	}
-	b.calls = nil
-	return shares
-}
-
-// fill takes from a lane until the batch has upTo commands or is full. A
-// command over the limit of bytes goes alone.
-func (b *batchOf) fill(l *lane, upTo int) {
-	for b.n < min(upTo, batchCommands) && !b.full {
+// fill takes up to that many commands and bytes from a lane, but no more than
+// the batch has room for. The first command of a lane, and the first of the
+// batch, may go over these bytes: it would never go otherwise.
+func (b *batchOf) fill(lane store.Lane, commands, bytes int) {
+	l := &b.q.lanes[lane]
+	for taken, size := 0, 0; taken < commands && b.n < batchCommands; {
 		c := l.next()
-		if c == nil {
-			return
-		}
-		if b.n > 0 && b.bytes+c.Bytes > batchBytes {
-			b.full = true
+		if c == nil || b.n > 0 && b.bytes+c.Bytes > batchBytes || taken > 0 && size+c.Bytes > bytes {
 			return
 		}
 		l.pop()
 		b.leave(c)
-		if c.started.CompareAndSwap(false, true) {
-			b.calls = append(b.calls, c)
-			b.n, b.bytes = b.n+1, b.bytes+c.Bytes
+		if !c.started.CompareAndSwap(false, true) {
+			continue // its caller has gone
 		}
+		b.calls[lane] = append(b.calls[lane], c)
+		b.n, b.bytes = b.n+1, b.bytes+c.Bytes
+		taken, size = taken+1, size+c.Bytes
 	}
 }
 
@@ -193,15 +190,6 @@ func (b *batchOf) leave(c *call) {
 	if b.q.waiting[c.Org]--; b.q.waiting[c.Org] == 0 {
 		delete(b.q.waiting, c.Org)
 	}
-}
-
-func (b *batchOf) more() bool {
-	for i := range b.q.lanes {
-		if len(b.q.lanes[i].turn) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // do puts the command in the queue and waits for its outcome. A caller whose

@@ -214,7 +214,7 @@ func (r *reader) Kinds(ctx context.Context, org string) ([]store.Kind, error) {
 	err := r.pool.read(ctx, func(v view) error {
 		return v.each(kindsOfOrg, []any{org}, func(row func(...any) error) error {
 			var k store.Kind
-			err := row(&k.Org, (*flagCol)(&k.Agent), &k.Spec.Kind, text[string]{&k.Spec.Description}, raw{&k.Spec.InputSchema}, (*timeCol)(&k.SeenAt))
+			err := row(&k.Org, (*flagCol)(&k.Agent), &k.Spec.Kind, text[string]{&k.Spec.Description}, raw{&k.Spec.InputSchema}, decoded{&k.Spec.Providers}, (*timeCol)(&k.SeenAt))
 			kinds = append(kinds, k)
 			return err
 		})

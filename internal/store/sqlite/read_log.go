@@ -109,7 +109,9 @@ func (w *logWindow) read() error {
 			break
 		}
 		w.records = append(w.records, rec)
-		w.left -= size(rec)
+		if w.left -= size(rec); w.left <= 0 {
+			w.upTo = rec.Pos
+		}
 	}
 	return nil
 }

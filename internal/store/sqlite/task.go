@@ -132,8 +132,8 @@ func putTask(v view, before, t *perdure.Task, now perdure.Time) error {
 	after := cloneTask(t)
 	input, result := planContent(t.Input, t.InputBlob), planContent(t.Result, t.ResultBlob)
 	if before != nil {
-		input.keep(before.InputBlob)
-		result.keep(before.ResultBlob)
+		input = replaceContent(t.Input, t.InputBlob, before.InputBlob)
+		result = replaceContent(t.Result, t.ResultBlob, before.ResultBlob)
 	}
 	after.InputBlob, after.ResultBlob = input.ref, result.ref
 	values, err := taskValues(after)

@@ -12,15 +12,15 @@ import (
 )
 
 var decideTests = map[string]func(*fixture){
-	"a refused command changes nothing":                      refusedAlone,
-	"a refused command leaves its neighbours alone":          refusedAmongOthers,
-	"a panic in a decision is its caller's error alone":      panicAlone,
-	"a command that breaks the tables fails alone":           brokenAmongOthers,
-	"what a decision does to its state is no change":         stateIsACopy,
-	"a command sees what the one before it wrote":            seesTheOneBefore,
-	"an execution of another org is as good as none":         orgHidden,
-	"an execution that exists cannot be made again":          madeTwice,
-	"a decision without changes answers nothing":             nothingChanged,
+	"a refused command changes nothing":                       refusedAlone,
+	"a refused command leaves its neighbours alone":           refusedAmongOthers,
+	"a panic in a decision is its caller's error alone":       panicAlone,
+	"a command that breaks the tables fails alone":            brokenAmongOthers,
+	"what a decision does to its state is no change":          stateIsACopy,
+	"a command sees what the one before it wrote":             seesTheOneBefore,
+	"an execution of another org is as good as none":          orgHidden,
+	"an execution that exists cannot be made again":           madeTwice,
+	"a decision without changes answers nothing":              nothingChanged,
 	"a caller that has gone before the start changes nothing": goneBefore,
 }
 

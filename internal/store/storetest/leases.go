@@ -15,7 +15,7 @@ var leaseTests = map[string]func(*fixture){
 	"leases of embedded workers are picked, each once": picksEmbedded,
 	"overdue cancels are picked":                       picksOverdue,
 	"tasks past their deadline are picked":             picksDeadlines,
-	"young loose blobs are neither picked nor swept": picksLooseBlobs,
+	"young loose blobs are neither picked nor swept":   picksLooseBlobs,
 }
 
 func (f *fixture) leased(status perdure.Status, left time.Duration, edit ...func(*perdure.Execution)) uuid.UUID {

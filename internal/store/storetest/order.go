@@ -10,10 +10,10 @@ import (
 )
 
 var orderTests = map[string]func(*fixture){
-	"commands of one execution keep their order":             keepsOrder,
-	"a caller that goes while queued is not run":             goneWhileQueued,
+	"commands of one execution keep their order":              keepsOrder,
+	"a caller that goes while queued is not run":              goneWhileQueued,
 	"a caller that goes after the start still learns the end": goneAfterStart,
-	"urgent lanes come first and none starves":               lanesInOrder,
+	"urgent lanes come first and none starves":                lanesInOrder,
 }
 
 // held blocks the committer inside a decision until release is called, so that
@@ -146,4 +146,3 @@ func lanesInOrder(f *fixture) {
 		f.Errorf("the first command was of lane %d", got[0])
 	}
 }
-

@@ -12,15 +12,15 @@ import (
 )
 
 var rowTests = map[string]func(*fixture){
-	"every field of an execution comes back":              executionFields,
-	"every field of a waiting execution comes back":       waitFields,
-	"fields of an execution can be cleared":               executionCleared,
-	"contents that are not given stay":                    contentsStay,
-	"every field of a task comes back":                    taskFields,
-	"every field of an entry comes back":                  entryFields,
-	"every field of a checkpoint comes back":              checkpointFields,
-	"every field of a signal comes back":                  signalFields,
-	"signals are taken in order and consumed":             signalsTaken,
+	"every field of an execution comes back":               executionFields,
+	"every field of a waiting execution comes back":        waitFields,
+	"fields of an execution can be cleared":                executionCleared,
+	"contents that are not given stay":                     contentsStay,
+	"every field of a task comes back":                     taskFields,
+	"every field of an entry comes back":                   entryFields,
+	"every field of a checkpoint comes back":               checkpointFields,
+	"every field of a signal comes back":                   signalFields,
+	"signals are taken in order and consumed":              signalsTaken,
 	"a local execution's signals are erased when consumed": signalsErased,
 }
 

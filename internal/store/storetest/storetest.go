@@ -6,6 +6,7 @@ package storetest
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -122,9 +123,13 @@ func (f *fixture) wantCode(err error, code perdure.Code) {
 	}
 }
 
-// equal compares values; absent and empty lists, maps and texts count as one.
+// equal compares values; absent and empty lists and maps count as one, and a
+// want of nil is an empty one.
 func (f *fixture) equal(what string, got, want any) {
 	f.Helper()
+	if want == nil {
+		want = reflect.Zero(reflect.TypeOf(got)).Interface()
+	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		f.Errorf("%s differs (-want +got):\n%s", what, diff)
 	}

@@ -343,6 +343,7 @@ CREATE TABLE kind (
     kind         TEXT NOT NULL,
     description  TEXT,
     input_schema TEXT,
+    providers    TEXT, -- JSON array of the model providers that an agent's kind can call
     seen_at      INTEGER NOT NULL,
     PRIMARY KEY (org_id, agent, kind)
 ) STRICT, WITHOUT ROWID;

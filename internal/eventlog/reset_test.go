@@ -1,0 +1,92 @@
+package eventlog_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/store"
+)
+
+func TestCursorThatDoesNotFitIsAnsweredByOneReset(t *testing.T) {
+	b := newBook()
+	b.chat()
+	whole := lines(all(t, b.log(), eventlog.From{}))
+	other := perdure.Cursor{Epoch: 5, Pos: 3}.String()
+	big := int64(1000)
+	for name, c := range map[string]struct {
+		from   eventlog.From
+		reason string
+	}{
+		"ahead":     {eventlog.From{Cursor: b.cursor(1000)}, "ahead"},
+		"epoch":     {eventlog.From{Cursor: other}, "epoch"},
+		"seq ahead": {eventlog.From{AfterSeq: &big}, "ahead"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			items := all(t, b.log(), c.from)
+			want := fmt.Sprintf(`{"reason":%q,"firstAvailable":1,"lastSeq":%d}`, c.reason, b.head.LastSeq)
+			if items[0].Event != eventlog.Reset || string(items[0].Data) != want {
+				t.Fatalf("first came %s %s", items[0].Event, items[0].Data)
+			}
+			if lines(items[1:]) != whole {
+				t.Error("the log did not follow")
+			}
+		})
+	}
+}
+
+func TestTruncatedLogResets(t *testing.T) {
+	b := newBook()
+	b.chat()
+	at := b.cursor(2)
+	b.records = b.records[5:]
+	items := all(t, b.log(), eventlog.From{Cursor: at})
+	if items[0].Event != eventlog.Reset || !strings.Contains(string(items[0].Data), `"truncated"`) || items[1].Cursor.Pos != 6 {
+		t.Errorf("came %s", lines(items[:2]))
+	}
+	if first := all(t, b.log(), eventlog.From{})[0]; first.Cursor.Pos != 6 {
+		t.Errorf("from the start came %+v", first)
+	}
+}
+
+// A store need not give the positions of superseded content.
+func TestPositionsOfSupersededContentMayBeAbsent(t *testing.T) {
+	b := newBook()
+	b.chat()
+	b.records = slices.DeleteFunc(b.records, func(r perdure.Record) bool { return r.Chunk != nil && r.Chunk.Text == "" && r.Chunk.Offset > 0 })
+	whole := all(t, b.log(), eventlog.From{})
+	for pos := int64(1); pos < b.head.LastPos; pos++ {
+		rest := all(t, b.log(), eventlog.From{Cursor: b.cursor(pos)})
+		want := slices.DeleteFunc(slices.Clone(whole), func(i eventlog.Item) bool { return i.Cursor.Pos <= pos })
+		if lines(rest) != lines(want) {
+			t.Errorf("after %d came\n%s\nwant\n%s", pos, lines(rest), lines(want))
+		}
+	}
+}
+
+func TestRestoredLogResetsItsLiveReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook()
+		b.event(perdure.EventCreated, "{}")
+		b.event(perdure.EventStarted, "{}")
+		done := live(t.Context(), b.log(), eventlog.From{})
+		synctest.Wait()
+		b.mu.Lock()
+		b.records, b.head = b.records[:1], store.Head{Epoch: 100, LastSeq: 1, LastPos: 1}
+		b.mu.Unlock()
+		b.event(perdure.EventCompleted, "{}")
+		items := <-done
+		var names []string
+		for _, i := range items {
+			names = append(names, string(i.Event))
+		}
+		want := "agent.created agent.started reset agent.created agent.completed end"
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("came %s", got)
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+func TestPagesNeedNoKeyAndAskNobody(t *testing.T) {
+	h := open(t)
+	for path, text := range map[string]string{
+		"./": "Perdure", "./docs": "/api/orgs/{org}/agent-executions/{id}/signal", "./healthz": `"ok"`, "./readyz": `"ready"`,
+	} {
+		r := h.call("GET", path, "", "Authorization", "").want(200, nil)
+		if !strings.Contains(string(r.body), text) {
+			t.Errorf("%s lacks %s", path, text)
+		}
+		for _, outside := range []string{"src=", "https://", "@import", "<script"} {
+			if strings.Contains(string(r.body), outside) {
+				t.Errorf("%s holds %s", path, outside)
+			}
+		}
+	}
+}
+
+func TestOpenAPIDescribesEverything(t *testing.T) {
+	h := open(t)
+	var doc struct {
+		OpenAPI    string
+		Paths      map[string]map[string]json.RawMessage
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]map[string]any
+				Required   []string
+			}
+		}
+	}
+	r := h.call("GET", "./openapi.json", "", "Authorization", "").want(200, &doc)
+	if !strings.HasPrefix(doc.OpenAPI, "3.1") {
+		t.Errorf("version %q", doc.OpenAPI)
+	}
+	one := "/api/orgs/{org}/agent-executions/{id}"
+	for path, methods := range map[string]string{
+		"/api/orgs/{org}/agent-executions": "get post", one: "get delete", one + "/signal": "post",
+		one + "/checkpoints": "get", one + "/checkpoints/latest": "get", one + "/checkpoints/{seq}": "get", one + "/tasks": "get",
+		one + "/entries": "get", one + "/entries/{entryId}": "get", one + "/events": "get", one + "/snapshot": "get",
+		one + "/stream": "get", one + "/stream/consolidated": "get",
+		"/api/orgs/{org}/agent-definitions": "get post", "/api/orgs/{org}/agent-definitions/{id}": "get put delete",
+		"/api/orgs/{org}/keys": "get post", "/api/orgs/{org}/keys/{id}": "delete",
+		"/api/login": "post", "/api/logout": "post", "/healthz": "get", "/readyz": "get",
+	} {
+		for method := range strings.SplitSeq(methods, " ") {
+			if doc.Paths[path][method] == nil {
+				t.Errorf("%s %s is not described", method, path)
+			}
+		}
+	}
+	for _, name := range []string{"Execution", "Definition", "Entry", "Task", "Checkpoint", "APIKey", "Wait", "Problem", "Part"} {
+		if len(doc.Components.Schemas[name].Properties) == 0 && name != "Part" {
+			t.Errorf("there is no schema %s", name)
+		}
+	}
+	x := doc.Components.Schemas["Execution"]
+	if any := x.Properties["input"]; any["type"] != nil || any["contentEncoding"] != nil {
+		t.Errorf("input is described as %v", any)
+	}
+	if x.Properties["createdAt"]["format"] != "date-time" || x.Properties["id"]["format"] != "uuid" {
+		t.Errorf("times and ids are described as %v, %v", x.Properties["createdAt"], x.Properties["id"])
+	}
+	if strings.Contains(string(r.body), "octet-stream") || strings.Contains(string(r.body), "$schema") {
+		t.Error("the document holds what is not in the API")
+	}
+}
+
+// Every answer is as the document says.
+func TestAnswersMatchTheOpenAPIDocument(t *testing.T) {
+	h := open(t)
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(h.call("GET", "./openapi.json", "").body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("openapi.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	match := func(name string, r reply) {
+		t.Helper()
+		schema, err := compiler.Compile("openapi.json#/components/schemas/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := jsonschema.UnmarshalJSON(bytes.NewReader(r.body))
+		if err != nil {
+			t.Fatalf("%s: %v: %s", name, err, r.body)
+		}
+		if err := schema.Validate(body); err != nil {
+			t.Errorf("%s: %v: %s", name, err, r.body)
+		}
+	}
+	admin := []string{"Authorization", "Bearer " + h.admin}
+	match("Definition", h.call("POST", "/agent-definitions", `{"name":"a",`+models+`}`))
+	match("ListDefinition", h.call("GET", "/agent-definitions", ""))
+	match("NewKey", h.call("POST", "/keys", `{"name":"k","role":"worker"}`, admin...))
+	match("ListAPIKey", h.call("GET", "/keys", "", admin...))
+	match("Problem", h.call("GET", "/keys", ""))
+	match("LoginReply", h.call("POST", "./api/login", `{"key":"`+h.client+`"}`))
+	match("Execution", h.call("POST", "/agent-executions", `{`+models+`}`))
+	running := h.claim()
+	running.say(userText("hi"))
+	running.task("bash", "one")
+	running.stream(0, 0, perdure.EventToken, "open")
+	h.start("")
+	waiting := h.claim()
+	waiting.say(userText("hi"))
+	waiting.commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: ptr(perdure.WaitSignal("userMessage"))}})
+	for _, x := range []*run{running, waiting} {
+		match("Execution", h.call("GET", h.path(x.id, ""), ""))
+		match("ListExecution", h.call("GET", "/agent-executions", ""))
+		match("ListCheckpoint", h.call("GET", h.path(x.id, "/checkpoints"), ""))
+		match("Checkpoint", h.call("GET", h.path(x.id, "/checkpoints/latest"), ""))
+		match("ListTask", h.call("GET", h.path(x.id, "/tasks"), ""))
+		match("ListEntry", h.call("GET", h.path(x.id, "/entries"), ""))
+		match("Entry", h.call("GET", h.path(x.id, "/entries/"+x.leaf.String()), ""))
+		match("EventPage", h.call("GET", h.path(x.id, "/events"), ""))
+		match("SnapshotBody", h.call("GET", h.path(x.id, "/snapshot"), ""))
+		match("SignalReply", h.call("POST", h.path(x.id, "/signal"), `{"signalName":"a"}`))
+		match("Execution", h.call("DELETE", h.path(x.id, ""), ""))
+	}
+}

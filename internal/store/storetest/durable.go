@@ -1,0 +1,62 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Durable checks that what was answered is there after the store was closed
+// and opened again. Every call of open opens the same store; Durable closes it.
+func Durable(t *testing.T, open func() store.Store) {
+	f := &fixture{T: t, s: open(), ctx: t.Context()}
+	epoch := f.s.Epoch()
+	id := f.start()
+	entries := f.chain(id, 20)
+	key := perdure.BlockKey{Attempt: 1}
+	blocks := map[perdure.BlockKey]*store.Block{}
+	f.change(id, func(s *store.State) *store.Changes {
+		l := &blockLog{logWriter: logOf(s.Head), blocks: blocks}
+		l.chunk(s.Now, key, perdure.EventToken, "one", "")
+		l.chunk(s.Now, key, perdure.EventToken, "two", "")
+		return l.changes()
+	})
+	ref := f.upload(id, random(100_000), perdure.BlobChunk)
+	before, log := f.execution(id), f.wholeLog(id)
+	f.must(f.s.Close())
+
+	f.s = open()
+	f.equal("the epoch", f.s.Epoch(), epoch)
+	f.equal("the execution", f.execution(id), before)
+	f.equal("the log", f.wholeLog(id), log)
+	f.samePath("the path", f.path(id, *before.Leaf, nil, 0, false), entries)
+	f.equal("the blob", f.blob(id, ref.ID), random(100_000))
+	f.chain(id, 1)
+	f.equal("a write after the reopening", *f.execution(id).Leaf != *before.Leaf, true)
+	Invariants(t, f.s)
+	f.must(f.s.Close())
+
+	_, err := f.s.Do(f.ctx, store.Command{Org: org, Execution: id, Decide: add(1)})
+	f.wantCode(err, perdure.Unavailable)
+	_, err = f.s.Execution(f.ctx, org, id)
+	f.wantCode(err, perdure.Unavailable)
+}
+
+func (f *fixture) wholeLog(id uuid.UUID) []perdure.Record {
+	f.Helper()
+	var all []perdure.Record
+	for {
+		var after int64
+		if len(all) > 0 {
+			after = all[len(all)-1].Pos
+		}
+		page, _, err := f.s.Log(f.ctx, id, after, 100)
+		f.must(err)
+		if len(page) == 0 {
+			return all
+		}
+		all = append(all, page...)
+	}
+}

@@ -1,0 +1,191 @@
+package storetest
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Auditor lists what a store holds, across all orgs. Every store implements it
+// for Invariants' sake.
+type Auditor interface {
+	// Audit checks that no row refers to one that is gone, and gives the id of
+	// every execution.
+	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
+}
+
+// Invariants checks what must hold of every execution in the store, whatever
+// was done to it: the log is dense, the tree connected, the transcript valid,
+// at most one lease held, status and wait legal, no task an orphan.
+func Invariants(t testing.TB, s store.Store) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	a := auditorOf(s)
+	if a == nil {
+		t.Fatalf("%T cannot be audited", s)
+	}
+	for id, err := range a.Audit(ctx) {
+		if err != nil {
+			t.Errorf("the store does not hold together: %v", err)
+			return
+		}
+		i := &invariant{TB: t, s: s, ctx: ctx, id: id}
+		i.check()
+	}
+}
+
+func auditorOf(s store.Store) Auditor {
+	for {
+		if a, ok := s.(Auditor); ok {
+			return a
+		}
+		wrapper, ok := s.(interface{ Unwrap() store.Store })
+		if !ok {
+			return nil
+		}
+		s = wrapper.Unwrap()
+	}
+}
+
+// invariant checks one execution.
+type invariant struct {
+	testing.TB
+	s   store.Store
+	ctx context.Context
+	id  uuid.UUID
+	x   *perdure.Execution
+}
+
+func (i *invariant) check() {
+	i.Helper()
+	var err error
+	if i.x, err = i.s.Execution(i.ctx, "", i.id); err != nil {
+		i.broken("does not load: %v", err)
+		return
+	}
+	i.checkStatus()
+	i.checkLease()
+	i.checkLog()
+	i.checkTree()
+	i.checkTasks()
+	i.checkSignals()
+}
+
+func (i *invariant) broken(format string, args ...any) {
+	i.Helper()
+	i.Errorf("execution %s "+format, append([]any{i.id}, args...)...)
+}
+
+func (i *invariant) failed(what string, err error) bool {
+	i.Helper()
+	if err != nil {
+		i.broken("does not read its %s: %v", what, err)
+	}
+	return err != nil
+}
+
+func (i *invariant) checkStatus() {
+	i.Helper()
+	x := i.x
+	if _, err := perdure.ParseStatus(string(x.Status)); err != nil {
+		i.broken("has the status %q", x.Status)
+	}
+	if x.Org == "" || x.Kind == "" || x.Queue == "" || x.CreatedAt.IsZero() {
+		i.broken("has no org, kind, queue or time")
+	}
+	if x.Status.Terminal() != (x.CompletedAt != nil) {
+		i.broken("is %s and completed at %v", x.Status, x.CompletedAt)
+	}
+	if x.Status == perdure.StatusFailed && x.ErrorCode == nil {
+		i.broken("is FAILED without a code")
+	}
+	if x.Status == perdure.StatusPending && x.ReadyAt.IsZero() {
+		i.broken("is PENDING since never")
+	}
+	if x.Status == perdure.StatusWaiting {
+		i.checkWait(x.Wait)
+	}
+}
+
+func (i *invariant) checkWait(w *perdure.Wait) {
+	i.Helper()
+	if w == nil {
+		i.broken("is WAITING for nothing")
+		return
+	}
+	if err := w.Check(); err != nil {
+		i.broken("has a wait that is none: %v", err)
+	}
+	if w.Met {
+		i.broken("is WAITING, and its wait is met")
+	}
+	if i.x.WaitReason != w.Reason() {
+		i.broken("has the wait reason %q, its wait says %q", i.x.WaitReason, w.Reason())
+	}
+}
+
+func (i *invariant) checkLease() {
+	i.Helper()
+	x := i.x
+	leased := x.WorkerID != nil && x.ClaimID != uuid.Nil && !x.LeaseUntil.IsZero()
+	free := x.WorkerID == nil && x.ClaimID == uuid.Nil && x.LeaseUntil.IsZero() && !x.Embedded
+	if x.Status.Held() && !leased || !x.Status.Held() && !free {
+		i.broken("is %s with worker %v, claim %s, lease until %s", x.Status, x.WorkerID, x.ClaimID, x.LeaseUntil)
+	}
+	if x.LastCommit.Fence > x.Fence {
+		i.broken("has a commit of fence %d, its fence is %d", x.LastCommit.Fence, x.Fence)
+	}
+}
+
+// checkTasks: a task has its execution, ended ones an end, and nothing of an
+// ended execution runs on.
+func (i *invariant) checkTasks() {
+	i.Helper()
+	for cursor, more := "", true; more; more = cursor != "" {
+		page, err := i.s.ListTasks(i.ctx, i.id, true, cursor, 200)
+		if i.failed("tasks", err) {
+			return
+		}
+		for _, t := range page.Items {
+			i.checkTask(t)
+		}
+		cursor = page.Next
+	}
+}
+
+func (i *invariant) checkTask(t *perdure.Task) {
+	i.Helper()
+	if t.ExecutionID != i.id || t.Org != i.x.Org {
+		i.broken("lists the task %s of execution %s, org %q", t.ID, t.ExecutionID, t.Org)
+	}
+	if t.Status.Terminal() != (t.CompletedAt != nil) {
+		i.broken("has the task %s, %s, completed at %v", t.ID, t.Status, t.CompletedAt)
+	}
+	if t.Status == perdure.TaskRunning && (t.WorkerID == nil || t.ClaimID == uuid.Nil || t.LeaseUntil.IsZero()) {
+		i.broken("has the task %s RUNNING without a lease", t.ID)
+	}
+	if i.x.Status.Terminal() && !t.Status.Terminal() {
+		i.broken("is %s, its task %s is %s", i.x.Status, t.ID, t.Status)
+	}
+}
+
+func (i *invariant) checkSignals() {
+	i.Helper()
+	signals, err := i.s.PendingSignals(i.ctx, i.id, nil, 1000)
+	if i.failed("signals", err) {
+		return
+	}
+	if !slices.IsSortedFunc(signals, func(a, b perdure.Signal) int { return int(a.Order - b.Order) }) {
+		i.broken("has pending signals out of order")
+	}
+	for _, s := range signals {
+		if s.State != perdure.SignalPending {
+			i.broken("lists the signal %s, %s, as pending", s.ID, s.State)
+		}
+	}
+}

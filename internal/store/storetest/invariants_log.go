@@ -1,0 +1,133 @@
+package storetest
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+)
+
+// checkLog: positions and seqs have no gap but for what was superseded, and
+// every block is as long, and hashes to, what its end says.
+func (i *invariant) checkLog() {
+	i.Helper()
+	head, err := i.s.LogHead(i.ctx, i.id)
+	if i.failed("head", err) {
+		return
+	}
+	l := logCheck{invariant: i, content: map[int64][]byte{}, seen: map[int64]bool{}, open: map[int64]bool{}}
+	for {
+		page, _, err := i.s.Log(i.ctx, i.id, l.last, 1000)
+		if i.failed("log", err) {
+			return
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, r := range page {
+			l.add(r)
+		}
+	}
+	if l.last != head.LastPos {
+		i.broken("has a log to pos %d, its head says %d", l.last, head.LastPos)
+	}
+	if l.gaps && !l.superseded {
+		i.broken("lacks positions of its log, and nothing was superseded")
+	}
+	for seq := int64(1); seq <= head.LastSeq; seq++ {
+		if !l.seen[seq] {
+			i.broken("lacks seq %d of %d", seq, head.LastSeq)
+		}
+	}
+	if int64(len(l.seen)) != head.LastSeq {
+		i.broken("has %d seqs, its head says %d", len(l.seen), head.LastSeq)
+	}
+	l.checkOpen()
+}
+
+// logCheck goes through one log.
+type logCheck struct {
+	*invariant
+	content    map[int64][]byte // of blocks, by seq
+	seen       map[int64]bool
+	open       map[int64]bool
+	last       int64
+	gaps       bool
+	superseded bool
+}
+
+func (l *logCheck) add(r perdure.Record) {
+	l.Helper()
+	if r.Pos <= l.last {
+		l.broken("has pos %d after %d", r.Pos, l.last)
+	}
+	l.gaps = l.gaps || r.Pos != l.last+1
+	l.last = r.Pos
+	switch {
+	case r.Chunk != nil:
+		if held := int64(len(l.content[r.Seq])); r.Chunk.Offset != held {
+			l.broken("has a chunk of block %d at %d, after %d bytes", r.Seq, r.Chunk.Offset, held)
+		}
+		if l.seen[r.Seq] && !l.open[r.Seq] {
+			l.broken("has a chunk of block %d after its end", r.Seq)
+		}
+		l.content[r.Seq] = append(l.content[r.Seq], r.Chunk.Text...)
+		l.seen[r.Seq], l.open[r.Seq] = true, true
+	case l.seen[r.Seq]:
+		l.broken("gives seq %d twice", r.Seq)
+	default:
+		l.seen[r.Seq] = true
+	}
+	if r.Type == perdure.EventBlockClosed {
+		l.close(r)
+	}
+}
+
+// close checks what a block.closed event says of its block.
+func (l *logCheck) close(r perdure.Record) {
+	l.Helper()
+	var end struct {
+		BlockSeq int64               `json:"blockSeq"`
+		Length   int64               `json:"length"`
+		SHA256   perdure.Hash        `json:"sha256"`
+		Reason   perdure.BlockReason `json:"reason"`
+	}
+	if err := json.Unmarshal(r.Fields, &end); err != nil {
+		l.broken("has a block.closed that does not decode: %v", err)
+		return
+	}
+	delete(l.open, end.BlockSeq)
+	content, held := l.content[end.BlockSeq]
+	if end.Reason == perdure.BlockSuperseded {
+		if held {
+			l.broken("still has content of block %d, which is superseded", end.BlockSeq)
+		}
+		l.superseded, l.seen[end.BlockSeq] = true, true
+		return
+	}
+	if held && (int64(len(content)) != end.Length || sha256.Sum256(content) != end.SHA256) {
+		l.broken("has %d bytes of block %d, its end says %d with another hash", len(content), end.BlockSeq, end.Length)
+	}
+}
+
+// checkOpen: the open blocks are those without an end, and hold what the log
+// gives. An ended execution has none.
+func (l *logCheck) checkOpen() {
+	l.Helper()
+	blocks, _, err := l.s.OpenBlocks(l.ctx, l.id)
+	if l.failed("open blocks", err) {
+		return
+	}
+	for _, b := range blocks {
+		if !l.open[b.Seq] || b.Content != string(l.content[b.Seq]) || b.Length != int64(len(b.Content)) {
+			l.broken("has the open block %d of %d bytes, which its log does not give", b.Seq, b.Length)
+		}
+		delete(l.open, b.Seq)
+		if l.x.Status.Terminal() {
+			l.broken("is %s with an open block", l.x.Status)
+		}
+	}
+	for seq := range l.open {
+		l.broken("has a block %d without an end that is not open", seq)
+	}
+}

@@ -1,0 +1,188 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+var listTests = map[string]func(*fixture){
+	"executions are listed newest first, in pages":     listsExecutions,
+	"executions are filtered":                          filtersExecutions,
+	"entries, tasks and checkpoints come oldest first": listsOldestFirst,
+	"tasks come in the order asked":                    tasksInOrder,
+	"a cursor that is none is refused":                 badCursors,
+}
+
+// pages reads a list to its end, in pages of the given size.
+func pages[T any](f *fixture, size int, read func(cursor string, limit int) (store.Page[T], error)) []T {
+	f.Helper()
+	var all []T
+	for cursor := ""; ; {
+		page, err := read(cursor, size)
+		f.must(err)
+		if len(page.Items) > size {
+			f.Errorf("a page of %d holds %d", size, len(page.Items))
+		}
+		all = append(all, page.Items...)
+		if page.Next == "" {
+			return all
+		}
+		if len(page.Items) == 0 {
+			f.Fatal("a page is empty and not the last")
+		}
+		cursor = page.Next
+	}
+}
+
+func listsExecutions(f *fixture) {
+	var want []uuid.UUID
+	for range 7 {
+		want = append(want, f.start())
+	}
+	f.start(func(x *perdure.Execution) { x.Org = "other" })
+	slices.Reverse(want)
+	for _, size := range []int{1, 3, 7, 100} {
+		var got []uuid.UUID
+		for _, x := range pages(f, size, func(cursor string, limit int) (store.Page[*perdure.Execution], error) {
+			return f.s.Executions(f.ctx, org, store.ExecutionFilter{Cursor: cursor, Limit: limit})
+		}) {
+			got = append(got, x.ID)
+			if x.Input != nil || x.MaxSeq != 1 {
+				f.Errorf("a listed execution has the input %s and the newest seq %d", x.Input, x.MaxSeq)
+			}
+		}
+		f.equal(fmt.Sprint("the list in pages of ", size), got, want)
+	}
+}
+
+func filtersExecutions(f *fixture) {
+	definition := perdure.Definition{ID: uuid.New(), Org: org, Name: "d", Slug: "d", CreatedAt: milestone(1), UpdatedAt: milestone(1), Version: 1}
+	f.do(store.Command{Decide: func(*store.State) (*store.Changes, error) { return &store.Changes{Definition: &definition}, nil }})
+	known := map[string]uuid.UUID{
+		"plain": f.start(func(x *perdure.Execution) { x.CreatedAt = milestone(1000) }),
+		"odd": f.start(func(x *perdure.Execution) {
+			x.Kind, x.DefinitionID, x.CreatedAt = "Odd-Kind", &definition.ID, milestone(2000)
+			x.Metadata = json.RawMessage(`{"team":"core","n":5,"on":true,"a.b":"c"}`)
+			x.Input = json.RawMessage(`{"userPrompt":"Say \"Grüße\" to <Bob>"}`)
+		}),
+		"done": f.start(func(x *perdure.Execution) {
+			x.Status, x.CompletedAt, x.CreatedAt = perdure.StatusCompleted, ptr(milestone(1)), milestone(3000)
+			x.Metadata = json.RawMessage(`{"team":"web"}`)
+			x.Input = jsonText(40_000)
+		}),
+	}
+	for _, c := range []struct {
+		what   string
+		filter store.ExecutionFilter
+		want   []string
+	}{
+		{"nothing", store.ExecutionFilter{}, []string{"done", "odd", "plain"}},
+		{"status", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusCompleted}}, []string{"done"}},
+		{"statuses", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusCompleted, perdure.StatusPending}}, []string{"done", "odd", "plain"}},
+		{"kind", store.ExecutionFilter{Kind: "Odd-Kind"}, []string{"odd"}},
+		{"definition", store.ExecutionFilter{DefinitionID: &definition.ID}, []string{"odd"}},
+		{"created after", store.ExecutionFilter{CreatedAfter: ptr(milestone(1000))}, []string{"done", "odd"}},
+		{"created before", store.ExecutionFilter{CreatedBefore: ptr(milestone(2000))}, []string{"plain"}},
+		{"metadata text", store.ExecutionFilter{Metadata: map[string]string{"team": "core"}}, []string{"odd"}},
+		{"metadata number", store.ExecutionFilter{Metadata: map[string]string{"n": "5", "team": "core"}}, []string{"odd"}},
+		{"metadata boolean", store.ExecutionFilter{Metadata: map[string]string{"on": "true"}}, []string{"odd"}},
+		{"metadata with a dot", store.ExecutionFilter{Metadata: map[string]string{"a.b": "c"}}, []string{"odd"}},
+		{"metadata of none", store.ExecutionFilter{Metadata: map[string]string{"team": "x"}}, nil},
+		{"query by kind", store.ExecutionFilter{Query: "odd-k"}, []string{"odd"}},
+		{"query by input", store.ExecutionFilter{Query: `to <bob>`}, []string{"odd"}},
+		{"query with quotes", store.ExecutionFilter{Query: `"Grüße"`}, []string{"odd"}},
+		{"query in a large input", store.ExecutionFilter{Query: `jjjj`}, []string{"done"}},
+		{"query by id", store.ExecutionFilter{Query: known["plain"].String()}, []string{"plain"}},
+		{"query by a part of the id", store.ExecutionFilter{Query: known["plain"].String()[:18]}, []string{"plain"}},
+		{"all at once", store.ExecutionFilter{Kind: "agent", Status: []perdure.Status{perdure.StatusPending}, Query: "agent"}, []string{"plain"}},
+	} {
+		page, err := f.s.Executions(f.ctx, org, c.filter)
+		f.must(err)
+		var got []uuid.UUID
+		for _, x := range page.Items {
+			got = append(got, x.ID)
+		}
+		f.equal("the list by "+c.what, names(known, got), c.want)
+	}
+}
+
+func listsOldestFirst(f *fixture) {
+	id := f.start()
+	entries := f.chain(id, 5)
+	var tasks, withSteps []uuid.UUID
+	for i := range 6 {
+		t := wholeTask(id)
+		t.Step = i%2 == 1
+		f.putTask(t)
+		withSteps = append(withSteps, t.ID)
+		if !t.Step {
+			tasks = append(tasks, t.ID)
+		}
+		f.change(id, func(s *store.State) *store.Changes {
+			s.Execution.CheckpointSeq = int64(i + 1)
+			return &store.Changes{Execution: s.Execution, Checkpoint: &perdure.Checkpoint{Sequence: int64(i + 1), State: json.RawMessage(`{}`), CreatedAt: s.Now}}
+		})
+	}
+	for _, size := range []int{1, 2, 5, 100} {
+		f.equal("the entries", pages(f, size, func(cursor string, limit int) (store.Page[perdure.Entry], error) {
+			return f.s.AllEntries(f.ctx, id, cursor, limit)
+		}), entries)
+		for _, steps := range []bool{false, true} {
+			var got []uuid.UUID
+			for _, t := range pages(f, size, func(cursor string, limit int) (store.Page[*perdure.Task], error) {
+				return f.s.ListTasks(f.ctx, id, steps, cursor, limit)
+			}) {
+				got = append(got, t.ID)
+				f.equal("a listed task's result", string(t.Result), "null")
+			}
+			want := tasks
+			if steps {
+				want = withSteps
+			}
+			f.equal("the tasks", got, want)
+		}
+		var numbers []int64
+		for _, c := range pages(f, size, func(cursor string, limit int) (store.Page[*perdure.Checkpoint], error) {
+			return f.s.Checkpoints(f.ctx, id, cursor, limit)
+		}) {
+			numbers = append(numbers, c.Sequence)
+		}
+		f.equal("the checkpoints", numbers, []int64{1, 2, 3, 4, 5, 6})
+	}
+}
+
+func tasksInOrder(f *fixture) {
+	id := f.start()
+	a, b := wholeTask(id), wholeTask(id)
+	open := &perdure.Task{ID: uuid.New(), ExecutionID: id, Org: org, Kind: "k", Queue: "q", Status: perdure.TaskPending, CreatedAt: milestone(1)}
+	held := *open
+	held.ID, held.Status, held.WorkerID, held.ClaimID, held.LeaseUntil = uuid.New(), perdure.TaskRunning, ptr(uuid.New()), uuid.New(), f.s.Now()
+	for _, t := range []*perdure.Task{a, b, open, &held} {
+		f.putTask(t)
+	}
+	got, err := f.s.Tasks(f.ctx, id, []uuid.UUID{b.ID, uuid.New(), a.ID, b.ID}, false)
+	f.must(err)
+	f.equal("the tasks", got, []*perdure.Task{b, nil, a, b})
+	elsewhere, err := f.s.Tasks(f.ctx, f.start(), []uuid.UUID{a.ID}, false)
+	f.must(err)
+	f.equal("the tasks of another execution", elsewhere, []*perdure.Task{nil})
+	f.equal("the open tasks", f.look(id, store.Needs{OpenTasks: true}).Tasks, map[uuid.UUID]*perdure.Task{open.ID: open, held.ID: &held})
+	f.equal("the held tasks", f.look(id, store.Needs{HeldTasks: true}).Tasks, map[uuid.UUID]*perdure.Task{held.ID: &held})
+}
+
+func badCursors(f *fixture) {
+	id := f.start()
+	for _, cursor := range []string{"!", "-1", "00", "zzzzzzzzzzzzzzzzzzzzzz", "a b"} {
+		_, err := f.s.Executions(f.ctx, org, store.ExecutionFilter{Cursor: cursor})
+		f.wantCode(err, perdure.InvalidArgument)
+		_, err = f.s.AllEntries(f.ctx, id, cursor, 1)
+		f.wantCode(err, perdure.InvalidArgument)
+		_, err = f.s.Checkpoints(f.ctx, id, cursor, 1)
+		f.wantCode(err, perdure.InvalidArgument)
+	}
+}

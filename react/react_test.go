@@ -1,0 +1,317 @@
+package react_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store/sqlite"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/scripted"
+	"github.com/perdure/perdure/react"
+	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/worker"
+)
+
+// stage is an engine with a worker whose model plays a script.
+type stage struct {
+	t       *testing.T
+	engine  *engine.Engine
+	store   *sqlite.Store
+	folder  string
+	journal string
+}
+
+func newStage(t *testing.T, parked int, script string) *stage {
+	t.Helper()
+	s := &stage{t: t, folder: t.TempDir()}
+	s.journal = filepath.Join(t.TempDir(), "journal")
+	scripts := t.TempDir()
+	if err := os.WriteFile(filepath.Join(scripts, "s"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if s.store, err = sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "perdure.db")}); err != nil {
+		t.Fatal(err)
+	}
+	s.engine = engine.New(engine.Config{Store: s.store, Lease: 5 * time.Second})
+	provider := scripted.New(scripted.Config{Dir: scripts, Journal: s.journal})
+	c := react.Config{
+		Providers: llm.NewProviders(provider), Tools: tool.Builtin(),
+		Workspaces: func(dir string) (*tool.Workspace, error) {
+			return tool.OpenWorkspace(s.folder, dir, tool.WorkspaceOptions{})
+		},
+	}
+	w := worker.New(worker.Config{Dispatch: s.engine.Dispatch("default", true), Parked: parked, Drain: time.Second})
+	w.RegisterAgent(react.Agent(c))
+	for _, d := range react.Tasks(c) {
+		w.RegisterTask(d)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 2)
+	go func() { done <- s.engine.Run(ctx) }()
+	go func() { done <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if err := s.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	<-w.Registered()
+	return s
+}
+
+func (s *stage) start(r engine.StartRequest) uuid.UUID {
+	s.t.Helper()
+	r.Models = []perdure.ModelConfig{{Provider: "scripted", ModelID: "s"}}
+	tools := []string{"read-file", "write-file", "edit-file", "bash", "grep", "find"}
+	r.Tools = &tools
+	x, err := s.engine.Start(s.t.Context(), "default", r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return x.ID
+}
+
+func (s *stage) say(id uuid.UUID, text string) {
+	s.t.Helper()
+	value, err := json.Marshal(map[string]string{"text": text})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.engine.Signal(s.t.Context(), "default", id, engine.SignalRequest{Name: perdure.UserMessage, Value: value}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// until waits for a state of the execution.
+func (s *stage) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
+	s.t.Helper()
+	hints, unsubscribe := s.engine.Hints.Subscribe(notify.Log(id))
+	defer unsubscribe()
+	limit := time.After(30 * time.Second)
+	for {
+		x, err := s.store.Execution(s.t.Context(), "default", id)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if want(x) {
+			return x
+		}
+		select {
+		case <-hints:
+		case <-limit:
+			s.t.Fatalf("execution is %s (%s)\n%s", x.Status, x.WaitReason, strings.Join(s.conversation(id), "\n"))
+		}
+	}
+}
+
+func (s *stage) idle(id uuid.UUID, checkpointAfter int64) *perdure.Execution {
+	return s.until(id, func(x *perdure.Execution) bool {
+		return x.Status.Terminal() || (x.Status == perdure.StatusWaiting && x.WaitReason == "signal" && x.CheckpointSeq > checkpointAfter)
+	})
+}
+
+// conversation is the path, a line an entry.
+func (s *stage) conversation(id uuid.UUID) []string {
+	s.t.Helper()
+	x, err := s.store.Execution(s.t.Context(), "default", id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var lines []string
+	if x.Leaf == nil {
+		return nil
+	}
+	for e, err := range s.store.Path(s.t.Context(), id, *x.Leaf, nil, 0, false) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		m, err := e.Message()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		line := string(m.Role) + ": " + m.PlainText()
+		for _, p := range m.Parts {
+			switch p.Type {
+			case perdure.PartToolCall:
+				line += fmt.Sprintf(" [%s]", p.Name)
+			case perdure.PartToolResult:
+				line += fmt.Sprintf("%s(%v) %s", p.ToolName, p.IsError, perdure.Content{Parts: p.Parts}.PlainText())
+			}
+		}
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return lines
+}
+
+func (s *stage) calls() int {
+	s.t.Helper()
+	raw, err := os.ReadFile(s.journal)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.Count(string(raw), "\n")
+}
+
+const repair = `
+turn
+  thinking first I look
+  text Let me look.
+  call bash {"command": "echo one >> effects; cat effects"}
+  call no-such-tool {}
+  call write-file {"path": "a.txt", "content": "alpha\n"}
+  call read-file {"path": "a.txt"}
+turn
+  text Again.
+  call bash {"command": "echo one >> effects; cat effects"}
+turn
+  text Done.
+turn
+  text You are welcome.
+`
+
+// The same conversation comes about whether the goroutine is kept at its waits
+// or the function is entered again at each of them; no effect happens twice, and
+// the same command asked for again runs again.
+func TestReactAgentWithoutDuplicates(t *testing.T) {
+	var conversations []string
+	for _, parked := range []int{100, -1} {
+		s := newStage(t, parked, repair)
+		id := s.start(engine.StartRequest{UserPrompt: "mend it"})
+		x := s.idle(id, 0)
+		s.say(id, "thanks")
+		x = s.idle(id, x.CheckpointSeq)
+		got := strings.Join(s.conversation(id), "\n")
+		conversations = append(conversations, got)
+		if s.calls() != 4 {
+			t.Errorf("%d model calls for four answers", s.calls())
+		}
+		effects, err := os.ReadFile(filepath.Join(s.folder, "effects"))
+		if err != nil || string(effects) != "one\none\n" {
+			t.Errorf("effects: %q %v", effects, err)
+		}
+		if x.Status != perdure.StatusWaiting {
+			t.Errorf("the execution is %s", x.Status)
+		}
+	}
+	if conversations[0] != conversations[1] {
+		t.Errorf("in place:\n%s\nentered again:\n%s", conversations[0], conversations[1])
+	}
+	for _, want := range []string{
+		"user: mend it", "assistant: Let me look. [bash] [no-such-tool] [write-file] [read-file]",
+		"there is no tool \"no-such-tool\"", "alpha", "assistant: Done.", "user: thanks", "assistant: You are welcome.",
+	} {
+		if !strings.Contains(conversations[0], want) {
+			t.Errorf("%q is missing in\n%s", want, conversations[0])
+		}
+	}
+}
+
+func TestOneShotCompletesWithUsage(t *testing.T) {
+	s := newStage(t, 100, "turn\n  text Hello.\n  usage in=10 out=5\n")
+	id := s.start(engine.StartRequest{UserPrompt: "hi", OneShot: true})
+	x := s.until(id, func(x *perdure.Execution) bool { return x.Status.Terminal() })
+	var out perdure.ReactOutput
+	if err := json.Unmarshal(x.Output, &out); err != nil {
+		t.Fatal(err)
+	}
+	usage := out.UsageByModel["scripted/s"]
+	if x.Status != perdure.StatusCompleted || out.Text != "Hello." || out.StopReason != perdure.StopEndTurn || usage.Input != 10 || usage.Calls != 1 {
+		t.Errorf("%s %+v", x.Status, out)
+	}
+}
+
+func TestTurnLimitEndsTheResponseAndCanBeContinued(t *testing.T) {
+	one := 1
+	s := newStage(t, 100, repair)
+	id := s.start(engine.StartRequest{UserPrompt: "mend it", Config: perdure.AgentConfig{MaxTurns: &one}})
+	x := s.idle(id, 0)
+	if s.calls() != 1 {
+		t.Errorf("%d model calls, and one was allowed", s.calls())
+	}
+	s.say(id, "go on")
+	s.idle(id, x.CheckpointSeq)
+	if s.calls() != 2 {
+		t.Errorf("%d model calls after the second message", s.calls())
+	}
+}
+
+// A message that comes while a tool runs is taken up after it; the calls behind
+// the barrier that had not begun are answered as skipped.
+func TestSteeringSkipsWhatHasNotBegun(t *testing.T) {
+	s := newStage(t, 100, `
+turn
+  call bash {"command": "echo ready; while [ ! -e go ]; do sleep 0.05; done"}
+  call write-file {"path": "b.txt", "content": "never"}
+turn
+  expect other
+  text As you like.
+`)
+	id := s.start(engine.StartRequest{UserPrompt: "write", OneShot: true})
+	s.until(id, func(*perdure.Execution) bool {
+		records, _, err := s.store.Log(t.Context(), id, 0, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			if r.Type == perdure.EventTerminal && r.Chunk != nil && strings.Contains(r.Chunk.Text, "ready") {
+				return true
+			}
+		}
+		return false
+	})
+	s.say(id, "no, something other")
+	if err := os.WriteFile(filepath.Join(s.folder, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x := s.until(id, func(x *perdure.Execution) bool { return x.Status.Terminal() })
+	if x.Status != perdure.StatusCompleted {
+		t.Fatalf("%s %v", x.Status, s.conversation(id))
+	}
+	if _, err := os.Stat(filepath.Join(s.folder, "b.txt")); err == nil {
+		t.Error("the call that had not begun ran")
+	}
+	if got := strings.Join(s.conversation(id), "\n"); !strings.Contains(got, "skipped: the user sent a message") {
+		t.Errorf("no skipped result in\n%s", got)
+	}
+}
+
+func TestModelErrorWaitsAndRetrySignalTriesAgain(t *testing.T) {
+	s := newStage(t, 100, "turn\n  when second\n    text Fine.\n  else\n    fail auth the key is wrong\n")
+	id := s.start(engine.StartRequest{UserPrompt: "first", OneShot: true})
+	x := s.idle(id, 0)
+	if x.Status != perdure.StatusWaiting {
+		t.Fatalf("%s", x.Status)
+	}
+	if _, err := s.engine.Signal(t.Context(), "default", id, engine.SignalRequest{Name: "retry"}); err != nil {
+		t.Fatal(err)
+	}
+	x = s.idle(id, x.CheckpointSeq)
+	if s.calls() != 2 || x.Status != perdure.StatusWaiting {
+		t.Errorf("%d calls, %s", s.calls(), x.Status)
+	}
+	s.say(id, "second")
+	if x = s.until(id, func(x *perdure.Execution) bool { return x.Status.Terminal() }); x.Status != perdure.StatusCompleted {
+		t.Errorf("%s", x.Status)
+	}
+}
+
+func TestMain(m *testing.M) {
+	tool.MaybeSandboxChild()
+	os.Exit(m.Run())
+}
