@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -108,12 +109,22 @@ func probe(c confinement) error {
 	return nil
 }
 
+// rootCaps are what makes root's builds work: files of other users.
+var rootCaps = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID"}
+
 // bwrapArgs is the command line of bubblewrap. The data directory is covered
 // last, so that nothing bound before shows it.
 func bwrapArgs(p policy) []string {
 	args := []string{
 		"--die-with-parent", "--unshare-pid",
 		"--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc",
+	}
+	if os.Geteuid() == 0 {
+		// Root would keep what unmounts the data directory's cover.
+		args = append(args, "--cap-drop", "ALL")
+		for _, name := range rootCaps {
+			args = append(args, "--cap-add", name)
+		}
 	}
 	for _, path := range p.Write {
 		args = append(args, "--bind", path, path)
@@ -154,21 +165,20 @@ func writable(dir string) []string {
 	if err != nil {
 		home = ""
 	}
-	add := func(path string) {
-		real, err := realPath(path)
-		// A variable that names the home directory, or a folder above it, does
-		// not open all of it.
-		if err == nil && filepath.IsAbs(path) && (home == "" || !within(home, real)) && real != "/" {
+	for _, temp := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
+		if real, err := realPath(temp); err == nil && real != "/" && !slices.Contains(paths, real) {
 			paths = append(paths, real)
 		}
 	}
-	for _, temp := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
-		add(temp)
-	}
 	for _, c := range caches {
-		if path := c.path(home); path != "" {
-			add(path)
+		path := c.path(home)
+		real, err := realPath(path)
+		// A variable that names the home directory, or a folder above it, does
+		// not open all of it.
+		if path == "" || err != nil || real == "/" || home != "" && within(home, real) {
+			continue
 		}
+		paths = append(paths, real)
 	}
 	return paths
 }

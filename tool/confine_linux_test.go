@@ -41,7 +41,7 @@ func eachConfinement(t *testing.T, dir, data string, fn func(t *testing.T, w *Wo
 // not below a folder for temporary files, which commands may write anyway.
 func layout(t *testing.T, dataBelow string) (dir, data string) {
 	t.Helper()
-	top, err := os.MkdirTemp(".", "testdata-")
+	top, err := os.MkdirTemp(".", "_layout-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,6 +121,9 @@ func TestConfinedBashCannotReachTheDataDirectory(t *testing.T) {
 					if strings.Contains(r.PlainText(), "top secret") {
 						t.Errorf("%s\n%s", command, r.PlainText())
 					}
+				}
+				if w.box.mask {
+					wantError(t, sh(t, w, "test -e "+data+"/s"), "[exit code 1]") // nothing to connect to
 				}
 				if got := content(t, filepath.Join(data, "token")); got != "top secret" {
 					t.Fatalf("the token is %q", got)
@@ -250,9 +253,8 @@ func TestWritableDoesNotOpenTheHomeDirectory(t *testing.T) {
 	t.Setenv("GOCACHE", "off")
 	t.Setenv("CARGO_HOME", "/")
 	t.Setenv("XDG_CACHE_HOME", "")
-	t.Setenv("TMPDIR", filepath.Dir(home))
 	for _, path := range writable("/ws") {
-		if path != "/ws" && within(home, path) && path != "/tmp" {
+		if within(home, path) && path != "/tmp" && path != os.TempDir() {
 			t.Errorf("%s is writable, and the home directory %s with it", path, home)
 		}
 	}

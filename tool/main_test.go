@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,7 @@ import (
 )
 
 // workerVar makes the test binary a worker that dies in the middle of a call;
-// see record_linux_test.go.
+// see TestProcessGroupDiesWithItsWorker.
 const workerVar = "TOOL_TEST_WORKER"
 
 func TestMain(m *testing.M) {
@@ -121,3 +122,19 @@ func wantText(t testing.TB, r Result, isError bool, parts ...string) {
 func wantOK(t testing.TB, r Result, parts ...string) { t.Helper(); wantText(t, r, false, parts...) }
 
 func wantError(t testing.TB, r Result, parts ...string) { t.Helper(); wantText(t, r, true, parts...) }
+
+// runDoomedWorker is what the test binary does as a worker: it records into dir
+// and runs a command that says the pids of itself and a grandchild.
+func runDoomedWorker(dir string) {
+	w, err := OpenWorkspace(dir, "", WorkspaceOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	call := &Call{
+		Workspace: w,
+		Record:    Recorder(filepath.Join(dir, "groups")),
+		Stdout:    func(p []byte) { os.Stdout.Write(p) },
+	}
+	fmt.Println(runBash(context.Background(), call, bashArgs{Command: "sleep 64 & echo $$ $!; wait"}))
+}

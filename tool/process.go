@@ -19,7 +19,7 @@ const (
 	// something in the background still holds it open.
 	drainGrace = 2 * time.Second
 	// exitGrace is what lies between a process's end of output and its exit.
-	exitGrace = 100 * time.Millisecond
+	exitGrace = 250 * time.Millisecond
 	// lastGrace is how long the end of the output is waited for when all that
 	// can be killed is dead, and somebody who escaped holds it open.
 	lastGrace = 200 * time.Millisecond

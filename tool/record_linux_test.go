@@ -2,8 +2,6 @@ package tool
 
 import (
 	"bufio"
-	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,23 +11,6 @@ import (
 	"syscall"
 	"testing"
 )
-
-// runDoomedWorker is what the test binary does as a worker: it records into dir
-// and runs a command that says the pids of itself and a grandchild.
-func runDoomedWorker(dir string) {
-	w, err := OpenWorkspace(dir, "", WorkspaceOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	raw, _ := json.Marshal(args{"command": "sleep 64 & echo $$ $!; wait"})
-	call := &Call{
-		Arguments: raw, Workspace: w,
-		Record: Recorder(filepath.Join(dir, "groups")),
-		Stdout: func(p []byte) { os.Stdout.Write(p) },
-	}
-	fmt.Println(runBash(context.Background(), call, bashArgs{Command: "sleep 64 & echo $$ $!; wait"}))
-}
 
 // A tool's process group dies with its worker: its leader at once, the rest when
 // the next worker starts.
