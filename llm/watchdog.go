@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -59,7 +60,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 		b.timer.Stop()
 		b.begun = true
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = causeOf(b.ctx, b.caller, err)
 	}
 	return n, err

@@ -98,7 +98,7 @@ func (d *demonstration) command(ctx context.Context, name string, args ...string
 		all = append(all, "--workspace", d.workspace(), "--scripts", d.scripts)
 	}
 	c := exec.CommandContext(ctx, d.binary, all...)
-	c.Env = append(os.Environ(), "PERDURE_SCRIPT_JOURNAL="+d.journal())
+	c.Env = append(os.Environ(), "PERDURE_SCRIPTED_JOURNAL="+d.journal())
 	return c
 }
 

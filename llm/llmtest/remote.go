@@ -1,9 +1,6 @@
 package llmtest
 
 import (
-	"context"
-	"errors"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -109,6 +106,28 @@ func testMissingKey(t *testing.T, r Remote) {
 	}
 }
 
+// The process's own variables are not for a server that wants no key.
+func testKeyless(t *testing.T, r Remote) {
+	server := NewServer(t, r.Wire, Answer{Text: []string{"ok"}})
+	t.Setenv(r.KeyEnv, Secret)
+	t.Setenv(strings.Replace(r.KeyEnv, "API_KEY", "AUTH_TOKEN", 1), Secret)
+	t.Setenv(strings.Replace(r.KeyEnv, "API_KEY", "CUSTOM_HEADERS", 1), "X-Custom: "+Secret)
+	endpoints, err := llm.NewEndpoints(nil, llm.Endpoint{BaseURL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := llm.NewClient(llm.TransportConfig{AllowHosts: endpoints.Hosts()})
+	t.Cleanup(client.CloseIdleConnections)
+	req := r.request()
+	req.BaseURL = server.URL + r.BasePath
+	Ask(t, r.New(endpoints, client), req)
+	for name, values := range server.Requests()[0].Header {
+		if strings.Contains(strings.Join(values, ""), Secret) {
+			t.Errorf("header %s carries the key", name)
+		}
+	}
+}
+
 func testStatuses(t *testing.T, r Remote) {
 	const date = "Tue, 03 Nov 2026 10:00:00 GMT"
 	for _, f := range []struct {
@@ -181,51 +200,6 @@ func testErrorEvent(t *testing.T, r Remote) {
 	}
 }
 
-func testHangBefore(t *testing.T, r Remote) {
-	server := NewServer(t, r.Wire, Answer{HangBefore: true})
-	p := r.At(t, server.URL, llm.TransportConfig{FirstByteTimeout: 50 * time.Millisecond})
-	_, _, err := TryAsk(t.Context(), p, r.request())
-	WantError(t, err, llm.Timeout, true)
-}
-
-func testHangAfter(t *testing.T, r Remote) {
-	server := NewServer(t, r.Wire, Answer{Text: []string{"half"}, HangAfter: true})
-	p := r.At(t, server.URL, llm.TransportConfig{IdleTimeout: 200 * time.Millisecond})
-	_, deltas, err := TryAsk(t.Context(), p, r.request())
-	WantError(t, err, llm.Timeout, true)
-	if len(deltas) == 0 {
-		t.Error("what came before the silence was not streamed")
-	}
-}
-
-// The listener's backlog takes the connection, and nobody ever answers.
-func testDeadHandshake(t *testing.T, r Remote) {
-	l := listen(t)
-	p := r.At(t, "https://"+l.Addr().String(), llm.TransportConfig{ConnectTimeout: 50 * time.Millisecond})
-	_, _, err := TryAsk(t.Context(), p, r.request())
-	WantError(t, err, llm.Timeout, true)
-}
-
-func testNobodyListens(t *testing.T, r Remote) {
-	l := listen(t)
-	url := "http://" + l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_, _, err := TryAsk(t.Context(), r.At(t, url, llm.TransportConfig{}), r.request())
-	WantError(t, err, llm.Network, true)
-}
-
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() }) // some tests have closed it
-	return l
-}
-
 func testRedirect(t *testing.T, r Remote) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		thief := NewServer(t, r.Wire, Answer{Text: []string{"mine now"}})
@@ -275,14 +249,4 @@ func testPrivateAddress(t *testing.T, r Remote) {
 	allowing := llm.NewClient(llm.TransportConfig{AllowLoopback: true})
 	t.Cleanup(allowing.CloseIdleConnections)
 	Ask(t, r.New(r.endpoints(t, server.URL, Secret), allowing), r.request())
-}
-
-// The caller's own deadline is no timeout of the provider's.
-func testDeadline(t *testing.T, r Remote) {
-	p, _ := r.Serve(t, Answer{HangBefore: true})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, _, err := TryAsk(ctx, p, r.request()); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want the context's error", err)
-	}
 }

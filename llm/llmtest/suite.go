@@ -175,7 +175,7 @@ func testEmitAborts(t *testing.T, c Case) {
 		calls++
 		return mine
 	})
-	if err != mine || calls != 1 {
+	if !errors.Is(err, mine) || calls != 1 {
 		t.Errorf("got %v after %d pieces; want emit's error after the first", err, calls)
 	}
 }

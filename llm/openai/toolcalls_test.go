@@ -161,6 +161,10 @@ func TestMalformedCalls(t *testing.T) {
 			[]string{`a f {"x":1}`},
 			fragments(`{"index":0,"id":"","function":{"name":"f","arguments":"{"}}`, `{"index":0,"id":"a","function":{"arguments":"\"x\":1}"}}`),
 		},
+		"another id without arguments, after a call without id": {
+			[]string{` f {"x":1}`, `b f `},
+			fragments(`{"index":0,"function":{"name":"f","arguments":"{\"x\":1}"}}`, `{"index":0,"id":"b","function":{"name":"f","arguments":""}}`),
+		},
 		"nulls": {
 			[]string{`a f {"x":1}`},
 			fragments(`{"index":0,"id":"a","function":{"name":"f","arguments":null}}`, `{"index":0,"id":null,"function":{"name":null,"arguments":"{\"x\":1}"}}`),
