@@ -40,10 +40,8 @@ func (d *demonstration) newestRun(ctx context.Context) (string, error) {
 }
 
 type shown struct {
-	Execution struct {
-		Status string `json:"status"`
-	} `json:"execution"`
-	Tasks []struct {
+	Status string `json:"status"`
+	Tasks  []struct {
 		Kind    string `json:"kind"`
 		Status  string `json:"status"`
 		Attempt int    `json:"attempt"`
@@ -146,6 +144,6 @@ func (d *demonstration) checkWork(ctx context.Context, s shown) error {
 	test.Dir = d.workspace()
 	out, err := test.CombinedOutput()
 	return errors.Join(
-		verdict(s.Execution.Status == "COMPLETED", "the run is %s", s.Execution.Status),
+		verdict(s.Status == "COMPLETED", "the run is %s", s.Status),
 		verdict(err == nil, "the program is repaired: %s", strings.TrimSpace(string(out))))
 }

@@ -1,0 +1,241 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// DefaultOrg is the org of dev mode.
+const DefaultOrg = "default"
+
+// Options say where the server is and who calls.
+type Options struct {
+	// BaseURL is the server's, without a path; http or https. Required.
+	BaseURL string
+	// Key is an API key's secret, or the token of dev mode.
+	Key string
+	// Org is the key's; default "default".
+	Org string
+	// HTTPClient makes the requests; nil is one without a timeout of its own,
+	// since a stream has no end that could be known.
+	HTTPClient *http.Client
+	// OnReconnect hears of every pause of Follow: why it lost the stream and
+	// how long it waits before it goes on.
+	OnReconnect func(cause error, pause time.Duration)
+}
+
+// Client is a caller of one org. It is safe for concurrent use.
+type Client struct {
+	o    Options
+	base *url.URL
+
+	// wait pauses between tries of Follow; tests count the pauses in its place.
+	wait func(ctx context.Context, d time.Duration) error
+	// idle is how long a stream may be silent: three pings of the server.
+	idle time.Duration
+	rand func() float64
+}
+
+// New makes a client. It connects at the first call. Error: invalid_argument.
+func New(o Options) (*Client, error) {
+	base, err := url.Parse(o.BaseURL)
+	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
+		return nil, perdure.FieldErrorf("server", "%q is no address of a server; give it like http://127.0.0.1:8080", o.BaseURL)
+	}
+	if o.Org == "" {
+		o.Org = DefaultOrg
+	}
+	if o.HTTPClient == nil {
+		o.HTTPClient = &http.Client{}
+	}
+	return &Client{o: o, base: base, wait: sleep, idle: 45 * time.Second, rand: rand.Float64}, nil
+}
+
+// Socket makes a client of the server that listens on a unix socket, as the
+// owner of a data directory does; token is the content of the file token there.
+func Socket(path, token string) *Client {
+	var d net.Dialer
+	c, err := New(Options{BaseURL: "http://localhost", Key: token, HTTPClient: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return d.DialContext(ctx, "unix", path)
+		},
+	}}})
+	if err != nil {
+		panic(err) // the address is a constant
+	}
+	return c
+}
+
+// With gives a client that differs from c in the options that change sets.
+func (c *Client) With(change func(*Options)) *Client {
+	copied := *c
+	change(&copied.o)
+	return &copied
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.o.HTTPClient.CloseIdleConnections() }
+
+// request is one call of the API.
+type request struct {
+	method string
+	path   []string // below the org
+	query  url.Values
+	header http.Header
+	body   any
+}
+
+// url joins the org's path; each piece is one segment, whatever it holds.
+func (c *Client) url(r request) string {
+	u := c.base.JoinPath("api", "orgs", url.PathEscape(c.o.Org))
+	for _, piece := range r.path {
+		u = u.JoinPath(url.PathEscape(piece))
+	}
+	u.RawQuery = r.query.Encode()
+	return u.String()
+}
+
+// send makes the request and gives the answer if it is no error.
+func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
+	var body io.Reader
+	if r.body != nil {
+		raw, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, perdure.FieldErrorf("body", "does not encode: %v", err)
+		}
+		body = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, c.url(r), body)
+	if err != nil {
+		return nil, perdure.FieldErrorf("server", "%v", err)
+	}
+	for name, values := range r.header {
+		req.Header[name] = values
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.o.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.o.Key)
+	}
+	resp, err := c.o.HTTPClient.Do(req)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if resp.StatusCode >= 300 {
+		defer drain(resp.Body)
+		return nil, problem(resp)
+	}
+	return resp, nil
+}
+
+// unreachable words a call that got no answer. The end of the caller's own
+// context stays what it is.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var whole *url.Error
+	if errors.As(err, &whole) {
+		err = whole.Err
+	}
+	return &perdure.Error{
+		Code: perdure.Unavailable, Message: "the server at " + c.base.String() + " does not answer", Err: err,
+	}
+}
+
+// call makes the request and decodes the answer into out, if that is not nil.
+func (c *Client) call(ctx context.Context, r request, out any) error {
+	resp, err := c.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer drain(resp.Body)
+	if out == nil || resp.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return &perdure.Error{Code: perdure.Unavailable, Message: "the server's answer broke off or is no JSON", Err: err}
+	}
+	return nil
+}
+
+// drain reads the rest of a body, so that its connection can be used again.
+func drain(body io.ReadCloser) {
+	_, _ = io.Copy(io.Discard, io.LimitReader(body, 64<<10)) // the answer has been read
+	_ = body.Close()
+}
+
+// get reads one thing.
+func get[T any](ctx context.Context, c *Client, query url.Values, path ...string) (*T, error) {
+	out := new(T)
+	if err := c.call(ctx, request{method: http.MethodGet, path: path, query: query}, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// problem reads an error answer. One that is not ours, as a proxy's, is taken
+// by its status.
+func problem(resp *http.Response) error {
+	var p struct {
+		Code   perdure.Code         `json:"code"`
+		Detail string               `json:"detail"`
+		Errors []perdure.FieldError `json:"errors"`
+	}
+	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // what was read is looked at
+	err := json.Unmarshal(raw, &p)
+	e := &perdure.Error{Code: p.Code, Message: p.Detail, Fields: p.Errors, RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
+	if err != nil || e.Code == "" {
+		e.Code = codeOfStatus(resp.StatusCode)
+	}
+	if e.Message == "" {
+		e.Message = strings.TrimSpace("the server answered " + resp.Status)
+	}
+	return e
+}
+
+func retryAfter(header string) time.Duration {
+	d, err := time.ParseDuration(header + "s")
+	if err != nil || d < 0 {
+		return 0
+	}
+	return d
+}
+
+// codeOfStatus is for answers without a code.
+func codeOfStatus(status int) perdure.Code {
+	switch status {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed:
+		return perdure.InvalidArgument
+	case http.StatusUnauthorized:
+		return perdure.Unauthenticated
+	case http.StatusForbidden:
+		return perdure.PermissionDenied
+	case http.StatusNotFound:
+		return perdure.NotFound
+	case http.StatusConflict:
+		return perdure.Conflict
+	case http.StatusRequestEntityTooLarge:
+		return perdure.PayloadTooLarge
+	case http.StatusTooManyRequests:
+		return perdure.RateLimited
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusRequestTimeout:
+		return perdure.Unavailable
+	}
+	return perdure.Internal
+}

@@ -1,0 +1,80 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"strconv"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+const definitions = "agent-definitions"
+
+// CreateDefinition stores a definition; a Slug left empty is made from the
+// name. Errors: invalid_argument, already_exists.
+func (c *Client) CreateDefinition(ctx context.Context, d perdure.Definition) (*perdure.Definition, error) {
+	var made perdure.Definition
+	err := c.call(ctx, request{method: http.MethodPost, path: []string{definitions}, body: bodyOf(d)}, &made)
+	if err != nil {
+		return nil, err
+	}
+	return &made, nil
+}
+
+// Definition gives a definition. Error: not_found.
+func (c *Client) Definition(ctx context.Context, id uuid.UUID) (*perdure.Definition, error) {
+	return get[perdure.Definition](ctx, c, nil, definitions, id.String())
+}
+
+// DefinitionsPage gives a page of the definitions.
+func (c *Client) DefinitionsPage(ctx context.Context, o PageOptions) (Page[*perdure.Definition], error) {
+	return page[*perdure.Definition](ctx, c, o.query(), definitions)
+}
+
+// Definitions gives all definitions.
+func (c *Client) Definitions(ctx context.Context) iter.Seq2[*perdure.Definition, error] {
+	return pages(func(o PageOptions) (Page[*perdure.Definition], error) { return c.DefinitionsPage(ctx, o) })
+}
+
+// PutDefinition replaces the definition with d's id. With a Version it must be
+// the stored one, or the answer is conflict. Errors: invalid_argument,
+// not_found, already_exists (slug), conflict.
+func (c *Client) PutDefinition(ctx context.Context, d perdure.Definition) (*perdure.Definition, error) {
+	header := http.Header{}
+	if d.Version > 0 {
+		header.Set("If-Match", strconv.Quote(strconv.FormatInt(d.Version, 10)))
+	}
+	var stored perdure.Definition
+	err := c.call(ctx, request{
+		method: http.MethodPut, path: []string{definitions, d.ID.String()}, header: header, body: bodyOf(d),
+	}, &stored)
+	if err != nil {
+		return nil, err
+	}
+	return &stored, nil
+}
+
+// DeleteDefinition removes a definition; executions keep their copy. Error:
+// not_found.
+func (c *Client) DeleteDefinition(ctx context.Context, id uuid.UUID) error {
+	return c.call(ctx, request{method: http.MethodDelete, path: []string{definitions, id.String()}}, nil)
+}
+
+// bodyOf leaves out what the server gives.
+func bodyOf(d perdure.Definition) map[string]any {
+	body := map[string]any{
+		"name": d.Name, "description": d.Description, "systemPrompt": d.SystemPrompt, "models": d.Models, "config": d.Config,
+	}
+	if d.Slug != "" {
+		body["slug"] = d.Slug
+	}
+	if d.Tools != nil {
+		body["tools"] = d.Tools
+	}
+	if len(d.Metadata) > 0 {
+		body["metadata"] = d.Metadata
+	}
+	return body
+}

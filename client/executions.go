@@ -1,0 +1,158 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+const executions = "agent-executions"
+
+// StartRequest asks for an execution. Of the react agent it wants UserPrompt
+// and Models, or a definition that has them; of other kinds Kind and Input.
+type StartRequest struct {
+	// Kind defaults to react-agent.
+	Kind         string                `json:"kind,omitempty"`
+	DefinitionID *uuid.UUID            `json:"agentDefinitionId,omitempty"`
+	UserPrompt   string                `json:"userPrompt,omitempty"`
+	Parts        []perdure.Part        `json:"parts,omitempty"` // in place of UserPrompt
+	SystemPrompt *string               `json:"systemPrompt,omitempty"`
+	Models       []perdure.ModelConfig `json:"models,omitempty"`
+	// Tools are names; nil takes the definition's, empty gives none.
+	Tools  *[]string           `json:"tools,omitempty"`
+	Config perdure.AgentConfig `json:"config,omitzero"`
+	Input  json.RawMessage     `json:"input,omitempty"`
+	// OneShot ends the execution after its first response.
+	OneShot bool `json:"oneShot,omitempty"`
+	// Workspace is relative to that of the worker; default ".".
+	Workspace string          `json:"workspace,omitempty"`
+	Queue     string          `json:"queue,omitempty"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+
+	// IdempotencyKey makes a repeat of the same request within 24 hours answer
+	// with the execution that the first one made.
+	IdempotencyKey string `json:"-"`
+	// Traceparent is a W3C trace context.
+	Traceparent string `json:"-"`
+}
+
+// Start creates an execution. Errors: invalid_argument, not_found (definition),
+// idempotency_key_reused, payload_too_large.
+func (c *Client) Start(ctx context.Context, r StartRequest) (*perdure.Execution, error) {
+	header := http.Header{}
+	if r.IdempotencyKey != "" {
+		header.Set("Idempotency-Key", r.IdempotencyKey)
+	}
+	if r.Traceparent != "" {
+		header.Set("Traceparent", r.Traceparent)
+	}
+	var x perdure.Execution
+	err := c.call(ctx, request{method: http.MethodPost, path: []string{executions}, header: header, body: r}, &x)
+	if err != nil {
+		return nil, err
+	}
+	return &x, nil
+}
+
+// Get gives an execution. Error: not_found.
+func (c *Client) Get(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
+	return get[perdure.Execution](ctx, c, nil, executions, id.String())
+}
+
+// ExecutionFilter chooses executions; what is zero does not count.
+type ExecutionFilter struct {
+	Status        []perdure.Status // any of them
+	Kind          string
+	DefinitionID  *uuid.UUID
+	CreatedAfter  time.Time
+	CreatedBefore time.Time
+	Metadata      map[string]string
+	// Query stands in the id, the kind or the text of the input.
+	Query string
+}
+
+func (f ExecutionFilter) add(q url.Values) {
+	for _, status := range f.Status {
+		q.Add("status", string(status))
+	}
+	set := func(name, value string) {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	set("kind", f.Kind)
+	set("q", f.Query)
+	if f.DefinitionID != nil {
+		set("agentDefinitionId", f.DefinitionID.String())
+	}
+	if !f.CreatedAfter.IsZero() {
+		set("createdAfter", perdure.At(f.CreatedAfter).String())
+	}
+	if !f.CreatedBefore.IsZero() {
+		set("createdBefore", perdure.At(f.CreatedBefore).String())
+	}
+	for key, value := range f.Metadata {
+		q.Set("metadata."+key, value)
+	}
+}
+
+// ListPage gives a page of executions, newest first, without input and output.
+func (c *Client) ListPage(ctx context.Context, f ExecutionFilter, o PageOptions) (Page[*perdure.Execution], error) {
+	q := o.query()
+	f.add(q)
+	return page[*perdure.Execution](ctx, c, q, executions)
+}
+
+// List gives the executions, newest first, without input and output.
+func (c *Client) List(ctx context.Context, f ExecutionFilter) iter.Seq2[*perdure.Execution, error] {
+	return pages(func(o PageOptions) (Page[*perdure.Execution], error) { return c.ListPage(ctx, f, o) })
+}
+
+// SignalRequest is a message into an execution. Sending the same ID again
+// changes nothing; without one each call is a message of its own.
+type SignalRequest struct {
+	Name  string          `json:"signalName"`
+	Value json.RawMessage `json:"signalValue,omitempty"`
+	ID    string          `json:"signalId,omitempty"`
+}
+
+// UserMessage is a signal with what the user says.
+func UserMessage(text string) SignalRequest {
+	value, err := json.Marshal(map[string]string{"text": text})
+	if err != nil {
+		panic(err) // a string always encodes
+	}
+	return SignalRequest{Name: perdure.UserMessage, Value: value}
+}
+
+// SignalReply says under which id the signal is stored, and where the execution
+// stands.
+type SignalReply struct {
+	SignalID string         `json:"signalId"`
+	Status   perdure.Status `json:"status"`
+}
+
+// Signal sends a signal. Errors: invalid_argument, not_found, execution_ended,
+// payload_too_large.
+func (c *Client) Signal(ctx context.Context, id uuid.UUID, r SignalRequest) (SignalReply, error) {
+	var reply SignalReply
+	err := c.call(ctx, request{method: http.MethodPost, path: []string{executions, id.String(), "signal"}, body: r}, &reply)
+	return reply, err
+}
+
+// Cancel asks for the end of an execution and gives where it stands then: one
+// that runs is CANCELLING first, one that has ended stays as it is. Error:
+// not_found.
+func (c *Client) Cancel(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
+	var x perdure.Execution
+	if err := c.call(ctx, request{method: http.MethodDelete, path: []string{executions, id.String()}}, &x); err != nil {
+		return nil, err
+	}
+	return &x, nil
+}

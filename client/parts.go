@@ -1,0 +1,106 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/url"
+	"strconv"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// Entries gives the entries from root to leaf.
+func (c *Client) Entries(ctx context.Context, id uuid.UUID) iter.Seq2[perdure.Entry, error] {
+	return c.entries(ctx, id, false)
+}
+
+// AllEntries gives every entry, those beside the path too, oldest first.
+func (c *Client) AllEntries(ctx context.Context, id uuid.UUID) iter.Seq2[perdure.Entry, error] {
+	return c.entries(ctx, id, true)
+}
+
+func (c *Client) entries(ctx context.Context, id uuid.UUID, all bool) iter.Seq2[perdure.Entry, error] {
+	return pages(func(o PageOptions) (Page[perdure.Entry], error) {
+		q := o.query()
+		if all {
+			q.Set("all", "true")
+		}
+		return page[perdure.Entry](ctx, c, q, executions, id.String(), "entries")
+	})
+}
+
+// Entry gives one entry. Error: not_found.
+func (c *Client) Entry(ctx context.Context, id, entry uuid.UUID) (*perdure.Entry, error) {
+	return get[perdure.Entry](ctx, c, nil, executions, id.String(), "entries", entry.String())
+}
+
+// Checkpoints gives the checkpoints, oldest first.
+func (c *Client) Checkpoints(ctx context.Context, id uuid.UUID) iter.Seq2[*perdure.Checkpoint, error] {
+	return pages(func(o PageOptions) (Page[*perdure.Checkpoint], error) {
+		return page[*perdure.Checkpoint](ctx, c, o.query(), executions, id.String(), "checkpoints")
+	})
+}
+
+// Checkpoint gives the checkpoint of this number, or the newest for 0. Error:
+// not_found, also where there is none yet.
+func (c *Client) Checkpoint(ctx context.Context, id uuid.UUID, seq int64) (*perdure.Checkpoint, error) {
+	which := "latest"
+	if seq > 0 {
+		which = strconv.FormatInt(seq, 10)
+	}
+	return get[perdure.Checkpoint](ctx, c, nil, executions, id.String(), "checkpoints", which)
+}
+
+// Tasks gives the tasks, oldest first, without the records of steps.
+func (c *Client) Tasks(ctx context.Context, id uuid.UUID) iter.Seq2[*perdure.Task, error] {
+	return pages(func(o PageOptions) (Page[*perdure.Task], error) {
+		return page[*perdure.Task](ctx, c, o.query(), executions, id.String(), "tasks")
+	})
+}
+
+// Snapshot is an execution at one position of its log. What is read from Cursor
+// on follows without a gap.
+type Snapshot struct {
+	Execution *perdure.Execution `json:"execution"`
+	// Entries are the newest of the path, root to leaf; EntriesBefore counts
+	// those before them.
+	Entries       []perdure.Entry `json:"entries"`
+	EntriesBefore int             `json:"entriesBefore"`
+	// OpenBlocks are as the data of the event snapshot.
+	OpenBlocks []json.RawMessage `json:"openBlocks"`
+	Cursor     string            `json:"cursor"`
+}
+
+// Snapshot gives the execution with up to entries (to 1000) of its newest
+// entries. Error: not_found.
+func (c *Client) Snapshot(ctx context.Context, id uuid.UUID, entries int) (*Snapshot, error) {
+	q := url.Values{"entries": {strconv.Itoa(entries)}}
+	return get[Snapshot](ctx, c, q, executions, id.String(), "snapshot")
+}
+
+// EventPage is a page of the log.
+type EventPage struct {
+	Items []Event `json:"items"`
+	// NextCursor is the position after the items, also where there are none.
+	NextCursor string `json:"nextCursor"`
+	// UpToDate says that there was nothing after NextCursor.
+	UpToDate bool `json:"upToDate"`
+	// Reset is set if the cursor did not fit: drop what was read before, the
+	// items begin at the first record.
+	Reset *Reset `json:"reset,omitempty"`
+}
+
+// Events gives a page of the log after the cursor; "" is the start. Errors:
+// invalid_argument, not_found.
+func (c *Client) Events(ctx context.Context, id uuid.UUID, after string, limit int) (*EventPage, error) {
+	q := url.Values{}
+	if after != "" {
+		q.Set("after", after)
+	}
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	return get[EventPage](ctx, c, q, executions, id.String(), "events")
+}

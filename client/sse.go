@@ -1,0 +1,62 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+
+	"github.com/perdure/perdure"
+)
+
+// frames reads server-sent events. What is not closed by a blank line when the
+// stream ends has not happened.
+type frames struct {
+	r *bufio.Reader
+	// alive is called for each line, comments too.
+	alive func()
+}
+
+func newFrames(r io.Reader, alive func()) *frames {
+	return &frames{r: bufio.NewReaderSize(r, 64<<10), alive: alive}
+}
+
+// next gives the next event; io.EOF or another error at the end of the stream.
+func (f *frames) next() (Event, error) {
+	var e Event
+	seen := false
+	for {
+		line, err := f.r.ReadBytes('\n')
+		if err != nil {
+			return Event{}, err
+		}
+		f.alive()
+		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+		if len(line) == 0 {
+			if seen {
+				return e, nil
+			}
+			continue
+		}
+		seen = e.field(line) || seen
+	}
+}
+
+// field takes a line in; it tells whether the line says something.
+func (e *Event) field(line []byte) bool {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "id":
+		e.Cursor = string(value)
+	case "event":
+		e.Type = perdure.EventType(value)
+	case "data":
+		if e.Data != nil {
+			e.Data = append(e.Data, '\n')
+		}
+		e.Data = append(e.Data, value...)
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// version is the program's; a release build sets it.
+var version = "dev"
+
+// app is what all commands share.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	server, key, org, data string
+	json, quiet, verbose   bool
+
+	began bool // flags and arguments were fine
+}
+
+const about = `Perdure runs AI agents that outlast the process they run in.
+
+Start with one run in the current folder:
+
+  export ANTHROPIC_API_KEY=...        # or OPENAI_API_KEY
+  perdure run "Find out why the tests fail, and mend it"
+
+Ctrl-C leaves the run where it is; perdure resume ID goes on with it and pays
+for no finished step again. perdure dev serves a web page, and runs beside it
+become its clients.
+
+Which server a command speaks to: --server URL (with --key), or else the owner
+of the data directory, or else the data directory itself.
+
+Every flag can be set by a variable: --model by PERDURE_MODEL, and so on.
+
+Exit codes: 0 completed, 1 failed, 2 usage, 3 cancelled, 4 waiting for you,
+130 interrupted.`
+
+// root is the whole command line.
+func (a *app) root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "perdure", Short: "A durable runtime for AI agents", Long: about, Version: version,
+		SilenceUsage: true, SilenceErrors: true,
+		Args: noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := fromEnvironment(cmd.Flags()); err != nil {
+				return err
+			}
+			a.began = true
+			return nil
+		},
+	}
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&a.server, "server", "", "address of a server, like http://127.0.0.1:8080; default: that of the data directory")
+	flags.StringVar(&a.key, "key", "", "API key for --server")
+	flags.StringVar(&a.org, "org", "", "org of the key (default \"default\")")
+	flags.StringVar(&a.data, "data", "", "data directory (default "+defaultData("~")+")")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens inside to standard error")
+	cmd.SetOut(a.stdout)
+	cmd.SetErr(a.stderr)
+	cmd.AddGroup(&cobra.Group{ID: "runs", Title: "Runs:"}, &cobra.Group{ID: "serve", Title: "Serving:"}, &cobra.Group{ID: "keep", Title: "Keeping:"})
+	cmd.AddCommand(
+		a.runCommand(), a.resumeCommand(), a.runsCommand(), a.showCommand(), a.tailCommand(), a.signalCommand(), a.cancelCommand(),
+		a.devCommand(), a.serverCommand(), a.workerCommand(),
+		a.definitionsCommand(), a.keysCommand(),
+	)
+	return cmd
+}
+
+// noCommand refuses arguments of a command that has only subcommands, and says
+// which there are.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return usageError{"there is no command " + cmd.CommandPath() + " " + args[0], "the commands are: " + strings.Join(names, ", ")}
+}
+
+// jsonFlag adds --json to a command that lists or shows.
+func (a *app) jsonFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
+}
+
+// quietFlag adds --quiet to a command that follows a run.
+func (a *app) quietFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&a.quiet, "quiet", "q", false, "print the answer alone")
+}
+
+// envOf names the variables of flags for which the rule does not hold.
+var envOf = map[string]string{"help": "", "version": "", "file": ""}
+
+// fromEnvironment sets the flags that were not given from PERDURE_ and their
+// name.
+func fromEnvironment(flags *pflag.FlagSet) error {
+	var failed error
+	flags.VisitAll(func(f *pflag.Flag) {
+		name, special := envOf[f.Name]
+		if given := f.Annotations[envAnnotation]; len(given) > 0 {
+			name, special = given[0], true
+		}
+		if !special {
+			name = "PERDURE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		}
+		if f.Changed || name == "" || failed != nil {
+			return
+		}
+		value := os.Getenv(name)
+		if value == "" {
+			return
+		}
+		if err := flags.Set(f.Name, value); err != nil {
+			failed = usageError{name + ": " + err.Error(), "mend or unset the variable"}
+			return
+		}
+		if f.Annotations == nil {
+			f.Annotations = map[string][]string{}
+		}
+		f.Annotations[fromEnv] = []string{name}
+	})
+	return failed
+}
+
+const (
+	// envAnnotation names another variable for a flag.
+	envAnnotation = "perdure-env"
+	// fromEnv marks a flag that a variable has set.
+	fromEnv = "perdure-from-env"
+)
+
+// dataDir is where this user's runs are kept.
+func (a *app) dataDir() (string, error) {
+	dir := a.data
+	if dir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil && os.Getenv("XDG_DATA_HOME") == "" {
+			return "", usageError{"there is no home directory to keep runs in", "give a data directory with --data DIR or PERDURE_DATA"}
+		}
+		dir = defaultData(home)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", usageError{"the data directory " + dir + " cannot be used: " + err.Error(), ""}
+	}
+	return abs, nil
+}
+
+func defaultData(home string) string {
+	if base := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(base) {
+		return filepath.Join(base, "perdure")
+	}
+	return filepath.Join(home, ".local", "share", "perdure")
+}
+
+// logger writes to standard error what is at least as grave as level.
+func (a *app) logger(level slog.Level) *slog.Logger {
+	if a.verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+}

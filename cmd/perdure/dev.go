@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/server"
+	"github.com/perdure/perdure/tool"
+	"github.com/spf13/cobra"
+)
+
+// serving is a command that owns the data directory for as long as it lives.
+type serving struct {
+	*app
+	addr, grpcAddr string
+	lease          time.Duration
+	standard       standard
+	noPark         bool
+}
+
+func (s *serving) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "address for HTTP: API and web page")
+	f.StringVar(&s.grpcAddr, "grpc-addr", "127.0.0.1:9090", "address for workers (gRPC)")
+	f.DurationVar(&s.lease, "lease", 15*time.Second, "how long a worker may be silent before its work goes to another")
+}
+
+func (s *serving) check() error {
+	if s.lease < time.Second {
+		return usageError{"--lease must be at least 1s", ""}
+	}
+	return nil
+}
+
+func (a *app) devCommand() *cobra.Command {
+	s := &serving{app: a}
+	cmd := &cobra.Command{
+		Use: "dev", Short: "Serve and run agents on this machine", GroupID: "serve",
+		Long: `Server and worker in one process, for this machine alone: API, web page and
+workers' port on loopback, a random token as the key. Runs work in folders below
+--workspace. Commands on the same data directory find it by themselves.`,
+		Example: `  perdure dev
+  perdure dev --addr 127.0.0.1:8081 --grpc-addr 127.0.0.1:9091 --workspace ~/src`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.dev(cmd.Context()) },
+	}
+	s.flags(cmd)
+	s.standard.flags(cmd)
+	s.standard.limits(cmd, 5*time.Second)
+	cmd.Flags().BoolVar(&s.noPark, "no-park", false, "enter agents again at every wait, to find those that cannot be")
+	return cmd
+}
+
+func (a *app) serverCommand() *cobra.Command {
+	s := &serving{app: a}
+	cmd := &cobra.Command{
+		Use: "server", Short: "Serve clients and workers", GroupID: "serve",
+		Long: `The server alone; perdure worker runs the agents. Clients and workers need API
+keys, which perdure keys create makes. It serves other machines only once there
+is a key.`,
+		Example: `  perdure keys create --role admin me
+  perdure server --addr 0.0.0.0:8080 --grpc-addr 0.0.0.0:9090`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.serve(cmd.Context()) },
+	}
+	s.flags(cmd)
+	return cmd
+}
+
+// open takes the data directory, which no other process may own.
+func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if s.app.server != "" {
+		return nil, usageError{"--server is for clients", "leave it out, and unset PERDURE_SERVER"}
+	}
+	data, err := s.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	opened, err := server.Open(ctx, server.Config{
+		Data: data, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, Logger: s.logger(slog.LevelInfo), Version: version,
+	})
+	var owned *server.OwnedError
+	if errors.As(err, &owned) {
+		return nil, fmt.Errorf("process %d owns the data directory %s already\n  end it, or give another directory with --data", owned.PID, owned.Data)
+	}
+	return opened, err
+}
+
+func (s *serving) dev(ctx context.Context) error {
+	if err := s.standard.open(); err != nil {
+		return err
+	}
+	own, err := s.open(ctx, true)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.devOn(ctx, own), own.Close())
+}
+
+// devOn registers the worker before the addresses are bound, so that the first
+// client finds the kinds of agents known.
+func (s *serving) devOn(ctx context.Context, own *server.Server) error {
+	w := &s.standard
+	var err error
+	if w.id, err = workerID(own.Data); err != nil {
+		return err
+	}
+	w.dev, w.queues, w.logger = true, []string{"default"}, s.logger(slog.LevelInfo)
+	if s.noPark {
+		w.parked = -1
+	}
+	if err := os.WriteFile(workspaceFile(own.Data), []byte(w.workspace+"\n"), 0o600); err != nil {
+		return err
+	}
+	stopWorker, err := w.start(ctx, own.Dispatch(server.DevOrg), own.Data)
+	if err != nil {
+		return err
+	}
+	defer stopWorker()
+	return s.listen(ctx, own, ownerDev, stopWorker)
+}
+
+// listen serves until ctx ends; before the server, stopWorker ends.
+func (s *serving) listen(ctx context.Context, own *server.Server, kind ownerKind, stopWorker func()) error {
+	if err := own.Listen(); err != nil {
+		return err
+	}
+	o := owner{Kind: kind, GRPC: own.GRPCAddress()}
+	if kind == ownerDev {
+		o.Workspace = s.standard.workspace
+	}
+	if err := o.write(own.Data); err != nil {
+		return err
+	}
+	defer forgetOwner(own.Data)
+	serveCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- own.Run(serveCtx) }()
+	s.greet(own, kind)
+	if kind == ownerDev {
+		s.tellLeft(ctx, own)
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	fmt.Fprintln(s.stderr, "perdure: stopping; Ctrl-C again stops at once")
+	stopWorker()
+	cancel()
+	return <-ended
+}
+
+// greet says where what is.
+func (s *serving) greet(own *server.Server, kind ownerKind) {
+	say := func(what, value string) { fmt.Fprintf(s.stdout, "  %-11s %s\n", what, value) }
+	web := "http://" + own.HTTPAddress() + "/"
+	if kind == ownerDev {
+		fmt.Fprintln(s.stdout, "perdure dev")
+		say("open", web+"?token="+url.QueryEscape(own.Token()))
+	} else {
+		fmt.Fprintln(s.stdout, "perdure server")
+		say("http", web)
+	}
+	say("workers", own.GRPCAddress()+" (gRPC)")
+	say("data", own.Data)
+	if kind == ownerDev {
+		say("workspace", s.standard.workspace)
+		say("bash", confinement(s.standard.workspace, own.Data))
+	}
+}
+
+// confinement says what keeps bash in the workspace.
+func confinement(workspace, data string) string {
+	w, err := tool.OpenWorkspace(workspace, "", tool.WorkspaceOptions{DataDir: data})
+	if err != nil {
+		return plainError(err)
+	}
+	defer func() { _ = w.Close() }() // opened for looking only
+	if note := w.ConfinementNote(); note != "" {
+		return note
+	}
+	return "confined by " + w.Confinement() + ": it writes only the workspace, temporary folders and caches, and cannot see the data directory"
+}
+
+// tellLeft says which runs were left in their middle: they work in folders of
+// their own, so that only their user goes on with them.
+func (s *serving) tellLeft(ctx context.Context, own *server.Server) {
+	c := client.Socket(own.Socket(), own.Token())
+	defer c.Close()
+	left := 0
+	for x, err := range c.List(ctx, client.ExecutionFilter{Status: []perdure.Status{perdure.StatusPending, perdure.StatusWaiting}}) {
+		if err != nil || left > 100 {
+			break
+		}
+		if isPrivate(x) && x.WaitReason != "signal" {
+			left++
+			fmt.Fprintf(s.stdout, "  left        perdure resume %s%s\n", x.ID, s.sameServer())
+		}
+	}
+}
+
+func (s *serving) serve(ctx context.Context) error {
+	own, err := s.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.listen(ctx, own, ownerServer, func() {}), own.Close())
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) keysCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "keys", Short: "Make, list and revoke API keys", GroupID: "keep",
+		Long: `API keys let clients and workers use a server. A key has a role: client starts and
+reads runs, worker runs them, admin does all, keys too. Only an admin may use
+this command; who owns the data directory is one.`,
+		Args: noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.keysCreateCommand(), a.keysListCommand(), a.keysRevokeCommand())
+	return cmd
+}
+
+func (a *app) keysCreateCommand() *cobra.Command {
+	var role string
+	roles := []string{string(perdure.KeyAdmin), string(perdure.KeyClient), string(perdure.KeyWorker)}
+	cmd := &cobra.Command{
+		Use: "create NAME --role ROLE", Short: "Make a key and print its secret, this once",
+		Example: "  perdure keys create --role worker build-machine",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(roles, role) {
+				return usageError{fmt.Sprintf("--role %q is unknown", role), "it is admin, client or worker"}
+			}
+			return a.look(cmd.Context(), func(l *link) error {
+				key, err := l.CreateKey(cmd.Context(), args[0], perdure.KeyRole(role))
+				if err != nil {
+					return err
+				}
+				return a.printNewKey(key)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&role, "role", "", "admin, client or worker (required)")
+	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(roles, cobra.ShellCompDirectiveNoFileComp))
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+// printNewKey writes the secret alone to standard output, so that a pipe can
+// take it.
+func (a *app) printNewKey(key *client.NewKey) error {
+	if a.json {
+		return a.printJSON(key)
+	}
+	fmt.Fprintf(a.stderr, "key %s (%s, %s); this is the only time that its secret is shown:\n", key.Name, key.Role, key.ID)
+	_, err := fmt.Fprintln(a.stdout, key.Key)
+	return err
+}
+
+func (a *app) keysListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the keys, revoked ones too", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.look(cmd.Context(), func(l *link) error {
+				keys := []*perdure.APIKey{}
+				for key, err := range l.Keys(cmd.Context()) {
+					if err != nil {
+						return err
+					}
+					keys = append(keys, key)
+				}
+				return a.printKeys(keys)
+			})
+		},
+	}
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+func (a *app) printKeys(keys []*perdure.APIKey) error {
+	if a.json {
+		return a.printJSON(client.Page[*perdure.APIKey]{Items: keys})
+	}
+	if len(keys) == 0 {
+		_, err := fmt.Fprintln(a.stdout, "no keys")
+		return err
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tNAME\tROLE\tMADE\tREVOKED")
+	for _, k := range keys {
+		revoked := "-"
+		if k.RevokedAt != nil {
+			revoked = k.RevokedAt.Local().Format(shortTime)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Role, k.CreatedAt.Local().Format(shortTime), revoked)
+	}
+	return w.Flush()
+}
+
+func (a *app) keysRevokeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "revoke ID", Short: "End a key; it stops within 5 s", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := uuid.Parse(args[0])
+			if err != nil {
+				return usageError{args[0] + " is no id of a key", "perdure keys list shows them"}
+			}
+			return a.look(cmd.Context(), func(l *link) error {
+				key, err := l.RevokeKey(cmd.Context(), id)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(key)
+				}
+				_, err = fmt.Fprintf(a.stdout, "key %s (%s) is revoked\n", key.Name, key.ID)
+				return err
+			})
+		},
+	}
+	a.jsonFlag(cmd)
+	return cmd
+}

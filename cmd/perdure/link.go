@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/server"
+)
+
+// link is a command's way to a server: one at an address, the owner of the data
+// directory, or one that this process opens itself.
+type link struct {
+	*client.Client
+	data string // "" with --server
+	// own is set if this process owns the data directory.
+	own *server.Server
+	// owner is set if another process does.
+	owner *owner
+	close func() error
+}
+
+// embedded tells whether runs of this command need a worker of its own: nobody
+// else is there to run them.
+func (l *link) embedded() bool { return l.own != nil || (l.owner != nil && l.owner.Kind == ownerRun) }
+
+// connectWithin bounds how long a command waits for an owner that is just
+// starting or stopping.
+const connectWithin = 10 * time.Second
+
+// connect finds the server. embed says how to open the data directory if nobody
+// owns it.
+func (a *app) connect(ctx context.Context, kind ownerKind) (*link, error) {
+	if a.server != "" {
+		c, err := client.New(client.Options{BaseURL: a.server, Key: a.key, Org: a.org})
+		if err != nil {
+			return nil, err
+		}
+		return &link{Client: c, close: func() error { c.Close(); return nil }}, nil
+	}
+	data, err := a.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	deadline := time.Now().Add(connectWithin)
+	for {
+		l, err := a.open(ctx, data, kind)
+		var owned *server.OwnedError
+		if !errors.As(err, &owned) {
+			return l, err
+		}
+		if l, err = join(ctx, owned); err == nil {
+			return l, nil
+		}
+		if !perdure.IsCode(err, perdure.Unavailable) || time.Now().After(deadline) {
+			return nil, fmt.Errorf("process %d owns the data directory %s, but does not answer: %s", owned.PID, data, plainError(err))
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// reach gives a server that is up already, for what is only nice to have.
+func (a *app) reach(ctx context.Context) (*link, error) {
+	if a.server != "" {
+		return a.connect(ctx, ownerLook)
+	}
+	data, err := a.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	return join(ctx, &server.OwnedError{Data: data, Socket: filepath.Join(data, "perdure.sock")})
+}
+
+// open takes the data directory, and serves it on its socket for as long as the
+// command lives.
+func (a *app) open(ctx context.Context, data string, kind ownerKind) (*link, error) {
+	config := server.Config{Data: data, Dev: true, Version: version, Logger: a.logger(slog.LevelError + 1)}
+	if kind == ownerRun {
+		config.GRPCAddr = "127.0.0.1:0" // for the workers of runs that begin meanwhile
+	}
+	s, err := server.Open(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Listen(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	o := owner{Kind: kind, GRPC: s.GRPCAddress()}
+	if err := o.write(data); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	stop := serve(ctx, s)
+	c := client.Socket(s.Socket(), s.Token())
+	return &link{Client: c, data: data, own: s, close: func() error {
+		c.Close()
+		forgetOwner(data)
+		return errors.Join(stop(), s.Close())
+	}}, nil
+}
+
+// serve runs a server in the background until the function that it gives is
+// called.
+func serve(ctx context.Context, s *server.Server) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	return func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+// join becomes a client of the process that owns the data directory.
+func join(ctx context.Context, owned *server.OwnedError) (*link, error) {
+	raw, err := os.ReadFile(server.TokenFile(owned.Data))
+	if err != nil {
+		return nil, &perdure.Error{Code: perdure.Unavailable, Message: "its token cannot be read", Err: err}
+	}
+	c := client.Socket(owned.Socket, strings.TrimSpace(string(raw)))
+	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if _, err := c.ListPage(asked, client.ExecutionFilter{}, client.PageOptions{Limit: 1}); err != nil {
+		c.Close()
+		if asked.Err() != nil && ctx.Err() == nil {
+			err = perdure.Errorf(perdure.Unavailable, "no answer within 5 s")
+		}
+		return nil, err
+	}
+	o, err := readOwner(owned.Data)
+	if err == nil && o.Kind == ownerLook {
+		err = perdure.Errorf(perdure.Unavailable, "it is about to end")
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return &link{Client: c, data: owned.Data, owner: o, close: func() error { c.Close(); return nil }}, nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,55 @@
+// Command perdure is the whole runtime in one program: server, worker, and the
+// command line that starts runs and watches them. docs/cli.md describes it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/perdure/perdure/tool"
+)
+
+func main() {
+	tool.MaybeSandboxChild()
+	os.Exit(run(os.Args[1:]))
+}
+
+// errInterrupted is the cause of the context once the user, or the system, has
+// asked the command to stop.
+var errInterrupted = errors.New("interrupted")
+
+// run is the program with its exit code. The first interrupt ends the command
+// in order; the second one kills it, as the system does by default.
+func run(args []string) int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-signals:
+			signal.Stop(signals)
+			cancel(errInterrupted)
+		case <-done:
+		}
+	}()
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code := a.exitCode(err)
+	if text := a.errorText(err, code); text != "" {
+		fmt.Fprintln(os.Stderr, text)
+	}
+	return code
+}

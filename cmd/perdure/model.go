@@ -1,0 +1,81 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// defaultModels are taken, in this order, if the variable with the provider's
+// key is set and nothing else says which model to use.
+var defaultModels = []struct{ keyVar, model string }{
+	{"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-5-5"},
+	{"OPENAI_API_KEY", "openai/gpt-5.4"},
+}
+
+const howToName = "models are written provider/model, like anthropic/claude-sonnet-5-5 or openai/gpt-5.4"
+
+// parseModels reads what --model says; nothing given is nil.
+func parseModels(given []string) ([]perdure.ModelConfig, error) {
+	var models []perdure.ModelConfig
+	for _, text := range given {
+		provider, id, ok := strings.Cut(text, "/")
+		if !ok || provider == "" || id == "" {
+			return nil, usageError{"--model " + text + " names no model", howToName}
+		}
+		models = append(models, perdure.ModelConfig{Provider: provider, ModelID: id})
+	}
+	return models, nil
+}
+
+// defaultModel chooses by the keys that the environment has.
+func defaultModel() ([]perdure.ModelConfig, error) {
+	for _, d := range defaultModels {
+		if os.Getenv(d.keyVar) != "" {
+			return parseModels([]string{d.model})
+		}
+	}
+	return nil, usageError{
+		"there is no model to ask",
+		"set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name a model with --model or PERDURE_MODEL\n" + howToName,
+	}
+}
+
+// checkModels refuses, before anything is created, what this process's own
+// worker could not call.
+func (s *standard) checkModels(models []perdure.ModelConfig) error {
+	endpoints, err := s.endpoints()
+	if err != nil {
+		return err
+	}
+	providers, err := s.providers()
+	if err != nil {
+		return err
+	}
+	for _, m := range models {
+		if known := providers.Names(); !slices.Contains(known, m.Provider) {
+			return usageError{"there is no provider " + m.Provider, "the providers are: " + strings.Join(known, ", ") + "; " + howToName}
+		}
+		if err := checkKey(endpoints, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkKey(endpoints *llm.Endpoints, m perdure.ModelConfig) error {
+	if m.Provider == "scripted" {
+		return nil
+	}
+	e, err := endpoints.Resolve(m.Provider, m.BaseURL, m.APIKeyEnv)
+	if err != nil {
+		return usageError{"the model " + m.String() + " cannot be called from here: " + plainError(err), "allow its endpoint with --allow-endpoint URL=KEYVAR"}
+	}
+	if e.KeyEnv != "" && strings.TrimSpace(os.Getenv(e.KeyEnv)) == "" {
+		return usageError{"there is no key for " + m.String(), "set " + e.KeyEnv + ", or name another model with --model"}
+	}
+	return nil
+}

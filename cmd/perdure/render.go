@@ -1,0 +1,293 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// textView shows a run to a person. In a pipe it writes the same lines without
+// colours; nothing that was written is ever taken back.
+type textView struct {
+	*app
+	p *page
+	// users shows what the user said, as tail does; run and resume show it
+	// only if it was said elsewhere.
+	users bool
+	own   int // messages to come that were typed here
+
+	blocks map[int64]*shownBlock
+	tasks  map[uuid.UUID]string // kinds of tasks
+	tools  tools
+	void   bool // the answer shown last broke off
+}
+
+// shownBlock is what was shown of a block that grows.
+type shownBlock struct {
+	kind  perdure.EventType
+	shown int64 // bytes
+	plain plain
+}
+
+func newTextView(a *app) *textView {
+	v := &textView{app: a, p: newPage(a.stdout)}
+	v.reset()
+	return v
+}
+
+func (v *textView) reset() {
+	v.blocks, v.tasks, v.void = map[int64]*shownBlock{}, map[uuid.UUID]string{}, false
+	v.tools = tools{p: v.p, calls: map[string]*toolCall{}}
+}
+
+func (v *textView) started(x *perdure.Execution) {
+	v.p.line(styleDim, "run "+x.ID.String())
+}
+
+func (v *textView) know(entries []perdure.Entry) {
+	for _, e := range entries {
+		v.tools.learn(e)
+	}
+}
+
+func (v *textView) said() { v.own++ }
+
+func (v *textView) ask() {
+	v.p.section("user")
+	v.p.write(styleUser, "› ")
+}
+
+func (v *textView) lost(cause error, pause time.Duration) {
+	v.notice(styleWarn, fmt.Sprintf("the connection is lost (%s); trying again in %s", plainError(cause), seconds(pause)))
+}
+
+func (v *textView) notice(s style, text string) {
+	v.p.section("notice")
+	v.p.line(s, text)
+}
+
+// event shows one event. Those that say nothing to a person are passed over.
+func (v *textView) event(e client.Event) error {
+	h, err := e.Head()
+	if err != nil {
+		return err
+	}
+	switch e.Type {
+	case client.EventReset:
+		v.reset()
+		v.notice(styleWarn, "the log was replaced; what follows is from its start")
+	case perdure.EventToken, perdure.EventThinking:
+		v.grow(e.Type, h)
+	case perdure.EventTerminal:
+		v.tools.output(h)
+	case client.EventSnapshot:
+		v.snapshot(h)
+	case perdure.EventData:
+		return v.data(h)
+	case perdure.EventEntry:
+		return v.entry(e)
+	case perdure.EventBlockClosed:
+		return v.closed(e)
+	case perdure.EventError:
+		return v.failure(e)
+	case perdure.EventCancelling:
+		v.notice(styleWarn, "cancelling")
+	default:
+		if e.Type.IsTask() {
+			return v.task(e, h)
+		}
+	}
+	return v.p.err
+}
+
+// grow shows the next piece of what the model says or thinks.
+func (v *textView) grow(kind perdure.EventType, h client.Head) {
+	b := v.blocks[h.Seq]
+	if b == nil {
+		b = &shownBlock{kind: kind}
+		v.blocks[h.Seq] = b
+		v.void = false
+	}
+	text := h.Text()
+	if known := b.shown - h.Offset; known > 0 { // a snapshot overlaps
+		if known >= int64(len(text)) {
+			return
+		}
+		text = text[known:]
+	}
+	b.shown += int64(len(text))
+	if text = b.plain.clean(text); text == "" {
+		return
+	}
+	v.p.block(h.Seq)
+	if kind == perdure.EventThinking {
+		v.p.section("thinking")
+		v.p.indented(styleDim, "┊ ", text)
+		return
+	}
+	v.p.section("text")
+	v.p.write(styleNone, text)
+}
+
+func (v *textView) snapshot(h client.Head) {
+	switch h.Type {
+	case perdure.EventToken, perdure.EventThinking:
+		v.grow(h.Type, h)
+	case perdure.EventTerminal:
+		v.tools.output(h)
+	}
+}
+
+// closed notes that what was shown of an answer does not count.
+func (v *textView) closed(e client.Event) error {
+	var d struct {
+		BlockSeq int64               `json:"blockSeq"`
+		Reason   perdure.BlockReason `json:"reason"`
+	}
+	if err := e.Decode(&d); err != nil {
+		return err
+	}
+	b := v.blocks[d.BlockSeq]
+	delete(v.blocks, d.BlockSeq)
+	if b != nil && d.Reason == perdure.BlockSuperseded {
+		v.void = true
+	}
+	return v.p.err
+}
+
+func (v *textView) data(h client.Head) error {
+	var d struct {
+		Type     string `json:"type"`
+		ToolCall struct {
+			ID   string `json:"id"`
+			Name string `json:"name"`
+		} `json:"tool_call"`
+		Result *toolResult `json:"result"`
+	}
+	if (client.Event{Type: perdure.EventData, Data: h.Data}).Decode(&d) != nil {
+		return v.p.err // an application's own, of any shape
+	}
+	switch d.Type {
+	case "tool_call_start":
+		v.tools.named(d.ToolCall.ID, d.ToolCall.Name)
+	case "tool_call_end":
+		if d.Result != nil {
+			v.tools.named(d.ToolCall.ID, d.ToolCall.Name)
+			v.tools.result(d.ToolCall.ID, *d.Result)
+		}
+	}
+	return v.p.err
+}
+
+func (v *textView) entry(e client.Event) error {
+	var entry perdure.Entry
+	if err := e.Decode(&entry); err != nil {
+		return err
+	}
+	v.tools.learn(entry)
+	if entry.Role != perdure.RoleUser || entry.Type == perdure.EntryLLMCall {
+		return v.p.err
+	}
+	if v.own > 0 && !v.users {
+		v.own--
+		return v.p.err
+	}
+	if m, err := entry.Message(); err == nil {
+		v.user(m)
+	}
+	return v.p.err
+}
+
+func (v *textView) user(m perdure.Message) {
+	v.p.section("user")
+	v.p.indented(styleUser, "› ", cleanAll(m.PlainText()))
+	v.p.newline()
+}
+
+// failure shows an error of the model, which ends an answer.
+func (v *textView) failure(e client.Event) error {
+	var d struct {
+		Message string       `json:"message"`
+		Code    perdure.Code `json:"code"`
+	}
+	if err := e.Decode(&d); err != nil {
+		return err
+	}
+	v.notice(styleError, "error: "+cleanAll(withoutCode(d.Message)))
+	return v.p.err
+}
+
+// withoutCode leaves out the code that the text of a coded error begins with.
+func withoutCode(text string) string {
+	code, rest, ok := strings.Cut(text, ": ")
+	if ok && strings.Contains(code, "_") && !strings.Contains(code, " ") {
+		return rest
+	}
+	return text
+}
+
+// task follows the tasks: tools begin and end with theirs, a model call shows
+// when it is tried again.
+func (v *textView) task(e client.Event, h client.Head) error {
+	var d struct {
+		Kind      string       `json:"kind"`
+		Error     string       `json:"error"`
+		Reason    string       `json:"reason"`
+		NotBefore perdure.Time `json:"notBefore"`
+	}
+	if err := e.Decode(&d); err != nil {
+		return err
+	}
+	tool := h.ToolCallID != ""
+	switch {
+	case e.Type == perdure.EventTaskRetrying:
+		v.retrying(d.Error, d.Reason, d.NotBefore.Sub(h.CreatedAt.Time))
+	case tool && e.Type == perdure.EventTaskStarted:
+		v.tools.started(h.ToolCallID, d.Kind, h.CreatedAt.Time)
+	case tool && e.Type == perdure.EventTaskInterrupted:
+		v.tools.interrupted(h.ToolCallID, h.CreatedAt.Time)
+	case tool && e.Type == perdure.EventTaskCancelled:
+		v.tools.cancelled(h.ToolCallID, h.CreatedAt.Time)
+	case tool && (e.Type == perdure.EventTaskCompleted || e.Type == perdure.EventTaskFailed):
+		v.tools.ended(h.ToolCallID, h.CreatedAt.Time)
+	}
+	return v.p.err
+}
+
+func (v *textView) retrying(why, reason string, in time.Duration) {
+	if why == "" {
+		why = map[string]string{"lost": "its worker is gone", "timeout": "it took too long"}[reason]
+	}
+	if why == "" {
+		why = "the worker gave it back"
+	}
+	text := "trying again"
+	if in > 0 {
+		text += " in " + seconds(in)
+	}
+	text += ": " + cleanAll(withoutCode(why))
+	if v.void {
+		v.void = false
+		text += " (what was said above does not count)"
+	}
+	v.notice(styleWarn, text)
+}
+
+// seconds writes a duration as a person would.
+func seconds(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"golang.org/x/term"
+)
+
+// style is how a piece of text looks in a terminal.
+type style int
+
+const (
+	styleNone style = iota
+	styleDim
+	styleTool
+	styleUser
+	styleGood
+	styleWarn
+	styleError
+	styleAdded
+	styleRemoved
+)
+
+var styles = map[style]lipgloss.Style{
+	styleDim:     lipgloss.NewStyle().Faint(true),
+	styleTool:    lipgloss.NewStyle().Foreground(lipgloss.Cyan).Bold(true),
+	styleUser:    lipgloss.NewStyle().Foreground(lipgloss.Blue).Bold(true),
+	styleGood:    lipgloss.NewStyle().Foreground(lipgloss.Green),
+	styleWarn:    lipgloss.NewStyle().Foreground(lipgloss.Yellow),
+	styleError:   lipgloss.NewStyle().Foreground(lipgloss.Red),
+	styleAdded:   lipgloss.NewStyle().Foreground(lipgloss.Green),
+	styleRemoved: lipgloss.NewStyle().Foreground(lipgloss.Red),
+}
+
+// page writes text in sections with a blank line between them. It keeps the
+// first error of the writer and drops what comes after.
+type page struct {
+	w      io.Writer
+	colour bool
+	err    error
+
+	middle  bool   // the last line is not at its end
+	current string // section
+	seq     int64  // block
+}
+
+func newPage(w io.Writer) *page { return &page{w: w, colour: wantsColour(w)} }
+
+// wantsColour is true in a terminal, unless https://no-color.org says no.
+func wantsColour(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// section begins a part of this kind, unless it is the current one.
+func (p *page) section(kind string) {
+	if p.current == kind {
+		return
+	}
+	p.newline()
+	if p.current != "" {
+		p.raw("\n")
+	}
+	p.current = kind
+}
+
+// block begins a new line, if another block was written to last.
+func (p *page) block(seq int64) {
+	if p.seq != seq {
+		p.seq = seq
+		p.newline()
+	}
+}
+
+// newline ends a line that has been begun.
+func (p *page) newline() {
+	if p.middle {
+		p.raw("\n")
+		p.middle = false
+	}
+}
+
+// line writes text as a line, or lines, of its own.
+func (p *page) line(s style, text string) {
+	p.newline()
+	p.write(s, strings.TrimRight(text, "\n"))
+	p.newline()
+}
+
+// write goes on with the current line. Each line is styled for itself, so that
+// nothing that breaks off leaves the terminal in a colour.
+func (p *page) write(s style, text string) {
+	for piece := range strings.Lines(text) {
+		body, ended := strings.CutSuffix(piece, "\n")
+		p.raw(p.styled(s, body))
+		p.middle = !ended
+		if ended {
+			p.raw("\n")
+		}
+	}
+}
+
+// indented is write with something at the start of each line.
+func (p *page) indented(s style, indent, text string) {
+	for piece := range strings.Lines(text) {
+		if !p.middle {
+			p.write(s, indent)
+		}
+		p.write(s, piece)
+	}
+}
+
+func (p *page) styled(s style, text string) string {
+	look, ok := styles[s]
+	if !p.colour || !ok || text == "" {
+		return text
+	}
+	return look.Inline(true).Render(text)
+}
+
+func (p *page) raw(text string) {
+	if p.err == nil && text != "" {
+		_, p.err = io.WriteString(p.w, text)
+	}
+}

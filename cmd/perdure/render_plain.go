@@ -1,0 +1,89 @@
+package main
+
+import "strings"
+
+// plain leaves out of a text what would steer a terminal: escape sequences and
+// control characters. What a model or a tool says is never obeyed. A sequence
+// may be cut anywhere between two pieces.
+type plain struct {
+	state   plainState
+	carried bool // the last character was a carriage return
+}
+
+type plainState int
+
+const (
+	plainText   plainState = iota
+	plainEscape            // after ESC
+	plainCSI               // in a control sequence: parameters, then one letter
+	plainString            // in a string such as a window's title, to BEL or ESC \
+)
+
+const (
+	bel = 0x07
+	esc = 0x1b
+)
+
+// clean gives what is left of the next piece. Carriage returns, as progress
+// bars use them, become line ends.
+func (p *plain) clean(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for _, r := range text {
+		if p.state != plainText {
+			p.skip(r)
+			continue
+		}
+		if p.carried {
+			p.carried = false
+			b.WriteByte('\n')
+			if r == '\n' {
+				continue
+			}
+		}
+		switch {
+		case r == '\r':
+			p.carried = true
+		case r == esc:
+			p.state = plainEscape
+		case r == 0x9b:
+			p.state = plainCSI
+		case r == '\n' || r == '\t' || (r >= 0x20 && r != 0x7f && (r < 0x80 || r > 0x9f)):
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// skip takes in a character of an escape sequence.
+func (p *plain) skip(r rune) {
+	switch p.state {
+	case plainEscape:
+		switch r {
+		case '[':
+			p.state = plainCSI
+		case ']', 'P', 'X', '^', '_':
+			p.state = plainString
+		case ' ', '#', '%', '(', ')', '*', '+': // one more character follows
+		default:
+			p.state = plainText
+		}
+	case plainCSI:
+		if r >= 0x40 && r <= 0x7e {
+			p.state = plainText
+		}
+	case plainString:
+		switch r {
+		case bel:
+			p.state = plainText
+		case esc:
+			p.state = plainEscape
+		}
+	}
+}
+
+// cleanAll is clean for a text that is whole.
+func cleanAll(text string) string {
+	var p plain
+	return p.clean(text)
+}

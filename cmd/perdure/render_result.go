@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// result shows how the run stands, what it used, and what can be done next.
+func (v *textView) result(r result) error {
+	v.p.section("result")
+	s, word := styleGood, strings.ToLower(string(r.Status))
+	switch r.Status {
+	case perdure.StatusFailed:
+		s = styleError
+	case perdure.StatusCompleted:
+	default:
+		s = styleWarn
+	}
+	facts := []string{word}
+	if r.StopReason != "" && !(r.Status == perdure.StatusCompleted && r.StopReason == perdure.StopEndTurn) {
+		facts = append(facts, string(r.StopReason))
+	}
+	if r.Turns > 0 {
+		facts = append(facts, count(r.Turns, "turn"))
+	}
+	facts = append(facts, seconds(time.Duration(r.Seconds*float64(time.Second))))
+	v.p.line(s, strings.Join(facts, " · "))
+	for _, model := range slices.Sorted(maps.Keys(r.ByModel)) {
+		v.p.line(styleDim, "  "+model+"  "+usageText(r.ByModel[model]))
+	}
+	v.p.line(styleDim, "  run "+r.ID.String())
+	if r.Error != "" {
+		v.p.line(styleError, "error: "+cleanAll(withoutCode(r.Error)))
+	}
+	for _, line := range v.next(r) {
+		v.p.line(styleNone, "  "+line)
+	}
+	return v.p.err
+}
+
+// next says what can be done with a run that waits, or has failed.
+func (v *textView) next(r result) []string {
+	id, flags := r.ID.String(), v.sameServer()
+	waits := r.Status == perdure.StatusWaiting
+	switch {
+	case waits && r.StopReason == perdure.StopError:
+		return []string{
+			"try again:      perdure resume " + id + flags,
+			"say something:  perdure resume " + id + ` "..."` + flags,
+			"end it:         perdure cancel " + id + flags,
+		}
+	case waits && slices.Contains(r.WaitsFor, perdure.UserMessage):
+		return []string{
+			"go on:   perdure resume " + id + ` "..."` + flags,
+			"end it:  perdure cancel " + id + flags,
+		}
+	case waits && len(r.WaitsFor) > 0:
+		return []string{"it waits for:  perdure signal " + id + " " + r.WaitsFor[0] + " JSON" + flags}
+	case r.Status == perdure.StatusFailed:
+		return []string{"what happened:  perdure show " + id + flags}
+	}
+	return nil
+}
+
+// usageText words tokens and cost.
+func usageText(u perdure.Usage) string {
+	parts := []string{count(int(u.Calls), "call"), "in " + grouped(u.Input), "out " + grouped(u.Output)}
+	if u.CacheRead > 0 {
+		parts = append(parts, "cache read "+grouped(u.CacheRead))
+	}
+	if u.CacheWrite > 0 {
+		parts = append(parts, "cache write "+grouped(u.CacheWrite))
+	}
+	if u.Cost != nil {
+		parts = append(parts, fmt.Sprintf("$%.4f", *u.Cost))
+	} else {
+		parts = append(parts, "cost unknown")
+	}
+	return strings.Join(parts, " · ")
+}
+
+func count(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}
+
+// grouped writes a number with commas between thousands.
+func grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// tools shows tool calls. Of calls that run side by side one is live: the
+// others' output is kept until it is their turn, so that lines never mix.
+type tools struct {
+	p     *page
+	calls map[string]*toolCall
+	queue []*toolCall // begun, in order, and not ended
+	last  *toolCall   // whose header or output was written last
+}
+
+type toolCall struct {
+	id, name, args string
+	headed         bool // its header was written
+	output         bool // it has had live output
+	held           string
+	begun, end     time.Time
+	fate           string // why it ended, if not by itself
+	plain          plain
+}
+
+// toolResult is what the event tool_call_end says of a result.
+type toolResult struct {
+	IsError   bool   `json:"isError"`
+	Text      string `json:"text"`
+	Truncated bool   `json:"truncated"`
+}
+
+// section is the page's section of all tool calls.
+const toolSection = "tools"
+
+func (t *tools) named(id, name string) *toolCall {
+	c := t.calls[id]
+	if c == nil {
+		c = &toolCall{id: id}
+		t.calls[id] = c
+	}
+	if name != "" {
+		c.name = name
+	}
+	return c
+}
+
+// learn takes the arguments of calls from the answer that made them.
+func (t *tools) learn(e perdure.Entry) {
+	if e.Role != perdure.RoleAssistant || len(e.Content) == 0 {
+		return
+	}
+	m, err := e.Message()
+	if err != nil {
+		return // what does not decode is shown by its name alone
+	}
+	for _, part := range m.ToolCalls() {
+		t.named(part.ID, part.Name).args = summarise(part)
+	}
+}
+
+func (t *tools) started(id, name string, at time.Time) {
+	c := t.named(id, name)
+	c.begun, c.end = at, time.Time{}
+	if !slices.Contains(t.queue, c) {
+		t.queue = append(t.queue, c)
+	}
+	if t.queue[0] == c {
+		t.header(c)
+	}
+}
+
+// header writes the line that a call begins with.
+func (t *tools) header(c *toolCall) {
+	if c.headed {
+		return
+	}
+	c.headed = true
+	t.last = c
+	t.p.section(toolSection)
+	t.p.newline()
+	t.p.write(styleTool, "● "+c.name)
+	if c.args != "" {
+		t.p.write(styleNone, " "+c.args)
+	}
+	t.p.newline()
+}
+
+// output shows the next piece of a live call's output, or keeps it.
+func (t *tools) output(h client.Head) {
+	c := t.named(h.ToolCallID, "")
+	text := c.plain.clean(h.Text())
+	if text == "" {
+		return
+	}
+	c.output = true
+	if len(t.queue) > 0 && t.queue[0] != c && slices.Contains(t.queue, c) {
+		c.held += text
+		return
+	}
+	t.print(c, text)
+}
+
+func (t *tools) print(c *toolCall, text string) {
+	if text == "" {
+		return
+	}
+	t.header(c)
+	if t.last != c {
+		t.last = c
+		t.p.line(styleTool, "● "+c.title())
+	}
+	t.p.section(toolSection)
+	t.p.indented(styleDim, "  │ ", text)
+}
+
+// ended lets the next call in the queue be live.
+func (t *tools) ended(id string, at time.Time) {
+	c := t.named(id, "")
+	c.end = at
+	i := slices.Index(t.queue, c)
+	if i < 0 {
+		return
+	}
+	t.queue = slices.Delete(t.queue, i, i+1)
+	if i > 0 {
+		t.header(c)
+		t.print(c, c.held)
+		c.held = ""
+		return
+	}
+	if len(t.queue) > 0 {
+		next := t.queue[0]
+		t.header(next)
+		t.print(next, next.held)
+		next.held = ""
+	}
+}
+
+func (t *tools) interrupted(id string, at time.Time) {
+	c := t.named(id, "")
+	c.fate = "interrupted: it was cut off, and may have taken effect"
+	t.ended(id, at)
+}
+
+func (t *tools) cancelled(id string, at time.Time) {
+	c := t.named(id, "")
+	t.ended(id, at)
+	t.header(c)
+	c.fate = "cancelled"
+	t.verdict(c, styleWarn, "✗", c.fate)
+}
+
+// maxShown is how many lines of a result are shown of a tool that has no live
+// output.
+const maxShown = 10
+
+// result shows how a call ended. What the call said comes before that, unless
+// another call's lines stand between: then the line that names it comes first.
+func (t *tools) result(id string, r toolResult) {
+	c := t.named(id, "")
+	t.header(c)
+	t.print(c, c.held)
+	c.held = ""
+	apart := t.last != c
+	if !apart {
+		t.body(c, r)
+	}
+	switch {
+	case c.fate != "":
+		t.verdict(c, styleWarn, "✗", c.fate)
+	case r.IsError:
+		t.verdict(c, styleError, "✗", c.closing(r))
+	default:
+		t.verdict(c, styleGood, "✓", "")
+	}
+	if apart {
+		t.body(c, r)
+	}
+}
+
+// verdict writes the line that a call ends with. It names the call if something
+// else was written since.
+func (t *tools) verdict(c *toolCall, s style, mark, why string) {
+	t.p.section(toolSection)
+	var parts []string
+	if t.last != c {
+		parts = append(parts, c.title())
+	}
+	if why != "" {
+		parts = append(parts, why)
+	}
+	if took := c.end.Sub(c.begun); !c.end.IsZero() && !c.begun.IsZero() {
+		parts = append(parts, seconds(took))
+	}
+	t.p.line(s, strings.TrimRight("  "+mark+" "+strings.Join(parts, " · "), " "))
+}
+
+func (c *toolCall) title() string { return strings.TrimSpace(c.name + " " + c.args) }
+
+// closing is what the last line of a command's result says of its end, which
+// its live output does not: [exit code 1].
+func (c *toolCall) closing(r toolResult) string {
+	lines := strings.Split(strings.TrimSpace(r.Text), "\n")
+	last := lines[len(lines)-1]
+	if inner, ok := strings.CutPrefix(last, "["); ok && strings.HasSuffix(inner, "]") {
+		return cleanAll(strings.TrimSuffix(inner, "]"))
+	}
+	return ""
+}
+
+// body shows a result: a change whole, anything else in its first lines.
+func (t *tools) body(c *toolCall, r toolResult) {
+	if c.output || strings.TrimSpace(r.Text) == "" {
+		return
+	}
+	t.p.section(toolSection)
+	lines := strings.Split(strings.TrimRight(cleanAll(r.Text), "\n"), "\n")
+	isDiff := slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "@@ ") })
+	most := maxShown
+	if isDiff {
+		most = len(lines)
+	}
+	for i, line := range lines {
+		if i == most {
+			t.p.line(styleDim, "  │ … "+count(len(lines)-most, "more line"))
+			break
+		}
+		t.p.write(styleDim, "  │ ")
+		t.p.write(lineStyle(line, isDiff, r.IsError), line)
+		t.p.newline()
+	}
+}
+
+func lineStyle(line string, isDiff, isError bool) style {
+	switch {
+	case isDiff && strings.HasPrefix(line, "+"):
+		return styleAdded
+	case isDiff && strings.HasPrefix(line, "-"):
+		return styleRemoved
+	case isError:
+		return styleError
+	}
+	return styleDim
+}
+
+// mainArguments say most about a call, in this order.
+var mainArguments = []string{"command", "path", "pattern", "file", "url", "query"}
+
+const maxTitle = 120
+
+// summarise words a call's arguments in one line: the main one, or all.
+func summarise(part perdure.Part) string {
+	text := part.RawArguments
+	if text == "" {
+		text = string(part.Arguments)
+	}
+	var args map[string]any
+	if json.Unmarshal([]byte(text), &args) == nil {
+		var said []string
+		for _, name := range mainArguments {
+			if value, ok := args[name].(string); ok {
+				said = append(said, value)
+			}
+		}
+		if len(said) > 0 {
+			if args["pattern"] != nil { // pattern in path, as one would type it
+				slices.Reverse(said)
+			}
+			text = strings.Join(said, " ")
+		}
+	}
+	if text == "{}" {
+		return ""
+	}
+	text = strings.ReplaceAll(strings.TrimSpace(cleanAll(text)), "\n", " ⏎ ")
+	if runes := []rune(text); len(runes) > maxTitle {
+		text = string(runes[:maxTitle-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/spf13/cobra"
+)
+
+// look runs what only asks a server something, or tells it something.
+func (a *app) look(ctx context.Context, do func(l *link) error) error {
+	l, err := a.connect(ctx, ownerLook)
+	if err != nil {
+		return err
+	}
+	err = do(l)
+	if closed := l.close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// lastRun stands for the id of the newest run.
+const lastRun = "last"
+
+// findRun gives the run that an argument names.
+func findRun(ctx context.Context, c *client.Client, arg string) (*perdure.Execution, error) {
+	if arg == lastRun {
+		p, err := c.ListPage(ctx, client.ExecutionFilter{}, client.PageOptions{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(p.Items) == 0 {
+			return nil, perdure.Errorf(perdure.NotFound, "there are no runs yet")
+		}
+		return c.Get(ctx, p.Items[0].ID)
+	}
+	id, err := uuid.Parse(arg)
+	if err != nil || len(arg) != 36 {
+		return nil, usageError{arg + " is no id of a run", "perdure runs lists them; last stands for the newest"}
+	}
+	return c.Get(ctx, id)
+}
+
+// completeRuns offers the ids of runs if a server is up that can be asked.
+func (a *app) completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	if len(args) > 0 || fromEnvironment(cmd.Flags()) != nil {
+		return nil, none
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
+	defer cancel()
+	offers := []string{lastRun + "\tthe newest run"}
+	l, err := a.reach(ctx)
+	if err != nil {
+		return offers, none
+	}
+	defer func() { _ = l.close() }() // it was only asked
+	p, err := l.ListPage(ctx, client.ExecutionFilter{}, client.PageOptions{Limit: 30})
+	if err != nil {
+		return offers, none
+	}
+	for _, x := range p.Items {
+		offers = append(offers, fmt.Sprintf("%s\t%s, %s", x.ID, strings.ToLower(string(x.Status)), x.CreatedAt.Local().Format(shortTime)))
+	}
+	return offers, none
+}
+
+const shortTime = "2006-01-02 15:04"
+
+func (a *app) runsCommand() *cobra.Command {
+	var f client.ExecutionFilter
+	var o client.PageOptions
+	var status, metadata []string
+	cmd := &cobra.Command{
+		Use: "runs", Short: "List runs, newest first", GroupID: "runs", Aliases: []string{"ls"},
+		Example: `  perdure runs --status waiting,running
+  perdure runs --json | jq -r '.items[].id'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := fillFilter(&f, status, metadata); err != nil {
+				return err
+			}
+			return a.look(cmd.Context(), func(l *link) error {
+				p, err := l.ListPage(cmd.Context(), f, o)
+				if err != nil {
+					return err
+				}
+				return a.printRuns(p)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&status, "status", nil, "only those with one of these statuses")
+	flags.StringVar(&f.Kind, "kind", "", "only those of this kind of agent")
+	flags.StringArrayVar(&metadata, "metadata", nil, "KEY=VALUE: only those with this metadata; may be repeated")
+	flags.StringVarP(&f.Query, "query", "q", "", "only those with these words in id, kind or input")
+	flags.IntVar(&o.Limit, "limit", 20, "how many at most, to 1000")
+	flags.StringVar(&o.Cursor, "cursor", "", "go on with the nextCursor of an earlier list")
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+func fillFilter(f *client.ExecutionFilter, status, metadata []string) error {
+	for _, name := range status {
+		s, err := perdure.ParseStatus(strings.TrimSpace(name))
+		if err != nil {
+			return err
+		}
+		f.Status = append(f.Status, s)
+	}
+	f.Metadata = map[string]string{}
+	for _, pair := range metadata {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return usageError{"--metadata " + pair + " is no pair", "write it like --metadata ticket=42"}
+		}
+		f.Metadata[key] = value
+	}
+	return nil
+}
+
+func (a *app) printRuns(p client.Page[*perdure.Execution]) error {
+	if a.json {
+		return a.printJSON(p)
+	}
+	if len(p.Items) == 0 {
+		_, err := fmt.Fprintln(a.stdout, "no runs")
+		return err
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tSTATUS\tKIND\tSTARTED\tTOOK")
+	for _, x := range p.Items {
+		took := "-"
+		if x.CompletedAt != nil {
+			took = seconds(lasted(x))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", x.ID, statusText(x), x.Kind, x.CreatedAt.Local().Format(shortTime), took)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if p.NextCursor != nil {
+		_, err := fmt.Fprintln(a.stdout, "more: --cursor "+*p.NextCursor)
+		return err
+	}
+	return nil
+}
+
+func statusText(x *perdure.Execution) string {
+	text := strings.ToLower(string(x.Status))
+	if x.Status == perdure.StatusWaiting && x.WaitReason != "" {
+		text += " (" + x.WaitReason + ")"
+	}
+	return text
+}

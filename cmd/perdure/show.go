@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/perdure/perdure"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show a run with its conversation", GroupID: "runs",
+		Long:    "Shows a run, its conversation from the start, and what it used. ID may be \"last\".",
+		Example: "  perdure show last\n  perdure show 0199d7e2-... --json | jq .status",
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.look(cmd.Context(), func(l *link) error { return a.show(cmd.Context(), l, args[0]) })
+		},
+	}
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+func (a *app) show(ctx context.Context, l *link, arg string) error {
+	x, err := findRun(ctx, l.Client, arg)
+	if err != nil {
+		return err
+	}
+	var entries []perdure.Entry
+	for e, err := range l.Entries(ctx, x.ID) {
+		if err != nil {
+			return err
+		}
+		entries = append(entries, e)
+	}
+	r, err := l.resultOf(ctx, x.ID)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.showJSON(ctx, l, x, entries, r)
+	}
+	v := newTextView(a)
+	v.p.line(styleDim, fmt.Sprintf("%s · %s · started %s", x.Kind, statusText(x), x.CreatedAt.Local().Format(shortTime)))
+	v.know(entries)
+	for _, e := range entries {
+		if err := v.told(e); err != nil {
+			return err
+		}
+	}
+	return v.result(r)
+}
+
+// showJSON is the execution as the API gives it, with its entries, its tasks and
+// what it used beside.
+func (a *app) showJSON(ctx context.Context, l *link, x *perdure.Execution, entries []perdure.Entry, r result) error {
+	tasks := []*perdure.Task{}
+	for t, err := range l.Tasks(ctx, x.ID) {
+		if err != nil {
+			return err
+		}
+		tasks = append(tasks, t)
+	}
+	raw, err := json.Marshal(x)
+	if err != nil {
+		return err
+	}
+	members := map[string]any{}
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return err
+	}
+	if entries == nil {
+		entries = []perdure.Entry{}
+	}
+	members["tasks"] = tasks
+	members["entries"], members["usage"], members["usageByModel"], members["turns"] = entries, r.Usage, r.ByModel, r.Turns
+	if r.StopReason != "" {
+		members["stopReason"] = r.StopReason
+	}
+	return a.printJSON(members)
+}
+
+// told shows an entry of the past, whole.
+func (v *textView) told(e perdure.Entry) error {
+	m, err := e.Message()
+	if err != nil {
+		return err
+	}
+	if e.Role == perdure.RoleUser {
+		v.user(m)
+		return v.p.err
+	}
+	for _, part := range m.Parts {
+		switch part.Type {
+		case perdure.PartText:
+			v.p.section("text")
+			v.p.line(styleNone, cleanAll(part.Text))
+		case perdure.PartThinking:
+			v.p.section("thinking")
+			v.p.indented(styleDim, "┊ ", cleanAll(part.Thinking))
+			v.p.newline()
+		case perdure.PartToolResult:
+			v.tools.named(part.ToolCallID, part.ToolName)
+			v.tools.result(part.ToolCallID, toolResult{
+				IsError: part.IsError, Text: perdure.Content{Parts: part.Parts}.PlainText(),
+			})
+		}
+	}
+	return v.p.err
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/tool"
+	"github.com/spf13/cobra"
+)
+
+// spec is what flags say of an agent: for a run, and for a stored definition.
+type spec struct {
+	cmd *cobra.Command
+	// typed counts only what was typed, not what variables say: those are
+	// defaults, and do not change what is stored.
+	typed       bool
+	models      []string
+	system      string
+	tools       []string
+	maxTurns    int
+	maxTokens   int
+	temperature float64
+	thinking    string
+	metadata    []string
+}
+
+func (s *spec) flags(cmd *cobra.Command) {
+	s.cmd = cmd
+	f := cmd.Flags()
+	f.StringSliceVarP(&s.models, "model", "m", nil, "provider/model; default by which key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY)")
+	f.StringVar(&s.system, "system", "", "system prompt")
+	f.StringSliceVar(&s.tools, "tools", nil, "names of the tools that the model may use, or none (default: all built-in ones)")
+	f.IntVar(&s.maxTurns, "max-turns", 0, "most model calls of one answer (default 50)")
+	f.IntVar(&s.maxTokens, "max-tokens", 0, "most tokens that a model call may write")
+	f.Float64Var(&s.temperature, "temperature", 0, "sampling temperature, 0 to 2")
+	f.StringVar(&s.thinking, "thinking", "", "how much to reason: off, low, medium or high")
+	f.StringArrayVar(&s.metadata, "metadata", nil, "KEY=VALUE to find the run by; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("thinking", cobra.FixedCompletions([]string{"off", "low", "medium", "high"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(builtinNames(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+func builtinNames() []string {
+	var names []string
+	for _, t := range tool.Builtin() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+func (s *spec) given(flag string) bool {
+	f := s.cmd.Flags().Lookup(flag)
+	return f != nil && f.Changed && !(s.typed && len(f.Annotations[fromEnv]) > 0)
+}
+
+// modelsGiven gives the models; nil if none were given.
+func (s *spec) modelsGiven() ([]perdure.ModelConfig, error) {
+	if !s.given("model") {
+		return nil, nil
+	}
+	return parseModels(s.models)
+}
+
+// config holds the limits that were given.
+func (s *spec) config() perdure.AgentConfig {
+	c := perdure.AgentConfig{}
+	if s.given("thinking") {
+		c.Thinking = s.thinking
+	}
+	if s.given("max-turns") {
+		c.MaxTurns = &s.maxTurns
+	}
+	if s.given("max-tokens") {
+		c.MaxTokens = &s.maxTokens
+	}
+	if s.given("temperature") {
+		c.Temperature = &s.temperature
+	}
+	return c
+}
+
+// check refuses what every server would.
+func (s *spec) check() error {
+	switch {
+	case s.given("max-turns") && s.maxTurns < 1:
+		return usageError{"--max-turns must be at least 1", ""}
+	case s.given("max-tokens") && s.maxTokens < 1:
+		return usageError{"--max-tokens must be at least 1", ""}
+	case s.given("temperature") && (s.temperature < 0 || s.temperature > 2):
+		return usageError{"--temperature must be from 0 to 2", ""}
+	case !slices.Contains([]string{"", "off", "low", "medium", "high"}, s.thinking):
+		return usageError{"--thinking " + s.thinking + " is unknown", "it is off, low, medium or high"}
+	}
+	if _, err := s.metadataJSON(); err != nil {
+		return err
+	}
+	_, err := s.modelsGiven()
+	return err
+}
+
+// toolNames gives the tools that were given; nil if none were. The word none
+// stands for no tool at all.
+func (s *spec) toolNames() *[]string {
+	if !s.given("tools") {
+		return nil
+	}
+	names := []string{}
+	for _, name := range s.tools {
+		if name = strings.TrimSpace(name); name != "" && name != "none" {
+			names = append(names, name)
+		}
+	}
+	return &names
+}
+
+// checkTools refuses tools that this process's own worker does not have.
+func (s *spec) checkTools() error {
+	names := s.toolNames()
+	if names == nil {
+		return nil
+	}
+	known := builtinNames()
+	for _, name := range *names {
+		if !slices.Contains(known, name) {
+			return usageError{"there is no tool " + name, "the tools are: " + strings.Join(known, ", ") + "; or none"}
+		}
+	}
+	return nil
+}
+
+func (s *spec) metadataJSON() (map[string]any, error) {
+	members := map[string]any{}
+	for _, pair := range s.metadata {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, usageError{"--metadata " + pair + " is no pair", "write it like --metadata ticket=42"}
+		}
+		members[key] = value
+	}
+	return members, nil
+}
+
+// rawOf encodes what is made of strings and such alone.
+func rawOf(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // the callers' values are maps of strings
+	}
+	return raw
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/anthropic"
+	"github.com/perdure/perdure/llm/openai"
+	"github.com/perdure/perdure/llm/scripted"
+	"github.com/perdure/perdure/react"
+	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/worker"
+	"github.com/spf13/cobra"
+)
+
+// standard is the worker that every command runs: the react agent, with the
+// providers that the environment has keys for and the built-in tools.
+type standard struct {
+	workspace string // root of the runs' folders
+	allow     []string
+	scripts   string
+	agents    int
+	tasks     int
+
+	// What follows is the command's, not the user's, to say.
+	dev    bool // model servers may be on this machine
+	queues []string
+	parked int
+	drain  time.Duration
+	logger *slog.Logger
+	id     uuid.UUID
+}
+
+// flags adds those that every command with a worker has.
+func (s *standard) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.workspace, "workspace", "", "folder that the tools work in (default: the current one)")
+	f.StringArrayVar(&s.allow, "allow-endpoint", nil, "URL=KEYVAR: let definitions name this model server, called with the key in this variable; may be repeated")
+	f.StringVar(&s.scripts, "scripts", ".", "folder of the scripts that scripted/NAME plays")
+}
+
+// open checks the workspace and makes it absolute. Nothing has been created by
+// then.
+func (s *standard) open() error {
+	dir := s.workspace
+	if dir == "" {
+		dir = "."
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return usageError{"the workspace " + dir + " cannot be used: " + err.Error(), ""}
+	}
+	if err := checkFolder(abs); err != nil {
+		return err
+	}
+	s.workspace = abs
+	return nil
+}
+
+func checkFolder(dir string) error {
+	found, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return usageError{"the workspace folder " + dir + " does not exist", "make it, or give another one with --workspace"}
+	case err != nil:
+		return usageError{"the workspace folder " + dir + " cannot be used: " + err.Error(), ""}
+	case !found.IsDir():
+		return usageError{"the workspace " + dir + " is no folder", "give a folder with --workspace"}
+	}
+	return nil
+}
+
+// endpoints are the model servers that this process may call.
+func (s *standard) endpoints() (*llm.Endpoints, error) {
+	var pairs []llm.Endpoint
+	for _, text := range s.allow {
+		pair, err := llm.ParseEndpoint(text)
+		if err != nil {
+			return nil, usageError{"--allow-endpoint " + text + ": " + plainError(err), "write it like https://models.example.com/v1=EXAMPLE_API_KEY"}
+		}
+		pairs = append(pairs, pair)
+	}
+	return llm.NewEndpoints(nil, pairs...)
+}
+
+// providers are all that a model can be named by.
+func (s *standard) providers() (*llm.Providers, error) {
+	endpoints, err := s.endpoints()
+	if err != nil {
+		return nil, err
+	}
+	web := llm.NewClient(llm.TransportConfig{AllowHosts: endpoints.Hosts(), AllowLoopback: s.dev})
+	return llm.NewProviders(
+		anthropic.New(anthropic.Config{Endpoints: endpoints, Client: web}),
+		openai.New(openai.Config{Endpoints: endpoints, Client: web}),
+		scripted.New(scripted.Config{Dir: s.scripts, Journal: os.Getenv("PERDURE_SCRIPTED_JOURNAL")}),
+	), nil
+}
+
+// worker makes the worker. data is the data directory, which tools must not
+// reach.
+func (s *standard) worker(d perdure.Dispatch, data string) (*worker.Worker, error) {
+	providers, err := s.providers()
+	if err != nil {
+		return nil, err
+	}
+	record, err := recordGroups(data, s.logger)
+	if err != nil {
+		return nil, err
+	}
+	c := react.Config{
+		Providers: providers, Tools: tool.Builtin(), Record: record,
+		Workspaces: func(dir string) (*tool.Workspace, error) {
+			return tool.OpenWorkspace(s.workspace, dir, tool.WorkspaceOptions{DataDir: data})
+		},
+	}
+	w := worker.New(worker.Config{
+		Dispatch: d, ID: s.id, Queues: s.queues, Agents: s.agents, Tasks: s.tasks, Parked: s.parked, Drain: s.drain,
+		Logger: s.logger, Version: version,
+	})
+	w.RegisterAgent(react.Agent(c))
+	for _, t := range react.Tasks(c) {
+		w.RegisterTask(t)
+	}
+	return w, nil
+}
+
+// start runs the worker in the background until stop is called, and returns
+// once the server knows it.
+func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (stop func(), err error) {
+	w, err := s.worker(d, data)
+	if err != nil {
+		return nil, err
+	}
+	live, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(live) }()
+	select {
+	case <-w.Registered():
+		return func() { cancel(); <-ended }, nil
+	case err := <-ended:
+		cancel()
+		return nil, err
+	case <-ctx.Done():
+		cancel()
+		<-ended
+		return nil, context.Cause(ctx)
+	}
+}
+
+// workerID gives the data directory's own worker's id, making it the first
+// time: runs that are kept on their worker are claimed by it alone.
+func workerID(data string) (uuid.UUID, error) {
+	path := filepath.Join(data, "worker")
+	if raw, err := os.ReadFile(path); err == nil {
+		if id, err := uuid.Parse(strings.TrimSpace(string(raw))); err == nil {
+			return id, nil
+		}
+	}
+	id := uuid.New()
+	return id, os.WriteFile(path, []byte(id.String()+"\n"), 0o600)
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// watcher follows one run and shows it.
+type watcher struct {
+	*seat
+	id     uuid.UUID
+	view   view
+	cursor string
+	chat   bool
+	// patient goes on while the run waits for the user, as tail does.
+	patient bool
+
+	lines *bufio.Scanner
+}
+
+// view shows a run to people or to programs.
+type view interface {
+	// started says which run follows.
+	started(x *perdure.Execution)
+	// know hands over entries that were there before.
+	know(entries []perdure.Entry)
+	event(e client.Event) error
+	// said tells that the next message of the user was typed here.
+	said()
+	// ask invites the user to type.
+	ask()
+	// lost says that the stream broke, and goes on after the pause.
+	lost(cause error, pause time.Duration)
+	// result is the end of what is shown.
+	result(r result) error
+}
+
+func (a *app) watcher(t *seat, id uuid.UUID) *watcher {
+	w := &watcher{seat: t, id: id}
+	switch {
+	case a.json:
+		w.view = &jsonView{app: a}
+	case a.quiet:
+		w.view = &quietView{app: a}
+	default:
+		w.view = newTextView(a)
+	}
+	return w
+}
+
+// errOwnerGone says that the process that owned the data directory has ended.
+var errOwnerGone = errors.New("the owner of the data directory has ended")
+
+// started shows which run was started, with what the user said.
+func (w *watcher) started(x *perdure.Execution, q client.StartRequest) {
+	w.view.started(x)
+	w.view.said()
+}
+
+// toTheEnd follows the run until it has ended or waits for the user, and gives
+// the error that tells the exit code. If the process through which it reached
+// the server ends, it goes on by itself.
+func (w *watcher) toTheEnd(ctx context.Context) error {
+	for {
+		status, err := w.follow(ctx)
+		switch {
+		case errors.Is(err, errOwnerGone):
+			err = w.again(ctx)
+		case err == nil && status == perdure.StatusWaiting && w.chat:
+			var more bool
+			if more, err = w.talk(ctx); err == nil && !more {
+				return w.end(ctx)
+			}
+		case err == nil:
+			return w.end(ctx)
+		}
+		if ctx.Err() != nil {
+			return w.interrupted()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// follow shows events until the run's status is one that a command ends with.
+func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c := w.With(func(o *client.Options) {
+		o.OnReconnect = func(cause error, pause time.Duration) {
+			if w.owner != nil && w.owner.Kind == ownerRun {
+				cancel(errOwnerGone)
+				return
+			}
+			w.view.lost(cause, pause)
+		}
+	})
+	for e, err := range c.Follow(ctx, w.id, w.cursor) {
+		if err != nil {
+			return "", err
+		}
+		w.cursor = e.Cursor
+		if err := w.view.event(e); err != nil {
+			return "", err
+		}
+		if status := w.stops(e); status != "" {
+			return status, nil
+		}
+	}
+	return "", nil
+}
+
+// stops gives the status if the event is the last one to wait for.
+func (w *watcher) stops(e client.Event) perdure.Status {
+	if e.Type.Ends() {
+		return perdure.StatusCompleted // which end it is, the execution says
+	}
+	if e.Type != perdure.EventWaiting || w.patient {
+		return ""
+	}
+	var d struct {
+		Reason string `json:"reason"`
+	}
+	if e.Decode(&d) == nil && d.Reason == "signal" {
+		return perdure.StatusWaiting
+	}
+	return ""
+}
+
+// talk sends the next line that the user types; false at the end of the input.
+func (w *watcher) talk(ctx context.Context) (bool, error) {
+	if w.lines == nil {
+		w.lines = bufio.NewScanner(w.stdin)
+		w.lines.Buffer(nil, 8<<20)
+	}
+	for {
+		w.view.ask()
+		line, ok, err := w.line(ctx)
+		if !ok || err != nil {
+			return false, err
+		}
+		if line == "" {
+			continue
+		}
+		w.view.said()
+		_, err = w.Signal(ctx, w.id, client.UserMessage(line))
+		return true, err
+	}
+}
+
+// line reads a line without being deaf to an interrupt. Of a read that is still
+// under way then, the end of the program is the end, too.
+func (w *watcher) line(ctx context.Context) (string, bool, error) {
+	type read struct {
+		text string
+		ok   bool
+	}
+	got := make(chan read, 1)
+	go func() {
+		ok := w.lines.Scan()
+		got <- read{w.lines.Text(), ok}
+	}()
+	select {
+	case r := <-got:
+		if !r.ok {
+			return "", false, w.lines.Err()
+		}
+		return r.text, true, nil
+	case <-ctx.Done():
+		return "", false, context.Cause(ctx)
+	}
+}
+
+// end shows how the run stands now.
+func (w *watcher) end(ctx context.Context) error {
+	r, err := w.resultOf(ctx, w.id)
+	if err != nil {
+		return err
+	}
+	if err := w.view.result(r); err != nil {
+		return err
+	}
+	if r.ExitCode != exitOK {
+		return exit{r.ExitCode}
+	}
+	return nil
+}
+
+// interrupted says how to go on with the run that the user has left.
+func (w *watcher) interrupted() error {
+	flags := w.sameServer()
+	if w.embedded() {
+		fmt.Fprintf(w.stderr, "\nperdure: interrupted; the run is kept\n  go on with it:  perdure resume %s%s\n  end it:         perdure cancel %s%s\n", w.id, flags, w.id, flags)
+	} else {
+		fmt.Fprintf(w.stderr, "\nperdure: interrupted; the run goes on at the server\n  watch it:  perdure tail %s%s\n  end it:    perdure cancel %s%s\n", w.id, flags, w.id, flags)
+	}
+	return exit{exitInterrupted}
+}
+
+// sameServer repeats the flags by which another command finds the run.
+func (a *app) sameServer() string {
+	switch {
+	case a.server != "":
+		return " --server " + shellWord(a.server)
+	case a.data != "":
+		return " --data " + shellWord(a.data)
+	}
+	return ""
+}
+
+// shellWord quotes what a shell would take apart.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || slices.Contains([]rune("-_./:@%+=,"), r)
+	}
+	for _, r := range s {
+		if !plain(r) {
+			return fmt.Sprintf("%q", s)
+		}
+	}
+	return s
+}

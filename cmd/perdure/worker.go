@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/server"
+	"github.com/perdure/perdure/worker/remote"
+	"github.com/spf13/cobra"
+)
+
+// limits adds the flags of commands whose worker is there for everybody.
+func (s *standard) limits(cmd *cobra.Command, drain time.Duration) {
+	f := cmd.Flags()
+	f.IntVar(&s.agents, "agents", 50, "how many runs work at once")
+	f.IntVar(&s.tasks, "tasks", 20, "how many model calls and tools work at once")
+	f.DurationVar(&s.drain, "drain", drain, "how long work may take to end when the worker is stopped")
+}
+
+// laborer is the command that runs agents for a server elsewhere.
+type laborer struct {
+	*app
+	standard standard
+	addr     string
+	queues   []string
+	tls      bool
+}
+
+func (a *app) workerCommand() *cobra.Command {
+	l := &laborer{app: a}
+	cmd := &cobra.Command{
+		Use: "worker", Short: "Run agents for a server", GroupID: "serve",
+		Long: `Runs agents, model calls and tools for a server. --server is the server's gRPC
+address, and --key an API key of the role worker; without them it works for the
+server that owns the data directory on this machine.
+
+The keys of model providers are this process's variables: ANTHROPIC_API_KEY,
+OPENAI_API_KEY. Workers of one queue must see the same files.`,
+		Example: `  PERDURE_KEY=... perdure worker --server server.example.com:9090 --tls --workspace /srv/agents
+  perdure worker --queue gpu --tasks 4`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd.Context()) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&l.addr, "server", "", "gRPC address of the server, host:port (variable PERDURE_GRPC)")
+	f.Lookup("server").Annotations = map[string][]string{envAnnotation: {"PERDURE_GRPC"}}
+	f.StringSliceVar(&l.queues, "queue", []string{"default"}, "queues to take work from")
+	f.BoolVar(&l.tls, "tls", false, "secure the connection")
+	l.standard.flags(cmd)
+	l.standard.limits(cmd, 30*time.Second)
+	return cmd
+}
+
+func (l *laborer) run(ctx context.Context) error {
+	s := &l.standard
+	if err := s.open(); err != nil {
+		return err
+	}
+	if s.agents < 1 || s.tasks < 1 {
+		return usageError{"--agents and --tasks must be at least 1", ""}
+	}
+	data, err := l.dataDir()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(data); err != nil {
+		data = "" // there is none to keep tools out of
+	}
+	log := l.logger(slog.LevelInfo)
+	options := remote.Options{Addr: l.addr, Token: l.key, Logger: log}
+	if l.tls {
+		options.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if err := l.near(&options, data); err != nil {
+		return err
+	}
+	d, err := remote.Dial(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }() // all work has been given back
+	s.queues, s.logger = l.queues, log
+	w, err := s.worker(d, data)
+	if err != nil {
+		return err
+	}
+	go func() {
+		select {
+		case <-w.Registered():
+			fmt.Fprintf(l.stdout, "perdure worker\n  %-11s %s\n  %-11s %s\n  %-11s %s\n  %-11s %s\n", "server", options.Addr,
+				"queues", strings.Join(s.queues, ", "), "workspace", s.workspace, "bash", confinement(s.workspace, data))
+		case <-ctx.Done():
+		}
+	}()
+	if err := w.Run(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// near fills in what was not given from the server that owns the data directory
+// here.
+func (l *laborer) near(o *remote.Options, data string) error {
+	switch {
+	case strings.Contains(o.Addr, "://"):
+		return usageError{"--server " + o.Addr + " is no gRPC address", "give host:port, such as 127.0.0.1:9090"}
+	case o.Addr != "" && o.Token == "" && !isLocal(o.Addr):
+		return usageError{"the API key is missing", "give one of the role worker with --key or PERDURE_KEY; perdure keys create --role worker NAME makes one"}
+	}
+	if o.Addr == "" {
+		owner, err := readOwner(data)
+		if data == "" || err != nil || owner.GRPC == "" {
+			return usageError{"there is no server to work for", "start perdure server, or give the gRPC address of another with --server or PERDURE_GRPC"}
+		}
+		o.Addr = owner.GRPC
+	}
+	if o.Token == "" && data != "" {
+		raw, err := os.ReadFile(server.TokenFile(data))
+		if err != nil {
+			return perdure.Errorf(perdure.Unauthenticated, "there is no API key; give one of the role worker with --key or PERDURE_KEY")
+		}
+		o.Token = strings.TrimSpace(string(raw))
+	}
+	return nil
+}
+
+// isLocal tells whether the address is on this machine, where the token of the
+// data directory may be the key.
+func isLocal(addr string) bool {
+	for _, prefix := range []string{"127.", "localhost:", "[::1]:", "unix:"} {
+		if strings.HasPrefix(addr, prefix) {
+			return true
+		}
+	}
+	return false
+}
