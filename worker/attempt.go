@@ -40,7 +40,7 @@ func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 	w.work.Add(1)
 	a := &attempt{live: live, w: w, claim: c, renew: newLeaseClock(c.LeaseFor)}
 	a.Context, a.cancel = context.WithCancelCause(live)
-	a.stream = w.streams.open(&c.Lease, nil, func(err error) { a.cancel(err) })
+	a.stream = w.streams.open(a, &c.Lease, nil, func(err error) { a.cancel(err) })
 	a.stream.SetPlace(c.Task.Place)
 	w.mu.Lock()
 	w.attempts[c.Lease.ClaimID] = a
@@ -63,7 +63,7 @@ func (a *attempt) main() {
 		defer stop.Stop()
 	}
 	def, ok := a.w.tasks[a.claim.Task.Kind]
-	if !ok {
+	if !ok || a.w.isDraining() { // nothing is begun any more
 		a.giveBack(false)
 		return
 	}

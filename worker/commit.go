@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -57,16 +58,46 @@ func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 
 // refused decides about a commit that was not made.
 func (r *run) refused(err error) error {
-	r.pending, r.entries = perdure.Commit{}, nil
-	r.leaf = r.stored
 	if perdure.IsCode(err, perdure.LeaseLost) || r.over() {
 		r.exit(agent.ErrLeaseLost)
 	}
+	r.forget()
 	if perdure.IsCode(err, perdure.Conflict) && r.cancelRequested() {
 		r.drop(agent.ErrCancelled)
 		return agent.ErrCancelled
 	}
 	return err
+}
+
+// forget drops what was pending as if it had not been asked for: tasks and
+// steps can be asked for again, and signals that were to be taken are there
+// again.
+func (r *run) forget() {
+	for _, t := range r.pending.Tasks {
+		delete(r.asked, perdure.TaskID(t.Key))
+	}
+	for _, s := range r.pending.Steps {
+		delete(r.steps, s.Key)
+		delete(r.tasks, perdure.TaskID(s.Key))
+	}
+	kept := len(r.taken) - len(r.pending.Take)
+	r.signals = append(slices.Clone(r.taken[kept:]), r.signals...)
+	r.taken = r.taken[:kept]
+	r.pending, r.entries = perdure.Commit{}, nil
+	r.leaf = r.stored
+}
+
+// cancelRequested tells whether the execution is being cancelled. The heartbeat
+// may not have said so yet.
+func (r *run) cancelRequested() bool {
+	r.mu.Lock()
+	known := r.beat.CancelRequested
+	r.mu.Unlock()
+	if known {
+		return true
+	}
+	x, err := r.w.Dispatch.Execution(r.live, r.id)
+	return err == nil && x.Status == perdure.StatusCancelling
 }
 
 // prepare shows everything that is streamed, and uploads what is too large to
@@ -126,7 +157,9 @@ func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure
 // committed takes over what a commit has made true.
 func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.number++
-	r.w.paths.add(r.ID(), r.entries)
+	if len(reply.Adopted) == 0 { // else what is stored is not what was appended
+		r.w.paths.add(r.ID(), r.entries)
+	}
 	state := r.pending.Checkpoint
 	r.pending, r.entries = perdure.Commit{}, nil
 	if r.leaf != nil {
@@ -137,7 +170,7 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.stored = r.leaf
 	if state != nil {
 		r.seq, r.state, r.ckptLeaf = reply.CheckpointSeq, state.State.Bytes, r.leaf
-		r.sleeps = map[string]int{}
+		r.sleeps, r.taken = map[string]int{}, nil
 	}
 	r.learn(reply.Tasks)
 	r.addSignals(reply.Signals)

@@ -15,7 +15,7 @@ import (
 var _ agent.Context = (*run)(nil)
 
 // ID implements agent.Context.
-func (r *run) ID() uuid.UUID { return r.claim.Lease.ExecutionID }
+func (r *run) ID() uuid.UUID { return r.id }
 
 // Execution implements agent.Context.
 func (r *run) Execution() *perdure.Execution { return r.claim.Execution }
@@ -64,12 +64,6 @@ func (r *run) check() error {
 		r.exit(context.Cause(r.Context))
 	}
 	return context.Cause(r.Context)
-}
-
-func (r *run) cancelRequested() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.beat.CancelRequested
 }
 
 // Schedule implements agent.Context.

@@ -21,14 +21,35 @@ func (w *Worker) beat(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			w.expire()
 			w.beatOnce(ctx, interval)
 		}
 	}
 }
 
+// watch ends what this worker's own clock says it has lost, until ctx ends.
+// After a sleep of the machine, or a stop of the process, it asks first: the
+// server may have been away as long, and still keep the leases.
+func (w *Worker) watch(ctx context.Context) {
+	tick := time.NewTicker(max(w.settings.Lease/20, 5*time.Millisecond))
+	defer tick.Stop()
+	last := bootTime()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if bootTime()-last > w.settings.Lease/2 {
+			w.beatOnce(ctx, w.settings.Lease/3)
+		}
+		last = bootTime()
+		w.expire()
+	}
+}
+
 // expire ends what this worker's own clock says it has lost: the server cannot
-// tell it while they do not reach each other.
+// tell it while they do not reach each other. A claim that a run is about to
+// adopt has a lease of its own.
 func (w *Worker) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,7 +57,7 @@ func (w *Worker) expire() {
 		r.mu.Lock()
 		over := r.renew.over()
 		r.mu.Unlock()
-		if over {
+		if over && !r.handed {
 			r.drop(agent.ErrLeaseLost)
 		}
 	}
@@ -111,29 +132,19 @@ func (w *Worker) beatOnce(ctx context.Context, within time.Duration) {
 // earlier claim says nothing about this one: the run may have suspended and
 // come back in between.
 func (r *run) heard(lease perdure.Lease, b perdure.AgentBeat, sent leaseClock) {
+	if b.Lost {
+		r.lose(lease, agent.ErrLeaseLost)
+		return
+	}
 	r.mu.Lock()
 	current := r.lease == lease
-	if current && !b.Lost {
+	if current {
 		r.beat, r.renew = b, sent
 	}
 	r.mu.Unlock()
-	switch {
-	case !current:
-	case b.Lost:
-		if !r.w.isParking(r) {
-			r.drop(agent.ErrLeaseLost)
-		}
-	case b.CancelRequested:
+	if current && b.CancelRequested {
 		r.drop(agent.ErrCancelled)
 	}
-}
-
-// isParking tells whether the run has, or may have, just given its lease up by
-// a suspending commit: then a lost lease is what it wanted.
-func (w *Worker) isParking(r *run) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return r.parking || w.runs[r.ID()] != r
 }
 
 // dropMoved discards a goroutine that stands where the server says others have

@@ -78,8 +78,8 @@ func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 		return m.claim, true
 	default:
 	}
-	if w.runs[r.ID()] == r {
-		delete(w.runs, r.ID())
+	if w.runs[r.id] == r {
+		delete(w.runs, r.id)
 	}
 	r.parking = false
 	if w.Parked < 0 || w.draining {
@@ -87,7 +87,7 @@ func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 		return nil, false
 	}
 	r.parkedAt = time.Now()
-	w.parked[r.ID()] = r
+	w.parked[r.id] = r
 	var victim *run
 	if len(w.parked) > w.Parked {
 		victim = w.oldestParked()
@@ -113,9 +113,9 @@ func (w *Worker) oldestParked() *run {
 // dropParked discards a parked goroutine, unless a claim took it up first.
 func (w *Worker) dropParked(r *run) {
 	w.mu.Lock()
-	mine := w.parked[r.ID()] == r
+	mine := w.parked[r.id] == r
 	if mine {
-		delete(w.parked, r.ID())
+		delete(w.parked, r.id)
 	}
 	w.mu.Unlock()
 	if mine {
@@ -125,4 +125,57 @@ func (w *Worker) dropParked(r *run) {
 
 // keeps tells whether this worker has the goroutine of the execution waiting,
 // or about to.
-func (w *Worker) keeps(r *run) bool { return r != nil && (r.parking || w.parked[r.ID()] == r) }
+func (w *Worker) keeps(r *run) bool { return r != nil && (r.parking || w.parked[r.id] == r) }
+
+// goOn hands the claim to the goroutine that waits for it, if there is one that
+// stands where the claim does. One that stands elsewhere is discarded.
+func (w *Worker) goOn(c perdure.AgentClaim) bool {
+	id := c.Lease.ExecutionID
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, isParked := w.parked[id]
+	if isParked {
+		delete(w.parked, id)
+	} else if r = w.runs[id]; r == nil || !r.parking {
+		return false
+	}
+	inPlace := r.parkAt == c.LastCommit && !w.draining
+	switch {
+	case inPlace:
+		w.runs[id] = r
+		r.parking, r.handed = false, true
+		r.resume <- resumption{claim: &c}
+	case isParked:
+		r.resume <- resumption{}
+	}
+	return inPlace
+}
+
+// lose drops the run because the server says that its lease is over. One that
+// the run has given up, or may just have, by a suspending commit is what it
+// wanted.
+func (r *run) lose(lease perdure.Lease, cause error) {
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lease == lease && !r.parking && !r.handed && r.w.runs[r.id] == r {
+		r.drop(cause)
+	}
+}
+
+// untrack takes the run off the list of what the worker holds. It gives the
+// claim that was handed to the run and that it did not come to adopt, if any.
+func (w *Worker) untrack(r *run) *perdure.AgentClaim {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.runs[r.id] == r {
+		delete(w.runs, r.id)
+	}
+	select {
+	case m := <-r.resume:
+		return m.claim
+	default:
+		return nil
+	}
+}

@@ -44,14 +44,14 @@ func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[
 			q.After = &held[len(held)-1].ID
 		}
 		read, err := w.read(ctx, q)
+		if q.After != nil && perdure.IsCode(err, perdure.NotFound) {
+			// What is held is another branch.
+			held, q.After = nil, nil
+			read, err = w.read(ctx, q)
+		}
 		if err != nil {
 			yield(perdure.Entry{}, err)
 			return
-		}
-		// What was read either goes on from what is held, or is a whole path of
-		// another branch.
-		if len(read) > 0 && (read[0].ParentID == nil || len(held) == 0 || *read[0].ParentID != held[len(held)-1].ID) {
-			held = nil
 		}
 		whole := append(slices.Clip(held), read...)
 		w.paths.put(execution, whole)
@@ -96,9 +96,19 @@ func (p *paths) put(execution uuid.UUID, entries []perdure.Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.at(execution)
+	h.entries = entries
+	p.weigh(execution, h)
+}
+
+// weigh counts a held path anew, and forgets others if there is no room; mu is
+// held.
+func (p *paths) weigh(execution uuid.UUID, h *heldPath) {
 	p.bytes -= h.bytes
-	h.entries, h.bytes = entries, 0
-	for _, e := range entries {
+	h.bytes = 1000
+	if h.execution != nil {
+		h.bytes += len(h.execution.Input)
+	}
+	for _, e := range h.entries {
 		h.bytes += len(e.Content) + 200
 	}
 	p.bytes += h.bytes
@@ -167,6 +177,8 @@ func (p *paths) execution(id uuid.UUID, read func() (*perdure.Execution, error))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.at(id).execution = x
+	h = p.at(id)
+	h.execution = x
+	p.weigh(id, h)
 	return x, nil
 }

@@ -26,6 +26,10 @@ func (w *Worker) pollTasks(ctx, live context.Context) {
 func pollLoop[T any](ctx context.Context, w *Worker, s slots, kinds []string, poll func(context.Context, perdure.Poll) ([]T, error), start func(T)) {
 	failures := 0
 	for s.acquire(ctx) {
+		if ctx.Err() != nil {
+			s.release(1)
+			return
+		}
 		held := 1 + s.try(min(maxPoll, s.offer())-1)
 		claims, err := poll(ctx, perdure.Poll{WorkerID: w.ID, Queues: w.Queues, Kinds: kinds, Slots: held, Wait: w.PollWait})
 		for _, c := range claims {

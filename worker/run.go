@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 // belong to that goroutine, but for those that mu guards.
 type run struct {
 	context.Context
+	id     uuid.UUID
 	live   context.Context // the worker's: what is sent to the server outlives a cancel
 	cancel context.CancelCauseFunc
 	w      *Worker
@@ -37,7 +39,9 @@ type run struct {
 	tasks    map[uuid.UUID]*perdure.Task // ended ones, from committed bytes
 	asked    map[uuid.UUID]bool          // tasks scheduled or looked up in this run of the function
 	signals  []perdure.Signal            // there and not taken, oldest first
+	more     bool                        // the server has signals that are not among these
 	fresh    time.Time                   // when signals was read
+	taken    []perdure.Signal            // taken since the checkpoint, in order; the pending ones last
 	steps    map[string]bool             // names used
 	sleeps   map[string]int              // how often asked for since the checkpoint
 	onEnd    []func(perdure.Status)
@@ -45,8 +49,7 @@ type run struct {
 	entries  []perdure.Entry // pending, as Messages shows them
 
 	stream *stream
-	resume chan resumption
-	ended  chan struct{}
+	resume chan resumption // holds one; sent to with the worker's mu held
 
 	// holding says that the run has an agent slot and counts as work; it does
 	// not while it is parked.
@@ -59,8 +62,10 @@ type run struct {
 
 	// What follows is guarded by the worker's mu. parking is set from before
 	// the suspending commit is sent until the goroutine has parked: its claim
-	// may come before it has.
+	// may come before it has. handed is set from when a claim was put into
+	// resume until it is adopted.
 	parking  bool
+	handed   bool
 	parkAt   perdure.CommitNumber
 	parkedAt time.Time
 }
@@ -73,9 +78,14 @@ type resumption struct{ claim *perdure.AgentClaim }
 // The claim holds an agent slot, which the run gives back.
 func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
 	w.work.Add(1)
-	if w.goOn(c) {
-		return
+	if !w.goOn(c) {
+		w.enter(live, c)
 	}
+}
+
+// enter runs a claimed execution's function from the top. The claim holds an
+// agent slot and counts as work.
+func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	def, ok := w.agents[c.Execution.Kind]
 	if !ok {
 		w.agentSlots.release(1)
@@ -83,47 +93,22 @@ func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
 		w.Logger.Error("the server gave a kind that is not registered", "kind", c.Execution.Kind)
 		return
 	}
-	r := &run{w: w, def: def, live: live, resume: make(chan resumption, 1), ended: make(chan struct{}), holding: true}
+	r := &run{w: w, id: c.Lease.ExecutionID, def: def, live: live, resume: make(chan resumption, 1), holding: true}
 	r.Context, r.cancel = context.WithCancelCause(live)
 	r.adopt(c)
 	r.reset()
 	w.mu.Lock()
-	old := w.runs[r.ID()]
-	w.runs[r.ID()] = r
+	old := w.runs[r.id]
+	w.runs[r.id] = r
+	if w.draining {
+		r.drop(errShutdown) // nothing is begun any more
+	}
 	w.mu.Unlock()
 	if old != nil {
 		old.drop(agent.ErrLeaseLost)
 	}
+	w.goroutines.Add(1)
 	go r.main()
-}
-
-// goOn hands the claim to the goroutine that waits for it, if there is one that
-// stands where the claim does. One that stands elsewhere is discarded.
-func (w *Worker) goOn(c perdure.AgentClaim) bool {
-	id := c.Lease.ExecutionID
-	w.mu.Lock()
-	r, isParked := w.parked[id]
-	if isParked {
-		delete(w.parked, id)
-	} else if r = w.runs[id]; r == nil || !r.parking {
-		w.mu.Unlock()
-		return false
-	}
-	inPlace := r.parkAt == c.LastCommit && !w.draining
-	if inPlace {
-		w.runs[id] = r
-		r.parking = false
-	} else if !isParked {
-		w.mu.Unlock()
-		return false
-	}
-	w.mu.Unlock()
-	if !inPlace {
-		r.resume <- resumption{}
-		return false
-	}
-	r.resume <- resumption{claim: &c}
-	return true
 }
 
 // adopt takes over a claim: its lease, and what it brings.
@@ -133,10 +118,15 @@ func (r *run) adopt(c perdure.AgentClaim) {
 	r.lease, r.beat, r.renew = c.Lease, perdure.AgentBeat{}, newLeaseClock(c.LeaseFor)
 	r.mu.Unlock()
 	lease := c.Lease
-	r.stream = r.w.streams.open(nil, &lease, r.drop)
+	r.stream = r.w.streams.open(r, nil, &lease, func(err error) { r.lose(lease, err) })
 	r.stream.SetPlace(r.place)
 	r.learn(c.Results)
-	r.signals, r.fresh = c.Signals, time.Now()
+	// Signals that were given again and not asked for yet are still to come.
+	again := slices.DeleteFunc(slices.Clone(r.signals), func(s perdure.Signal) bool { return s.State != perdure.SignalTaken })
+	r.signals, r.more, r.fresh = append(again, c.Signals...), c.MoreSignals, time.Now()
+	r.w.mu.Lock()
+	r.handed = false
+	r.w.mu.Unlock()
 }
 
 // reset puts the run where a function that is entered from the top stands.
@@ -151,7 +141,17 @@ func (r *run) reset() {
 	r.tasks, r.asked = map[uuid.UUID]*perdure.Task{}, map[uuid.UUID]bool{}
 	r.learn(c.Results)
 	r.steps, r.sleeps = map[string]bool{}, map[string]int{}
-	r.pending, r.entries = perdure.Commit{}, nil
+	r.pending, r.entries, r.taken, r.onEnd = perdure.Commit{}, nil, nil, nil
+}
+
+// giveAgain puts signals that were taken since the checkpoint ahead of the
+// others: a function that is entered again is given them first.
+func (r *run) giveAgain(taken []perdure.Signal) {
+	again := slices.Clone(taken)
+	for i := range again {
+		again[i].State = perdure.SignalTaken
+	}
+	r.signals = append(again, r.signals...)
 }
 
 func (r *run) learn(tasks []*perdure.Task) {
@@ -178,9 +178,8 @@ func (e errPanic) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, 
 func (r *run) main() {
 	r.goroutine = goroutineID()
 	defer r.finish()
-	// Signals taken since the checkpoint are given again, ahead of the others.
-	r.signals = append(append([]perdure.Signal{}, r.claim.Again...), r.signals...)
-	for {
+	r.giveAgain(r.claim.Again)
+	for !r.over() {
 		out, err := r.call()
 		if r.over() { // what a discarded function returned counts for nothing
 			return
@@ -219,9 +218,10 @@ func (r *run) over() bool {
 // end has to wait for.
 func (r *run) again() {
 	state, seq, leaf, ckpt := r.state, r.seq, r.stored, r.ckptLeaf
-	signals := r.signals
+	tasks, taken := r.tasks, r.taken
 	r.reset()
-	r.state, r.seq, r.leaf, r.stored, r.ckptLeaf, r.signals = state, seq, leaf, leaf, ckpt, signals
+	r.state, r.seq, r.leaf, r.stored, r.ckptLeaf, r.tasks = state, seq, leaf, leaf, ckpt, tasks
+	r.giveAgain(taken)
 }
 
 // end commits how the function returned. It tells whether the execution ended.
@@ -237,9 +237,13 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 		o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(failure)}
 	}
 	reply, err := r.commit(o)
-	if err != nil && !r.over() && o.Kind == perdure.OutcomeComplete {
-		// The end could not be stored as it was: it fails, visibly.
-		reply, err = r.commit(perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(err)})
+	if err != nil && !r.over() {
+		// The end could not be stored with what was pending. It ends without:
+		// one that was complete fails, visibly.
+		if o.Kind == perdure.OutcomeComplete {
+			o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(err)}
+		}
+		reply, err = r.commit(o)
 	}
 	if err != nil {
 		r.w.Logger.Error("the end of an execution was not stored", "execution", r.ID(), "error", err)
@@ -273,17 +277,19 @@ func failureOf(err error) *perdure.TaskError {
 
 // finish is the last thing a run's goroutine does, however it ends.
 func (r *run) finish() {
+	defer r.w.goroutines.Done()
 	if r.holding && errors.Is(context.Cause(r.Context), errShutdown) {
 		r.release("")
 	}
 	r.cancel(agent.ErrDiscarded)
 	r.w.streams.close(r.stream)
-	r.w.untrack(r)
+	if late := r.w.untrack(r); late != nil {
+		r.w.enter(r.live, *late)
+	}
 	if r.holding {
 		r.w.agentSlots.release(1)
 		r.w.work.Done()
 	}
-	close(r.ended)
 }
 
 // release gives the claim back.
@@ -309,13 +315,4 @@ func (r *run) drop(cause error) { r.cancel(cause) }
 func (r *run) exit(cause error) {
 	r.cancel(cause)
 	runtime.Goexit()
-}
-
-// untrack takes the run off the list of what the worker holds.
-func (w *Worker) untrack(r *run) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.runs[r.ID()] == r {
-		delete(w.runs, r.ID())
-	}
 }

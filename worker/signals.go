@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,18 +29,24 @@ func (r *run) addSignals(signals []perdure.Signal) {
 	}
 }
 
-// look reads the pending signals again if the last look is old.
-func (r *run) look() error {
-	if time.Since(r.fresh) < freshFor {
+// look reads the pending signals again if the last look is old. Where there are
+// more than one answer brings, it asks for those that match.
+func (r *run) look(patterns ...string) error {
+	if !r.more && time.Since(r.fresh) < freshFor {
 		return nil
 	}
 	const most = 200
-	signals, err := r.w.Dispatch.Signals(r.live, r.ID(), nil, most)
+	if !r.more {
+		patterns = nil
+	}
+	signals, err := r.w.Dispatch.Signals(r.live, r.ID(), patterns, most)
 	if err != nil {
 		return err
 	}
 	r.addSignals(signals)
-	r.fresh = time.Now()
+	if len(patterns) == 0 {
+		r.more, r.fresh = len(signals) == most, time.Now()
+	}
 	return nil
 }
 
@@ -55,6 +60,7 @@ func (r *run) take(patterns ...string) (perdure.Signal, bool) {
 	s := r.signals[i]
 	r.signals = slices.Delete(r.signals, i, i+1)
 	r.pending.Take = append(r.pending.Take, s.ID)
+	r.taken = append(r.taken, s)
 	return s, true
 }
 
@@ -76,32 +82,34 @@ func (r *run) WaitAnySignal(timeout time.Duration, patterns ...string) (perdure.
 	for _, p := range patterns {
 		waits = append(waits, perdure.WaitSignal(p))
 	}
-	var due perdure.Time
 	if timeout > 0 {
-		var err error
-		if due, err = r.due("signal:"+strings.Join(patterns, " "), timeout); err != nil {
+		due, err := r.due("signal:"+strings.Join(patterns, " "), timeout)
+		if err != nil {
 			return perdure.Signal{}, err
 		}
 		waits = append(waits, perdure.WaitUntil(due))
 	}
-	woke := perdure.Woke("")
-	for {
+	for waited := false; ; waited = true {
 		if s, ok := r.take(patterns...); ok {
 			return s, nil
 		}
-		if timeout > 0 && (woke == perdure.WokeTimer || due.Reached(perdure.At(time.Now()))) {
-			return perdure.Signal{}, agent.ErrTimeout
+		if waited && timeout > 0 {
+			return perdure.Signal{}, agent.ErrTimeout // the store's clock says so
 		}
 		if err := r.suspend(perdure.WaitAny(waits...)); err != nil {
 			return perdure.Signal{}, err
 		}
-		woke = r.claim.Woke
+		if r.more {
+			if err := r.look(patterns...); err != nil {
+				return perdure.Signal{}, err
+			}
+		}
 	}
 }
 
 // DrainSignals implements agent.Context.
 func (r *run) DrainSignals(pattern string) ([]perdure.Signal, error) {
-	if err := r.look(); err != nil {
+	if err := r.look(pattern); err != nil {
 		return nil, err
 	}
 	var taken []perdure.Signal
@@ -116,7 +124,7 @@ func (r *run) DrainSignals(pattern string) ([]perdure.Signal, error) {
 
 // HasSignal implements agent.Context.
 func (r *run) HasSignal(pattern string) (bool, error) {
-	if err := r.look(); err != nil {
+	if err := r.look(pattern); err != nil {
 		return false, err
 	}
 	return slices.ContainsFunc(r.signals, func(s perdure.Signal) bool { return perdure.MatchName(pattern, s.Name) }), nil
@@ -131,15 +139,7 @@ func (r *run) Sleep(d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	for !due.Reached(perdure.At(time.Now())) {
-		if err := r.suspend(perdure.WaitUntil(due)); err != nil {
-			return err
-		}
-		if r.claim.Woke == perdure.WokeTimer {
-			return nil // due by the store's clock, which counts
-		}
-	}
-	return nil
+	return r.suspend(perdure.WaitUntil(due)) // the store's clock says when
 }
 
 // due is when something that lasts d ends, counted from the first time it was
@@ -162,11 +162,13 @@ func (r *run) due(what string, d time.Duration) (perdure.Time, error) {
 		return due, err
 	}
 	r.pending.Steps = append(r.pending.Steps, perdure.StepRecord{Name: what, Key: key, Result: perdure.Inline(raw)})
+	id := perdure.TaskID(key)
+	r.tasks[id] = &perdure.Task{ID: id, Kind: what, Step: true, Status: perdure.TaskCompleted, Result: raw}
 	return due, nil
 }
 
 // record looks for a step's record. An execution that was never claimed before
-// has none, and nothing is asked.
+// has none but those that this run made, and nothing is asked.
 func (r *run) record(key string) (*perdure.Task, error) {
 	id := perdure.TaskID(key)
 	if t := r.tasks[id]; t != nil {
@@ -245,7 +247,7 @@ func (r *run) freshLease() error {
 		}
 		rest(r.Context, r.claim.LeaseFor/20)
 		if err := r.check(); err != nil {
-			return errors.Join(agent.ErrLeaseLost, err)
+			return err
 		}
 	}
 }

@@ -17,6 +17,7 @@ type stream struct {
 	task    *perdure.TaskLease
 	agent   *perdure.Lease
 	lost    func(error)
+	over    <-chan struct{}
 	changed chan struct{} // closed and made anew at each acknowledgement
 
 	place    perdure.Place
@@ -36,6 +37,9 @@ type terminal struct {
 	block *block
 	part  []byte
 }
+
+// replacement stands for bytes that are no UTF-8.
+const replacement = "\uFFFD"
 
 var _ agent.Stream = (*stream)(nil)
 
@@ -83,7 +87,7 @@ func (st *stream) grow(kind perdure.EventType, toolCallID, s string) {
 		st.endGrowing()
 		st.growing = st.begin(&block{kind: kind, toolCallID: toolCallID})
 	}
-	st.push(st.growing, []byte(strings.ToValidUTF8(s, "\uFFFD")))
+	st.push(st.growing, []byte(strings.ToValidUTF8(s, replacement)))
 }
 
 // begin adds a block; the owner's mu is held.
@@ -100,14 +104,23 @@ func (st *stream) begin(b *block) *block {
 }
 
 // push adds bytes to a block, waiting while the source is too far ahead; the
-// owner's mu is held, and given up while it waits.
+// owner's mu is held, and given up while it waits. A source that is over drops
+// what it has no room for: code that is to end must not hang here.
 func (st *stream) push(b *block, p []byte) {
 	for st.failed == nil && st.ahead() > maxAhead {
 		changed := st.changed
 		st.owner.mu.Unlock()
 		st.owner.nudge()
-		<-changed
+		over := false
+		select {
+		case <-changed:
+		case <-st.over:
+			over = true
+		}
 		st.owner.mu.Lock()
+		if over {
+			return
+		}
 	}
 	if st.failed != nil {
 		return
@@ -186,7 +199,7 @@ func (t *terminal) complete(p []byte) []byte {
 		}
 	}
 	t.part = append([]byte(nil), p[end:]...)
-	return []byte(strings.ToValidUTF8(string(p[:end]), "\uFFFD"))
+	return []byte(strings.ToValidUTF8(string(p[:end]), replacement))
 }
 
 // Data implements agent.Stream.
@@ -216,9 +229,14 @@ func (st *stream) event(kind perdure.EventType, members map[string]any) {
 func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	st.owner.mu.Lock()
 	st.endGrowing()
-	for _, t := range []*terminal{&st.stdout, &st.stderr} {
-		if rest := t.part; len(rest) > 0 && t.block != nil {
-			t.block.ahead = append(t.block.ahead, "\uFFFD"...)
+	for i, t := range []*terminal{&st.stdout, &st.stderr} {
+		name := []string{"stdout", "stderr"}[i]
+		if len(t.part) > 0 && st.terminal+int64(len(replacement)) <= perdure.TerminalLimit {
+			if t.block == nil {
+				t.block = st.begin(&block{kind: perdure.EventTerminal, terminal: name})
+			}
+			t.block.ahead = append(t.block.ahead, replacement...)
+			st.terminal += int64(len(replacement))
 		}
 		t.part = nil
 		if t.block != nil {

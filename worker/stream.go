@@ -34,9 +34,10 @@ func newStreams(d perdure.Dispatch, logger *slog.Logger) *streams {
 }
 
 // open begins a source: a task's attempt or an execution's claim. lost is
-// called once if the server says that its lease is over.
-func (s *streams) open(task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *stream {
-	st := &stream{owner: s, task: task, agent: claim, lost: lost, changed: make(chan struct{})}
+// called once if the server says that its lease is over. Once ctx has ended, the
+// source waits for nothing.
+func (s *streams) open(ctx context.Context, task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *stream {
+	st := &stream{owner: s, task: task, agent: claim, lost: lost, over: ctx.Done(), changed: make(chan struct{})}
 	s.mu.Lock()
 	s.sources[st] = true
 	s.mu.Unlock()

@@ -56,6 +56,7 @@ type Worker struct {
 	agentSlots slots
 	taskSlots  slots
 	work       sync.WaitGroup // runs and attempts
+	goroutines sync.WaitGroup // of runs, the parked ones too
 	streams    *streams
 	paths      paths
 
@@ -133,6 +134,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var loops, beats sync.WaitGroup
 	beats.Go(func() { w.streams.run(live) })
 	beats.Go(func() { w.beat(live) })
+	beats.Go(func() { w.watch(live) })
 	if len(w.agents) > 0 {
 		loops.Go(func() { w.pollAgents(ctx, live) })
 	}
@@ -140,8 +142,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		loops.Go(func() { w.pollTasks(ctx, live) })
 	}
 	<-ctx.Done()
-	w.drain(live, &loops)
+	w.drain(stop, &loops)
 	stop()
+	w.goroutines.Wait()
 	beats.Wait()
 	return nil
 }
@@ -154,15 +157,17 @@ func (w *Worker) register(ctx context.Context) error {
 	for _, d := range w.tasks {
 		r.Tasks = append(r.Tasks, d.Spec)
 	}
-	return w.retry(ctx, func() (err error) {
+	err := w.retry(ctx, func() (err error) {
 		w.settings, err = w.Dispatch.Register(ctx, r)
 		return err
 	})
+	setDefault(&w.settings.Lease, 15*time.Second)
+	return err
 }
 
 // drain ends the worker's work in order: no new work, no parked goroutines,
 // time for what runs, and then the rest is given back.
-func (w *Worker) drain(live context.Context, loops *sync.WaitGroup) {
+func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) {
 	w.mu.Lock()
 	w.draining = true
 	parked := make([]*run, 0, len(w.parked))
@@ -176,20 +181,34 @@ func (w *Worker) drain(live context.Context, loops *sync.WaitGroup) {
 	loops.Wait()
 	done := make(chan struct{})
 	go func() { w.work.Wait(); close(done) }()
-	patience := time.NewTimer(max(w.Drain, 0))
+	if within(done, max(w.Drain, 0)) {
+		return
+	}
+	w.giveBack()
+	if within(done, releaseTimeout) {
+		return
+	}
+	// What still tries to reach a server that is away is not waited for: its
+	// leases run out.
+	stop()
+	<-done
+}
+
+// within tells whether done was closed in time.
+func within(done <-chan struct{}, d time.Duration) bool {
+	patience := time.NewTimer(d)
 	defer patience.Stop()
 	select {
 	case <-done:
-		return
+		return true
 	case <-patience.C:
+		return false
 	}
-	w.giveBack(live)
-	<-done
 }
 
 // giveBack cancels everything that still runs; each goroutine returns its own
 // claim on its way out.
-func (w *Worker) giveBack(context.Context) {
+func (w *Worker) giveBack() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.runs {
@@ -209,13 +228,13 @@ func (w *Worker) isDraining() bool {
 	return w.draining
 }
 
-// retry repeats what is safe to repeat while the server is unavailable, until
-// ctx ends.
+// retry repeats what is safe to repeat while the server is unavailable or has
+// too much to do, until ctx ends.
 func (w *Worker) retry(ctx context.Context, try func() error) error {
 	pause := 20 * time.Millisecond
 	for {
 		err := try()
-		if !perdure.IsCode(err, perdure.Unavailable) {
+		if !perdure.IsCode(err, perdure.Unavailable) && !perdure.IsCode(err, perdure.RateLimited) {
 			return err
 		}
 		timer := time.NewTimer(pause)
@@ -263,7 +282,7 @@ func (s slots) try(n int) int {
 			return got
 		}
 	}
-	return n
+	return max(n, 0)
 }
 
 func (s slots) release(n int) {

@@ -63,6 +63,9 @@ func (d *draft) repeated(e perdure.NewEntry, known perdure.EntryHead) error {
 
 func (d *draft) parentOf(e perdure.NewEntry) (*perdure.EntryHead, error) {
 	if e.ParentID == nil {
+		if e.OnPath() && d.x.Leaf != nil {
+			return nil, perdure.FieldErrorf("entries."+e.ID.String()+".parentId", "is missing; the conversation has a root already")
+		}
 		return nil, nil
 	}
 	parent, ok := d.s.Entries[*e.ParentID]

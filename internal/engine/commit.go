@@ -31,6 +31,7 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 // commitAnswer is what a commit was answered, by reference: it is stored with
 // the execution, so that the same commit delivered again gets the same.
 type commitAnswer struct {
+	Claim      uuid.UUID               `json:"claim"`
 	Ended      perdure.Status          `json:"ended,omitempty"`
 	Suspended  bool                    `json:"suspended,omitempty"`
 	Patterns   []string                `json:"patterns,omitempty"`
@@ -118,13 +119,13 @@ func (e *Engine) decideCommit(s *store.State, c perdure.Commit) (*store.Changes,
 		return nil, notFound(c.Lease.ExecutionID)
 	}
 	if repeat := x.LastCommit; repeat.Fence == c.Lease.Fence && repeat.Number == c.Number {
-		return repeatedAnswer(x)
+		return repeatedAnswer(x, c.Lease)
 	}
 	if err := checkTurn(x, c); err != nil {
 		return nil, err
 	}
 	d := begin(s)
-	a := commitAnswer{Adopted: map[uuid.UUID]uuid.UUID{}}
+	a := commitAnswer{Claim: c.Lease.ClaimID, Adopted: map[uuid.UUID]uuid.UUID{}}
 	if err := e.write(d, c, &a); err != nil {
 		return nil, err
 	}
@@ -142,11 +143,15 @@ func (e *Engine) decideCommit(s *store.State, c perdure.Commit) (*store.Changes,
 
 // repeatedAnswer gives the answer that the same commit got before. It comes
 // ahead of the fence, so that a worker whose lease is over still learns what
-// became of its last commit.
-func repeatedAnswer(x *perdure.Execution) (*store.Changes, error) {
+// became of its last commit. The claim id tells it from a commit of another
+// claim that was given the same fence, as after a restore.
+func repeatedAnswer(x *perdure.Execution, l perdure.Lease) (*store.Changes, error) {
 	var a commitAnswer
 	if err := json.Unmarshal(x.Answer, &a); err != nil {
 		return nil, &perdure.Error{Code: perdure.Internal, Message: "a stored answer does not decode", Err: err}
+	}
+	if a.Claim != l.ClaimID {
+		return nil, leaseLost(x.ID)
 	}
 	return answerOf(a), nil
 }
@@ -213,9 +218,13 @@ func (d *draft) appendAll(entries []perdure.NewEntry, a *commitAnswer) error {
 			}
 		}
 		if known, ok := d.s.Keyed[e.Key]; ok && e.Key != "" {
-			if known.ID != e.ID {
-				a.Adopted[e.ID] = known.ID
+			if known.ID == e.ID {
+				if err := d.repeated(e, known); err != nil {
+					return err
+				}
+				continue
 			}
+			a.Adopted[e.ID] = known.ID
 			continue
 		}
 		if err := d.append(e); err != nil {
@@ -315,8 +324,7 @@ func (d *draft) outcome(c perdure.Commit, a *commitAnswer) error {
 	o := c.Outcome
 	switch o.Kind {
 	case perdure.OutcomeSuspend:
-		d.suspend(*o.Wait, a)
-		return nil
+		return d.suspend(*o.Wait, a)
 	case perdure.OutcomeComplete:
 		return d.complete(c, a)
 	case perdure.OutcomeFail:
@@ -334,8 +342,14 @@ func (d *draft) outcome(c perdure.Commit, a *commitAnswer) error {
 }
 
 // suspend evaluates the wait in the transaction that stores it, so that no
-// wake-up falls between: met already means go on.
-func (d *draft) suspend(w perdure.Wait, a *commitAnswer) {
+// wake-up falls between: met already means go on. A task that nobody has
+// scheduled would be waited for for ever.
+func (d *draft) suspend(w perdure.Wait, a *commitAnswer) error {
+	for _, id := range w.Tasks() {
+		if d.s.Tasks[id] == nil {
+			return perdure.FieldErrorf("outcome.wait", "execution %s has no task %s to wait for", d.x.ID, id)
+		}
+	}
 	f := facts{now: d.s.Now, tasks: map[uuid.UUID]perdure.TaskStatus{}, signals: d.pendingNames()}
 	for id, t := range d.s.Tasks {
 		f.tasks[id] = t.Status
@@ -344,7 +358,7 @@ func (d *draft) suspend(w perdure.Wait, a *commitAnswer) {
 	if met {
 		a.Patterns = w.Signals()
 		a.Tasks = endedOf(d.s.Tasks, w.Tasks())
-		return
+		return nil
 	}
 	a.Suspended = true
 	d.x.Status, d.x.Wait, d.x.WaitReason = perdure.StatusWaiting, &marked, marked.Reason()
@@ -355,6 +369,7 @@ func (d *draft) suspend(w perdure.Wait, a *commitAnswer) {
 		d.hint(notify.Due)
 	}
 	d.event(perdure.EventWaiting, perdure.Place{}, map[string]any{"status": d.x.Status, "reason": d.x.WaitReason, "wait": marked})
+	return nil
 }
 
 // pendingNames are the names of the pending signals that this commit does not

@@ -30,14 +30,15 @@ func (e *Engine) Run(ctx context.Context) error {
 	hints, unsubscribe := e.Hints.Subscribe(notify.Due)
 	defer unsubscribe()
 	quiet := time.Now().Add(e.Lease) // a start counts as an outage
-	last := time.Now()
+	last := e.Store.Now()
 	for {
-		now := time.Now()
-		if now.Sub(last) > stall {
-			quiet = now.Add(e.Lease)
+		// The store's clock runs on while the machine sleeps, and it is what
+		// leases are measured by.
+		if now := e.Store.Now(); now.Sub(last.Time) > stall {
+			quiet = time.Now().Add(e.Lease)
 		}
-		last = now
-		if err := e.round(ctx, now.After(quiet)); err != nil && ctx.Err() == nil {
+		last = e.Store.Now()
+		if err := e.round(ctx, time.Now().After(quiet)); err != nil && ctx.Err() == nil {
 			e.Logger.Error("sweep failed", "error", err)
 		}
 		select {
@@ -65,6 +66,7 @@ func (e *Engine) round(ctx context.Context, reap bool) error {
 		e.sweep(ctx, "timers", store.PickTimers, nil, decideTimer),
 		e.sweep(ctx, "cancel overdue", store.PickCancelOverdue, endNeeds, decideCancelOverdue),
 		e.sweep(ctx, "task deadlines", store.PickTaskDeadlines, pickedTaskNeeds, decideDeadline),
+		e.sweep(ctx, "loose blobs", store.PickLooseBlobs, nil, decideLooseBlobs),
 	}
 	if reap {
 		errs = append(errs,
@@ -75,12 +77,28 @@ func (e *Engine) round(ctx context.Context, reap bool) error {
 	return errors.Join(errs...)
 }
 
+// sweepStep is how many candidates one command of a sweep takes.
+const sweepStep = 100
+
+// sweep decides about all candidates of a kind, some at a time, so that other
+// commands come in between.
 func (e *Engine) sweep(ctx context.Context, name string, kind store.PickKind, needs func(*perdure.Execution) store.Needs, decide func(*store.State) (*store.Changes, error)) error {
-	_, err := e.do(ctx, store.Command{Name: name, Lane: store.LaneSweeps, Pick: &store.Pick{Kind: kind}, Needs: needs, Decide: decide})
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	for {
+		decided, err := e.do(ctx, store.Command{
+			Name: name, Lane: store.LaneSweeps, Pick: &store.Pick{Kind: kind, Limit: sweepStep}, Needs: needs, Decide: decide,
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if len(decided) < sweepStep {
+			return nil
+		}
 	}
-	return nil
+}
+
+// decideLooseBlobs drops what was uploaded for a commit that never came.
+func decideLooseBlobs(s *store.State) (*store.Changes, error) {
+	return &store.Changes{SweepBlobs: true, Answer: &decided{}}, nil
 }
 
 // pickedTaskNeeds loads all open blocks: which task was picked is known only
@@ -162,6 +180,7 @@ func decideDeadline(s *store.State) (*store.Changes, error) {
 		return nil, nil
 	}
 	d := begin(s)
+	t.ClaimID = uuid.Nil // an outcome that still comes is refused
 	t.Error = &perdure.TaskError{Code: "timeout", Permanent: true,
 		Message: fmt.Sprintf("it did not end within %s of being scheduled", t.Options.ScheduleToClose)}
 	if err := d.endTask(t, perdure.TaskFailed, perdure.EventTaskFailed, perdure.BlockSuperseded); err != nil {

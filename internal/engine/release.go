@@ -109,7 +109,11 @@ func decideTaskReturn(s *store.State, t *perdure.Task, started bool) (*store.Cha
 		}
 		return d.done(nil), nil
 	}
-	t.Options.MaxAttempts++ // the attempt number is a fence and goes on; the count of tries does not
+	// The attempt number is a fence and goes on; the count of tries does not,
+	// nor that of lost ones, which is what the options have more.
+	t.Options.MaxAttempts++
+	t.MaxAttempts++
+	t.ClaimID = uuid.Nil
 	if err := d.retry(t, 0, "returned"); err != nil {
 		return nil, err
 	}
@@ -124,6 +128,7 @@ const maxLost = 10
 // attempt. Losing a worker does not count against the attempts.
 func (d *draft) loseAttempt(t *perdure.Task, why string) error {
 	t.Options.MaxAttempts++
+	t.ClaimID = uuid.Nil // an outcome that still comes is refused
 	var err error
 	switch {
 	case t.Options.OnLost == perdure.OnLostReport:

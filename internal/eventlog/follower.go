@@ -134,6 +134,7 @@ func (f *follower) take(items []Item, head store.Head, err error) bool {
 	return more
 }
 
+// add puts items into the ring, and drops the oldest beyond its bounds.
 func (f *follower) add(items []Item) {
 	for _, i := range items {
 		f.bytes += len(i.Data)

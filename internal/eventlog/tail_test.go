@@ -17,14 +17,18 @@ func TestTrap21_LateReaderSeesEverything(t *testing.T) {
 	b := newBook()
 	b.chat()
 	items := all(t, b.log(), eventlog.From{})
-	seen := map[int64]bool{}
+	seen := map[int64]int{}
 	for _, i := range items {
-		seen[i.Seq] = true
+		seen[i.Seq]++
 	}
 	for seq := int64(1); seq <= b.head.LastSeq; seq++ {
-		if !seen[seq] {
+		if seen[seq] == 0 {
 			t.Errorf("seq %d was not shown", seq)
 		}
+	}
+	const superseded = 6
+	if seen[superseded] != 1 {
+		t.Errorf("a superseded block was shown in %d pieces; its content is gone", seen[superseded])
 	}
 }
 

@@ -2,6 +2,7 @@ package grpcapi_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -106,7 +107,7 @@ func TestClaimsForACallerThatLeftAreGivenBack(t *testing.T) {
 	}()
 	<-polling
 	cancel()
-	if err := <-polled; err != context.Canceled {
+	if err := <-polled; !errors.Is(err, context.Canceled) {
 		t.Errorf("the poll gave %v", err)
 	}
 	want := perdure.Release{WorkerID: worker, Agents: []perdure.AgentRelease{{Lease: claim.Lease}}}
@@ -176,7 +177,7 @@ func TestShutdownCutsOffWhatDoesNotEnd(t *testing.T) {
 	<-appending
 	over, end := context.WithCancel(t.Context())
 	end()
-	if err := w.server.Shutdown(over); err != context.Canceled {
+	if err := w.server.Shutdown(over); !errors.Is(err, context.Canceled) {
 		t.Errorf("the shutdown gave %v", err)
 	}
 	cancel()

@@ -1,10 +1,12 @@
 package grpcapi_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -76,9 +78,11 @@ func TestInternalTextStaysInside(t *testing.T) {
 	c := w.dial(t, "worker")
 	secret := errors.New("dial tcp 10.0.0.7:5432: password=hunter2")
 	failures := map[string]func(string, any) (any, error){
-		"an uncoded error":  func(string, any) (any, error) { return nil, secret },
-		"an internal error": func(string, any) (any, error) { return nil, &perdure.Error{Code: perdure.Internal, Message: secret.Error()} },
-		"a panic":           func(string, any) (any, error) { panic(secret) },
+		"an uncoded error": func(string, any) (any, error) { return nil, secret },
+		"an internal error": func(string, any) (any, error) {
+			return nil, &perdure.Error{Code: perdure.Internal, Message: secret.Error()}
+		},
+		"a panic": func(string, any) (any, error) { panic(secret) },
 	}
 	calls := map[string]func() error{
 		"Commit": func() error { _, err := c.Commit(t.Context(), perdure.Commit{}); return err },
@@ -186,4 +190,22 @@ func TestCloseEndsWhatIsTriedAgain(t *testing.T) {
 	if _, err := c.Append(t.Context(), []perdure.Frame{{}}); !perdure.IsCode(err, perdure.Unavailable) {
 		t.Fatalf("a call after Close gave %v", err)
 	}
+}
+
+// lockedBuffer is a log that server and test share.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }

@@ -93,7 +93,7 @@ func bulky(f *fake) perdure.AgentClaim {
 	}
 	stored := jsonOf(70_000)
 	ref := f.keep(stored)
-	for i := range 200 {
+	for i := range 60 {
 		claim.Results = append(claim.Results, &perdure.Task{ID: uuid.New(), ExecutionID: execution, Kind: "bash", Result: jsonOf(30_000 + i)})
 		claim.Again = append(claim.Again, perdure.Signal{ID: fmt.Sprint("again", i), Value: jsonOf(20_000 + i)})
 	}

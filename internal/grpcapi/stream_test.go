@@ -2,6 +2,7 @@ package grpcapi_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -55,7 +56,7 @@ func TestOneBatchThatIsGivenUpLeavesTheOthers(t *testing.T) {
 	}()
 	<-slow
 	cancel()
-	if err := <-given; err != context.Canceled {
+	if err := <-given; !errors.Is(err, context.Canceled) {
 		t.Errorf("the batch that was given up gave %v", err)
 	}
 	if _, err := c.Append(t.Context(), []perdure.Frame{{Text: "quick"}}); err != nil {

@@ -3,8 +3,12 @@ package grpcapi_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"io"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,10 +20,20 @@ import (
 
 var full = pbconvtest.Filler{Rand: rand.New(rand.NewPCG(7, 7)), Full: true}
 
+// short compares large contents by their sums, for a readable difference.
+var short = cmp.FilterPath(func(p cmp.Path) bool {
+	return p.Last().Type() == reflect.TypeFor[json.RawMessage]() || p.Last().Type() == reflect.TypeFor[[]byte]()
+}, cmp.Transformer("sum", func(b []byte) string {
+	if len(b) < 1<<10 {
+		return fmt.Sprintf("%#v %s", b == nil, b)
+	}
+	return fmt.Sprintf("%d bytes, SHA-256 %x", len(b), sha256.Sum256(b))
+}))
+
 // same fails the test where what arrived is not what was sent.
 func same(t *testing.T, what string, sent, arrived any) {
 	t.Helper()
-	if diff := cmp.Diff(sent, arrived); diff != "" {
+	if diff := cmp.Diff(sent, arrived, short); diff != "" {
 		t.Errorf("%s changed on the way (-sent +arrived):\n%s", what, diff)
 	}
 }

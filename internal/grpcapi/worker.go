@@ -2,6 +2,7 @@ package grpcapi
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/perdure/perdure"
@@ -119,7 +120,7 @@ func (s *workerService) PutBlob(in perdurev1.WorkerDispatch_PutBlobServer) error
 
 // noHeader says what is wrong with a stream that ended, or began with content.
 func noHeader(err error) error {
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		return err
 	}
 	return perdure.FieldErrorf("header", "must be the first message of the stream")

@@ -39,24 +39,30 @@ var (
 		reflect.TypeFor[uuid.UUID]():    "uuid",
 	}
 	enums = map[reflect.Type][]any{
-		reflect.TypeFor[perdure.Status](): {
+		reflect.TypeFor[perdure.Status](): values(
 			perdure.StatusPending, perdure.StatusRunning, perdure.StatusWaiting, perdure.StatusCancelling,
-			perdure.StatusCompleted, perdure.StatusFailed, perdure.StatusCancelled,
-		},
-		reflect.TypeFor[perdure.TaskStatus](): {
+			perdure.StatusCompleted, perdure.StatusFailed, perdure.StatusCancelled),
+		reflect.TypeFor[perdure.TaskStatus](): values(
 			perdure.TaskPending, perdure.TaskRunning, perdure.TaskCompleted, perdure.TaskFailed,
-			perdure.TaskInterrupted, perdure.TaskCancelled,
-		},
-		reflect.TypeFor[perdure.PersistenceMode](): {perdure.Remote, perdure.Local},
-		reflect.TypeFor[perdure.Role]():            {perdure.RoleSystem, perdure.RoleUser, perdure.RoleAssistant, perdure.RoleToolResult},
-		reflect.TypeFor[perdure.EntryType]():       {perdure.EntryMessage, perdure.EntryLLMCall, perdure.EntryInjection},
-		reflect.TypeFor[perdure.KeyRole]():         {perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker},
+			perdure.TaskInterrupted, perdure.TaskCancelled),
+		reflect.TypeFor[perdure.PersistenceMode](): values(perdure.Remote, perdure.Local),
+		reflect.TypeFor[perdure.Role]():            values(perdure.RoleSystem, perdure.RoleUser, perdure.RoleAssistant, perdure.RoleToolResult),
+		reflect.TypeFor[perdure.EntryType]():       values(perdure.EntryMessage, perdure.EntryLLMCall, perdure.EntryInjection),
+		reflect.TypeFor[perdure.KeyRole]():         values(perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker),
 	}
 )
 
+// values are plain strings, as huma compares them with what a request holds.
+func values[T ~string](all ...T) []any {
+	plain := make([]any, len(all))
+	for i, v := range all {
+		plain[i] = string(v)
+	}
+	return plain
+}
+
 // describe adds formats and enums to the members of an answer's schema, and
-// says which can be null. A request's own are left alone: huma checks by them,
-// and requests have no members of these types.
+// says which can be null.
 func describe(schema *huma.Schema, t reflect.Type) {
 	if t.Kind() != reflect.Struct {
 		return

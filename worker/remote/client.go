@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -47,6 +48,7 @@ type Client struct {
 	agents perdurev1.AgentDispatchClient
 	worker perdurev1.WorkerDispatchClient
 	frames frameStream
+	closed sync.Once
 }
 
 var _ perdure.Dispatch = (*Client)(nil)
@@ -63,6 +65,9 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	}
 	if o.Token == "" {
 		return nil, perdure.FieldErrorf("token", "the API key is missing; give one of the role worker")
+	}
+	if o.TLS == nil && !private(o.Addr) {
+		o.Logger.Warn("the API key goes over the network in plain text; use TLS", "addr", o.Addr)
 	}
 	var last lastError
 	conn, err := grpc.NewClient("passthrough:///"+o.Addr, dialOptions(o, &last)...)
@@ -105,6 +110,16 @@ func dialOptions(o Options, last *lastError) []grpc.DialOption {
 
 const unixPrefix = "unix:"
 
+// private tells whether what is sent to addr stays on this machine.
+func private(addr string) bool {
+	if strings.HasPrefix(addr, unixPrefix) {
+		return true
+	}
+	host, _, _ := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
 // connect waits until the connection stands, or the first try has failed.
 func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *lastError) error {
 	conn.Connect()
@@ -126,9 +141,12 @@ func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *last
 }
 
 // Close ends the connection. Calls that are under way get an error.
-func (c *Client) Close() error {
-	c.frames.close()
-	return c.conn.Close()
+func (c *Client) Close() (err error) {
+	c.closed.Do(func() {
+		c.frames.close()
+		err = c.conn.Close()
+	})
+	return err
 }
 
 // bearer sends the key with every call, also over plain text: dev mode's server

@@ -96,6 +96,11 @@ func (c *Client) fail(ctx context.Context, err error) error {
 		}
 	case coded.Code == perdure.Unavailable && coded.Err != nil && status.Code(coded.Err) == grpccodes.Unavailable:
 		return unreachable(c.o.Addr, coded.Err)
+	case coded.Err != nil && status.Code(coded.Err) == grpccodes.Unimplemented:
+		return &perdure.Error{
+			Code: perdure.Internal, Err: coded.Err,
+			Message: fmt.Sprintf("the server at %s does not know this call: it is no Perdure server, or of an older version than this worker", c.o.Addr),
+		}
 	}
 	return err
 }

@@ -12,8 +12,16 @@ import (
 // while others write. The copy has an epoch of its own, so that cursors of this
 // store are told from the copy's.
 func (s *Store) Copy(ctx context.Context, path string) error {
-	if err := s.pool.copyTo(ctx, path); err != nil {
+	if err := makeFile(path); err != nil {
 		return err
+	}
+	c, err := openConn(ctx, dsn(s.path, url.Values{"mode": {"rw"}}))
+	if err != nil {
+		return refusal(err)
+	}
+	_, err = view{c, ctx}.exec("VACUUM INTO ?", path)
+	if err = errors.Join(err, c.close()); err != nil {
+		return refusal(err)
 	}
 	return RenewEpoch(ctx, path)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver "sqlite"
+	lib "modernc.org/sqlite/lib"
 )
 
 // Options say how a store is opened. The zero value of every field but Path
@@ -40,6 +41,7 @@ type Options struct {
 type Store struct {
 	reader
 	committer *committer
+	path      string
 	epoch     uint64
 	closing   sync.Once
 	closed    error
@@ -57,7 +59,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	writer, err := openWriter(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", o.Path, err)
+		return nil, fmt.Errorf("open %s: %w", o.Path, damaged(err))
 	}
 	s, err := start(ctx, o, writer)
 	if err != nil {
@@ -118,6 +120,7 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 		committer: &committer{
 			queue: newQueue(), conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
 		},
+		path:  o.Path,
 		epoch: epoch,
 	}
 	go s.committer.run()
@@ -129,12 +132,20 @@ func check(ctx context.Context, c *conn) error {
 	var verdict string
 	_, err := view{c, ctx}.one("PRAGMA quick_check(1)", nil, &verdict)
 	if err == nil && verdict != "ok" {
-		err = errors.New(verdict)
+		return &perdure.Error{Code: perdure.Internal, Message: damage, Err: errors.New(verdict)}
 	}
-	if err != nil {
-		return &perdure.Error{Code: perdure.Internal, Message: "the database is damaged; restore it from a backup", Err: err}
+	return damaged(err)
+}
+
+const damage = "the database is damaged; restore it from a backup"
+
+// damaged says so where err means that the file is no sound database.
+func damaged(err error) error {
+	switch resultCode(err) {
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		return &perdure.Error{Code: perdure.Internal, Message: damage, Err: err}
 	}
-	return nil
+	return err
 }
 
 //go:embed migrations/*.sql

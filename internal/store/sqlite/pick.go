@@ -48,9 +48,10 @@ var dueQueries = map[store.PickKind]string{
 		" WHERE status IN ('RUNNING', 'CANCELLING') AND lease_until <= ?2 AND (?1 = '' OR org_id = ?1) ORDER BY lease_until LIMIT ?3",
 	store.PickExpiredTasks: "SELECT agent_execution_id, id FROM task_execution" +
 		" WHERE status = 'RUNNING' AND lease_until <= ?2 AND (?1 = '' OR org_id = ?1) ORDER BY lease_until LIMIT ?3",
-	store.PickEmbedded: "SELECT id, NULL FROM agent_execution" +
+	// Named, because the planner takes another index of the same order.
+	store.PickEmbedded: "SELECT id, NULL FROM agent_execution INDEXED BY idx_agent_execution_embedded" +
 		" WHERE embedded = 1 AND status IN ('RUNNING', 'CANCELLING') AND ?2 IS NOT NULL AND (?1 = '' OR org_id = ?1)" +
-		" UNION SELECT agent_execution_id, NULL FROM task_execution" +
+		" UNION SELECT agent_execution_id, NULL FROM task_execution INDEXED BY idx_task_execution_embedded" +
 		" WHERE embedded = 1 AND status = 'RUNNING' AND (?1 = '' OR org_id = ?1) LIMIT ?3",
 	store.PickCancelOverdue: "SELECT id, NULL FROM agent_execution" +
 		" WHERE status = 'CANCELLING' AND cancel_by <= ?2 AND (?1 = '' OR org_id = ?1) ORDER BY cancel_by LIMIT ?3",

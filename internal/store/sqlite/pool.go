@@ -72,15 +72,3 @@ func (p *pool) close() error {
 	close(p.free)
 	return errors.Join(errs...)
 }
-
-// copyTo writes a copy of the file. It is no transaction of its own: SQLite
-// begins one.
-func (p *pool) copyTo(ctx context.Context, path string) error {
-	c, err := p.take(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { p.free <- c }()
-	_, err = view{c, ctx}.exec("VACUUM INTO ?", path)
-	return refusal(err)
-}

@@ -60,7 +60,12 @@ func (r *reader) pathIDs(ctx context.Context, execution, leaf uuid.UUID, after *
 		return nil, nil
 	}
 	var ids []uuid.UUID
+	began := map[uuid.UUID]bool{} // where reads have begun: a damaged tree must not lead in circles
 	for at := &leaf; at != nil; {
+		if began[*at] {
+			return nil, perdure.Errorf(perdure.Internal, "entry %s of execution %s is its own ancestor", at, execution)
+		}
+		began[*at] = true
 		limit := pathStep
 		if newest > 0 {
 			limit = min(limit, newest-len(ids))

@@ -1,17 +1,12 @@
 package storetest
 
 import (
-	"crypto/sha256"
-	"encoding"
 	"encoding/json"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"pgregory.net/rapid"
 )
 
 var logTests = map[string]func(*fixture){
@@ -54,76 +49,6 @@ func eventFields(f *fixture) {
 	again, err := f.s.LogHead(f.ctx, id)
 	f.must(err)
 	f.equal("the head alone", again, head)
-}
-
-// blockLog writes blocks as the rules do, and remembers what it wrote.
-type blockLog struct {
-	*logWriter
-	blocks map[perdure.BlockKey]*store.Block
-	put    []perdure.BlockKey
-}
-
-func (l *blockLog) chunk(now perdure.Time, key perdure.BlockKey, t perdure.EventType, text, call string) {
-	b := l.blocks[key]
-	l.head.LastPos++
-	if b == nil {
-		l.head.LastSeq++
-		b = &store.Block{
-			Key: key, Seq: l.head.LastSeq, Type: t, Place: perdure.Place{ResponseID: "r", ToolCallID: fmt.Sprint(key.Block)},
-			CreatedAt: now, Open: true, FirstPos: l.head.LastPos,
-		}
-		if t == perdure.EventTerminal {
-			b.Stream = "stderr"
-		}
-		l.blocks[key] = b
-	}
-	r := perdure.Record{
-		Pos: l.head.LastPos, Seq: b.Seq, Type: b.Type, CreatedAt: now, Place: b.Place,
-		Chunk: &perdure.Chunk{Offset: b.Length, Text: text, Stream: b.Stream, ToolCallID: call},
-	}
-	if key.TaskID != uuid.Nil {
-		r.TaskID, r.Attempt = &key.TaskID, int(key.Attempt)
-	}
-	l.records, l.keys = append(l.records, r), append(l.keys, key)
-	h := sha256.New()
-	if b.Digest != nil {
-		must(h.(encoding.BinaryUnmarshaler).UnmarshalBinary(b.Digest))
-	}
-	h.Write([]byte(text))
-	b.Digest, _ = h.(encoding.BinaryMarshaler).MarshalBinary()
-	b.Length += int64(len(text))
-	b.LastPos = l.head.LastPos
-	l.touch(key)
-}
-
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
-func (l *blockLog) touch(key perdure.BlockKey) {
-	if !slices.Contains(l.put, key) {
-		l.put = append(l.put, key)
-	}
-}
-
-func (l *blockLog) close(s *store.State, key perdure.BlockKey, reason perdure.BlockReason) {
-	b := l.blocks[key]
-	b.Open, b.Reason = false, reason
-	h := sha256.New()
-	must(h.(encoding.BinaryUnmarshaler).UnmarshalBinary(b.Digest))
-	r := l.event(s, perdure.EventBlockClosed)
-	r.Fields, _ = json.Marshal(map[string]any{"blockSeq": b.Seq, "length": b.Length, "reason": reason, "sha256": perdure.Hash(h.Sum(nil))})
-	l.touch(key)
-}
-
-func (l *blockLog) changes() *store.Changes {
-	ch := &store.Changes{Head: &l.head, Records: l.records, ChunkKeys: l.keys}
-	for _, key := range l.put {
-		ch.Blocks = append(ch.Blocks, *l.blocks[key])
-	}
-	return ch
 }
 
 func chunkFields(f *fixture) {
@@ -212,134 +137,6 @@ func eventBlocks(f *fixture) {
 	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Blocks: []store.Block{spent, second}} })
 	f.equal("the numbers", f.look(id, store.Needs{Blocks: []perdure.BlockKey{spent.Key, second.Key}}).Blocks,
 		map[perdure.BlockKey]*store.Block{spent.Key: &spent, second.Key: &second})
-}
-
-// logProperty runs random commits of events and chunks against a list of what
-// was written: whatever is open, closed or superseded, every page of the log is
-// that list, but for the chunks that were superseded.
-func logProperty(f *fixture) {
-	rapid.Check(f, func(t *rapid.T) {
-		id := f.start()
-		first, _, err := f.s.Log(f.ctx, id, 0, 10)
-		f.must(err)
-		m := &logModel{f: f, id: id, want: first, blocks: map[perdure.BlockKey]*store.Block{}, tasks: []uuid.UUID{{}, uuid.New(), uuid.New()}}
-		for range rapid.IntRange(1, 6).Draw(t, "commits") {
-			m.commit(t)
-			m.check(t)
-		}
-	})
-}
-
-type logModel struct {
-	f      *fixture
-	id     uuid.UUID
-	want   []perdure.Record
-	blocks map[perdure.BlockKey]*store.Block
-	tasks  []uuid.UUID
-	next   int64
-}
-
-func (m *logModel) open() []perdure.BlockKey {
-	var keys []perdure.BlockKey
-	for key, b := range m.blocks {
-		if b.Open {
-			keys = append(keys, key)
-		}
-	}
-	slices.SortFunc(keys, func(a, b perdure.BlockKey) int { return int(a.Block - b.Block) })
-	return keys
-}
-
-func (m *logModel) commit(t *rapid.T) {
-	steps := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 40).Draw(t, "steps")
-	needs := store.Needs{Blocks: m.open()}
-	m.f.do(store.Command{Execution: m.id, Needs: func(*perdure.Execution) store.Needs { return needs }, Decide: func(s *store.State) (*store.Changes, error) {
-		l := &blockLog{logWriter: logOf(s.Head), blocks: m.blocks}
-		for _, step := range steps {
-			m.step(t, s, l, step)
-		}
-		m.want = append(m.want, l.records...)
-		m.forgetSuperseded()
-		return l.changes(), nil
-	}})
-}
-
-func (m *logModel) step(t *rapid.T, s *store.State, l *blockLog, step int) {
-	open := m.open()
-	switch {
-	case step == 0:
-		l.event(s, perdure.EventError).Fields = json.RawMessage(fmt.Sprintf(`{"n":%d}`, l.head.LastSeq))
-	case step == 1 && len(open) > 0:
-		reasons := []perdure.BlockReason{perdure.BlockDone, perdure.BlockSuperseded, perdure.BlockTruncated}
-		l.close(s, rapid.SampledFrom(open).Draw(t, "closed"), rapid.SampledFrom(reasons).Draw(t, "reason"))
-	case step == 2 || len(open) == 0:
-		m.next++
-		key := perdure.BlockKey{TaskID: rapid.SampledFrom(m.tasks).Draw(t, "task"), Attempt: 1, Block: m.next}
-		l.chunk(s.Now, key, perdure.EventToken, "begin", "")
-	default:
-		text := strings.Repeat("x", rapid.IntRange(0, 20).Draw(t, "length")) + "é"
-		l.chunk(s.Now, rapid.SampledFrom(open).Draw(t, "block"), perdure.EventToken, text, "")
-	}
-}
-
-func (m *logModel) forgetSuperseded() {
-	gone := map[int64]bool{}
-	for _, b := range m.blocks {
-		if b.Reason == perdure.BlockSuperseded {
-			gone[b.Seq] = true
-		}
-	}
-	m.want = slices.DeleteFunc(m.want, func(r perdure.Record) bool { return r.Chunk != nil && gone[r.Seq] })
-}
-
-func (m *logModel) check(t *rapid.T) {
-	limit := rapid.IntRange(3, 60).Draw(t, "limit")
-	var after int64
-	var got []perdure.Record
-	for {
-		page, head, err := m.f.s.Log(m.f.ctx, m.id, after, limit)
-		m.f.must(err)
-		if len(page) > limit {
-			t.Fatalf("a page of %d records, at most %d were asked for", len(page), limit)
-		}
-		if len(page) == 0 {
-			m.f.equal("the head", head.LastPos, m.last())
-			break
-		}
-		got = append(got, page...)
-		after = page[len(page)-1].Pos
-	}
-	m.f.equal("the log", got, m.want)
-	if m.f.Failed() {
-		t.FailNow()
-	}
-	m.checkOpen()
-}
-
-func (m *logModel) last() int64 {
-	var last int64
-	for _, r := range m.want {
-		last = max(last, r.Pos)
-	}
-	for _, b := range m.blocks {
-		last = max(last, b.LastPos)
-	}
-	return last
-}
-
-func (m *logModel) checkOpen() {
-	content := map[int64]string{}
-	for _, r := range m.want {
-		if r.Chunk != nil {
-			content[r.Seq] += r.Chunk.Text
-		}
-	}
-	open, _, err := m.f.s.OpenBlocks(m.f.ctx, m.id)
-	m.f.must(err)
-	m.f.equal("how many blocks are open", len(open), len(m.open()))
-	for _, b := range open {
-		m.f.equal("an open block", b, store.BlockContent{Block: *m.blocks[b.Key], Content: content[b.Seq]})
-	}
 }
 
 func logBytes(f *fixture) {

@@ -12,16 +12,13 @@ import (
 )
 
 var rowTests = map[string]func(*fixture){
-	"every field of an execution comes back":               executionFields,
-	"every field of a waiting execution comes back":        waitFields,
-	"fields of an execution can be cleared":                executionCleared,
-	"contents that are not given stay":                     contentsStay,
-	"every field of a task comes back":                     taskFields,
-	"every field of an entry comes back":                   entryFields,
-	"every field of a checkpoint comes back":               checkpointFields,
-	"every field of a signal comes back":                   signalFields,
-	"signals are taken in order and consumed":              signalsTaken,
-	"a local execution's signals are erased when consumed": signalsErased,
+	"every field of an execution comes back":        executionFields,
+	"every field of a waiting execution comes back": waitFields,
+	"fields of an execution can be cleared":         executionCleared,
+	"contents that are not given stay":              contentsStay,
+	"every field of a task comes back":              taskFields,
+	"every field of an entry comes back":            entryFields,
+	"every field of a checkpoint comes back":        checkpointFields,
 }
 
 // wholeExecution has every field set that can be at once.
@@ -236,98 +233,4 @@ func checkpointFields(f *fixture) {
 	}
 	_, err = f.s.Checkpoint(f.ctx, id, 3)
 	f.wantCode(err, perdure.NotFound)
-}
-
-func signalFields(f *fixture) {
-	id := f.start()
-	sent := []perdure.Signal{
-		{ID: "s-1", Name: "a.b", Value: json.RawMessage(`{"text": "x"}`), State: perdure.SignalPending, ResponseID: "r", CreatedAt: milestone(1), Order: 1},
-		{ID: "s-2", Name: "c", Value: json.RawMessage(`null`), State: perdure.SignalPending, CreatedAt: milestone(2), Order: 2},
-	}
-	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Signals: sent} })
-	got, err := f.s.PendingSignals(f.ctx, id, nil, 10)
-	f.must(err)
-	f.equal("the signals", got, sent)
-	bare := sent[0]
-	bare.Value = nil
-	state := f.look(id, store.Needs{SignalIDs: []string{"s-1", "s-9"}, Patterns: []string{"a.*"}})
-	f.equal("the signals by id", state.Signals, map[string]*perdure.Signal{"s-1": &bare})
-	f.equal("the pending signals", state.Pending, []perdure.Signal{bare})
-}
-
-func (f *fixture) signals(id uuid.UUID, names ...string) {
-	f.Helper()
-	f.change(id, func(s *store.State) *store.Changes {
-		var ch store.Changes
-		for _, name := range names {
-			s.Execution.NextSignal++
-			ch.Signals = append(ch.Signals, perdure.Signal{
-				ID: "s" + string(rune('0'+s.Execution.NextSignal)), Name: name, Value: json.RawMessage(`1`), State: perdure.SignalPending,
-				CreatedAt: s.Now, Order: s.Execution.NextSignal,
-			})
-		}
-		ch.Execution = s.Execution
-		return &ch
-	})
-}
-
-func ids(signals []perdure.Signal) (all []string) {
-	for _, s := range signals {
-		all = append(all, s.ID)
-	}
-	return all
-}
-
-func signalsTaken(f *fixture) {
-	id := f.start()
-	f.signals(id, "a", "b", "a", "c.d", "a")
-	for _, c := range []struct {
-		patterns []string
-		limit    int
-		want     []string
-	}{
-		{[]string{"a"}, 10, []string{"s1", "s3", "s5"}},
-		{[]string{"c.d", "a", "a"}, 10, []string{"s1", "s3", "s4", "s5"}},
-		{[]string{"a", "b"}, 2, []string{"s1", "s2"}},
-		{[]string{"*"}, 10, []string{"s1", "s2", "s3", "s5"}},
-		{[]string{"**"}, 4, []string{"s1", "s2", "s3", "s4"}},
-		{[]string{"x"}, 4, nil},
-	} {
-		got, err := f.s.PendingSignals(f.ctx, id, c.patterns, c.limit)
-		f.must(err)
-		f.equal("pending", ids(got), c.want)
-	}
-	f.change(id, func(s *store.State) *store.Changes {
-		s.Execution.CheckpointSeq = 4
-		return &store.Changes{Execution: s.Execution, Take: []string{"s3", "s1"}}
-	})
-	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Take: []string{"s2", "s1"}} })
-	got, err := f.s.TakenSignals(f.ctx, id)
-	f.must(err)
-	f.equal("taken", ids(got), []string{"s3", "s1", "s2"})
-	f.equal("the first one taken", got[0], perdure.Signal{
-		ID: "s3", Name: "a", Value: json.RawMessage(`1`), State: perdure.SignalTaken, CreatedAt: got[0].CreatedAt, Order: 3, TakenAt: 4,
-	})
-	f.equal("taken, decided on", ids(f.look(id, store.Needs{Taken: true}).Taken), []string{"s3", "s1", "s2"})
-
-	// What is taken by the commit that checkpoints is consumed by it, too.
-	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Take: []string{"s4"}, ConsumeTaken: true} })
-	got, err = f.s.TakenSignals(f.ctx, id)
-	f.must(err)
-	f.equal("taken after the consuming", ids(got), nil)
-	f.equal("a consumed signal", f.look(id, store.Needs{SignalIDs: []string{"s1"}}).Signals["s1"].State, perdure.SignalConsumed)
-	got, err = f.s.PendingSignals(f.ctx, id, nil, 10)
-	f.must(err)
-	f.equal("pending after the consuming", ids(got), []string{"s5"})
-}
-
-func signalsErased(f *fixture) {
-	id := f.start(func(x *perdure.Execution) { x.PersistenceMode = perdure.Local })
-	f.signals(id, "a")
-	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Take: []string{"s1"}} })
-	taken, err := f.s.TakenSignals(f.ctx, id)
-	f.must(err)
-	f.equal("the value before the consuming", string(taken[0].Value), `1`)
-	f.change(id, func(*store.State) *store.Changes { return &store.Changes{ConsumeTaken: true} })
-	f.equal("the signal after the consuming", f.look(id, store.Needs{SignalIDs: []string{"s1"}}).Signals["s1"].State, perdure.SignalConsumed)
 }

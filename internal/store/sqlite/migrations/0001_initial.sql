@@ -94,7 +94,7 @@ CREATE TABLE agent_entry (
     number             INTEGER PRIMARY KEY, -- the order of insertion
     agent_execution_id BLOB NOT NULL REFERENCES agent_execution (id) ON DELETE CASCADE,
     id                 BLOB NOT NULL,
-    parent_id          BLOB,
+    parent_id          BLOB CHECK (parent_id <> id),
     entry_type         TEXT NOT NULL,
     role               TEXT,
     turn_id            TEXT,

@@ -28,13 +28,13 @@ var words = map[reflect.Type][]string{
 	typeOf[perdure.BlockReason]():     {"done", "superseded", "truncated"},
 	typeOf[perdure.OutcomeKind]():     {"suspend", "complete", "fail", "cancelled"},
 	typeOf[perdure.ParkedState]():     {"keep", "moved", "ended"},
-	typeOf[perdure.Code]():            {"invalid_argument", "lease_lost", "conflict", "internal", "crash_loop", "a_code_of_the_application"},
+	typeOf[perdure.Code]():            {"invalid_argument", "lease_lost", "conflict", "crash_loop", "a_code_of_the_application"},
 }
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // maxDepth bounds trees such as waits.
-const maxDepth = 9
+const maxDepth = 8
 
 // Filler makes values. Full sets every field; without it pointers, lists and
 // fields are left out at random.

@@ -1,0 +1,201 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// aimock is the model provider of these tests. One port speaks the wires of
+// Anthropic and of OpenAI, and the journal holds every call that came.
+type aimock struct {
+	t   *testing.T
+	url string
+}
+
+// turn is what the model says at one point of a conversation.
+type turn struct {
+	Thinking  string     `json:"reasoning,omitempty"`
+	Text      string     `json:"content,omitempty"`
+	Calls     []toolCall `json:"toolCalls,omitempty"`
+	Usage     usage      `json:"usage,omitzero"`
+	Signature string     `json:"reasoningSignature,omitempty"`
+}
+
+type toolCall struct {
+	ID        string `json:"id"` // as the provider names it
+	Name      string `json:"name"`
+	Arguments any    `json:"arguments"`
+}
+
+type usage struct {
+	Input  int `json:"prompt_tokens"`
+	Output int `json:"completion_tokens"`
+	Total  int `json:"total_tokens"`
+}
+
+func tokens(in, out int) usage { return usage{Input: in, Output: out, Total: in + out} }
+
+// fixture is a turn and when it is said: after so many answers of the model,
+// where the user's last message holds the words.
+type fixture struct {
+	Match struct {
+		UserMessage string `json:"userMessage"`
+		TurnIndex   int    `json:"turnIndex"`
+	} `json:"match"`
+	Response turn `json:"response"`
+	// Latency is the pause before each piece, in milliseconds.
+	Latency   int `json:"latency,omitempty"`
+	ChunkSize int `json:"chunkSize,omitempty"` // in characters
+}
+
+// conversation makes fixtures of turns that answer a message; first counts the
+// answers before them. pace is the pause before each piece.
+func conversation(message string, first int, pace time.Duration, turns ...turn) []fixture {
+	var all []fixture
+	for i, t := range turns {
+		f := fixture{Response: t, Latency: int(pace.Milliseconds()), ChunkSize: 12}
+		f.Match.UserMessage, f.Match.TurnIndex = message, first+i
+		all = append(all, f)
+	}
+	return all
+}
+
+// startAimock serves the fixtures; a call that fits none of them is refused.
+func startAimock(t *testing.T, fixtures ...fixture) *aimock {
+	t.Helper()
+	cli, err := filepath.Abs("aimock/node_modules/@copilotkit/aimock/dist/cli.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(cli); err != nil {
+		t.Fatal("aimock is not installed; run: make deps")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Fatal("node is not installed; run: make deps")
+	}
+	raw, err := json.Marshal(map[string]any{"fixtures": fixtures})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "fixtures.json")
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, command{
+		name: "aimock", dir: dir, env: environment(dir, "AIMOCK_STRICT_TURN_INDEX=1", "AIMOCK_API_KEYS="+modelKey),
+		argv: []string{node, cli, "--port", "0", "--strict", "--validate-on-load", "--journal-max", "0", "--fixtures", file},
+	})
+	return &aimock{t: t, url: p.says("listening on ")}
+}
+
+// modelKey is what aimock wants of its callers.
+const modelKey = "key-of-the-worker"
+
+// environment points a provider of a worker here.
+func (a *aimock) environment(provider string) []string {
+	if provider == "openai" {
+		return []string{"OPENAI_BASE_URL=" + a.url + "/v1", "OPENAI_API_KEY=" + modelKey}
+	}
+	return []string{"ANTHROPIC_BASE_URL=" + a.url, "ANTHROPIC_API_KEY=" + modelKey}
+}
+
+// modelCall is a call that aimock got, in the form of Chat Completions whatever
+// the wire was.
+type modelCall struct {
+	Timestamp int64             `json:"timestamp"` // in Unix milliseconds
+	Method    string            `json:"method"`
+	Path      string            `json:"path"`
+	Headers   map[string]string `json:"headers"`
+	Body      struct {
+		Model    string          `json:"model"`
+		Stream   bool            `json:"stream"`
+		Messages []promptMessage `json:"messages"`
+		Tools    []struct {
+			Function struct {
+				Name string `json:"name"`
+			} `json:"function"`
+		} `json:"tools"`
+	} `json:"body"`
+	Response struct {
+		Status int `json:"status"`
+	} `json:"response"`
+}
+
+type promptMessage struct {
+	Role       string `json:"role"`
+	Content    any    `json:"content"`
+	ToolCallID string `json:"tool_call_id,omitempty"`
+	ToolCalls  []struct {
+		ID       string `json:"id"`
+		Function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls,omitempty"`
+}
+
+// text is the message's text, be it a string or a list of parts.
+func (m promptMessage) text() string {
+	switch content := m.Content.(type) {
+	case string:
+		return content
+	case []any:
+		var all strings.Builder
+		for _, part := range content {
+			if part, ok := part.(map[string]any); ok {
+				fmt.Fprint(&all, part["text"])
+			}
+		}
+		return all.String()
+	}
+	return ""
+}
+
+// turn counts the answers that the prompt holds.
+func (c modelCall) turn() int {
+	n := 0
+	for _, m := range c.Body.Messages {
+		if m.Role == "assistant" {
+			n++
+		}
+	}
+	return n
+}
+
+// at is when the call came.
+func (c modelCall) at() time.Time { return time.UnixMilli(c.Timestamp) }
+
+// calls gives the journal. Every call in it was answered, or the test fails.
+func (a *aimock) calls() []modelCall {
+	a.t.Helper()
+	req, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, a.url+"/__aimock/journal", nil)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	req.Close = true // goleak would see the idle connection
+	req.Header.Set("Authorization", "Bearer "+modelKey)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var calls []modelCall
+	if err := json.NewDecoder(resp.Body).Decode(&calls); err != nil {
+		a.t.Fatal(err)
+	}
+	for i, c := range calls {
+		if c.Response.Status != http.StatusOK {
+			a.t.Errorf("call %d (%s %s, turn %d) was answered %d", i, c.Method, c.Path, c.turn(), c.Response.Status)
+		}
+	}
+	return calls
+}

@@ -1,0 +1,246 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+const kills = 20
+
+// However often server and worker are killed, every model call is paid for
+// once (one that was in flight at a kill may be made again), every finished
+// tool has run once, and the conversation is the same as without kills.
+func TestKilledAtRandomPoints(t *testing.T) {
+	seed := seedOf(t)
+	for _, dev := range []bool{false, true} {
+		name := "server and worker"
+		if dev {
+			name = "dev"
+		}
+		t.Run(name, func(t *testing.T) {
+			want := play(t, dev, nil)
+			got := play(t, dev, rand.New(rand.NewPCG(seed, 0)))
+			compareConversations(t, want, got)
+		})
+	}
+}
+
+// seedOf chooses the kills of a run of the tests.
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("PERDURE_E2E_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("PERDURE_E2E_SEED: %v", err)
+		}
+	}
+	t.Logf("PERDURE_E2E_SEED=%d", seed)
+	return seed
+}
+
+// played is what a run of the script has left.
+type played struct {
+	lines []line
+	tasks map[uuid.UUID]*traced
+	calls int // of tools, that the script makes
+}
+
+// play runs the script, with kills if there is a source of them, and checks all
+// that has to hold.
+func play(t *testing.T, dev bool, random *rand.Rand) played {
+	first, second := longScript()
+	mock := startAimock(t, append(
+		conversation("begin", 0, 8*time.Millisecond, first...),
+		conversation("go on", len(first), 8*time.Millisecond, second...)...)...)
+	s := newStand(t, dev, mock.environment("anthropic")...)
+	s.furnish(len(first) + len(second))
+	tools := []string{"read-file", "write-file", "edit-file", "bash", "grep"}
+	id := s.start(client.StartRequest{
+		UserPrompt: "begin", Tools: &tools, Models: []perdure.ModelConfig{{Provider: "anthropic", ModelID: "claude-sonnet-4-5"}},
+		Config: perdure.AgentConfig{Thinking: "low"},
+	})
+	f := s.follow(id)
+	killed := s.torment(f, id, random)
+	s.idle(id, 2)
+	if _, err := s.Cancel(t.Context(), id); err != nil { // so that the log has an end
+		t.Fatal(err)
+	}
+	followed := s.sameLog(f, id)
+	turns := append(first, second...)
+	tasks := trace(t, followed)
+	checkModelCalls(t, mock.calls(), killed, tasks, len(turns))
+	s.checkEffects(tasks, turns)
+	t.Logf("%d kills, %d model calls for %d answers, the follower reconnected %d times, %d events",
+		len(killed), len(mock.calls()), len(turns), f.breaks, len(followed))
+	return played{lines: s.transcript(id), tasks: tasks, calls: countCalls(turns)}
+}
+
+// kill is the end of a process.
+type kill struct {
+	at   time.Time
+	name string
+}
+
+// torment ends server or worker with SIGKILL, and starts it again at once, each
+// time that some more events have come. Meanwhile it sends the second message.
+func (s *stand) torment(f *follower, id uuid.UUID, random *rand.Rand) []kill {
+	s.t.Helper()
+	var done []kill
+	said, target := false, 0
+	next := func() {
+		if random != nil {
+			target = f.seen() + 1 + random.IntN(20)
+		}
+	}
+	limit := time.After(4 * time.Minute)
+	for next(); random != nil && len(done) < kills || !said; {
+		if random != nil && len(done) < kills && f.seen() >= target {
+			<-time.After(time.Duration(random.IntN(120)) * time.Millisecond) // the moment is the kill's, nothing is waited for
+			done = append(done, s.killOne(random))
+			next()
+			continue
+		}
+		if !said && f.waits() > 0 {
+			s.say(id, "go on")
+			said = true
+			continue
+		}
+		select {
+		case <-f.changed:
+		case <-f.ended:
+			s.t.Fatalf("the log ended after %d kills: %v", len(done), f.err)
+		case <-limit:
+			s.t.Fatalf("only %d kills; the script is too short, or the run stands still", len(done))
+		}
+	}
+	return done
+}
+
+func (s *stand) killOne(random *rand.Rand) kill {
+	victim := &s.server
+	if s.worker != nil && random.IntN(2) == 1 {
+		victim = &s.worker
+	}
+	k := kill{at: time.Now(), name: (*victim).name}
+	s.restart(victim)
+	return k
+}
+
+// waits counts how often the run has begun to wait for the user.
+func (f *follower) waits() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, e := range f.events {
+		if e.Type == perdure.EventWaiting && strings.Contains(string(e.Data), `"reason":"signal"`) {
+			n++
+		}
+	}
+	return n
+}
+
+// sameLog checks that the seqs are dense, and that a client that has followed
+// the log through all kills holds what one does that reads it now.
+func (s *stand) sameLog(f *follower, id uuid.UUID) []event {
+	s.t.Helper()
+	followed, err := fold(f.all(s.t))
+	if err != nil {
+		s.t.Errorf("followed: %v", err)
+	}
+	paged, err := fold(s.events(id))
+	if err != nil {
+		s.t.Errorf("read in pages: %v", err)
+	}
+	for _, d := range differences(followed, paged) {
+		s.t.Errorf("followed and read in pages differ: %s", d)
+	}
+	return paged
+}
+
+// compareConversations allows one difference: the result of a tool that was
+// interrupted says so.
+func compareConversations(t *testing.T, want, got played) {
+	t.Helper()
+	interrupted := map[string]bool{}
+	for _, task := range got.tasks {
+		if task.end == perdure.EventTaskInterrupted {
+			interrupted[task.call] = true
+		}
+	}
+	if len(got.tasks) != len(want.tasks) {
+		t.Errorf("%d tasks, and %d without kills", len(got.tasks), len(want.tasks))
+	}
+	if len(got.lines) != len(want.lines) {
+		t.Fatalf("without kills:\n%s\n\nwith kills:\n%s", plain(want.lines), plain(got.lines))
+	}
+	for i, l := range got.lines {
+		switch {
+		case interrupted[l.call]:
+			if !strings.Contains(l.text, "error=true interrupted") {
+				t.Errorf("the model is not told that the tool was interrupted: %s", l.text)
+			}
+		case l.text != want.lines[i].text:
+			t.Errorf("line %d is %q, and %q without kills", i, l.text, want.lines[i].text)
+		}
+	}
+}
+
+// checkModelCalls reads aimock's journal: each answer was asked for once, or
+// again after a kill that came while it was on its way.
+func checkModelCalls(t *testing.T, calls []modelCall, killed []kill, tasks map[uuid.UUID]*traced, turns int) {
+	t.Helper()
+	byTurn := make([][]modelCall, turns)
+	for _, c := range calls {
+		byTurn[c.turn()] = append(byTurn[c.turn()], c)
+	}
+	attempts := map[string]int{}
+	for _, task := range tasks {
+		if task.kind == "llm-request" {
+			attempts[task.turn] += task.attempts
+		}
+	}
+	var before []promptMessage
+	for i, same := range byTurn {
+		if len(same) == 0 {
+			t.Errorf("turn %d: there was no call", i)
+			continue
+		}
+		if most := attempts[fmt.Sprintf("turn_%d", i)]; len(same) > most {
+			t.Errorf("turn %d: %d calls in %d attempts", i, len(same), most)
+		}
+		for j, c := range same[1:] {
+			if !killedBetween(killed, same[j].at(), c.at()) {
+				t.Errorf("turn %d: called again without a kill in between", i)
+			}
+			if !reflect.DeepEqual(c.Body, same[0].Body) {
+				t.Errorf("turn %d: the repeated call asks something else", i)
+			}
+		}
+		prompt := same[0].Body.Messages
+		if len(prompt) < len(before) || !reflect.DeepEqual(prompt[:len(before)], before) {
+			t.Errorf("turn %d: the prompt does not begin with the one before, and misses the cache", i)
+		}
+		before = prompt
+	}
+}
+
+// killedBetween allows for the millisecond that the journal counts in.
+func killedBetween(killed []kill, from, to time.Time) bool {
+	for _, k := range killed {
+		if !k.at.Before(from.Add(-time.Millisecond)) && !k.at.After(to.Add(time.Millisecond)) {
+			return true
+		}
+	}
+	return false
+}

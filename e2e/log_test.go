@@ -1,0 +1,243 @@
+package e2e
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// event is what a client holds of one seq: an event, or a block with all its
+// chunks.
+type event struct {
+	seq     int64
+	kind    perdure.EventType
+	head    client.Head
+	data    string // of an event
+	block   bool
+	content string
+	closed  perdure.BlockReason
+}
+
+// fold puts events together as a client does, and checks on the way that none
+// is missing, doubled or out of order, to the byte.
+func fold(events []client.Event) ([]event, error) {
+	f := folding{bySeq: map[int64]*event{}}
+	for _, e := range events {
+		if err := f.add(e); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", e.Type, e.Data, err)
+		}
+	}
+	var all []event
+	for _, seq := range slices.Sorted(maps.Keys(f.bySeq)) {
+		all = append(all, *f.bySeq[seq])
+	}
+	return all, nil
+}
+
+type folding struct {
+	bySeq map[int64]*event
+	last  int64
+}
+
+func (f *folding) add(e client.Event) error {
+	head, err := e.Head()
+	if err != nil {
+		return err
+	}
+	if held := f.bySeq[head.Seq]; held != nil {
+		return held.grow(e, head)
+	}
+	if head.Seq != f.last+1 {
+		return fmt.Errorf("seq %d follows %d", head.Seq, f.last)
+	}
+	f.last = head.Seq
+	next := &event{seq: head.Seq, kind: e.Type, head: head}
+	f.bySeq[head.Seq] = next
+	switch {
+	case next.isChunk(e):
+		next.block = true
+		return next.grow(e, head)
+	case e.Type == perdure.EventBlockClosed:
+		if err := f.close(e); err != nil {
+			return err
+		}
+	}
+	next.data = string(e.Data)
+	return nil
+}
+
+// isChunk tells the pieces of blocks from events: they have an offset.
+func (x *event) isChunk(e client.Event) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(e.Data, &members) != nil {
+		return false
+	}
+	_, has := members["offset"]
+	return has
+}
+
+// grow takes a further chunk.
+func (x *event) grow(e client.Event, head client.Head) error {
+	switch {
+	case !x.block:
+		return fmt.Errorf("seq %d comes twice", head.Seq)
+	case e.Type == client.EventSnapshot:
+		x.content, x.kind = "", head.Type
+	case x.closed != "":
+		return fmt.Errorf("a chunk after the block was closed")
+	case head.Offset != int64(len(x.content)):
+		return fmt.Errorf("offset %d after %d bytes", head.Offset, len(x.content))
+	}
+	x.content += pieceOf(head)
+	return nil
+}
+
+// pieceOf is a chunk's text; of a tool call's arguments, their next piece.
+func pieceOf(h client.Head) string {
+	var call struct {
+		Delta string `json:"delta"`
+	}
+	if json.Unmarshal(h.Data, &call) == nil {
+		return call.Delta
+	}
+	return h.Text()
+}
+
+// close checks a block's content against what the server says of it.
+func (f *folding) close(e client.Event) error {
+	var c struct {
+		BlockSeq int64               `json:"blockSeq"`
+		Length   int64               `json:"length"`
+		SHA256   string              `json:"sha256"`
+		Reason   perdure.BlockReason `json:"reason"`
+	}
+	if err := e.Decode(&c); err != nil {
+		return err
+	}
+	block := f.bySeq[c.BlockSeq]
+	if block == nil || !block.block || block.closed != "" {
+		return fmt.Errorf("there is no open block %d", c.BlockSeq)
+	}
+	block.closed = c.Reason
+	if c.Reason == perdure.BlockSuperseded {
+		block.content = "" // whoever reads later is not given it either
+		return nil
+	}
+	sum := sha256.Sum256([]byte(block.content))
+	if c.Length != int64(len(block.content)) || c.SHA256 != hex.EncodeToString(sum[:]) {
+		return fmt.Errorf("the block has %d bytes, and %d are here: %q", c.Length, len(block.content), block.content)
+	}
+	return nil
+}
+
+// differences tells where two readings of one log are not the same.
+func differences(one, other []event) []string {
+	var all []string
+	for i := range max(len(one), len(other)) {
+		switch {
+		case i >= len(one):
+			all = append(all, fmt.Sprintf("only the second has %d %s %s", other[i].seq, other[i].kind, other[i].data))
+		case i >= len(other):
+			all = append(all, fmt.Sprintf("only the first has %d %s %s", one[i].seq, one[i].kind, one[i].data))
+		case one[i].kind != other[i].kind, one[i].data != other[i].data, one[i].content != other[i].content:
+			all = append(all, fmt.Sprintf("%d: %s %s %q and %s %s %q", one[i].seq,
+				one[i].kind, one[i].data, one[i].content, other[i].kind, other[i].data, other[i].content))
+		}
+	}
+	return all
+}
+
+// events reads the whole log page by page; pages are small, so that there are
+// many seams.
+func (s *stand) events(id uuid.UUID) []client.Event {
+	s.t.Helper()
+	var all []client.Event
+	cursor := ""
+	for {
+		page, err := s.Events(s.t.Context(), id, cursor, 37)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if page.Reset != nil {
+			s.t.Fatalf("the log was reset: %+v", *page.Reset)
+		}
+		all = append(all, page.Items...)
+		if cursor = page.NextCursor; page.UpToDate {
+			return all
+		}
+	}
+}
+
+// follower is a client that follows a log from its start to its end.
+type follower struct {
+	mu      sync.Mutex
+	events  []client.Event
+	err     error
+	changed chan struct{}
+	ended   chan struct{}
+	breaks  int // how often the stream broke off
+}
+
+// follow starts a follower, which ends with the log or the test.
+func (s *stand) follow(id uuid.UUID) *follower {
+	f := &follower{changed: make(chan struct{}, 1), ended: make(chan struct{})}
+	ctx, cancel := context.WithCancel(within(s.t))
+	c := s.With(func(o *client.Options) {
+		o.OnReconnect = func(error, time.Duration) { f.note(func() { f.breaks++ }) }
+	})
+	go func() {
+		defer close(f.ended)
+		for e, err := range c.Follow(ctx, id, "") {
+			f.note(func() {
+				if err != nil {
+					f.err = err
+				} else {
+					f.events = append(f.events, e)
+				}
+			})
+		}
+	}()
+	s.t.Cleanup(func() { cancel(); <-f.ended })
+	return f
+}
+
+func (f *follower) note(change func()) {
+	f.mu.Lock()
+	change()
+	f.mu.Unlock()
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (f *follower) seen() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.events)
+}
+
+// all waits for the log's end and gives what the follower has read.
+func (f *follower) all(t *testing.T) []client.Event {
+	t.Helper()
+	select {
+	case <-f.ended:
+	case <-time.After(patience):
+		t.Fatal("the follower has not come to the end of the log")
+	}
+	if f.err != nil {
+		t.Fatalf("the follower: %v", f.err)
+	}
+	return f.events
+}

@@ -1,0 +1,55 @@
+// Package e2e runs the real program against aimock, a mock of the model
+// providers, and ends it at any moment with SIGKILL.
+//
+// PERDURE_E2E_SEED chooses the moments, PERDURE_E2E_RACE=1 builds the program
+// with the race detector.
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// scratch holds what all tests share: the program.
+var scratch string
+
+func TestMain(m *testing.M) {
+	var err error
+	if scratch, err = os.MkdirTemp("", "perdure-e2e-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(scratch) // what is left is in the system's temporary folder
+		os.Exit(code)
+	}))
+}
+
+// program builds the real program once, and gives its path.
+func program(t *testing.T) string {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(scratch, "perdure")
+	args := []string{"build", "-o", path}
+	if os.Getenv("PERDURE_E2E_RACE") == "1" {
+		args = append(args, "-race")
+	}
+	cmd := exec.Command("go", append(args, "../cmd/perdure")...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+})

@@ -1,0 +1,175 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds every wait for something that has to happen.
+const patience = 60 * time.Second
+
+// command is a program and how it is started.
+type command struct {
+	name string // for the output of a test that failed
+	argv []string
+	env  []string
+	dir  string
+}
+
+// process is a program that runs, or has.
+type process struct {
+	command
+	t      *testing.T
+	cmd    *exec.Cmd
+	output *output
+	ended  chan struct{}
+	err    error // how it ended, once ended is closed
+}
+
+// launch starts the command. It is killed when the test ends, if it has not
+// ended before, and what it wrote is shown if the test has failed.
+func launch(t *testing.T, c command) *process {
+	t.Helper()
+	p := &process{command: c, t: t, output: newOutput(), ended: make(chan struct{})}
+	p.cmd = exec.Command(c.argv[0], c.argv[1:]...)
+	p.cmd.Env, p.cmd.Dir = c.env, c.dir
+	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("%s: %v", c.name, err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("%s (process %d, %v) wrote:\n%s", c.name, p.cmd.Process.Pid, p.err, p.output.tail(8000))
+		}
+	})
+	return p
+}
+
+// kill ends the process with SIGKILL and waits until it is gone.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+// interrupt asks the process to end and gives its exit code.
+func (p *process) interrupt() int {
+	p.t.Helper()
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	return p.exit()
+}
+
+// exit waits for the end and gives the exit code, -1 after a signal.
+func (p *process) exit() int {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(patience):
+		p.t.Fatalf("%s did not end", p.name)
+		return 0
+	}
+}
+
+// says waits until the process has written the words and gives the rest of
+// that line.
+func (p *process) says(words string) string {
+	p.t.Helper()
+	limit := time.After(patience)
+	for {
+		text, changed := p.output.look()
+		if _, rest, found := strings.Cut(text, words); found && strings.Contains(rest, "\n") {
+			line, _, _ := strings.Cut(rest, "\n")
+			return strings.TrimSpace(line)
+		}
+		select {
+		case <-changed:
+		case <-p.ended:
+			p.t.Fatalf("%s ended (%v) before it wrote %q", p.name, p.err, words)
+		case <-limit:
+			p.t.Fatalf("%s did not write %q", p.name, words)
+		}
+	}
+}
+
+// output is what a process writes.
+type output struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	changed chan struct{}
+}
+
+func newOutput() *output { return &output{changed: make(chan struct{})} }
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.changed)
+	o.changed = make(chan struct{})
+	return o.text.Write(p)
+}
+
+// look gives what is there, and a channel that closes when there is more.
+func (o *output) look() (string, <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String(), o.changed
+}
+
+func (o *output) String() string {
+	text, _ := o.look()
+	return text
+}
+
+func (o *output) tail(most int) string {
+	text := o.String()
+	if len(text) > most {
+		return fmt.Sprintf("[%d bytes left out]\n%s", len(text)-most, text[len(text)-most:])
+	}
+	return text
+}
+
+// freeAddress is a loopback address that nothing listens on. Restarts need the
+// same one again, so the system cannot choose it each time.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// environment is what a program needs to run at all; more comes with extra.
+func environment(home string, extra ...string) []string {
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8"}, extra...)
+}
+
+// eventually looks every few milliseconds until what is wanted is there.
+func eventually(t *testing.T, what string, there func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(patience)
+	for !there() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("%s: not within %s", what, patience)
+		}
+	}
+}

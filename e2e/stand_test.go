@@ -1,0 +1,221 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// stand is an installation of the real program: a server, and a worker in a
+// process of its own or, with dev, in the same.
+type stand struct {
+	t         *testing.T
+	workspace string
+	server    *process // or dev
+	worker    *process // nil with dev
+	*client.Client
+}
+
+// newStand starts the program. The worker finds its models with the variables
+// in env. Leases last a second.
+func newStand(t *testing.T, dev bool, env ...string) *stand {
+	t.Helper()
+	perdure := program(t)
+	root := t.TempDir()
+	s := &stand{t: t, workspace: filepath.Join(root, "workspace")}
+	for _, dir := range []string{s.workspace, filepath.Join(root, "home")} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env = environment(filepath.Join(root, "home"), env...)
+	data := filepath.Join(root, "data")
+	web, rpc := freeAddress(t), freeAddress(t)
+	if dev {
+		s.server = launch(t, command{name: "dev", env: env, dir: s.workspace, argv: []string{
+			perdure, "dev", "--data", data, "--addr", web, "--grpc-addr", rpc, "--lease", "1s", "--workspace", s.workspace,
+		}})
+	} else {
+		s.server = launch(t, command{name: "server", env: env, dir: root, argv: []string{
+			perdure, "server", "--data", data, "--addr", web, "--grpc-addr", rpc, "--lease", "1s",
+		}})
+	}
+	s.connect("http://"+web, filepath.Join(data, "token"))
+	if !dev {
+		s.worker = launch(t, command{name: "worker", env: env, dir: root, argv: []string{
+			perdure, "worker", "--server", rpc, "--key", s.token(data), "--data", filepath.Join(root, "worker"), "--workspace", s.workspace,
+		}})
+	}
+	return s
+}
+
+func (s *stand) token(data string) string {
+	s.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(data, "token"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+// connect waits until the server answers.
+func (s *stand) connect(url, tokenFile string) {
+	s.t.Helper()
+	eventually(s.t, "the server answers", func() bool {
+		select {
+		case <-s.server.ended:
+			s.t.Fatalf("%s ended: %v", s.server.name, s.server.err)
+		default:
+		}
+		raw, err := os.ReadFile(tokenFile)
+		if err != nil {
+			return false
+		}
+		c, err := client.New(client.Options{BaseURL: url, Key: strings.TrimSpace(string(raw))})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		_, err = c.ListPage(s.t.Context(), client.ExecutionFilter{}, client.PageOptions{Limit: 1})
+		s.Client = c
+		return err == nil
+	})
+	s.t.Cleanup(s.Close)
+}
+
+// restart kills a process and starts the same again.
+func (s *stand) restart(p **process) {
+	(*p).kill()
+	*p = launch(s.t, (*p).command)
+}
+
+// start begins a run; a kind that no worker has registered yet is waited for.
+func (s *stand) start(r client.StartRequest) uuid.UUID {
+	s.t.Helper()
+	r.IdempotencyKey = uuid.NewString()
+	var x *perdure.Execution
+	eventually(s.t, "the run begins", func() bool {
+		var err error
+		if x, err = s.Start(s.t.Context(), r); err != nil && !notYet(err) {
+			s.t.Fatal(err)
+		}
+		return err == nil
+	})
+	return x.ID
+}
+
+// notYet tells whether an error is over when the server, or the first worker,
+// is there.
+func notYet(err error) bool {
+	return perdure.IsCode(err, perdure.Unavailable) || strings.Contains(err.Error(), "kind")
+}
+
+// until waits for the execution to be as wanted, through restarts of the
+// server.
+func (s *stand) until(id uuid.UUID, what string, want func(*perdure.Execution) bool) *perdure.Execution {
+	s.t.Helper()
+	var last *perdure.Execution
+	eventually(s.t, what, func() bool {
+		x, err := s.Get(s.t.Context(), id)
+		if err != nil {
+			if !perdure.IsCode(err, perdure.Unavailable) {
+				s.t.Fatal(err)
+			}
+			return false
+		}
+		last = x
+		if !want(x) && x.Status.Terminal() {
+			s.t.Fatalf("%s: the run is %s", what, describe(x))
+		}
+		return want(x)
+	})
+	return last
+}
+
+func describe(x *perdure.Execution) string {
+	text := string(x.Status) + " " + x.WaitReason + " " + string(x.Output)
+	if x.Error != nil {
+		text += " " + *x.Error
+	}
+	return text
+}
+
+// idle waits until the run waits for the user for the nth time: it has answered
+// so many messages.
+func (s *stand) idle(id uuid.UUID, answers int) {
+	s.t.Helper()
+	s.until(id, "the run waits for the user", func(x *perdure.Execution) bool {
+		return x.Status == perdure.StatusWaiting && x.WaitReason == "signal" && s.count(id, perdure.RoleUser) == answers
+	})
+}
+
+func (s *stand) ended(id uuid.UUID) *perdure.Execution {
+	s.t.Helper()
+	return s.until(id, "the run ends", func(x *perdure.Execution) bool { return x.Status.Terminal() })
+}
+
+// count counts the entries of a role on the path; -1 while there is no answer.
+func (s *stand) count(id uuid.UUID, role perdure.Role) int {
+	n := 0
+	for e, err := range s.Entries(s.t.Context(), id) {
+		if err != nil {
+			return -1
+		}
+		if e.Role == role {
+			n++
+		}
+	}
+	return n
+}
+
+// say sends a message twice under one id, as a client does that has not heard
+// whether the first one arrived.
+func (s *stand) say(id uuid.UUID, text string) {
+	s.t.Helper()
+	message := client.UserMessage(text)
+	message.ID = text
+	for range 2 {
+		eventually(s.t, "the message is taken", func() bool {
+			_, err := s.Signal(s.t.Context(), id, message)
+			if err != nil && !perdure.IsCode(err, perdure.Unavailable) {
+				s.t.Fatal(err)
+			}
+			return err == nil
+		})
+	}
+}
+
+// write puts a file into the workspace.
+func (s *stand) write(name, content string) {
+	s.t.Helper()
+	path := filepath.Join(s.workspace, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// read gives a file of the workspace, "" if it is not there.
+func (s *stand) read(name string) string {
+	s.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(s.workspace, name))
+	if err != nil && !os.IsNotExist(err) {
+		s.t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// within bounds a wait in a goroutine of its own.
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,175 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// wire is how a provider is spoken to.
+type wire struct {
+	model perdure.ModelConfig
+	path  string // of its calls
+}
+
+var wires = []wire{
+	{perdure.ModelConfig{Provider: "anthropic", ModelID: "claude-sonnet-4-5"}, "/v1/messages"},
+	{perdure.ModelConfig{Provider: "openai", ModelID: "gpt-5"}, "/v1/chat/completions"},
+}
+
+// A conversation with every tool, calls in parallel, a call of a tool that does
+// not exist, and a second message, over each wire.
+func TestConversationOverTheWire(t *testing.T) {
+	for _, w := range wires {
+		t.Run(w.model.Provider, func(t *testing.T) { conversationOver(t, w) })
+	}
+}
+
+var toolNames = []string{"read-file", "write-file", "edit-file", "bash", "grep", "find"}
+
+func conversationOver(t *testing.T, w wire) {
+	turns := wireScript()
+	mock := startAimock(t, append(
+		conversation("Mend the list", 0, 0, turns[:5]...), conversation("Thanks", 5, 0, turns[5:]...)...)...)
+	s := newStand(t, false, mock.environment(w.model.Provider)...)
+	s.write("list.txt", "alpha\nbeta\ngamma\n")
+	system := "You keep lists."
+	id := s.start(client.StartRequest{
+		UserPrompt: "Mend the list", SystemPrompt: &system, Tools: &toolNames,
+		Models: []perdure.ModelConfig{w.model}, Config: perdure.AgentConfig{Thinking: "low"},
+	})
+	f := s.follow(id)
+	s.idle(id, 1)
+	s.say(id, "Thanks")
+	s.idle(id, 2)
+	if _, err := s.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	trace(t, s.sameLog(f, id))
+	want, err := os.ReadFile("testdata/conversation.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), plain(s.transcript(id))+"\n"); d != "" {
+		t.Errorf("the conversation (-want +got):\n%s", d)
+	}
+	if got := s.read("list.txt") + s.read("notes.md") + s.read("effects.txt"); got != "alpha\nBETA\ngamma\n# Notes\n3\n" {
+		t.Errorf("the workspace holds %q", got)
+	}
+	checkWire(t, w, mock.calls(), len(turns), system)
+	s.checkUsage(id, w, turns)
+}
+
+func wireScript() []turn {
+	named := func(id, name string, arguments any) toolCall {
+		return toolCall{ID: id, Name: name, Arguments: arguments}
+	}
+	turns := []turn{
+		{Thinking: "I look first.", Text: "Let me look at it.", Calls: []toolCall{
+			named("c1", "read-file", map[string]any{"path": "list.txt"}),
+			named("c2", "grep", map[string]any{"pattern": "et", "path": "."}),
+			named("c3", "find", map[string]any{"pattern": "*.txt"}),
+		}},
+		{Thinking: "Now I write.", Text: "Both files.", Calls: []toolCall{
+			named("c4", "write-file", map[string]any{"path": "notes.md", "content": "# Notes\n"}),
+			named("c5", "edit-file", map[string]any{"path": "list.txt", "oldString": "beta", "newString": "BETA"}),
+			named("c6", "read-file", map[string]any{"path": "list.txt"}),
+		}},
+		{Thinking: "A command.", Text: "And a command.", Calls: []toolCall{
+			named("c7", "bash", map[string]any{"command": "grep -c . list.txt >> effects.txt; echo broken >&2; exit 3"}),
+		}},
+		{Thinking: "Something new.", Text: "Another way.", Calls: []toolCall{
+			named("c8", "teleport", map[string]any{"to": "moon"}),
+			named("c9", "edit-file", map[string]any{"path": "../outside.txt", "oldString": "a", "newString": "b"}),
+		}},
+		{Thinking: "Done.", Text: "The list is mended: 3 lines, ünïcode → ✓."},
+		{Thinking: "Polite.", Text: "You are welcome."},
+	}
+	for i := range turns {
+		turns[i].Usage = tokens(1000+i, 100+i)
+	}
+	return turns
+}
+
+// checkUsage looks at what the record of each model call says it took.
+func (s *stand) checkUsage(id uuid.UUID, w wire, turns []turn) {
+	s.t.Helper()
+	var records []perdure.Entry
+	for e, err := range s.AllEntries(s.t.Context(), id) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if e.Type == perdure.EntryLLMCall {
+			records = append(records, e)
+		}
+	}
+	if len(records) != len(turns) {
+		s.t.Fatalf("%d records of model calls for %d answers", len(records), len(turns))
+	}
+	for i, e := range records {
+		var record struct {
+			Model perdure.ModelConfig `json:"model"`
+			Usage perdure.Usage       `json:"usage"`
+		}
+		if err := json.Unmarshal(e.Metadata, &record); err != nil {
+			s.t.Fatal(err)
+		}
+		u, want := record.Usage, turns[i].Usage
+		if record.Model != w.model || u.Input != int64(want.Input) || u.Output != int64(want.Output) || u.Calls != 1 || u.Cost == nil || *u.Cost <= 0 {
+			s.t.Errorf("the record of call %d is %s", i, e.Metadata)
+		}
+	}
+}
+
+// checkWire looks at what arrived at the provider.
+func checkWire(t *testing.T, w wire, calls []modelCall, turns int, system string) {
+	t.Helper()
+	if len(calls) != turns {
+		t.Fatalf("%d calls for %d answers", len(calls), turns)
+	}
+	for i, c := range calls {
+		if c.turn() != i || c.Path != w.path || c.Method != http.MethodPost || !c.Body.Stream || c.Body.Model != w.model.ModelID {
+			t.Errorf("call %d: %s %s of %s, turn %d", i, c.Method, c.Path, c.Body.Model, c.turn())
+		}
+		var tools []string
+		for _, tool := range c.Body.Tools {
+			tools = append(tools, tool.Function.Name)
+		}
+		if !slices.Equal(tools, toolNames) {
+			t.Errorf("call %d: the tools are %v", i, tools)
+		}
+		if first := c.Body.Messages[0]; first.text() != system || (first.Role != "system" && first.Role != "developer") {
+			t.Errorf("call %d begins with %+v", i, first)
+		}
+		checkAnswered(t, i, c.Body.Messages)
+	}
+}
+
+// checkAnswered holds a prompt to the rule of all providers: each tool call is
+// answered right after it, in the order of the calls.
+func checkAnswered(t *testing.T, call int, messages []promptMessage) {
+	t.Helper()
+	var open []string
+	for _, m := range messages {
+		switch {
+		case m.Role == "tool" && len(open) > 0 && open[0] == m.ToolCallID:
+			open = open[1:]
+		case m.Role == "tool" || len(open) > 0:
+			t.Errorf("call %d: %s %s where an answer to %v has to stand", call, m.Role, m.ToolCallID, open)
+			return
+		}
+		for _, c := range m.ToolCalls {
+			if !json.Valid([]byte(c.Function.Arguments)) {
+				t.Errorf("call %d: the arguments of %s are %q", call, c.Function.Name, c.Function.Arguments)
+			}
+			open = append(open, c.ID)
+		}
+	}
+}

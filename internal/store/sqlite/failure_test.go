@@ -1,0 +1,283 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/storetest"
+)
+
+func do(t *testing.T, s *Store, id uuid.UUID, decide func(s *store.State) (*store.Changes, error)) error {
+	t.Helper()
+	_, err := s.Do(t.Context(), store.Command{Name: "test", Lane: store.LaneCommits, Org: "acme", Execution: id, Decide: decide})
+	return err
+}
+
+// begin inserts an execution with the given input.
+func begin(t *testing.T, s *Store, id uuid.UUID, input json.RawMessage) error {
+	t.Helper()
+	return do(t, s, id, func(s *store.State) (*store.Changes, error) {
+		return &store.Changes{Execution: &perdure.Execution{
+			ID: id, Org: "acme", Kind: "k", Status: perdure.StatusPending, PersistenceMode: perdure.Remote, Queue: "q",
+			Input: input, CreatedAt: s.Now, ReadyAt: s.Now,
+		}}, nil
+	})
+}
+
+var errDisk = errors.New("the disk is gone")
+
+// A COMMIT that fails leaves its outcome unknown, whichever it was.
+func TestUnknownOutcome(t *testing.T) {
+	for name, written := range map[string]bool{"the write is lost": false, "the write is there": true} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "perdure.db")
+			var fatal atomic.Int32
+			s, err := Open(t.Context(), Options{Path: path, Logger: slog.New(slog.DiscardHandler), Fatal: func(error) { fatal.Add(1) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, lost := uuid.New(), uuid.New()
+			if err := begin(t, s, before, nil); err != nil {
+				t.Fatal(err)
+			}
+			s.committer.commit = func(v view) error {
+				if written {
+					if err := commitNow(v); err != nil {
+						t.Error(err)
+					}
+				}
+				return errDisk
+			}
+			for _, id := range []uuid.UUID{lost, uuid.New(), before} {
+				if err := begin(t, s, id, nil); !perdure.IsCode(err, perdure.Unavailable) {
+					t.Errorf("a write gives %v, want unavailable", err)
+				}
+			}
+			if fatal.Load() != 1 {
+				t.Errorf("Fatal was called %d times", fatal.Load())
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+
+			again := open(t, Options{Path: path})
+			if _, err := again.Execution(t.Context(), "acme", before); err != nil {
+				t.Errorf("what was answered is gone: %v", err)
+			}
+			if _, err := again.Execution(t.Context(), "acme", lost); (err == nil) != written {
+				t.Errorf("the write of unknown outcome gives %v", err)
+			}
+			storetest.Invariants(t, again)
+		})
+	}
+}
+
+// A full disk refuses what does not fit, and nothing else.
+func TestFullDisk(t *testing.T) {
+	var fatal atomic.Int32
+	s := open(t, Options{MaxPages: 400, Logger: slog.New(slog.DiscardHandler), Fatal: func(error) { fatal.Add(1) }})
+	large := json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`)
+	var kept []uuid.UUID
+	var err error
+	for err == nil {
+		id := uuid.New()
+		if err = begin(t, s, id, large); err == nil {
+			kept = append(kept, id)
+		}
+	}
+	if !perdure.IsCode(err, perdure.Unavailable) || !strings.Contains(err.Error(), "disk is full") {
+		t.Errorf("the write that does not fit gives %v", err)
+	}
+	if len(kept) == 0 {
+		t.Fatal("nothing fitted")
+	}
+	for range 3 {
+		if err := begin(t, s, uuid.New(), large); !perdure.IsCode(err, perdure.Unavailable) {
+			t.Errorf("the next one gives %v", err)
+		}
+	}
+	for _, id := range kept {
+		if x, err := s.Execution(t.Context(), "acme", id); err != nil || len(x.Input) != len(large) {
+			t.Errorf("an execution that was answered: %v", err)
+		}
+	}
+	if _, err := s.committer.conn.raw.ExecContext(t.Context(), "PRAGMA max_page_count = 100000"); err != nil {
+		t.Fatal(err)
+	}
+	if err := begin(t, s, uuid.New(), large); err != nil {
+		t.Errorf("with room again a write gives %v", err)
+	}
+	if fatal.Load() != 0 {
+		t.Error("a full disk was taken for a broken one")
+	}
+	storetest.Invariants(t, s)
+}
+
+// A database that a newer program has written is left alone.
+func TestNewerVersion(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perdure.db")
+	s, err := Open(t.Context(), Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (4711, 1)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(t.Context(), Options{Path: path})
+	if !perdure.IsCode(err, perdure.Conflict) {
+		t.Fatalf("a newer database gives %v, want conflict", err)
+	}
+	for _, part := range []string{"4711", "up to 1", "upgrade"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not say %q", err, part)
+		}
+	}
+}
+
+func TestDamageIsFoundAtTheStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perdure.db")
+	s, err := Open(t.Context(), Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		if err := begin(t, s, uuid.New(), json.RawMessage(`"`+strings.Repeat("x", 1000)+`"`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 20 * 4096; i < 60*4096; i += 4096 {
+		copy(raw[i:], strings.Repeat("\xff", 64))
+	}
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Open(t.Context(), Options{Path: path}); !perdure.IsCode(err, perdure.Internal) || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("a damaged file gives %v", err)
+		if err == nil {
+			s.Close()
+		}
+	}
+}
+
+func TestFileIsPrivate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a ?#%20 .db")
+	s := open(t, Options{Path: path})
+	if err := begin(t, s, uuid.New(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{path, path + "-wal"} {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); mode != 0o600 {
+			t.Errorf("%s has the mode %o", filepath.Base(file), mode)
+		}
+	}
+}
+
+func TestCloseDrains(t *testing.T) {
+	s := open(t, Options{})
+	id := uuid.New()
+	if err := begin(t, s, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	entered, leave, outcomes := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+	go func() {
+		outcomes <- do(t, s, id, func(st *store.State) (*store.Changes, error) {
+			close(entered)
+			<-leave
+			st.Execution.Version++
+			return &store.Changes{Execution: st.Execution}, nil
+		})
+	}()
+	<-entered
+	closed := make(chan error)
+	go func() { closed <- s.Close() }()
+	close(leave)
+	if err := <-outcomes; err != nil {
+		t.Errorf("a command that had begun: %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("closing again: %v", err)
+	}
+}
+
+// Blobs that no commit names go after an hour, with what they hold.
+func TestLooseBlobsAreSwept(t *testing.T) {
+	var passed atomic.Int64
+	start := time.Now()
+	s := open(t, Options{Clock: func() time.Time { return start.Add(time.Duration(passed.Load())) }})
+	id, loose, owned := uuid.New(), uuid.New(), uuid.New()
+	if err := begin(t, s, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, blob := range []uuid.UUID{loose, owned} {
+		err := do(t, s, id, func(*store.State) (*store.Changes, error) {
+			return &store.Changes{Blob: &store.Blob{ID: blob, Length: 3, Held: 3, Owned: blob == owned}, BlobChunk: []byte("abc")}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	passed.Store(int64(store.LooseBlobAge))
+	answers, err := s.Do(t.Context(), store.Command{Pick: &store.Pick{Kind: store.PickLooseBlobs}, Decide: func(st *store.State) (*store.Changes, error) {
+		return &store.Changes{SweepBlobs: true, Answer: st.Execution.ID}, nil
+	}})
+	if err != nil || len(answers) != 1 || answers[0] != id {
+		t.Errorf("the sweep answers %v, %v", answers, err)
+	}
+	if _, err := s.Blob(t.Context(), id, loose); !perdure.IsCode(err, perdure.NotFound) {
+		t.Errorf("the loose blob gives %v", err)
+	}
+	if _, err := s.Blob(t.Context(), id, owned); err != nil {
+		t.Errorf("the owned blob gives %v", err)
+	}
+	if n := count(t, s, "SELECT count(*) FROM blob_chunk"); n != 1 {
+		t.Errorf("%d pieces are left, want 1", n)
+	}
+}
+
+func count(t *testing.T, s *Store, query string) (n int) {
+	t.Helper()
+	err := s.pool.read(context.WithoutCancel(t.Context()), func(v view) error {
+		_, err := v.one(query, nil, &n)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

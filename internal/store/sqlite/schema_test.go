@@ -1,0 +1,172 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Whatever belongs to an execution goes with it.
+func TestExecutionsAreDeletedWhole(t *testing.T) {
+	s := open(t, Options{})
+	x, d := uuid.New(), uuid.New()
+	v := view{s.committer.conn, t.Context()}
+	for _, query := range []string{
+		"INSERT INTO agent_definition (id, org_id, name, slug, system_prompt, models, created_at, updated_at) VALUES (?2, 'o', 'n', 's', 'p', '[]', 1, 1)",
+		"INSERT INTO agent_execution (id, org_id, agent_definition_id, kind, created_at, updated_at) VALUES (?1, 'o', ?2, 'k', 1, 1)",
+		"INSERT INTO agent_entry (agent_execution_id, id, entry_type, created_at, content_sha256) VALUES (?1, ?2, 'message', 1, x'00')",
+		"INSERT INTO agent_entry (agent_execution_id, id, parent_id, entry_type, created_at, content_sha256) VALUES (?1, ?1, ?2, 'message', 1, x'00')",
+		"INSERT INTO agent_checkpoint (agent_execution_id, sequence, leaf_entry_id, created_at) VALUES (?1, 1, ?1, 1)",
+		"INSERT INTO agent_signal (agent_execution_id, id, signal_name, state, signal_order, created_at) VALUES (?1, 's', 'n', 'pending', 1, 1)",
+		"INSERT INTO task_execution (agent_execution_id, id, org_id, kind, status, queue, task_key, input_hash, options, priority, created_at)" +
+			" VALUES (?1, ?2, 'o', 'k', 'PENDING', 'q', 't', x'00', '{}', 5, 1)",
+		"INSERT INTO agent_timer (agent_execution_id, due_at) VALUES (?1, 1)",
+		"INSERT INTO log_head (agent_execution_id, last_seq, last_pos, epoch) VALUES (?1, 1, 1, 1)",
+		"INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at) VALUES (?1, 1, 1, 'error', 1)",
+		"INSERT INTO log_block (agent_execution_id, task_id, attempt, block, seq, created_at, open, length, first_pos, last_pos) VALUES (?1, ?2, 1, 1, 1, 1, 1, 1, 1, 1)",
+		"INSERT INTO log_chunk (agent_execution_id, seq, pos, byte_offset, created_at, content) VALUES (?1, 1, 1, 0, 1, x'00')",
+		"INSERT INTO blob (agent_execution_id, id, length, held, created_at) VALUES (?1, ?2, 1, 1, 1)",
+		"INSERT INTO blob_chunk (agent_execution_id, id, n, content) VALUES (?1, ?2, 0, x'00')",
+		"INSERT INTO idempotency (org_id, idempotency_key, request_hash, agent_execution_id, expires_at) VALUES ('o', 'k', x'00', ?1, 1)",
+	} {
+		args := []any{x[:], d[:]}
+		if !strings.Contains(query, "?2") {
+			args = args[:1]
+		} else if !strings.Contains(query, "?1") {
+			args = []any{nil, d[:]}
+		}
+		if _, err := v.exec(query, args...); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+	}
+	tables := []string{
+		"agent_execution", "agent_entry", "agent_checkpoint", "agent_signal", "task_execution", "agent_timer", "log_head",
+		"log_record", "log_block", "log_chunk", "blob", "blob_chunk", "idempotency",
+	}
+	if _, err := v.exec("DELETE FROM agent_definition"); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range tables {
+		if count(t, s, "SELECT count(*) FROM "+table) == 0 {
+			t.Errorf("deleting the definition emptied %s", table)
+		}
+	}
+	if _, err := v.exec("DELETE FROM agent_execution"); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range tables {
+		if n := count(t, s, "SELECT count(*) FROM "+table); n != 0 {
+			t.Errorf("%s keeps %d rows of a deleted execution", table, n)
+		}
+	}
+}
+
+var scan = regexp.MustCompile(`SCAN (\w+)`)
+
+// No statement of the hot paths goes through a whole table, and none that picks
+// sorts what is pending.
+func TestHotStatementsUseIndexes(t *testing.T) {
+	s := open(t, Options{})
+	queries := map[string]string{
+		"execution": executionByID, "task": taskByID, "open tasks": tasksOpen, "held tasks": tasksHeld, "tasks page": tasksAfter,
+		"entry": entryByID, "entry head": entryHeadID, "entry key": entryHeadKey, "entries page": entriesAfter, "path": pathUp,
+		"checkpoint": checkpointNewest, "checkpoints page": checkpointsAfter, "signal": signalByID,
+		"pending by name": "SELECT " + signalColumns + namedPending, "pending": "SELECT " + signalColumns + allPending,
+		"taken": "SELECT " + signalColumns + allTaken, "take": takeSignal, "consume": consumeSignals,
+		"block": blockByKey, "open blocks": blocksOpen, "grow": growBlock, "chunks": chunksOf, "drop chunks": dropChunks,
+		"events": logEvents, "open chunks": logOpen, "closed chunks": logClosed, "head": headOf, "next due": nextDue,
+		"blob": blobByID, "definition by slug": definitionBySlug, "idempotency": idempotencyByKey, "sweep idempotency": sweepIdempotency,
+		"key": keyByHash, "keys": keysOfOrg,
+		"pending agents": pendingAgents.rows, "pending tasks": pendingTasks.rows, "orgs of agents": pendingAgents.orgs, "orgs of tasks": pendingTasks.orgs,
+	}
+	for kind, query := range dueQueries {
+		queries["pick "+string(rune('0'+kind))] = query
+	}
+	sorted := map[string]bool{"path": true, "open tasks": true, "held tasks": true, "open chunks": true}
+	for name, query := range queries {
+		for _, step := range plan(t, s, query) {
+			found := scan.FindStringSubmatch(step)
+			if found != nil && found[1] != "up" && found[1] != "class" && found[1] != "CONSTANT" && !partial(step) {
+				t.Errorf("%s: %s", name, step)
+			}
+			if strings.Contains(step, "TEMP B-TREE FOR ORDER BY") && !sorted[name] {
+				t.Errorf("%s: %s", name, step)
+			}
+		}
+	}
+}
+
+// partial tells whether a scan is one of an index that holds only what may be
+// picked.
+func partial(step string) bool {
+	for _, index := range []string{"_embedded", "_deferred", "_timer_due"} {
+		if strings.Contains(step, index) {
+			return true
+		}
+	}
+	return false
+}
+
+func plan(t *testing.T, s *Store, query string) []string {
+	t.Helper()
+	args := make([]any, strings.Count(regexp.MustCompile(`\?\d`).ReplaceAllString(query, ""), "?"))
+	for n := range 9 {
+		if strings.Contains(query, "?"+string(rune('1'+n))) {
+			args = make([]any, n+1)
+		}
+	}
+	var steps []string
+	err := s.pool.read(t.Context(), func(v view) error {
+		return v.each("EXPLAIN QUERY PLAN "+query, args, func(row func(...any) error) error {
+			var id, parent, unused int
+			var detail string
+			err := row(&id, &parent, &unused, &detail)
+			steps = append(steps, detail)
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return steps
+}
+
+// A copy holds what the store held, and is told from it by its epoch.
+func TestCopy(t *testing.T) {
+	s := open(t, Options{})
+	id := uuid.New()
+	if err := begin(t, s, id, []byte(`"kept"`)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "copy.db")
+	if err := s.Copy(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(t.Context(), Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, err := c.Execution(t.Context(), "acme", id); err != nil || string(x.Input) != `"kept"` {
+		t.Errorf("the copy gives %v, %v", x, err)
+	}
+	epoch := c.Epoch()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if epoch == s.Epoch() {
+		t.Error("the copy has the store's epoch")
+	}
+	if err := RenewEpoch(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	if again := open(t, Options{Path: path}); again.Epoch() == epoch {
+		t.Error("the epoch was not renewed")
+	}
+	if err := do(t, s, id, func(st *store.State) (*store.Changes, error) { return &store.Changes{Execution: st.Execution}, nil }); err != nil {
+		t.Errorf("a write after the copy: %v", err)
+	}
+}

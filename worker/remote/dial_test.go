@@ -1,0 +1,178 @@
+package remote
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"log/slog"
+	"math/big"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func listen(t *testing.T, network, addr string) net.Listener {
+	t.Helper()
+	listener, err := net.Listen(network, addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener
+}
+
+// serve answers on the listener as a gRPC server that knows no call.
+func serve(t *testing.T, listener net.Listener, options ...grpc.ServerOption) {
+	t.Helper()
+	server := grpc.NewServer(options...)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+}
+
+func options(addr string) Options {
+	return Options{Addr: addr, Token: "key", Logger: slog.New(slog.DiscardHandler)}
+}
+
+func TestDialSaysWhatIsMissing(t *testing.T) {
+	for field, o := range map[string]Options{"addr": {Token: "key"}, "token": {Addr: "127.0.0.1:1"}} {
+		_, err := Dial(t.Context(), o)
+		var coded *perdure.Error
+		if !errors.As(err, &coded) || coded.Code != perdure.InvalidArgument || coded.Fields[0].Location != field {
+			t.Errorf("without %s: %v", field, err)
+		}
+	}
+}
+
+func TestAServerThatIsNotThereIsNamed(t *testing.T) {
+	listener := listen(t, "tcp", "127.0.0.1:0")
+	addr := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Dial(t.Context(), options(addr))
+	var refused *net.OpError
+	if !perdure.IsCode(err, perdure.Unavailable) || !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(), "start one") {
+		t.Errorf("the error is %v", err)
+	}
+	if !errors.As(err, &refused) {
+		t.Errorf("the cause is lost in %v", err)
+	}
+}
+
+func TestAServerThatDoesNotAnswerIsNamed(t *testing.T) {
+	listener := listen(t, "tcp", "127.0.0.1:0")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := Dial(ctx, options(listener.Addr().String()))
+	if !perdure.IsCode(err, perdure.Unavailable) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), listener.Addr().String()) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestAnotherServerIsToldApart(t *testing.T) {
+	listener := listen(t, "tcp", "127.0.0.1:0")
+	serve(t, listener)
+	c, err := Dial(t.Context(), options(listener.Addr().String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Register(t.Context(), perdure.Registration{}); !perdure.IsCode(err, perdure.Internal) || !strings.Contains(err.Error(), "no Perdure server") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestDialOverASocketFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	serve(t, listen(t, "unix", path))
+	c, err := Dial(t.Context(), options("unix:"+path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("a second Close gives %v", err)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	cert, pool := certificate(t)
+	listener := listen(t, "tcp", "127.0.0.1:0")
+	serve(t, listener, grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{cert}})))
+	o := options(listener.Addr().String())
+	o.TLS = &tls.Config{RootCAs: pool}
+	c, err := Dial(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	o.TLS = &tls.Config{RootCAs: x509.NewCertPool()}
+	var unknown *tls.CertificateVerificationError
+	if _, err := Dial(t.Context(), o); !errors.As(err, &unknown) {
+		t.Errorf("a certificate of no known authority gives %v", err)
+	}
+	o.TLS = nil
+	if _, err := Dial(t.Context(), o); !perdure.IsCode(err, perdure.Unavailable) || !strings.Contains(err.Error(), "TLS") {
+		t.Errorf("plain text to a server with TLS gives %v", err)
+	}
+}
+
+// certificate makes one for 127.0.0.1 that is its own authority.
+func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(parsed)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}
+
+func TestPlainTextOverTheNetworkIsToldOf(t *testing.T) {
+	for addr, want := range map[string]bool{
+		"127.0.0.1:9090": true, "[::1]:9090": true, "localhost:9090": true, "unix:/run/perdure": true,
+		"10.0.0.7:9090": false, "perdure.example:9090": false,
+	} {
+		if got := private(addr); got != want {
+			t.Errorf("%s is private: %v", addr, got)
+		}
+	}
+}
