@@ -86,7 +86,7 @@ type ReactOutput struct {
 	UsageByModel map[string]Usage `json:"usageByModel"`
 }
 
-// Role of an API key.
+// KeyRole is what an API key may do.
 type KeyRole string
 
 const (

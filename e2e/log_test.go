@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,16 +34,17 @@ type event struct {
 // is missing, doubled or out of order, to the byte.
 func fold(events []client.Event) ([]event, error) {
 	f := folding{bySeq: map[int64]*event{}}
+	var wrong []error
 	for _, e := range events {
 		if err := f.add(e); err != nil {
-			return nil, fmt.Errorf("%s %s: %w", e.Type, e.Data, err)
+			wrong = append(wrong, fmt.Errorf("%s %s: %w", e.Type, e.Data, err))
 		}
 	}
 	var all []event
 	for _, seq := range slices.Sorted(maps.Keys(f.bySeq)) {
 		all = append(all, *f.bySeq[seq])
 	}
-	return all, nil
+	return all, errors.Join(wrong...)
 }
 
 type folding struct {
@@ -59,7 +61,7 @@ func (f *folding) add(e client.Event) error {
 		return held.grow(e, head)
 	}
 	if head.Seq != f.last+1 {
-		return fmt.Errorf("seq %d follows %d", head.Seq, f.last)
+		err = fmt.Errorf("seq %d follows %d", head.Seq, f.last)
 	}
 	f.last = head.Seq
 	next := &event{seq: head.Seq, kind: e.Type, head: head}
@@ -67,14 +69,12 @@ func (f *folding) add(e client.Event) error {
 	switch {
 	case next.isChunk(e):
 		next.block = true
-		return next.grow(e, head)
+		return errors.Join(err, next.grow(e, head))
 	case e.Type == perdure.EventBlockClosed:
-		if err := f.close(e); err != nil {
-			return err
-		}
+		err = errors.Join(err, f.close(e))
 	}
 	next.data = string(e.Data)
-	return nil
+	return err
 }
 
 // isChunk tells the pieces of blocks from events: they have an offset.
@@ -181,17 +181,16 @@ func (s *stand) events(id uuid.UUID) []client.Event {
 
 // follower is a client that follows a log from its start to its end.
 type follower struct {
-	mu      sync.Mutex
-	events  []client.Event
-	err     error
-	changed chan struct{}
-	ended   chan struct{}
-	breaks  int // how often the stream broke off
+	mu     sync.Mutex
+	events []client.Event
+	err    error
+	ended  chan struct{}
+	breaks int // how often the stream broke off
 }
 
 // follow starts a follower, which ends with the log or the test.
 func (s *stand) follow(id uuid.UUID) *follower {
-	f := &follower{changed: make(chan struct{}, 1), ended: make(chan struct{})}
+	f := &follower{ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(within(s.t))
 	c := s.With(func(o *client.Options) {
 		o.OnReconnect = func(error, time.Duration) { f.note(func() { f.breaks++ }) }
@@ -214,18 +213,8 @@ func (s *stand) follow(id uuid.UUID) *follower {
 
 func (f *follower) note(change func()) {
 	f.mu.Lock()
-	change()
-	f.mu.Unlock()
-	select {
-	case f.changed <- struct{}{}:
-	default:
-	}
-}
-
-func (f *follower) seen() int {
-	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.events)
+	change()
 }
 
 // all waits for the log's end and gives what the follower has read.

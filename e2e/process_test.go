@@ -14,7 +14,7 @@ import (
 )
 
 // patience bounds every wait for something that has to happen.
-const patience = 60 * time.Second
+const patience = 90 * time.Second
 
 // command is a program and how it is started.
 type command struct {

@@ -219,3 +219,26 @@ func within(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// showIfFailed tells, if the test fails, where the run stands and what came
+// last.
+func (s *stand) showIfFailed(f *follower, id uuid.UUID) {
+	s.t.Cleanup(func() {
+		if !s.t.Failed() {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		x, err := s.Get(ctx, id)
+		if err != nil {
+			s.t.Logf("the run: %v", err)
+		} else {
+			s.t.Logf("the run is %s", describe(x))
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, e := range f.events[max(0, len(f.events)-20):] {
+			s.t.Logf("%s %s", e.Type, e.Data)
+		}
+	})
+}

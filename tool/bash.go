@@ -106,7 +106,7 @@ func (s *stream) add(text []byte) {
 	}
 	s.t.mu.Lock()
 	defer s.t.mu.Unlock()
-	s.t.kept.Write(text)
+	_, _ = s.t.kept.Write(text) // memory takes all
 	if s.live != nil {
 		s.live(text)
 	}

@@ -22,7 +22,8 @@ type app struct {
 	server, key, org, data string
 	json, quiet, verbose   bool
 
-	began bool // flags and arguments were fine
+	began bool   // flags and arguments were fine
+	typed string // the flags that say which server, for commands to repeat
 }
 
 const about = `Perdure runs AI agents that outlast the process they run in.
@@ -56,6 +57,7 @@ func (a *app) root() *cobra.Command {
 				return err
 			}
 			a.began = true
+			a.typed = typedServer(cmd.Flags())
 			return nil
 		},
 	}

@@ -206,7 +206,7 @@ func (s *serving) tellLeft(ctx context.Context, own *server.Server) {
 		}
 		if isPrivate(x) && x.WaitReason != "signal" {
 			left++
-			fmt.Fprintf(s.stdout, "  left        perdure resume %s%s\n", x.ID, s.sameServer())
+			fmt.Fprintf(s.stdout, "  left        perdure resume %s%s\n", x.ID, s.typed)
 		}
 	}
 }

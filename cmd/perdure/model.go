@@ -44,13 +44,8 @@ func defaultModel() ([]perdure.ModelConfig, error) {
 	}
 }
 
-// checkModels refuses, before anything is created, what this process's own
-// worker could not call.
-func (s *standard) checkModels(models []perdure.ModelConfig) error {
-	endpoints, err := s.endpoints()
-	if err != nil {
-		return err
-	}
+// checkProviders refuses a provider that no worker has.
+func (s *standard) checkProviders(models []perdure.ModelConfig) error {
 	providers, err := s.providers()
 	if err != nil {
 		return err
@@ -59,6 +54,21 @@ func (s *standard) checkModels(models []perdure.ModelConfig) error {
 		if known := providers.Names(); !slices.Contains(known, m.Provider) {
 			return usageError{"there is no provider " + m.Provider, "the providers are: " + strings.Join(known, ", ") + "; " + howToName}
 		}
+	}
+	return nil
+}
+
+// checkModels refuses, before a run is created, what this process's own worker
+// could not call.
+func (s *standard) checkModels(models []perdure.ModelConfig) error {
+	if err := s.checkProviders(models); err != nil {
+		return err
+	}
+	endpoints, err := s.endpoints()
+	if err != nil {
+		return err
+	}
+	for _, m := range models {
 		if err := checkKey(endpoints, m); err != nil {
 			return err
 		}

@@ -21,9 +21,9 @@ type textView struct {
 	own   int // messages to come that were typed here
 
 	blocks map[int64]*shownBlock
-	tasks  map[uuid.UUID]string // kinds of tasks
 	tools  tools
-	void   bool // the answer shown last broke off
+	spoken map[uuid.UUID]bool // tasks whose attempt has shown something
+	failed string             // the error shown last
 }
 
 // shownBlock is what was shown of a block that grows.
@@ -40,7 +40,7 @@ func newTextView(a *app) *textView {
 }
 
 func (v *textView) reset() {
-	v.blocks, v.tasks, v.void = map[int64]*shownBlock{}, map[uuid.UUID]string{}, false
+	v.blocks, v.spoken = map[int64]*shownBlock{}, map[uuid.UUID]bool{}
 	v.tools = tools{p: v.p, calls: map[string]*toolCall{}}
 }
 
@@ -110,7 +110,6 @@ func (v *textView) grow(kind perdure.EventType, h client.Head) {
 	if b == nil {
 		b = &shownBlock{kind: kind}
 		v.blocks[h.Seq] = b
-		v.void = false
 	}
 	text := h.Text()
 	if known := b.shown - h.Offset; known > 0 { // a snapshot overlaps
@@ -124,6 +123,9 @@ func (v *textView) grow(kind perdure.EventType, h client.Head) {
 		return
 	}
 	v.p.block(h.Seq)
+	if h.TaskID != nil {
+		v.spoken[*h.TaskID] = true
+	}
 	if kind == perdure.EventThinking {
 		v.p.section("thinking")
 		v.p.indented(styleDim, "┊ ", text)
@@ -142,21 +144,14 @@ func (v *textView) snapshot(h client.Head) {
 	}
 }
 
-// closed notes that what was shown of an answer does not count.
+// closed forgets a block that grows no more.
 func (v *textView) closed(e client.Event) error {
 	var d struct {
-		BlockSeq int64               `json:"blockSeq"`
-		Reason   perdure.BlockReason `json:"reason"`
+		BlockSeq int64 `json:"blockSeq"`
 	}
-	if err := e.Decode(&d); err != nil {
-		return err
-	}
-	b := v.blocks[d.BlockSeq]
+	err := e.Decode(&d)
 	delete(v.blocks, d.BlockSeq)
-	if b != nil && d.Reason == perdure.BlockSuperseded {
-		v.void = true
-	}
-	return v.p.err
+	return err
 }
 
 func (v *textView) data(h client.Head) error {
@@ -217,7 +212,8 @@ func (v *textView) failure(e client.Event) error {
 	if err := e.Decode(&d); err != nil {
 		return err
 	}
-	v.notice(styleError, "error: "+cleanAll(withoutCode(d.Message)))
+	v.failed = cleanAll(withoutCode(d.Message))
+	v.notice(styleError, "error: "+v.failed)
 	return v.p.err
 }
 
@@ -245,7 +241,7 @@ func (v *textView) task(e client.Event, h client.Head) error {
 	tool := h.ToolCallID != ""
 	switch {
 	case e.Type == perdure.EventTaskRetrying:
-		v.retrying(d.Error, d.Reason, d.NotBefore.Sub(h.CreatedAt.Time))
+		v.retrying(h.TaskID, d.Error, d.Reason, d.NotBefore.Sub(h.CreatedAt.Time))
 	case tool && e.Type == perdure.EventTaskStarted:
 		v.tools.started(h.ToolCallID, d.Kind, h.CreatedAt.Time)
 	case tool && e.Type == perdure.EventTaskInterrupted:
@@ -258,7 +254,9 @@ func (v *textView) task(e client.Event, h client.Head) error {
 	return v.p.err
 }
 
-func (v *textView) retrying(why, reason string, in time.Duration) {
+// retrying tells why something is done once more. What the failed attempt has
+// said cannot be taken back, only be called void.
+func (v *textView) retrying(task *uuid.UUID, why, reason string, in time.Duration) {
 	if why == "" {
 		why = map[string]string{"lost": "its worker is gone", "timeout": "it took too long"}[reason]
 	}
@@ -270,8 +268,8 @@ func (v *textView) retrying(why, reason string, in time.Duration) {
 		text += " in " + seconds(in)
 	}
 	text += ": " + cleanAll(withoutCode(why))
-	if v.void {
-		v.void = false
+	if task != nil && v.spoken[*task] {
+		delete(v.spoken, *task)
 		text += " (what was said above does not count)"
 	}
 	v.notice(styleWarn, text)

@@ -23,8 +23,8 @@ func (v *textView) result(r result) error {
 		s = styleWarn
 	}
 	facts := []string{word}
-	if r.StopReason != "" && !(r.Status == perdure.StatusCompleted && r.StopReason == perdure.StopEndTurn) {
-		facts = append(facts, string(r.StopReason))
+	if r.StopReason != "" && r.StopReason != perdure.StopEndTurn {
+		facts = append(facts, strings.ReplaceAll(string(r.StopReason), "_", " "))
 	}
 	if r.Turns > 0 {
 		facts = append(facts, count(r.Turns, "turn"))
@@ -35,8 +35,8 @@ func (v *textView) result(r result) error {
 		v.p.line(styleDim, "  "+model+"  "+usageText(r.ByModel[model]))
 	}
 	v.p.line(styleDim, "  run "+r.ID.String())
-	if r.Error != "" {
-		v.p.line(styleError, "error: "+cleanAll(withoutCode(r.Error)))
+	if text := cleanAll(withoutCode(r.Error)); text != "" && text != v.failed {
+		v.p.line(styleError, "error: "+text)
 	}
 	for _, line := range v.next(r) {
 		v.p.line(styleNone, "  "+line)
@@ -46,7 +46,7 @@ func (v *textView) result(r result) error {
 
 // next says what can be done with a run that waits, or has failed.
 func (v *textView) next(r result) []string {
-	id, flags := r.ID.String(), v.sameServer()
+	id, flags := r.ID.String(), v.typed
 	waits := r.Status == perdure.StatusWaiting
 	switch {
 	case waits && r.StopReason == perdure.StopError:

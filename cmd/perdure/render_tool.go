@@ -168,21 +168,41 @@ func (t *tools) result(id string, r toolResult) {
 	t.header(c)
 	t.print(c, c.held)
 	c.held = ""
+	body, why := c.said(r)
 	apart := t.last != c
 	if !apart {
-		t.body(c, r)
+		t.body(body, r.IsError)
 	}
 	switch {
 	case c.fate != "":
 		t.verdict(c, styleWarn, "✗", c.fate)
 	case r.IsError:
-		t.verdict(c, styleError, "✗", c.closing(r))
+		t.verdict(c, styleError, "✗", why)
 	default:
-		t.verdict(c, styleGood, "✓", "")
+		t.verdict(c, styleGood, "✓", why)
 	}
 	if apart {
-		t.body(c, r)
+		t.body(body, r.IsError)
 	}
+}
+
+// said divides a result into the lines that are shown of it and a word on how
+// it ended. Of a command that has had live output the last line alone is new,
+// like [exit code 1].
+func (c *toolCall) said(r toolResult) (body []string, why string) {
+	lines := strings.Split(strings.TrimSpace(cleanAll(r.Text)), "\n")
+	last := lines[len(lines)-1]
+	switch inner, marked := strings.CutPrefix(last, "["); {
+	case c.fate != "":
+		return nil, ""
+	case c.output && marked && r.IsError:
+		return nil, strings.TrimSuffix(inner, "]")
+	case c.output:
+		return nil, ""
+	case len(lines) == 1:
+		return nil, last
+	}
+	return lines, ""
 }
 
 // verdict writes the line that a call ends with. It names the call if something
@@ -204,24 +224,12 @@ func (t *tools) verdict(c *toolCall, s style, mark, why string) {
 
 func (c *toolCall) title() string { return strings.TrimSpace(c.name + " " + c.args) }
 
-// closing is what the last line of a command's result says of its end, which
-// its live output does not: [exit code 1].
-func (c *toolCall) closing(r toolResult) string {
-	lines := strings.Split(strings.TrimSpace(r.Text), "\n")
-	last := lines[len(lines)-1]
-	if inner, ok := strings.CutPrefix(last, "["); ok && strings.HasSuffix(inner, "]") {
-		return cleanAll(strings.TrimSuffix(inner, "]"))
-	}
-	return ""
-}
-
 // body shows a result: a change whole, anything else in its first lines.
-func (t *tools) body(c *toolCall, r toolResult) {
-	if c.output || strings.TrimSpace(r.Text) == "" {
+func (t *tools) body(lines []string, isError bool) {
+	if len(lines) == 0 {
 		return
 	}
 	t.p.section(toolSection)
-	lines := strings.Split(strings.TrimRight(cleanAll(r.Text), "\n"), "\n")
 	isDiff := slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "@@ ") })
 	most := maxShown
 	if isDiff {
@@ -233,7 +241,7 @@ func (t *tools) body(c *toolCall, r toolResult) {
 			break
 		}
 		t.p.write(styleDim, "  │ ")
-		t.p.write(lineStyle(line, isDiff, r.IsError), line)
+		t.p.write(lineStyle(line, isDiff, isError), line)
 		t.p.newline()
 	}
 }

@@ -11,25 +11,21 @@ import (
 
 // result is how a run stands when a command leaves it.
 type result struct {
-	ID         uuid.UUID            `json:"agentExecutionId"`
-	Status     perdure.Status       `json:"status"`
-	ExitCode   int                  `json:"exitCode"`
-	StopReason perdure.StopReason   `json:"stopReason,omitempty"`
-	Text       string               `json:"text"`
-	Turns      int                  `json:"turns"`
-	Usage      perdure.Usage        `json:"usage"`
-	ByModel    map[string]modelUsed `json:"usageByModel"`
-	Error      string               `json:"error,omitempty"`
-	ErrorCode  perdure.Code         `json:"errorCode,omitempty"`
+	ID         uuid.UUID                `json:"agentExecutionId"`
+	Status     perdure.Status           `json:"status"`
+	ExitCode   int                      `json:"exitCode"`
+	StopReason perdure.StopReason       `json:"stopReason,omitempty"`
+	Text       string                   `json:"text"`
+	Turns      int                      `json:"turns"`
+	Usage      perdure.Usage            `json:"usage"`
+	ByModel    map[string]perdure.Usage `json:"usageByModel"`
+	Error      string                   `json:"error,omitempty"`
+	ErrorCode  perdure.Code             `json:"errorCode,omitempty"`
 	// WaitsFor are the signals that would wake it.
 	WaitsFor []string `json:"waitsFor,omitempty"`
 	// Seconds from the start to the end, or to now.
 	Seconds float64 `json:"seconds"`
-
-	execution *perdure.Execution
 }
-
-type modelUsed = perdure.Usage
 
 // agentState is what a checkpoint of the react agent says of itself; of other
 // agents' nothing fits.
@@ -73,10 +69,13 @@ func (l *link) resultOf(ctx context.Context, id uuid.UUID) (result, error) {
 	}
 	r := result{
 		ID: x.ID, Status: x.Status, ExitCode: exitOf(x), StopReason: s.StopReason, Text: s.Text, Turns: s.TurnIndex,
-		Usage: s.TotalUsage, ByModel: s.UsageByModel, Error: s.Error, Seconds: lasted(x).Seconds(), execution: x,
+		Usage: s.TotalUsage, ByModel: s.UsageByModel, Error: s.Error, Seconds: lasted(x).Round(time.Millisecond).Seconds(),
+	}
+	if x.Status == perdure.StatusCancelled {
+		r.StopReason, r.Error = perdure.StopCancelled, ""
 	}
 	if r.ByModel == nil {
-		r.ByModel = map[string]modelUsed{}
+		r.ByModel = map[string]perdure.Usage{}
 	}
 	if x.Error != nil {
 		r.Error = *x.Error

@@ -118,6 +118,9 @@ func (r *runner) check(prompt string) (client.StartRequest, error) {
 		if err := r.standard.open(); err != nil {
 			return q, err
 		}
+		if err := r.standard.checkProviders(q.Models); err != nil {
+			return q, err
+		}
 	}
 	q.UserPrompt, err = r.readPrompt(prompt)
 	q.IdempotencyKey = uuid.NewString()

@@ -50,7 +50,11 @@ func (a *app) show(ctx context.Context, l *link, arg string) error {
 			return err
 		}
 	}
-	return v.result(r)
+	if err := v.result(r); err != nil {
+		return err
+	}
+	a.tellIdle(l, x)
+	return nil
 }
 
 // showJSON is the execution as the API gives it, with its entries, its tasks and

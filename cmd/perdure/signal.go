@@ -69,9 +69,8 @@ func (a *app) printSignal(l *link, x *perdure.Execution, reply client.SignalRepl
 		return a.printJSON(reply)
 	}
 	_, err := fmt.Fprintf(a.stdout, "signal %s sent; the run is %s\n", reply.SignalID, strings.ToLower(string(reply.Status)))
-	if l.own != nil && err == nil {
-		_, err = fmt.Fprintf(a.stderr, "perdure: nothing runs it now; perdure resume %s%s goes on with it\n", x.ID, a.sameServer())
-	}
+	x.Status, x.WaitReason = reply.Status, ""
+	a.tellIdle(l, x)
 	return err
 }
 

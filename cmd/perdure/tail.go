@@ -70,8 +70,13 @@ func (w *watcher) past(ctx context.Context, x *perdure.Execution) error {
 			break
 		}
 	}
-	if !x.Status.Terminal() && x.WaitReason != "signal" {
-		fmt.Fprintf(w.stderr, "perdure: nothing runs it now; perdure resume %s%s goes on with it\n", w.id, w.sameServer())
-	}
+	w.tellIdle(w.link, x)
 	return w.end(ctx)
+}
+
+// tellIdle says how to go on with a run that was left in its middle.
+func (a *app) tellIdle(l *link, x *perdure.Execution) {
+	if l.own != nil && !x.Status.Terminal() && x.WaitReason != "signal" {
+		fmt.Fprintf(a.stderr, "perdure: nothing runs it now; perdure resume %s%s goes on with it\n", x.ID, a.typed)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/spf13/pflag"
 )
 
 // watcher follows one run and shows it.
@@ -197,7 +198,7 @@ func (w *watcher) end(ctx context.Context) error {
 
 // interrupted says how to go on with the run that the user has left.
 func (w *watcher) interrupted() error {
-	flags := w.sameServer()
+	flags := w.typed
 	if w.embedded() {
 		fmt.Fprintf(w.stderr, "\nperdure: interrupted; the run is kept\n  go on with it:  perdure resume %s%s\n  end it:         perdure cancel %s%s\n", w.id, flags, w.id, flags)
 	} else {
@@ -206,15 +207,15 @@ func (w *watcher) interrupted() error {
 	return exit{exitInterrupted}
 }
 
-// sameServer repeats the flags by which another command finds the run.
-func (a *app) sameServer() string {
-	switch {
-	case a.server != "":
-		return " --server " + shellWord(a.server)
-	case a.data != "":
-		return " --data " + shellWord(a.data)
+// typedServer gives the flags by which another command finds the same server.
+func typedServer(flags *pflag.FlagSet) string {
+	text := ""
+	for _, name := range []string{"server", "data"} {
+		if f := flags.Lookup(name); f != nil && f.Changed && len(f.Annotations[fromEnv]) == 0 {
+			text += " --" + name + " " + shellWord(f.Value.String())
+		}
 	}
-	return ""
+	return text
 }
 
 // shellWord quotes what a shell would take apart.

@@ -165,7 +165,13 @@ func TestTryingAgainEndsWithItsContext(t *testing.T) {
 	if !perdure.IsCode(err, perdure.Unavailable) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not today") {
 		t.Fatalf("the commit gave %v", err)
 	}
-	ctx, cancel = context.WithCancel(t.Context())
+}
+
+func TestTryingAgainEndsWithItsCaller(t *testing.T) {
+	w := start(t)
+	c := w.dial(t, "worker")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	w.fake.answer = func(string, any) (any, error) {
 		cancel()
 		return nil, perdure.Errorf(perdure.Unavailable, "not today")

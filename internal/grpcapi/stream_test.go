@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -178,17 +179,16 @@ func TestABrokenConnectionLosesNothing(t *testing.T) {
 	w := start(t)
 	proxy := newFlaky(t, w.addr)
 	var b block
-	batch := 0
+	var batch, commits atomic.Int64 // a cut call's end may still run beside the next
 	w.fake.appendFrames = func(_ context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 		replies := b.add(frames)
-		if batch++; batch%5 == 0 {
+		if batch.Add(1)%5 == 0 {
 			proxy.cut() // after it is stored, before it is answered
 		}
 		return replies, nil
 	}
-	commits := 0
 	w.fake.answer = func(string, any) (any, error) {
-		if commits++; commits == 1 {
+		if commits.Add(1) == 1 {
 			proxy.cut()
 		}
 		return perdure.CommitReply{CheckpointSeq: 4}, nil
@@ -208,7 +208,7 @@ func TestABrokenConnectionLosesNothing(t *testing.T) {
 		t.Errorf("the block is %q", b.text)
 	}
 	reply, err := c.Commit(t.Context(), perdure.Commit{Lease: lease, Number: 1})
-	if err != nil || reply.CheckpointSeq != 4 || commits != 2 {
-		t.Errorf("the commit whose answer was lost gave %+v, %v after %d tries", reply, err, commits)
+	if err != nil || reply.CheckpointSeq != 4 || commits.Load() != 2 {
+		t.Errorf("the commit whose answer was lost gave %+v, %v after %d tries", reply, err, commits.Load())
 	}
 }

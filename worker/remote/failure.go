@@ -83,6 +83,10 @@ func (c *Client) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil && ended(err) {
 		return ctx.Err()
 	}
+	// The deadline goes with the call, and the server may notice it first.
+	if _, limited := ctx.Deadline(); limited && status.Code(err) == grpccodes.DeadlineExceeded {
+		return context.DeadlineExceeded
+	}
 	err = pbconv.FromStatus(err)
 	var coded *perdure.Error
 	if !errors.As(err, &coded) {
@@ -135,8 +139,15 @@ func again[T any](ctx context.Context, c *Client, name string, call func(context
 	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
 		c.o.Logger.WarnContext(ctx, "the server did not answer; trying again", "call", name, "in", pause, "error", err)
 	}))
-	if err != nil && trying.Err() != nil {
-		return reply, c.overdue(ctx, err, unavailable)
+	switch {
+	case err == nil:
+		return reply, nil
+	case c.frames.ctx.Err() != nil:
+		return reply, errClosed
+	case errors.Is(err, context.DeadlineExceeded):
+		return reply, overdue(err, unavailable)
+	case errors.Is(err, context.Cause(ctx)):
+		return reply, ctx.Err()
 	}
 	return reply, err
 }
@@ -151,16 +162,13 @@ func retryAfter(err error) error {
 }
 
 // overdue gives the error of a call whose time was over: why it was not
-// answered, if that is known, with the end of ctx as a cause.
-func (c *Client) overdue(ctx context.Context, err, unavailable error) error {
-	if c.frames.ctx.Err() != nil {
-		return errClosed
-	}
+// answered, if that is known, with the end of its context as a cause.
+func overdue(err, unavailable error) error {
 	var coded *perdure.Error
-	if !errors.Is(ctx.Err(), context.DeadlineExceeded) || !errors.As(unavailable, &coded) {
+	if !errors.As(unavailable, &coded) {
 		return err
 	}
 	late := *coded
-	late.Err = errors.Join(ctx.Err(), coded.Err)
+	late.Err = errors.Join(err, coded.Err)
 	return &late
 }

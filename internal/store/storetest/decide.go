@@ -39,7 +39,7 @@ func refusedAlone(f *fixture) {
 		s.Execution.Version = 99
 		return &store.Changes{Execution: s.Execution}, errRefused
 	}})
-	if err != errRefused {
+	if !errors.Is(err, errRefused) {
 		f.Errorf("the caller got %v, want the rule's own error", err)
 	}
 	f.equal("the version", f.execution(id).Version, int64(1))
@@ -88,7 +88,7 @@ func refusedAmongOthers(f *fixture) {
 		s.Execution.Version = 99
 		return nil, errRefused
 	}, func(err error) {
-		if err != errRefused {
+		if !errors.Is(err, errRefused) {
 			f.Errorf("the refused command got %v", err)
 		}
 	})
