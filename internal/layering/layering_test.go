@@ -20,19 +20,20 @@ var rules = map[string][]string{
 	"": nil, // the root: the domain words
 
 	// Worker side.
-	"agent":                 nil,
-	"worker":                {"agent"}, // and internal/store, for local persistence
-	"worker/remote":         {"api/..."},
-	"react":                 {"agent", "llm", "tool", "internal/response"},
-	"llm":                   {"internal/response"},
-	"llm/anthropic":         {"llm"},
-	"llm/openai":            {"llm"},
-	"llm/scripted":          {"llm"},
-	"llm/llmtest":           {"llm", "llm/..."},
-	"tool":                  nil,
-	"client":                nil,
-	"api/perdure/v1":        nil,
-	"api/perdure/v1/pbconv": {"api/..."},
+	"agent":                            nil,
+	"worker":                           {"agent"}, // and internal/store, for local persistence
+	"worker/remote":                    {"api/..."},
+	"react":                            {"agent", "llm", "tool", "internal/response"},
+	"llm":                              {"internal/response"},
+	"llm/anthropic":                    {"llm"},
+	"llm/openai":                       {"llm"},
+	"llm/scripted":                     {"llm"},
+	"llm/llmtest":                      {"llm", "llm/..."},
+	"tool":                             nil,
+	"client":                           nil,
+	"api/perdure/v1":                   nil,
+	"api/perdure/v1/pbconv":            {"api/..."},
+	"api/perdure/v1/pbconv/pbconvtest": nil,
 
 	// Server side.
 	"internal/engine":          {"internal/store", "internal/notify"},
