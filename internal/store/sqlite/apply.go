@@ -15,8 +15,11 @@ func (t *transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 			return err
 		}
 	}
-	if ch.Execution != nil {
-		id = ch.Execution.ID
+	if x := ch.Execution; x != nil {
+		if l.row != nil && x.ID != l.row.ID {
+			return errors.New("a command wrote another execution than its own")
+		}
+		id = x.ID
 	}
 	for _, step := range []func() error{
 		func() error { return t.applyExecution(l, ch) },

@@ -23,6 +23,10 @@ type committer struct {
 	commit func(v view) error
 	broken atomic.Pointer[error]
 	ended  chan struct{}
+
+	path     string
+	walLimit int64
+	batches  int
 }
 
 // run works until the queue is closed and empty.
@@ -30,6 +34,9 @@ func (c *committer) run() {
 	defer close(c.ended)
 	for batch := c.take(); batch != nil; batch = c.take() {
 		c.process(batch, false)
+		if c.brokenErr() == nil {
+			c.trim()
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -233,51 +231,4 @@ func TestCloseDrains(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Errorf("closing again: %v", err)
 	}
-}
-
-// Blobs that no commit names go after an hour, with what they hold.
-func TestLooseBlobsAreSwept(t *testing.T) {
-	var passed atomic.Int64
-	start := time.Now()
-	s := open(t, Options{Clock: func() time.Time { return start.Add(time.Duration(passed.Load())) }})
-	id, loose, owned := uuid.New(), uuid.New(), uuid.New()
-	if err := begin(t, s, id, nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, blob := range []uuid.UUID{loose, owned} {
-		err := do(t, s, id, func(*store.State) (*store.Changes, error) {
-			return &store.Changes{Blob: &store.Blob{ID: blob, Length: 3, Held: 3, Owned: blob == owned}, BlobChunk: []byte("abc")}, nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	passed.Store(int64(store.LooseBlobAge))
-	answers, err := s.Do(t.Context(), store.Command{Pick: &store.Pick{Kind: store.PickLooseBlobs}, Decide: func(st *store.State) (*store.Changes, error) {
-		return &store.Changes{SweepBlobs: true, Answer: st.Execution.ID}, nil
-	}})
-	if err != nil || len(answers) != 1 || answers[0] != id {
-		t.Errorf("the sweep answers %v, %v", answers, err)
-	}
-	if _, err := s.Blob(t.Context(), id, loose); !perdure.IsCode(err, perdure.NotFound) {
-		t.Errorf("the loose blob gives %v", err)
-	}
-	if _, err := s.Blob(t.Context(), id, owned); err != nil {
-		t.Errorf("the owned blob gives %v", err)
-	}
-	if n := count(t, s, "SELECT count(*) FROM blob_chunk"); n != 1 {
-		t.Errorf("%d pieces are left, want 1", n)
-	}
-}
-
-func count(t *testing.T, s *Store, query string) (n int) {
-	t.Helper()
-	err := s.pool.read(context.WithoutCancel(t.Context()), func(v view) error {
-		_, err := v.one(query, nil, &n)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }

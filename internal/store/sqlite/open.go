@@ -30,7 +30,8 @@ type Options struct {
 	Clock  func() time.Time
 	Logger *slog.Logger
 	// Fatal is told, once, when the outcome of a write is unknown or the file
-	// is damaged. The process should end: the store writes no more.
+	// is damaged. The process should end: the store writes no more. It is called
+	// by the committer, so it must return, and leave Close to others.
 	Fatal func(error)
 	// MaxPages bounds the file to that many pages of 4 KiB, beyond which it is
 	// a full disk; 0 is no bound.
@@ -119,6 +120,7 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 		reader: reader{pool: pool, clock: o.Clock},
 		committer: &committer{
 			queue: newQueue(), conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
+			path: o.Path, walLimit: walLimit,
 		},
 		path:  o.Path,
 		epoch: epoch,

@@ -1,9 +1,12 @@
 package storetest
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -15,6 +18,7 @@ var listTests = map[string]func(*fixture){
 	"executions are filtered":                          filtersExecutions,
 	"entries, tasks and checkpoints come oldest first": listsOldestFirst,
 	"tasks come in the order asked":                    tasksInOrder,
+	"a reader that gives up leaves the store readable": givesUp,
 	"a cursor that is none is refused":                 badCursors,
 }
 
@@ -173,6 +177,27 @@ func tasksInOrder(f *fixture) {
 	f.equal("the tasks of another execution", elsewhere, []*perdure.Task{nil})
 	f.equal("the open tasks", f.look(id, store.Needs{OpenTasks: true}).Tasks, map[uuid.UUID]*perdure.Task{open.ID: open, held.ID: &held})
 	f.equal("the held tasks", f.look(id, store.Needs{HeldTasks: true}).Tasks, map[uuid.UUID]*perdure.Task{held.ID: &held})
+}
+
+// givesUp ends reads at any moment: the store must go on reading, and writing.
+func givesUp(f *fixture) {
+	id := f.start(func(x *perdure.Execution) { x.Input = jsonText(2 << 20) })
+	all := f.chain(id, 300)
+	for i := range 60 {
+		ctx, cancel := context.WithTimeout(f.ctx, time.Duration(i)*50*time.Microsecond)
+		_, err := f.s.Executions(ctx, org, store.ExecutionFilter{Query: "not in there"})
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			f.Fatalf("a read that was given up: %v", err)
+		}
+		for _, err = range f.s.Path(ctx, id, all[299].ID, nil, 0, false) {
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				f.Fatalf("a path that was given up: %v", err)
+			}
+		}
+		cancel()
+	}
+	f.samePath("the path afterwards", f.path(id, all[299].ID, nil, 0, false), all)
+	f.chain(id, 1)
 }
 
 func badCursors(f *fixture) {
