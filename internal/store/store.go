@@ -295,9 +295,7 @@ type Reader interface {
 
 	// Log gives the records after pos in order, at most limit (and about 1 MiB)
 	// of them, and the head as of the same moment. The chunks of a superseded
-	// block are gone: their positions are passed over, and none given means that
-	// none is left.
-	// The execution's MaxSeq is that of the head.
+	// block keep their positions and offsets, and have no text. The execution's MaxSeq is that of the head.
 	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, Head, error)
 	LogHead(ctx context.Context, execution uuid.UUID) (Head, error)
 	// OpenBlocks gives the blocks that are open at the head, with their content.

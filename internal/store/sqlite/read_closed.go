@@ -45,11 +45,20 @@ func (w *logWindow) closedChunks() ([]perdure.Record, error) {
 		}
 		for _, c := range f.cuts {
 			if c.pos <= w.upTo {
-				chunks = append(chunks, f.at(c, content[c.offset:c.offset+c.length]))
+				chunks = append(chunks, f.at(c, c.piece(content)))
 			}
 		}
 	}
 	return chunks, nil
+}
+
+// piece is the cut's part of its block's content. Superseded content is gone,
+// and its positions stay.
+func (c cut) piece(content []byte) []byte {
+	if len(content) == 0 {
+		return nil
+	}
+	return content[c.offset : c.offset+c.length]
 }
 
 // boundCuts moves the window's end to where the bytes run out.
@@ -71,7 +80,7 @@ func (w *logWindow) content(f *folded) ([]byte, error) {
 	var content []byte
 	_, err := w.one(blockContent, []any{w.execution[:], f.task[:], int64(f.attempt), f.block}, &content)
 	last := f.cuts[len(f.cuts)-1]
-	if err == nil && int64(len(content)) < last.offset+last.length {
+	if err == nil && len(content) > 0 && int64(len(content)) < last.offset+last.length {
 		err = errCuts
 	}
 	return content, err

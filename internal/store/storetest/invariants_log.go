@@ -7,15 +7,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// checkLog: positions and seqs have no gap but for what was superseded, and
-// every block is as long, and hashes to, what its end says.
+// checkLog: positions and seqs have no gap, and every block is as long, and
+// hashes to, what its end says, or is superseded and has no text.
 func (i *invariant) checkLog() {
 	i.Helper()
 	head, err := i.s.LogHead(i.ctx, i.id)
 	if i.failed("head", err) {
 		return
 	}
-	l := logCheck{invariant: i, content: map[int64][]byte{}, seen: map[int64]bool{}, open: map[int64]bool{}}
+	l := logCheck{invariant: i, content: map[int64][]byte{}, chunks: map[int64]int{}, seen: map[int64]bool{}, open: map[int64]bool{}}
 	for {
 		page, _, err := i.s.Log(i.ctx, i.id, l.last, 1000)
 		if i.failed("log", err) {
@@ -31,8 +31,8 @@ func (i *invariant) checkLog() {
 	if l.last != head.LastPos {
 		i.broken("has a log to pos %d, its head says %d", l.last, head.LastPos)
 	}
-	if l.gaps && !l.superseded {
-		i.broken("lacks positions of its log, and nothing was superseded")
+	if l.gaps {
+		i.broken("lacks positions of its log")
 	}
 	for seq := int64(1); seq <= head.LastSeq; seq++ {
 		if !l.seen[seq] {
@@ -48,12 +48,12 @@ func (i *invariant) checkLog() {
 // logCheck goes through one log.
 type logCheck struct {
 	*invariant
-	content    map[int64][]byte // of blocks, by seq
-	seen       map[int64]bool
-	open       map[int64]bool
-	last       int64
-	gaps       bool
-	superseded bool
+	content map[int64][]byte // of blocks, by seq
+	seen    map[int64]bool
+	open    map[int64]bool
+	last    int64
+	gaps    bool
+	chunks  map[int64]int // pieces of each block
 }
 
 func (l *logCheck) add(r perdure.Record) {
@@ -65,7 +65,9 @@ func (l *logCheck) add(r perdure.Record) {
 	l.last = r.Pos
 	switch {
 	case r.Chunk != nil:
-		if held := int64(len(l.content[r.Seq])); r.Chunk.Offset != held {
+		l.chunks[r.Seq]++
+		gone := r.Chunk.Text == "" && len(l.content[r.Seq]) == 0 // superseded, as its end has to say
+		if held := int64(len(l.content[r.Seq])); r.Chunk.Offset != held && !gone {
 			l.broken("has a chunk of block %d at %d, after %d bytes", r.Seq, r.Chunk.Offset, held)
 		}
 		if l.seen[r.Seq] && !l.open[r.Seq] {
@@ -97,12 +99,11 @@ func (l *logCheck) close(r perdure.Record) {
 		return
 	}
 	delete(l.open, end.BlockSeq)
-	content, held := l.content[end.BlockSeq]
+	content, held := l.content[end.BlockSeq], l.chunks[end.BlockSeq] > 0
 	if end.Reason == perdure.BlockSuperseded {
-		if held {
+		if len(content) > 0 {
 			l.broken("still has content of block %d, which is superseded", end.BlockSeq)
 		}
-		l.superseded, l.seen[end.BlockSeq] = true, true
 		return
 	}
 	if held && (int64(len(content)) != end.Length || sha256.Sum256(content) != end.SHA256) {
