@@ -17,7 +17,7 @@ func (d *definer) flags(cmd *cobra.Command) {
 	d.spec.flags(cmd)
 	f := cmd.Flags()
 	f.Lookup("model").Usage = "provider/model; may be repeated"
-	f.Lookup("tools").Usage = "names of the tools that the model may use, or none"
+	f.Lookup("tools").Usage = "names of the tools that the model may use, or none (default: all built-in ones)"
 	f.Lookup("metadata").Usage = "KEY=VALUE; may be repeated"
 	f.StringVarP(&d.file, "file", "f", "", "JSON file with the definition; - is standard input")
 	f.StringVar(&d.name, "name", "", "name for people")
@@ -60,6 +60,8 @@ func (d *definer) fill(into *perdure.Definition) error {
 	}
 	if names := d.spec.toolNames(); names != nil {
 		into.Tools = *names
+	} else if into.Tools == nil && d.file == "" {
+		into.Tools = builtinNames()
 	}
 	into.Config = into.Config.Merge(d.spec.config())
 	if d.spec.given("metadata") {

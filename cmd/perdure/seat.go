@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -22,6 +23,7 @@ type seat struct {
 	standard *standard
 	queue    string // the private one that its worker takes from
 
+	works      bool // a worker of its own runs
 	stopWorker func()
 }
 
@@ -53,7 +55,8 @@ func (t *seat) work(ctx context.Context, queue string) error {
 		hangUp()
 		return err
 	}
-	t.stopWorker = func() { end(); hangUp() }
+	t.works = true
+	t.stopWorker = sync.OnceFunc(func() { end(); hangUp() })
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -134,8 +135,8 @@ func (s *standard) worker(d perdure.Dispatch, data string) (*worker.Worker, erro
 	return w, nil
 }
 
-// start runs the worker in the background until stop is called, and returns
-// once the server knows it.
+// start runs the worker in the background until stop is called, once or more
+// often, and returns once the server knows it.
 func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (stop func(), err error) {
 	w, err := s.worker(d, data)
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (
 	go func() { ended <- w.Run(live) }()
 	select {
 	case <-w.Registered():
-		return func() { cancel(); <-ended }, nil
+		return sync.OnceFunc(func() { cancel(); <-ended }), nil
 	case err := <-ended:
 		cancel()
 		return nil, err

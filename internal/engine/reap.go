@@ -34,11 +34,12 @@ func (e *Engine) Run(ctx context.Context) error {
 	for {
 		// The store's clock runs on while the machine sleeps, and it is what
 		// leases are measured by.
-		if now := e.Store.Now(); now.Sub(last.Time) > stall {
+		now := e.Store.Now()
+		if now.Sub(last.Time) > stall {
 			quiet = time.Now().Add(e.Lease)
 		}
-		last = e.Store.Now()
-		if err := e.round(ctx, time.Now().After(quiet)); err != nil && ctx.Err() == nil {
+		last = now
+		if err := e.round(ctx, now, time.Now().After(quiet)); err != nil && ctx.Err() == nil {
 			e.Logger.Error("sweep failed", "error", err)
 		}
 		select {
@@ -60,8 +61,9 @@ func (e *Engine) untilDue(ctx context.Context) time.Duration {
 	return max(minRest, min(due.Sub(e.Store.Now().Time), sweep))
 }
 
-// round does all the sweeps once.
-func (e *Engine) round(ctx context.Context, reap bool) error {
+// round does all the sweeps once. With reap it takes back the leases that were
+// over at now: a stall in the middle of the round ends none.
+func (e *Engine) round(ctx context.Context, now perdure.Time, reap bool) error {
 	errs := []error{
 		e.sweep(ctx, "timers", store.PickTimers, nil, decideTimer),
 		e.sweep(ctx, "cancel overdue", store.PickCancelOverdue, endNeeds, decideCancelOverdue),
@@ -70,8 +72,8 @@ func (e *Engine) round(ctx context.Context, reap bool) error {
 	}
 	if reap {
 		errs = append(errs,
-			e.sweep(ctx, "reap agents", store.PickExpiredAgents, endNeeds, decideReap),
-			e.sweep(ctx, "reap tasks", store.PickExpiredTasks, pickedTaskNeeds, decideReapTask))
+			e.sweep(ctx, "reap agents", store.PickExpiredAgents, endNeeds, func(s *store.State) (*store.Changes, error) { return decideReap(s, now) }),
+			e.sweep(ctx, "reap tasks", store.PickExpiredTasks, pickedTaskNeeds, func(s *store.State) (*store.Changes, error) { return decideReapTask(s, now) }))
 	}
 	e.Hints.Publish(recheck)
 	return errors.Join(errs...)
@@ -124,9 +126,9 @@ func decideTimer(s *store.State) (*store.Changes, error) {
 // decideReap takes an execution back whose worker let its lease run out. The
 // first time it is claimable at once; from then on it waits longer and longer,
 // so that an execution that kills its worker does not do so again and again.
-func decideReap(s *store.State) (*store.Changes, error) {
+func decideReap(s *store.State, now perdure.Time) (*store.Changes, error) {
 	x := s.Execution
-	if x == nil || !x.Status.Held() || !x.LeaseUntil.Reached(s.Now) {
+	if x == nil || !x.Status.Held() || !x.LeaseUntil.Reached(now) {
 		return nil, nil
 	}
 	d := begin(s)
@@ -142,12 +144,12 @@ func decideReap(s *store.State) (*store.Changes, error) {
 	return changes, err
 }
 
-func decideReapTask(s *store.State) (*store.Changes, error) {
+func decideReapTask(s *store.State, now perdure.Time) (*store.Changes, error) {
 	if s.PickedTask == nil {
 		return nil, nil
 	}
 	t := s.Tasks[*s.PickedTask]
-	if t == nil || t.Status != perdure.TaskRunning || !t.LeaseUntil.Reached(s.Now) {
+	if t == nil || t.Status != perdure.TaskRunning || !t.LeaseUntil.Reached(now) {
 		return nil, nil
 	}
 	d := begin(s)

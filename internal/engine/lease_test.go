@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// crash lets the worker of h, and of those who claim after it, be lost n times.
+func (h *holder) crash(n int) {
+	h.Helper()
+	for i := range n {
+		h.clock.advance(testLease)
+		h.sweep()
+		if i == n-1 {
+			return
+		}
+		h.clock.advance(time.Minute)
+		h.bench.claim()
+	}
+}
+
+func TestExpiredLeaseIsTakenBack(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	b.clock.advance(testLease - time.Second)
+	b.sweep()
+	b.wantStatus(h.id, perdure.StatusRunning)
+	reply, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Agents: []perdure.Lease{h.claim.Lease}})
+	b.must(err)
+	if reply.Agents[0] != (perdure.AgentBeat{}) {
+		t.Fatalf("the heartbeat says %+v", reply.Agents[0])
+	}
+	b.clock.advance(testLease - time.Second) // renewed, it lasts on
+	b.sweep()
+	b.wantStatus(h.id, perdure.StatusRunning)
+	b.signal(h.id, "m", "s1")
+	reply, err = b.d.Heartbeat(t.Context(), perdure.Heartbeat{Agents: []perdure.Lease{h.claim.Lease}})
+	b.must(err)
+	if !reply.Agents[0].SignalsPending {
+		t.Error("the heartbeat does not tell of the signal")
+	}
+	b.clock.advance(testLease)
+	b.sweep()
+	b.wantStatus(h.id, perdure.StatusPending)
+	if next := b.claim(); next.claim.Woke != perdure.WokeLost || next.claim.Lease.Fence != 2 {
+		t.Errorf("it woke by %s with fence %d", next.claim.Woke, next.claim.Lease.Fence)
+	}
+}
+
+// Trap 16: an execution that takes its worker down does so ever more rarely,
+// and ten times at most.
+func TestCrashGuard(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	b.clock.advance(testLease)
+	b.sweep()
+	b.claim() // after the first loss at once
+	var last time.Duration
+	for n := 2; n < 10; n++ {
+		b.clock.advance(testLease)
+		b.sweep()
+		b.wantStatus(h.id, perdure.StatusPending)
+		if got := b.claims(); len(got) != 0 {
+			t.Fatalf("after %d losses it was claimed at once", n)
+		}
+		pause := b.execution(h.id).NotBefore.Sub(b.clock.Now())
+		if pause <= last && pause != time.Minute || pause > time.Minute {
+			t.Errorf("after %d losses the pause is %s, after %s", n, pause, last)
+		}
+		last = pause
+		b.clock.advance(pause)
+		b.claim()
+	}
+	b.clock.advance(testLease)
+	b.sweep()
+	x := b.wantStatus(h.id, perdure.StatusFailed)
+	if x.ErrorCode == nil || *x.ErrorCode != "crash_loop" {
+		t.Errorf("the error code is %v", x.ErrorCode)
+	}
+}
+
+func TestCheckpointForgetsCrashesAndPanics(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	h.crash(9)
+	b.clock.advance(time.Minute)
+	h = b.claim()
+	for range 2 {
+		b.must(b.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Panic: "boom"}}}))
+		h = b.claim()
+	}
+	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{} })
+	h.crash(1)
+	h = b.claim()
+	b.must(b.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Panic: "boom"}}}))
+	b.wantStatus(h.id, perdure.StatusPending)
+}
+
+func TestGivenBackClaimsAreNoCrashes(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	for range 15 {
+		b.must(b.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease}}}))
+		if h = b.claim(); h.claim.Woke != perdure.WokeReturned {
+			t.Fatalf("it woke by %s", h.claim.Woke)
+		}
+	}
+	h.commit(completing())
+}
+
+func TestThreePanicsFail(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	for n := 1; n <= 3; n++ {
+		b.must(b.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Panic: "panic: boom\nstack"}}}))
+		if n < 3 {
+			h = b.claim()
+		}
+	}
+	x := b.wantStatus(h.id, perdure.StatusFailed)
+	if *x.ErrorCode != "panic" || !strings.Contains(*x.Error, "boom\nstack") {
+		t.Errorf("the error is %s: %s", *x.ErrorCode, *x.Error)
+	}
+}
+
+func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
+	b := newBench(t)
+	b.d = b.e.Dispatch(org, true)
+	h := b.started()
+	retry, report := h.newTask("1"), h.newTask("2", func(o *perdure.TaskOptions) { o.OnLost = perdure.OnLostReport })
+	h.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{retry, report} })
+	b.taskClaims()
+	waiting := b.started()
+	ids := waiting.schedule("3")
+	b.taskClaims()
+	waiting.suspend(perdure.WaitTask(ids[0]))
+	// A worker beside it keeps what it has.
+	b.d = b.e.Dispatch(org, false)
+	other := b.started()
+
+	b.must(b.e.ReturnEmbedded(t.Context()))
+	b.wantStatus(h.id, perdure.StatusPending)
+	b.wantStatus(waiting.id, perdure.StatusWaiting)
+	b.wantStatus(other.id, perdure.StatusRunning)
+	if got := b.task(h.id, perdure.TaskID(retry.Key)).Status; got != perdure.TaskPending {
+		t.Errorf("a task to retry is %s", got)
+	}
+	if got := b.task(h.id, perdure.TaskID(report.Key)).Status; got != perdure.TaskInterrupted {
+		t.Errorf("a task to report is %s", got)
+	}
+	if got := b.task(waiting.id, ids[0]).Status; got != perdure.TaskPending {
+		t.Errorf("the task of the one that waits is %s", got)
+	}
+}
+
+// Trap 54: after its start, and after its own loop has stood still, a server
+// takes no lease back for a whole lease.
+func TestServerIsQuietAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		h := b.started()
+		b.clock.advance(time.Hour) // the servers were away
+		ctx, stop := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- b.e.Run(ctx) }()
+		t.Cleanup(stop)
+		quiet := func(what string) {
+			t.Helper()
+			for range 18 {
+				time.Sleep(testLease / 20)
+				b.clock.advance(testLease / 20)
+			}
+			b.wantStatus(h.id, perdure.StatusRunning)
+			beat, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Agents: []perdure.Lease{h.claim.Lease}})
+			b.must(err)
+			if beat.Agents[0].Lost {
+				t.Fatalf("%s the lease was lost", what)
+			}
+		}
+		quiet("at the start")
+		for range 40 { // it is over with the quiet, and leases are renewed again
+			time.Sleep(testLease / 20)
+			b.clock.advance(testLease / 20)
+			_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Agents: []perdure.Lease{h.claim.Lease}})
+			b.must(err)
+		}
+		b.clock.advance(time.Hour) // the machine slept
+		quiet("after a stall")
+		for range 60 {
+			time.Sleep(testLease / 20)
+			b.clock.advance(testLease / 20)
+		}
+		b.wantStatus(h.id, perdure.StatusPending)
+		stop()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestParkedGoroutinesAreToldOf(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	h.suspend(perdure.WaitSignal("go"))
+	at := perdure.Parked{ExecutionID: h.id, At: perdure.CommitNumber{Fence: 1, Number: 1}}
+	state := func() perdure.ParkedState {
+		reply, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Parked: []perdure.Parked{at}})
+		b.must(err)
+		return reply.Parked[0]
+	}
+	if got := state(); got != perdure.ParkedKeep {
+		t.Errorf("while it waits: %s", got)
+	}
+	b.signal(h.id, "go", "s1")
+	if got := state(); got != perdure.ParkedKeep {
+		t.Errorf("while it is pending: %s", got)
+	}
+	h = b.claim()
+	h.commit(func(*perdure.Commit) {})
+	if got := state(); got != perdure.ParkedMoved {
+		t.Errorf("after another's commit: %s", got)
+	}
+	h.commit(completing())
+	if got := state(); got != perdure.ParkedEnded {
+		t.Errorf("after the end: %s", got)
+	}
+}

@@ -1,0 +1,295 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// source streams as one task attempt.
+type source struct {
+	*bench
+	lease perdure.TaskLease
+}
+
+func (s source) frame(block, offset int64, text string) perdure.Frame {
+	return perdure.Frame{Lease: &s.lease, Block: block, Type: perdure.EventToken, Offset: offset, Text: text}
+}
+
+func (s source) send(frames ...perdure.Frame) []perdure.FrameReply {
+	s.Helper()
+	replies, err := s.d.Append(s.Context(), frames)
+	s.must(err)
+	return replies
+}
+
+func (s source) wantHeld(want int64, f perdure.Frame) {
+	s.Helper()
+	if r := s.send(f)[0]; r.Err != nil || r.Held != want {
+		s.Fatalf("the frame at %d answered %+v, want %d held", f.Offset, r, want)
+	}
+}
+
+// text joins the chunks of each block, by seq.
+func (s source) text() map[int64]string {
+	s.Helper()
+	blocks := map[int64]string{}
+	for _, r := range s.log(s.lease.ExecutionID) {
+		if r.Chunk != nil {
+			blocks[r.Seq] += r.Chunk.Text
+		}
+	}
+	return blocks
+}
+
+func newSource(t *testing.T, edit ...func(*perdure.TaskOptions)) (*holder, source) {
+	t.Helper()
+	b := newBench(t)
+	h := b.started()
+	_, c := h.scheduled("1", edit...)
+	return h, source{b, c.Lease}
+}
+
+func TestChunksArePlacedByOffset(t *testing.T) {
+	_, s := newSource(t)
+	s.wantHeld(5, s.frame(0, 0, "hello"))
+	s.wantHeld(5, s.frame(0, 0, "hello"))        // known
+	s.wantHeld(5, s.frame(0, 2, "llo"))          // known
+	s.wantHeld(5, s.frame(0, 7, "orld"))         // a hole
+	s.wantHeld(11, s.frame(0, 3, "lo world"))    // half known
+	s.wantHeld(13, s.frame(0, 11, "é"))          // bytes, not characters
+	s.wantHeld(0, s.frame(1, 3, "out of place")) // a block that begins with a hole is none
+	blocks := s.text()
+	if len(blocks) != 1 {
+		t.Fatalf("the blocks are %v", blocks)
+	}
+	for _, text := range blocks {
+		if text != "hello worldé" {
+			t.Errorf("the text is %q", text)
+		}
+	}
+}
+
+func TestBlocksShareTheirSeq(t *testing.T) {
+	h, s := newSource(t)
+	before := len(s.events(h.id))
+	s.send(s.frame(0, 0, "a"), s.frame(1, 0, "b"))
+	s.send(s.frame(0, 1, "a"), s.frame(1, 1, "b"))
+	records := s.log(h.id)[before:]
+	if len(records) != 4 || records[0].Seq != records[2].Seq || records[1].Seq != records[3].Seq || records[1].Seq != records[0].Seq+1 {
+		t.Fatalf("the records are %+v", records)
+	}
+	for i, r := range records {
+		if r.Pos != int64(before+i+1) || r.TaskID == nil || *r.TaskID != s.lease.TaskID || r.Attempt != 1 {
+			t.Errorf("record %d is %+v", i, r)
+		}
+	}
+}
+
+func TestFramesThatAreRefused(t *testing.T) {
+	_, s := newSource(t)
+	bad := s.frame(0, 0, "\xff")
+	kind := s.frame(0, 0, "x")
+	kind.Type = perdure.EventCompleted
+	event := s.frame(0, 0, "")
+	event.Type, event.Fields = perdure.EventStarted, []byte(`{}`)
+	nobody := s.frame(0, 0, "x")
+	nobody.Lease = nil
+	for i, r := range s.send(bad, kind, event, nobody, s.frame(1, 0, "fine")) {
+		if i < 4 && (r.Err == nil || r.Err.Code != perdure.InvalidArgument) || i == 4 && (r.Err != nil || r.Held != 4) {
+			t.Errorf("frame %d answered %+v", i, r)
+		}
+	}
+}
+
+func TestRepeatedEventIsOne(t *testing.T) {
+	h, s := newSource(t)
+	event := perdure.Frame{Lease: &s.lease, Block: 3, Type: perdure.EventData, Fields: []byte(`{"data":{"n":1}}`)}
+	s.send(event, event)
+	s.send(event)
+	if n := s.count(h.id, perdure.EventData); n != 1 {
+		t.Errorf("%d events, want 1", n)
+	}
+}
+
+// closed gives what the log says of each block's end, in order.
+func (s source) closed() []string {
+	s.Helper()
+	var ends []string
+	for _, r := range s.log(s.lease.ExecutionID) {
+		if r.Type == perdure.EventBlockClosed {
+			var end struct {
+				BlockSeq, Length int64
+				Reason           string
+			}
+			s.must(jsonInto(r.Fields, &end))
+			ends = append(ends, fmt.Sprintf("%d bytes %s", end.Length, end.Reason))
+		}
+	}
+	return ends
+}
+
+func (s source) wantClosed(want ...string) {
+	s.Helper()
+	if got := s.closed(); strings.Join(got, ", ") != strings.Join(want, ", ") {
+		s.Fatalf("closed: %v, want %v", got, want)
+	}
+}
+
+func TestBlocksClose(t *testing.T) {
+	_, s := newSource(t)
+	last := s.frame(0, 0, "all of it")
+	last.Close = true
+	s.wantHeld(9, last)
+	s.wantHeld(9, last)                   // the answer was lost
+	s.wantHeld(9, s.frame(0, 9, " late")) // nothing grows after its end
+	cut := s.frame(1, 0, "too much")
+	cut.Type, cut.Stream, cut.Close, cut.Reason = perdure.EventTerminal, "stdout", true, perdure.BlockTruncated
+	s.wantHeld(8, cut)
+	empty := s.frame(2, 0, "")
+	empty.Close = true
+	s.wantHeld(0, empty) // a block that held nothing is none
+	s.wantClosed("9 bytes done", "8 bytes truncated")
+}
+
+// Trap 57: an end that names more than is there is refused, and nothing is
+// missing.
+func TestFinishWaitsForItsBlocks(t *testing.T) {
+	h, s := newSource(t)
+	s.wantHeld(3, s.frame(0, 0, "one"))
+	key := perdure.BlockKey{TaskID: s.lease.TaskID, Attempt: 1}
+	f := perdure.TaskFinish{Lease: s.lease, Result: perdure.Inline([]byte(`1`)), Blocks: []perdure.BlockEnd{{Key: key, Length: 7}}}
+	_, err := s.d.FinishTask(t.Context(), f)
+	s.wantCode(err, perdure.Conflict)
+	if n := s.count(h.id, perdure.EventTaskCompleted); n != 0 {
+		t.Fatal("the task ended without its text")
+	}
+	s.wantHeld(7, s.frame(0, 3, " two"))
+	s.finish(f)
+	s.wantClosed("7 bytes done")
+	if r := s.send(s.frame(0, 7, " late"))[0]; r.Err == nil || r.Err.Code != perdure.LeaseLost {
+		t.Errorf("a chunk after the end answered %+v", r)
+	}
+}
+
+func TestAttemptThatFailsSupersedesItsBlocks(t *testing.T) {
+	for name, end := range map[string]func(*holder, source){
+		"retried": func(h *holder, s source) { s.finish(failed(perdure.TaskClaim{Lease: s.lease}, false)) },
+		"lost":    func(h *holder, s source) { h.lose() },
+		"given back": func(h *holder, s source) {
+			s.must(s.d.Release(s.Context(), perdure.Release{Tasks: []perdure.TaskRelease{{Lease: s.lease, Started: true}}}))
+		},
+		"cancelled": func(h *holder, s source) {
+			h.commit(func(c *perdure.Commit) { c.CancelTask = append(c.CancelTask, s.lease.TaskID) })
+		},
+		"failed": func(h *holder, s source) { s.finish(failed(perdure.TaskClaim{Lease: s.lease}, true)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, s := newSource(t)
+			s.wantHeld(5, s.frame(0, 0, "hello"))
+			end(h, s)
+			s.wantClosed("5 bytes superseded")
+		})
+	}
+}
+
+// What a tool said is kept when its task ends, whatever the end.
+func TestTerminalOutputIsKeptAtTheEnd(t *testing.T) {
+	_, s := newSource(t)
+	f := s.frame(0, 0, "make: error 1")
+	f.Type, f.Stream = perdure.EventTerminal, "stderr"
+	s.wantHeld(13, f)
+	s.finish(failed(perdure.TaskClaim{Lease: s.lease}, true))
+	s.wantClosed("13 bytes done")
+	for _, text := range s.text() {
+		if text != "make: error 1" {
+			t.Errorf("the output is %q", text)
+		}
+	}
+}
+
+func TestAgentsOwnBlocks(t *testing.T) {
+	for want, end := range map[string]func(*holder) error{
+		"5 bytes done": func(h *holder) error { h.commit(completing()); return nil },
+		"5 bytes superseded": func(h *holder) error {
+			return h.d.Release(h.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease}}})
+		},
+	} {
+		b := newBench(t)
+		h := b.started()
+		s := source{b, perdure.TaskLease{ExecutionID: h.id}}
+		replies := s.send(agentFrame(h.claim.Lease, "hello"), agentFrame(h.claim.Lease, "hello"))
+		if replies[0].Held != 5 || replies[1].Held != 5 {
+			t.Fatalf("the frames answered %+v", replies)
+		}
+		b.must(end(h))
+		s.wantClosed(want)
+	}
+}
+
+func TestBlobs(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	content := bytes.Repeat([]byte("0123456789"), 20_000) // four chunks
+	owner := perdure.BlobOwner{ExecutionID: h.id, Lease: &h.claim.Lease}
+	put := func(length int64, content []byte) (perdure.BlobRef, error) {
+		return b.d.PutBlob(t.Context(), owner, length, bytes.NewReader(content))
+	}
+	for name, length := range map[string]int64{"shorter": int64(len(content)) + 1, "longer": int64(len(content)) - 1} {
+		if _, err := put(length, content); !perdure.IsCode(err, perdure.InvalidArgument) {
+			t.Errorf("content that is %s than announced gave %v", name, err)
+		}
+	}
+	_, err := put(b.e.PayloadLimit+1, nil)
+	b.wantCode(err, perdure.PayloadTooLarge)
+
+	state := append(append([]byte(`"`), content...), '"')
+	ref, err := put(int64(len(state)), state)
+	b.must(err)
+	wrong := ref
+	wrong.SHA256[0] ^= 1
+	for _, bad := range []perdure.BlobRef{wrong, {ID: ref.ID, Length: ref.Length - 1, SHA256: ref.SHA256}} {
+		_, err := h.try(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Payload{Blob: &bad}} })
+		b.wantCode(err, perdure.Conflict)
+	}
+	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Payload{Blob: &ref}} })
+	c, err := b.s.Checkpoint(t.Context(), h.id, 0)
+	b.must(err)
+	if !bytes.Equal(c.State, state) {
+		t.Errorf("the state came back with %d bytes, want %d", len(c.State), len(state))
+	}
+}
+
+func TestLooseBlobsAreSwept(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	owner := perdure.BlobOwner{ExecutionID: h.id, Lease: &h.claim.Lease}
+	put := func() perdure.BlobRef {
+		ref, err := b.d.PutBlob(t.Context(), owner, 4, strings.NewReader("1234"))
+		b.must(err)
+		return ref
+	}
+	kept, loose := put(), put()
+	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Payload{Blob: &kept}} })
+	there := func(ref perdure.BlobRef) bool {
+		r, err := b.d.GetBlob(t.Context(), h.id, ref.ID)
+		if err == nil {
+			b.must(r.Close())
+		}
+		return err == nil
+	}
+	b.clock.advance(59 * time.Minute)
+	b.sweep()
+	if !there(loose) {
+		t.Fatal("it was swept before its hour was over")
+	}
+	b.clock.advance(2 * time.Minute)
+	b.sweep()
+	if there(loose) || !there(kept) {
+		t.Errorf("after the hour: loose there %v, kept there %v", there(loose), there(kept))
+	}
+}

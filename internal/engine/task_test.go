@@ -1,0 +1,390 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// scheduled schedules one task with options and claims it.
+func (h *holder) scheduled(input string, edit ...func(*perdure.TaskOptions)) (uuid.UUID, perdure.TaskClaim) {
+	h.Helper()
+	n := h.newTask(input, edit...)
+	h.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{n} })
+	return perdure.TaskID(n.Key), h.taskClaim()
+}
+
+func TestScheduleAnswersByWhatIsThere(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	id, c := h.scheduled("1")
+	if reply := h.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{h.newTask("1")} }); len(reply.Tasks) != 0 {
+		t.Errorf("a task that runs answered %+v", reply.Tasks)
+	}
+	b.finish(done(c, `"out"`))
+	reply := h.commit(func(c *perdure.Commit) {
+		c.Tasks = []perdure.NewTask{h.newTask("1")}
+		suspending(perdure.WaitTask(id))(c)
+	})
+	if reply.Suspended || len(reply.Tasks) != 1 || string(reply.Tasks[0].Result) != `"out"` {
+		t.Errorf("a task that has completed answered %+v", reply)
+	}
+	if n := b.count(h.id, perdure.EventTaskScheduled); n != 1 {
+		t.Errorf("%d tasks, want 1", n)
+	}
+	// Equal input is the same task however it is written; an instance tells
+	// apart.
+	h.commit(func(c *perdure.Commit) {
+		c.Tasks = []perdure.NewTask{
+			h.newTask(`{"b":1,"a":2}`), h.newTask(`{"a": 2, "b": 1.0}`),
+			h.newTask(`{"a":2,"b":1}`, func(o *perdure.TaskOptions) { o.Instance = "again" }),
+		}
+	})
+	if n := b.count(h.id, perdure.EventTaskScheduled); n != 3 {
+		t.Errorf("%d tasks, want 3", n)
+	}
+}
+
+// Trap 50: the same key is another task in another execution.
+func TestTaskKeyIsTheExecutions(t *testing.T) {
+	b := newBench(t)
+	mine := func(o *perdure.TaskOptions) { o.Key = "mine" }
+	one := b.started()
+	id1, c1 := one.scheduled("1", mine)
+	two := b.started()
+	id2, c2 := two.scheduled("2", mine)
+	if id1 == id2 {
+		t.Fatal("a caller's key is one task in two executions")
+	}
+	b.finish(done(c1, `"one"`))
+	if got := b.task(two.id, id2).Status; got != perdure.TaskRunning {
+		t.Errorf("the other execution's task is %s", got)
+	}
+	// Nothing is looked up by the task's id alone.
+	c2.Lease.ExecutionID = one.id
+	_, err := b.d.FinishTask(t.Context(), done(c2, `"x"`))
+	b.wantCode(err, perdure.NotFound)
+	_, err = one.try(func(c *perdure.Commit) { c.CancelTask = []uuid.UUID{id2} })
+	b.wantCode(err, perdure.NotFound)
+	_, err = one.try(suspending(perdure.WaitTask(id2)))
+	b.wantCode(err, perdure.InvalidArgument)
+}
+
+func TestCallersKeyWithOtherInputIsRefused(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	mine := func(o *perdure.TaskOptions) { o.Key = "mine" }
+	_, c := h.scheduled(`{"a":1}`, mine)
+	b.finish(done(c, `"one"`))
+	for _, input := range []string{`{"a":2}`, `{"a": 1}`} {
+		_, err := h.try(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{h.newTask(input, mine)} })
+		b.wantCode(err, perdure.IdempotencyKeyReused)
+	}
+	kind := h.newTask(`{"a":1}`, mine)
+	kind.Kind = "other"
+	_, err := h.try(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{kind} })
+	b.wantCode(err, perdure.IdempotencyKeyReused)
+	if reply := h.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{h.newTask(`{"a":1}`, mine)} }); len(reply.Tasks) != 1 {
+		t.Errorf("the same again answered %+v", reply)
+	}
+}
+
+func TestFinishDeliveredTwice(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	id, c := h.scheduled("1")
+	h.suspend(perdure.WaitTask(id))
+	f := done(c, `"out"`)
+	f.Parked = true
+	first := b.finish(f)
+	if first.Claim == nil || first.Claim.Lease.ExecutionID != h.id || first.Claim.Woke != perdure.WokeTask {
+		t.Fatalf("the end brought %+v, want the claim of what it woke", first)
+	}
+	if len(first.Claim.Results) != 1 || string(first.Claim.Results[0].Result) != `"out"` {
+		t.Errorf("the claim brings the results %+v", first.Claim.Results)
+	}
+	before := b.snapshot(h.id)
+	again := b.finish(f)
+	if again.Claim == nil || again.Claim.Lease != first.Claim.Lease {
+		t.Fatalf("delivered again it brought %+v, want %+v", again.Claim, first.Claim.Lease)
+	}
+	if after := b.snapshot(h.id); after != before {
+		t.Errorf("delivered again it wrote:\n%s\n%s", before, after)
+	}
+	// Once that claim has moved on, it is not given a third time.
+	next := &holder{bench: b, claim: *first.Claim, id: h.id}
+	next.suspend(perdure.WaitSignal("x"))
+	if third := b.finish(f); third.Claim != nil {
+		t.Errorf("the end brought a claim that is over: %+v", third.Claim)
+	}
+}
+
+func TestFinishThatWakesNothing(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	ids := h.schedule("1", "2")
+	claims := b.taskClaims()
+	h.suspend(perdure.WaitAll(perdure.WaitTask(ids[0]), perdure.WaitTask(ids[1])))
+	for i, c := range claims {
+		f := done(c, `1`)
+		f.Parked = i == 0
+		if reply := b.finish(f); reply.Claim != nil {
+			t.Errorf("end %d brought a claim: parked %v", i, f.Parked)
+		}
+	}
+	// The second woke it, for whoever polls.
+	b.claim()
+}
+
+func TestRetriesBackOffAndEnd(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	id, c := h.scheduled("1")
+	h.suspend(perdure.WaitTask(id))
+	for attempt := 1; attempt < 3; attempt++ {
+		b.finish(failed(c, false))
+		task := b.task(h.id, id)
+		full := time.Second << (attempt - 1)
+		if pause := task.NotBefore.Sub(b.clock.Now()); pause < full/2 || pause > full {
+			t.Errorf("after attempt %d the pause is %s, want %s with jitter", attempt, pause, full)
+		}
+		if got := b.taskClaims(); len(got) != 0 {
+			t.Fatal("it was claimed at once")
+		}
+		b.wantStatus(h.id, perdure.StatusWaiting)
+		b.clock.advance(full)
+		if c = b.taskClaim(); c.Lease.Attempt != attempt+1 {
+			t.Errorf("attempt %d after %d", c.Lease.Attempt, attempt)
+		}
+	}
+	b.finish(failed(c, false))
+	if task := b.task(h.id, id); task.Status != perdure.TaskFailed || task.Error == nil || task.Error.Message != "no luck" {
+		t.Errorf("the task is %s: %v", task.Status, task.Error)
+	}
+	b.claim()
+	// What ended does not change.
+	_, err := b.d.FinishTask(t.Context(), done(c, `1`))
+	b.must(err)
+	if task := b.task(h.id, id); task.Status != perdure.TaskFailed || task.Result != nil {
+		t.Errorf("the task became %s", task.Status)
+	}
+}
+
+func TestRetryAfterAndPermanent(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	id, c := h.scheduled("1")
+	f := failed(c, false)
+	f.Error.RetryAfter = 10 * time.Minute
+	b.finish(f)
+	if pause := b.task(h.id, id).NotBefore.Sub(b.clock.Now()); pause < 10*time.Minute {
+		t.Errorf("the pause is %s, the provider asked for 10m", pause)
+	}
+	b.clock.advance(10 * time.Minute)
+	b.finish(failed(b.taskClaim(), true))
+	if got := b.task(h.id, id).Status; got != perdure.TaskFailed {
+		t.Errorf("after a permanent error it is %s", got)
+	}
+}
+
+func TestScheduleToCloseBoundsTheWhole(t *testing.T) {
+	bound := func(o *perdure.TaskOptions) { o.ScheduleToClose = time.Minute }
+	t.Run("running", func(t *testing.T) {
+		b := newBench(t)
+		h := b.started()
+		id, c := h.scheduled("1", bound)
+		h.suspend(perdure.WaitTask(id))
+		b.clock.advance(time.Minute)
+		b.sweep()
+		if task := b.task(h.id, id); task.Status != perdure.TaskFailed || task.Error.Code != "timeout" {
+			t.Fatalf("it is %s: %v", task.Status, task.Error)
+		}
+		_, err := b.d.FinishTask(t.Context(), done(c, `"late"`))
+		b.wantCode(err, perdure.LeaseLost)
+		b.claim()
+	})
+	t.Run("pending", func(t *testing.T) {
+		b := newBench(t)
+		h := b.started()
+		h.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{h.newTask("1", bound)} })
+		b.clock.advance(time.Minute)
+		b.sweep()
+		if got := b.taskClaims(); len(got) != 0 {
+			t.Error("it was claimed after its time")
+		}
+	})
+	t.Run("no retry that would come too late", func(t *testing.T) {
+		b := newBench(t)
+		h := b.started()
+		id, c := h.scheduled("1", bound, func(o *perdure.TaskOptions) { o.BackoffBase, o.BackoffMax = time.Hour, time.Hour })
+		b.finish(failed(c, false))
+		if got := b.task(h.id, id).Status; got != perdure.TaskFailed {
+			t.Errorf("it is %s", got)
+		}
+	})
+}
+
+// lose lets the lease of a task run out, not that of its execution.
+func (h *holder) lose() {
+	h.Helper()
+	h.clock.advance(testLease / 2)
+	_, err := h.d.Heartbeat(h.Context(), perdure.Heartbeat{Agents: []perdure.Lease{h.claim.Lease}})
+	h.must(err)
+	h.clock.advance(testLease / 2)
+	h.sweep()
+}
+
+func TestLostAttemptIsRetriedAndDoesNotCount(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	id, _ := h.scheduled("1", func(o *perdure.TaskOptions) { o.MaxAttempts = 1 })
+	for attempt := 2; attempt < 6; attempt++ {
+		h.lose()
+		if c := b.taskClaim(); c.Lease.Attempt != attempt {
+			t.Fatalf("attempt %d, want %d", c.Lease.Attempt, attempt)
+		}
+	}
+	h.lose()
+	b.finish(failed(b.taskClaim(), false)) // its one try that counts
+	if got := b.task(h.id, id).Status; got != perdure.TaskFailed {
+		t.Errorf("it is %s", got)
+	}
+}
+
+// Trap 55: a tool that may have taken effect does not run a second time.
+func TestLostAttemptIsReported(t *testing.T) {
+	for name, lose := range map[string]func(*holder, perdure.TaskClaim){
+		"lost": func(h *holder, _ perdure.TaskClaim) { h.clock.advance(testLease); h.sweep() },
+		"given back after its start": func(h *holder, c perdure.TaskClaim) {
+			h.must(h.d.Release(h.Context(), perdure.Release{Tasks: []perdure.TaskRelease{{Lease: c.Lease, Started: true}}}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			h := b.started()
+			id, c := h.scheduled("1", func(o *perdure.TaskOptions) { o.OnLost = perdure.OnLostReport })
+			h.suspend(perdure.WaitTask(id))
+			lose(h, c)
+			task := b.task(h.id, id)
+			if task.Status != perdure.TaskInterrupted || task.Error == nil || task.Error.Code != "interrupted" {
+				t.Fatalf("it is %s: %v", task.Status, task.Error)
+			}
+			_, err := b.d.FinishTask(t.Context(), done(c, `1`))
+			b.wantCode(err, perdure.LeaseLost)
+			if next := b.claim(); next.claim.Woke != perdure.WokeTask || len(next.claim.Results) != 1 {
+				t.Errorf("the execution woke by %s", next.claim.Woke)
+			}
+		})
+	}
+}
+
+func TestUnstartedAttemptDoesNotCount(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	id, c := h.scheduled("1", func(o *perdure.TaskOptions) { o.MaxAttempts, o.OnLost = 1, perdure.OnLostReport })
+	for range 12 {
+		b.must(b.d.Release(t.Context(), perdure.Release{Tasks: []perdure.TaskRelease{{Lease: c.Lease}}}))
+		_, err := b.d.FinishTask(t.Context(), done(c, `"ghost"`))
+		b.wantCode(err, perdure.LeaseLost)
+		c = b.taskClaim()
+	}
+	b.finish(failed(c, false))
+	if got := b.task(h.id, id).Status; got != perdure.TaskFailed {
+		t.Errorf("it is %s", got)
+	}
+}
+
+func TestTaskThatTakesItsWorkersDown(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	id, c := h.scheduled("1")
+	// Given back before it starts is no loss, however often.
+	for range 11 {
+		b.must(b.d.Release(t.Context(), perdure.Release{Tasks: []perdure.TaskRelease{{Lease: c.Lease}}}))
+		c = b.taskClaim()
+	}
+	lost := 0
+	for b.task(h.id, id).Status == perdure.TaskRunning {
+		h.lose()
+		lost++
+		if len(b.taskClaims()) == 0 {
+			break
+		}
+	}
+	task := b.task(h.id, id)
+	if task.Status != perdure.TaskFailed || task.Error.Code != "crash_loop" || lost < 3 || lost > 20 {
+		t.Errorf("after %d losses it is %s: %v", lost, task.Status, task.Error)
+	}
+}
+
+func TestCancelOneTask(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	ids := h.schedule("1", "2")
+	claims := b.taskClaims()
+	reply := h.commit(func(c *perdure.Commit) {
+		c.CancelTask = ids[:1]
+		suspending(perdure.WaitTask(ids[0]))(c)
+	})
+	if reply.Suspended || len(reply.Tasks) != 1 || reply.Tasks[0].Status != perdure.TaskCancelled {
+		t.Fatalf("the commit answered %+v", reply)
+	}
+	for _, c := range claims {
+		beat, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: c.Lease}}})
+		b.must(err)
+		if told := beat.Tasks[0].CancelRequested; told != (c.Lease.TaskID == ids[0]) {
+			t.Errorf("task %s, cancelled %s: told %v", c.Lease.TaskID, ids[0], told)
+		}
+	}
+	h.commit(func(c *perdure.Commit) { c.CancelTask = ids[:1] }) // ended already
+}
+
+func TestPriorityGoesFirst(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	urgent := 0
+	last := h.newTask(`"last"`)
+	first := h.newTask(`"first"`, func(o *perdure.TaskOptions) { o.Priority = &urgent })
+	h.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{last, first} })
+	claims, err := b.d.PollTasks(t.Context(), b.poll(1))
+	b.must(err)
+	if claims[0].Lease.TaskID != perdure.TaskID(first.Key) {
+		t.Error("the task of priority 5 came before that of priority 0")
+	}
+}
+
+func TestHeartbeatKeepsProgress(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	id, c := h.scheduled("1")
+	for _, progress := range []string{`{"done":1}`, ""} {
+		beat := perdure.TaskBeat{Lease: c.Lease}
+		if progress != "" {
+			beat.Progress = []byte(progress)
+		}
+		_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{beat}})
+		b.must(err)
+		if got := string(b.task(h.id, id).Progress); got != `{"done":1}` {
+			t.Errorf("the progress is %q", got)
+		}
+	}
+}
+
+func TestStepIsRecordedOnce(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	key := perdure.StepKey(h.id, "s", "")
+	for _, result := range []string{`"first"`, `"second"`} {
+		h.commit(func(c *perdure.Commit) {
+			c.Steps = []perdure.StepRecord{{Name: "s", Key: key, Result: perdure.Inline([]byte(result))}}
+		})
+	}
+	if got := b.task(h.id, perdure.TaskID(key)); !got.Step || got.Status != perdure.TaskCompleted || string(got.Result) != `"first"` {
+		t.Errorf("the record is %+v", got)
+	}
+	if got := b.taskClaims(); len(got) != 0 {
+		t.Error("a step was claimed like a task")
+	}
+}
