@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,6 +43,9 @@ func program(t *testing.T) string {
 }
 
 var build = sync.OnceValues(func() (string, error) {
+	if err := lookAtSources(); err != nil {
+		return "", err
+	}
 	path := filepath.Join(scratch, "perdure")
 	args := []string{"build", "-o", path}
 	if os.Getenv("PERDURE_E2E_RACE") == "1" {
@@ -53,3 +57,15 @@ var build = sync.OnceValues(func() (string, error) {
 	}
 	return path, nil
 })
+
+// lookAtSources reads the folders that the program is made of, so that go test
+// repeats a test that has passed when one of their files has changed. It cannot
+// see what go build reads.
+func lookAtSources() error {
+	return filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules") {
+			return fs.SkipDir
+		}
+		return err
+	})
+}

@@ -51,6 +51,11 @@ func launch(t *testing.T, c command) *process {
 	}()
 	t.Cleanup(func() {
 		p.kill()
+		for _, bad := range []string{"WARNING: DATA RACE", "\npanic: ", "\nfatal error: ", "goroutine 1 ["} {
+			if strings.Contains("\n"+p.output.String(), bad) {
+				t.Errorf("%s wrote %q", c.name, bad)
+			}
+		}
 		if t.Failed() {
 			t.Logf("%s (process %d, %v) wrote:\n%s", c.name, p.cmd.Process.Pid, p.err, p.output.tail(8000))
 		}
@@ -64,11 +69,9 @@ func (p *process) kill() {
 	<-p.ended
 }
 
-// interrupt asks the process to end and gives its exit code.
-func (p *process) interrupt() int {
-	p.t.Helper()
+// terminate asks the process to end.
+func (p *process) terminate() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-	return p.exit()
 }
 
 // exit waits for the end and gives the exit code, -1 after a signal.

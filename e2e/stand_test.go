@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -18,37 +19,46 @@ import (
 type stand struct {
 	t         *testing.T
 	workspace string
+	url       string
 	server    *process // or dev
 	worker    *process // nil with dev
 	*client.Client
 }
 
-// newStand starts the program. The worker finds its models with the variables
-// in env. Leases last a second.
-func newStand(t *testing.T, dev bool, env ...string) *stand {
+// setup says how a stand is. The zero value is a server and a worker whose
+// leases last a second.
+type setup struct {
+	dev   bool
+	lease time.Duration
+	env   []string // with which the worker finds its models
+}
+
+// newStand starts the program.
+func newStand(t *testing.T, with setup) *stand {
 	t.Helper()
 	perdure := program(t)
 	root := t.TempDir()
-	s := &stand{t: t, workspace: filepath.Join(root, "workspace")}
-	for _, dir := range []string{s.workspace, filepath.Join(root, "home")} {
+	web, rpc := freeAddress(t), freeAddress(t)
+	s := &stand{t: t, workspace: filepath.Join(root, "workspace"), url: "http://" + web}
+	for _, dir := range []string{s.workspace, filepath.Join(root, "home"), filepath.Join(root, "worker")} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	env = environment(filepath.Join(root, "home"), env...)
+	env := environment(filepath.Join(root, "home"), with.env...)
+	lease := cmp.Or(with.lease, time.Second).String()
 	data := filepath.Join(root, "data")
-	web, rpc := freeAddress(t), freeAddress(t)
-	if dev {
+	if with.dev {
 		s.server = launch(t, command{name: "dev", env: env, dir: s.workspace, argv: []string{
-			perdure, "dev", "--data", data, "--addr", web, "--grpc-addr", rpc, "--lease", "1s", "--workspace", s.workspace,
+			perdure, "dev", "--data", data, "--addr", web, "--grpc-addr", rpc, "--lease", lease, "--workspace", s.workspace,
 		}})
 	} else {
 		s.server = launch(t, command{name: "server", env: env, dir: root, argv: []string{
-			perdure, "server", "--data", data, "--addr", web, "--grpc-addr", rpc, "--lease", "1s",
+			perdure, "server", "--data", data, "--addr", web, "--grpc-addr", rpc, "--lease", lease,
 		}})
 	}
-	s.connect("http://"+web, filepath.Join(data, "token"))
-	if !dev {
+	s.connect(filepath.Join(data, "token"))
+	if !with.dev {
 		s.worker = launch(t, command{name: "worker", env: env, dir: root, argv: []string{
 			perdure, "worker", "--server", rpc, "--key", s.token(data), "--data", filepath.Join(root, "worker"), "--workspace", s.workspace,
 		}})
@@ -66,7 +76,7 @@ func (s *stand) token(data string) string {
 }
 
 // connect waits until the server answers.
-func (s *stand) connect(url, tokenFile string) {
+func (s *stand) connect(tokenFile string) {
 	s.t.Helper()
 	eventually(s.t, "the server answers", func() bool {
 		select {
@@ -78,7 +88,7 @@ func (s *stand) connect(url, tokenFile string) {
 		if err != nil {
 			return false
 		}
-		c, err := client.New(client.Options{BaseURL: url, Key: strings.TrimSpace(string(raw))})
+		c, err := client.New(client.Options{BaseURL: s.url, Key: strings.TrimSpace(string(raw))})
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func conversationOver(t *testing.T, w wire) {
 	turns := wireScript()
 	mock := startAimock(t, append(
 		conversation("Mend the list", 0, 0, turns[:5]...), conversation("Thanks", 5, 0, turns[5:]...)...)...)
-	s := newStand(t, false, mock.environment(w.model.Provider)...)
+	s := newStand(t, setup{env: mock.environment(w.model.Provider)})
 	s.write("list.txt", "alpha\nbeta\ngamma\n")
 	system := "You keep lists."
 	id := s.start(client.StartRequest{
