@@ -137,9 +137,19 @@ func TestMatchName(t *testing.T) {
 		pattern, name string
 		want          bool
 	}{
-		{"a", "a", true}, {"a", "a.b", false}, {"*", "a", true}, {"*", "a.b", false}, {"**", "a.b.c", true},
-		{"a.*", "a.b", true}, {"a.*", "a", false}, {"a.**", "a.b.c", true}, {"a.**", "a", false},
-		{"**.c", "a.b.c", true}, {"**.c", "c", false}, {"a.*.c", "a.b.c", true}, {"a.**.c", "a.c", false},
+		{"a", "a", true},
+		{"a", "a.b", false},
+		{"*", "a", true},
+		{"*", "a.b", false},
+		{"**", "a.b.c", true},
+		{"a.*", "a.b", true},
+		{"a.*", "a", false},
+		{"a.**", "a.b.c", true},
+		{"a.**", "a", false},
+		{"**.c", "a.b.c", true},
+		{"**.c", "c", false},
+		{"a.*.c", "a.b.c", true},
+		{"a.**.c", "a.c", false},
 	} {
 		if got := perdure.MatchName(c.pattern, c.name); got != c.want {
 			t.Errorf("%s on %s: %v", c.pattern, c.name, got)

@@ -19,4 +19,3 @@ echo "== generated code"
 
 echo "== module"
 go mod verify >/dev/null
-go mod tidy -diff

@@ -149,8 +149,10 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	web := &http.Server{Handler: s.http, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug)}
+	web := &http.Server{
+		Handler: s.http, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
+	}
 	var group sync.WaitGroup
 	failed := make(chan error, 4)
 	serve := func(what string, run func() error) {

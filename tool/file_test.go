@@ -265,8 +265,10 @@ func TestFileToolsEmitEvents(t *testing.T) {
 	}
 	want := []any{
 		Event{Type: "file_read", Path: "a.txt"},
-		Event{Type: "file_write", Path: "d/new.txt"}, Event{Type: "artifact", Path: "d/new.txt", Action: "created"},
-		Event{Type: "file_write", Path: "a.txt"}, Event{Type: "artifact", Path: "a.txt", Action: "modified"},
+		Event{Type: "file_write", Path: "d/new.txt"},
+		Event{Type: "artifact", Path: "d/new.txt", Action: "created"},
+		Event{Type: "file_write", Path: "a.txt"},
+		Event{Type: "artifact", Path: "a.txt", Action: "modified"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -173,6 +173,9 @@ func (w *Worker) reserveFor(execution uuid.UUID) bool {
 
 // giveBack returns the claim to the server.
 func (a *attempt) giveBack(started bool) {
+	if a.live.Err() != nil {
+		return // the worker has waited for the server long enough
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.live), releaseTimeout)
 	defer cancel()
 	err := a.w.retry(ctx, func() error {

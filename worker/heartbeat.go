@@ -27,8 +27,6 @@ func (w *Worker) beat(ctx context.Context) {
 }
 
 // watch ends what this worker's own clock says it has lost, until ctx ends.
-// After a sleep of the machine, or a stop of the process, it asks first: the
-// server may have been away as long, and still keep the leases.
 func (w *Worker) watch(ctx context.Context) {
 	tick := time.NewTicker(max(w.settings.Lease/20, 5*time.Millisecond))
 	defer tick.Stop()
@@ -39,12 +37,20 @@ func (w *Worker) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if bootTime()-last > w.settings.Lease/2 {
-			w.beatOnce(ctx, w.settings.Lease/3)
-		}
-		last = bootTime()
-		w.expire()
+		last = w.checkLeases(ctx, last)
 	}
+}
+
+// checkLeases ends what is lost, and gives when it did. After a sleep of the
+// machine, or a stop of the process, it asks first: the server may have been
+// away as long, and still keep the leases.
+func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Duration {
+	if bootTime()-last > w.settings.Lease/2 {
+		w.beatOnce(ctx, w.settings.Lease/3)
+	}
+	now := bootTime()
+	w.expire()
+	return now
 }
 
 // expire ends what this worker's own clock says it has lost: the server cannot

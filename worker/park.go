@@ -165,17 +165,18 @@ func (r *run) lose(lease perdure.Lease, cause error) {
 }
 
 // untrack takes the run off the list of what the worker holds. It gives the
-// claim that was handed to the run and that it did not come to adopt, if any.
-func (w *Worker) untrack(r *run) *perdure.AgentClaim {
+// claim that was handed to the run and that it did not come to adopt, if any,
+// and whether a later claim has taken the run's place meanwhile.
+func (w *Worker) untrack(r *run) (late *perdure.AgentClaim, overtaken bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.runs[r.id] == r {
+	if overtaken = w.runs[r.id] != nil && w.runs[r.id] != r; !overtaken {
 		delete(w.runs, r.id)
 	}
 	select {
 	case m := <-r.resume:
-		return m.claim
+		late = m.claim
 	default:
-		return nil
 	}
+	return late, overtaken
 }

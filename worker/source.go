@@ -224,7 +224,7 @@ func (st *stream) event(kind perdure.EventType, members map[string]any) {
 }
 
 // flush ends every open block and waits until the server holds all that was
-// shown. It gives the final lengths of the blocks that ended since the last
+// shown before; what is shown meanwhile is not waited for. It gives the final lengths of the blocks that ended since the last
 // flush.
 func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	st.owner.mu.Lock()
@@ -243,7 +243,7 @@ func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 			t.block.closing, t.block = true, nil
 		}
 	}
-	for len(st.blocks) > 0 && st.failed == nil {
+	for next := st.next; st.failed == nil && len(st.blocks) > 0 && st.blocks[0].number < next; {
 		changed := st.changed
 		st.owner.mu.Unlock()
 		st.owner.nudge()

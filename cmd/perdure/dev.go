@@ -74,7 +74,8 @@ is a key.`,
 	return cmd
 }
 
-// open takes the data directory, which no other process may own.
+// open takes the data directory, which no other process may own; one that only
+// looks is waited for.
 func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -86,14 +87,24 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := server.Open(ctx, server.Config{
+	config := server.Config{
 		Data: data, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, Logger: s.logger(slog.LevelInfo), Version: version,
-	})
-	var owned *server.OwnedError
-	if errors.As(err, &owned) {
-		return nil, fmt.Errorf("process %d owns the data directory %s already\n  end it, or give another directory with --data", owned.PID, owned.Data)
 	}
-	return opened, err
+	for deadline := time.Now().Add(connectWithin); ; {
+		opened, err := server.Open(ctx, config)
+		var owned *server.OwnedError
+		if !errors.As(err, &owned) {
+			return opened, err
+		}
+		o, err := readOwner(data)
+		passing := err != nil || o.Kind == ownerLook // a command that ends at once
+		if !passing || time.Now().After(deadline) {
+			return nil, fmt.Errorf("process %d owns the data directory %s already\n  end it, or give another directory with --data", owned.PID, owned.Data)
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
 }
 
 func (s *serving) dev(ctx context.Context) error {

@@ -54,11 +54,20 @@ func (v *textView) know(entries []perdure.Entry) {
 	}
 }
 
-func (v *textView) said() { v.own++ }
+// said shows what was given on standard input where no terminal has echoed it.
+func (v *textView) said(text string) {
+	v.own++
+	if text != "" && !isTerminal(v.stdin) {
+		v.user(perdure.UserText(text).Content)
+	}
+}
 
 func (v *textView) ask() {
-	v.p.section("user")
-	v.p.write(styleUser, "› ")
+	if isTerminal(v.stdin) {
+		v.p.section("user")
+		v.p.write(styleUser, "› ")
+		v.p.middle = false // what is typed ends the line
+	}
 }
 
 func (v *textView) lost(cause error, pause time.Duration) {
@@ -192,12 +201,12 @@ func (v *textView) entry(e client.Event) error {
 		return v.p.err
 	}
 	if m, err := entry.Message(); err == nil {
-		v.user(m)
+		v.user(m.Content)
 	}
 	return v.p.err
 }
 
-func (v *textView) user(m perdure.Message) {
+func (v *textView) user(m perdure.Content) {
 	v.p.section("user")
 	v.p.indented(styleUser, "› ", cleanAll(m.PlainText()))
 	v.p.newline()

@@ -51,8 +51,13 @@ func newPage(w io.Writer) *page { return &page{w: w, colour: wantsColour(w)} }
 
 // wantsColour is true in a terminal, unless https://no-color.org says no.
 func wantsColour(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// isTerminal tells whether a person is at the other end.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // section begins a part of this kind, unless it is the current one.

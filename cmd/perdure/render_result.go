@@ -23,7 +23,7 @@ func (v *textView) result(r result) error {
 		s = styleWarn
 	}
 	facts := []string{word}
-	if r.StopReason != "" && r.StopReason != perdure.StopEndTurn {
+	if r.StopReason != "" && r.StopReason != perdure.StopEndTurn && r.Status != perdure.StatusCancelled {
 		facts = append(facts, strings.ReplaceAll(string(r.StopReason), "_", " "))
 	}
 	if r.Turns > 0 {

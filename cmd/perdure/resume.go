@@ -73,26 +73,15 @@ func (r *resumer) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if waits && !r.chat {
-		return w.end(ctx)
-	}
-	if err := t.work(ctx, x.Queue); err != nil {
-		return err
-	}
 	if waits {
-		if more, err := w.talk(ctx); err != nil || !more {
-			return cmpErr(err, func() error { return w.end(ctx) })
+		w.status = perdure.StatusWaiting
+	}
+	if !waits || r.chat {
+		if err := t.work(ctx, x.Queue); err != nil {
+			return err
 		}
 	}
 	return w.toTheEnd(ctx)
-}
-
-// cmpErr gives err, or what otherwise gives if there is none.
-func cmpErr(err error, otherwise func() error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise()
 }
 
 func (r *resumer) ended(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) error {
@@ -148,7 +137,7 @@ func (r *resumer) wake(ctx context.Context, w *watcher, x *perdure.Execution, pr
 	w.view.started(x)
 	w.view.know(snapshot.Entries)
 	if prompt != "" {
-		w.view.said()
+		w.view.said("")
 		_, err := w.Signal(ctx, x.ID, client.UserMessage(prompt))
 		return false, err
 	}

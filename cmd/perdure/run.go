@@ -155,7 +155,7 @@ func (r *runner) run(ctx context.Context, prompt string) error {
 	}
 	w := r.watcher(t, x.ID)
 	w.chat = r.chat
-	w.started(x, q)
+	w.started(x)
 	return w.toTheEnd(ctx)
 }
 

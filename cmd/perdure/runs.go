@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/server"
 	"github.com/spf13/cobra"
 )
 
@@ -19,7 +20,12 @@ func (a *app) look(ctx context.Context, do func(l *link) error) error {
 	if err != nil {
 		return err
 	}
-	err = do(l)
+	if l.own != nil {
+		err = (&standard{}).introduce(ctx, l.own.Dispatch(server.DevOrg))
+	}
+	if err == nil {
+		err = do(l)
+	}
 	if closed := l.close(); err == nil {
 		err = closed
 	}

@@ -93,7 +93,7 @@ func (v *textView) told(e perdure.Entry) error {
 		return err
 	}
 	if e.Role == perdure.RoleUser {
-		v.user(m)
+		v.user(m.Content)
 		return v.p.err
 	}
 	for _, part := range m.Parts {

@@ -135,6 +135,18 @@ func (s *standard) worker(d perdure.Dispatch, data string) (*worker.Worker, erro
 	return w, nil
 }
 
+// introduce tells a server that has not seen a worker yet which kinds there are
+// and which providers they know, so that what names them can be checked.
+func (s *standard) introduce(ctx context.Context, d perdure.Dispatch) error {
+	providers, err := s.providers()
+	if err != nil {
+		return err
+	}
+	spec := react.Agent(react.Config{Providers: providers}).Spec
+	_, err = d.Register(ctx, perdure.Registration{WorkerID: uuid.New(), Version: version, Agents: []perdure.KindSpec{spec}})
+	return err
+}
+
 // start runs the worker in the background until stop is called, once or more
 // often, and returns once the server knows it.
 func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (stop func(), err error) {

@@ -15,7 +15,7 @@ type jsonView struct{ *app }
 
 func (v *jsonView) started(*perdure.Execution)    {}
 func (v *jsonView) know([]perdure.Entry)          {}
-func (v *jsonView) said()                         {}
+func (v *jsonView) said(string)                   {}
 func (v *jsonView) ask()                          {}
 func (v *jsonView) lost(e error, d time.Duration) { tellLost(v.app, e, d) }
 func (v *jsonView) event(e client.Event) error    { return v.printLine(e) }
@@ -33,7 +33,7 @@ type quietView struct{ *app }
 
 func (v *quietView) started(*perdure.Execution)    {}
 func (v *quietView) know([]perdure.Entry)          {}
-func (v *quietView) said()                         {}
+func (v *quietView) said(string)                   {}
 func (v *quietView) ask()                          {}
 func (v *quietView) lost(e error, d time.Duration) { tellLost(v.app, e, d) }
 func (v *quietView) event(client.Event) error      { return nil }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,11 +21,13 @@ type watcher struct {
 	id     uuid.UUID
 	view   view
 	cursor string
-	chat   bool
+	chat   bool // go on with what the user types
 	// patient goes on while the run waits for the user, as tail does.
 	patient bool
 
-	lines *bufio.Scanner
+	status perdure.Status // that the log has come to, for commands
+	lines  *bufio.Scanner
+	unsent *client.SignalRequest
 }
 
 // view shows a run to people or to programs.
@@ -34,8 +37,8 @@ type view interface {
 	// know hands over entries that were there before.
 	know(entries []perdure.Entry)
 	event(e client.Event) error
-	// said tells that the next message of the user was typed here.
-	said()
+	// said tells that the next message of the user was given here.
+	said(text string)
 	// ask invites the user to type.
 	ask()
 	// lost says that the stream broke, and goes on after the pause.
@@ -61,9 +64,9 @@ func (a *app) watcher(t *seat, id uuid.UUID) *watcher {
 var errOwnerGone = errors.New("the owner of the data directory has ended")
 
 // started shows which run was started, with what the user said.
-func (w *watcher) started(x *perdure.Execution, q client.StartRequest) {
+func (w *watcher) started(x *perdure.Execution) {
 	w.view.started(x)
-	w.view.said()
+	w.view.said("")
 }
 
 // toTheEnd follows the run until it has ended or waits for the user, and gives
@@ -71,25 +74,48 @@ func (w *watcher) started(x *perdure.Execution, q client.StartRequest) {
 // the server ends, it goes on by itself.
 func (w *watcher) toTheEnd(ctx context.Context) error {
 	for {
-		status, err := w.follow(ctx)
-		switch {
-		case errors.Is(err, errOwnerGone):
-			err = w.again(ctx)
-		case err == nil && status == perdure.StatusWaiting && w.chat:
-			var more bool
-			if more, err = w.talk(ctx); err == nil && !more {
-				return w.end(ctx)
-			}
-		case err == nil:
-			return w.end(ctx)
+		var err error
+		if w.status == "" {
+			w.status, err = w.follow(ctx)
 		}
-		if ctx.Err() != nil {
+		if err == nil {
+			err = w.settle(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
 			return w.interrupted()
+		case w.ownerGone(err):
+			err = w.again(ctx)
+		case err == nil && w.status != "":
+			return nil
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// settle does what comes after the last event: it lets the user speak, which
+// clears the status, or shows how the run stands.
+func (w *watcher) settle(ctx context.Context) error {
+	if w.status == perdure.StatusWaiting && w.chat {
+		more, err := w.talk(ctx)
+		if err != nil {
+			return err
+		}
+		if more {
+			w.status = ""
+			return nil
+		}
+	}
+	return w.end(ctx)
+}
+
+// ownerGone tells whether the error is the end of another run's process, through
+// which this one reached the server.
+func (w *watcher) ownerGone(err error) bool {
+	guest := w.owner != nil && w.owner.Kind == ownerRun
+	return guest && (errors.Is(err, errOwnerGone) || perdure.IsCode(err, perdure.Unavailable))
 }
 
 // follow shows events until the run's status is one that a command ends with.
@@ -105,9 +131,17 @@ func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
 			w.view.lost(cause, pause)
 		}
 	})
+	taken := func() {}
+	if w.cursor == "" {
+		taken = w.expect()
+	}
+	defer taken()
 	for e, err := range c.Follow(ctx, w.id, w.cursor) {
 		if err != nil {
 			return "", err
+		}
+		if e.Type != perdure.EventCreated {
+			taken()
 		}
 		w.cursor = e.Cursor
 		if err := w.view.event(e); err != nil {
@@ -119,6 +153,17 @@ func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
 	}
 	return "", nil
 }
+
+// expect tells after a while that nobody has taken the run yet, unless the
+// function that it gives is called before.
+func (w *watcher) expect() (taken func()) {
+	timer := time.AfterFunc(noWorkerAfter, func() {
+		fmt.Fprintf(w.stderr, "perdure: no worker has taken the run yet; perdure worker starts one\n")
+	})
+	return func() { timer.Stop() }
+}
+
+const noWorkerAfter = 5 * time.Second
 
 // stops gives the status if the event is the last one to wait for.
 func (w *watcher) stops(e client.Event) perdure.Status {
@@ -138,24 +183,26 @@ func (w *watcher) stops(e client.Event) perdure.Status {
 }
 
 // talk sends the next line that the user types; false at the end of the input.
+// A line that could not be sent is sent by the next call, under the same id.
 func (w *watcher) talk(ctx context.Context) (bool, error) {
-	if w.lines == nil {
-		w.lines = bufio.NewScanner(w.stdin)
-		w.lines.Buffer(nil, 8<<20)
-	}
-	for {
+	for w.unsent == nil {
 		w.view.ask()
 		line, ok, err := w.line(ctx)
 		if !ok || err != nil {
 			return false, err
 		}
-		if line == "" {
-			continue
+		if line = strings.TrimSpace(line); line != "" {
+			w.view.said(line)
+			q := client.UserMessage(line)
+			q.ID = uuid.NewString()
+			w.unsent = &q
 		}
-		w.view.said()
-		_, err = w.Signal(ctx, w.id, client.UserMessage(line))
-		return true, err
 	}
+	_, err := w.Signal(ctx, w.id, *w.unsent)
+	if err == nil {
+		w.unsent = nil
+	}
+	return true, err
 }
 
 // line reads a line without being deaf to an interrupt. Of a read that is still
@@ -164,6 +211,10 @@ func (w *watcher) line(ctx context.Context) (string, bool, error) {
 	type read struct {
 		text string
 		ok   bool
+	}
+	if w.lines == nil {
+		w.lines = bufio.NewScanner(w.stdin)
+		w.lines.Buffer(nil, 8<<20)
 	}
 	got := make(chan read, 1)
 	go func() {

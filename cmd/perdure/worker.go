@@ -114,8 +114,11 @@ func (l *laborer) near(o *remote.Options, data string) error {
 		return usageError{"the API key is missing", "give one of the role worker with --key or PERDURE_KEY; perdure keys create --role worker NAME makes one"}
 	}
 	if o.Addr == "" {
-		owner, err := readOwner(data)
-		if data == "" || err != nil || owner.GRPC == "" {
+		owner, err := &owner{}, error(nil)
+		if data != "" {
+			owner, err = readOwner(data)
+		}
+		if err != nil || owner.GRPC == "" {
 			return usageError{"there is no server to work for", "start perdure server, or give the gRPC address of another with --server or PERDURE_GRPC"}
 		}
 		o.Addr = owner.GRPC

@@ -88,7 +88,8 @@ func (b *bench) register() {
 	_, err := b.d.Register(b.Context(), perdure.Registration{
 		WorkerID: b.worker, Queues: []string{"default"},
 		Agents: []perdure.KindSpec{
-			{Kind: "agent"}, {Kind: perdure.ReactKind, Providers: []string{"anthropic", "scripted"}},
+			{Kind: "agent"},
+			{Kind: perdure.ReactKind, Providers: []string{"anthropic", "scripted"}},
 			{Kind: "strict", InputSchema: json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)},
 		},
 		Tasks: []perdure.KindSpec{{Kind: "work"}},

@@ -183,8 +183,10 @@ func decideDeadline(s *store.State) (*store.Changes, error) {
 	}
 	d := begin(s)
 	t.ClaimID = uuid.Nil // an outcome that still comes is refused
-	t.Error = &perdure.TaskError{Code: "timeout", Permanent: true,
-		Message: fmt.Sprintf("it did not end within %s of being scheduled", t.Options.ScheduleToClose)}
+	t.Error = &perdure.TaskError{
+		Code: "timeout", Permanent: true,
+		Message: fmt.Sprintf("it did not end within %s of being scheduled", t.Options.ScheduleToClose),
+	}
 	if err := d.endTask(t, perdure.TaskFailed, perdure.EventTaskFailed, perdure.BlockSuperseded); err != nil {
 		return nil, err
 	}

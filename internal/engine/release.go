@@ -132,12 +132,16 @@ func (d *draft) loseAttempt(t *perdure.Task, why string) error {
 	var err error
 	switch {
 	case t.Options.OnLost == perdure.OnLostReport:
-		t.Error = &perdure.TaskError{Code: "interrupted", Permanent: true,
-			Message: "interrupted: " + why + "; it may or may not have taken effect"}
+		t.Error = &perdure.TaskError{
+			Code: "interrupted", Permanent: true,
+			Message: "interrupted: " + why + "; it may or may not have taken effect",
+		}
 		err = d.endTask(t, perdure.TaskInterrupted, perdure.EventTaskInterrupted, perdure.BlockSuperseded)
 	case t.Options.MaxAttempts-t.MaxAttempts > maxLost:
-		t.Error = &perdure.TaskError{Code: "crash_loop", Permanent: true,
-			Message: fmt.Sprintf("its worker was lost %d times in the middle of it", maxLost)}
+		t.Error = &perdure.TaskError{
+			Code: "crash_loop", Permanent: true,
+			Message: fmt.Sprintf("its worker was lost %d times in the middle of it", maxLost),
+		}
 		err = d.endTask(t, perdure.TaskFailed, perdure.EventTaskFailed, perdure.BlockSuperseded)
 	default:
 		err = d.retry(t, 0, "lost")

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -136,7 +137,7 @@ func (s *server) recovered(w *answer, r *http.Request) {
 	if cause == nil {
 		return
 	}
-	if cause == http.ErrAbortHandler || r.Context().Err() != nil {
+	if err, ok := cause.(error); (ok && errors.Is(err, http.ErrAbortHandler)) || r.Context().Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
 	id := uuid.NewString()

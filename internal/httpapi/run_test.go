@@ -15,7 +15,6 @@ type run struct {
 	id     uuid.UUID
 	lease  perdure.Lease
 	number int64
-	block  int64
 	leaf   *uuid.UUID
 }
 

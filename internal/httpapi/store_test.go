@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
@@ -21,12 +20,4 @@ func (b *brittle) Execution(ctx context.Context, org string, id uuid.UUID) (*per
 		return nil, *err
 	}
 	return b.Store.Execution(ctx, org, id)
-}
-
-func (b *brittle) Kinds(ctx context.Context, org string) ([]store.Kind, error) {
-	kinds, err := b.Store.Kinds(ctx, org)
-	for i := range kinds {
-		kinds[i].Spec.Providers = []string{"scripted"}
-	}
-	return kinds, err
 }

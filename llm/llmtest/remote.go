@@ -177,7 +177,7 @@ func testForeignBody(t *testing.T, r Remote) {
 func testNoRetries(t *testing.T, r Remote) {
 	p, server := r.Serve(t, Answer{Status: 529})
 	_, _, err := TryAsk(t.Context(), p, r.request())
-	WantError(t, err, llm.Overloaded, true)
+	_ = WantError(t, err, llm.Overloaded, true)
 	if n := len(server.Requests()); n != 1 {
 		t.Errorf("the call was sent %d times", n)
 	}
@@ -197,7 +197,7 @@ func testErrorEvent(t *testing.T, r Remote) {
 	} {
 		p, _ := r.Serve(t, Answer{Text: []string{"half"}, Event: event})
 		_, _, err := TryAsk(t.Context(), p, r.request())
-		WantError(t, err, want.kind, want.retryable)
+		_ = WantError(t, err, want.kind, want.retryable)
 	}
 }
 
@@ -206,7 +206,7 @@ func testRedirect(t *testing.T, r Remote) {
 		thief := NewServer(t, r.Wire, Answer{Text: []string{"mine now"}})
 		p, _ := r.Serve(t, Answer{Status: status, Header: map[string]string{"Location": thief.URL}})
 		_, _, err := TryAsk(t.Context(), p, r.request())
-		WantError(t, err, llm.InvalidRequest, false)
+		_ = WantError(t, err, llm.InvalidRequest, false)
 		if len(thief.Requests()) != 0 {
 			t.Errorf("status %d was followed", status)
 		}
@@ -243,7 +243,7 @@ func testPrivateAddress(t *testing.T, r Remote) {
 	client := llm.NewClient(llm.TransportConfig{}) // knows of no configured host
 	t.Cleanup(client.CloseIdleConnections)
 	_, _, err := TryAsk(t.Context(), r.New(r.endpoints(t, server.URL, Secret), client), r.request())
-	WantError(t, err, llm.InvalidRequest, false)
+	_ = WantError(t, err, llm.InvalidRequest, false)
 	if len(server.Requests()) != 0 {
 		t.Error("the call was sent")
 	}

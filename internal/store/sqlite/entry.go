@@ -60,9 +60,20 @@ func optList(names []string) (any, error) {
 // entryScan reads what entryFull selects; the id of a blob goes to blob.
 func entryScan(e *perdure.Entry, blob **uuid.UUID) []any {
 	return []any{
-		&e.ID, optUUID{&e.ParentID}, text[perdure.EntryType]{&e.Type}, text[perdure.Role]{&e.Role}, text[string]{&e.TurnID},
-		text[string]{&e.ResponseID}, text[string]{&e.MessageID}, raw{&e.Metadata}, (*timeCol)(&e.CreatedAt), text[string]{&e.Key},
-		decoded{&e.Calls}, text[string]{&e.Answers}, optUUID{blob}, raw{&e.Content},
+		&e.ID,
+		optUUID{&e.ParentID},
+		text[perdure.EntryType]{&e.Type},
+		text[perdure.Role]{&e.Role},
+		text[string]{&e.TurnID},
+		text[string]{&e.ResponseID},
+		text[string]{&e.MessageID},
+		raw{&e.Metadata},
+		(*timeCol)(&e.CreatedAt),
+		text[string]{&e.Key},
+		decoded{&e.Calls},
+		text[string]{&e.Answers},
+		optUUID{blob},
+		raw{&e.Content},
 	}
 }
 

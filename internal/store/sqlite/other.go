@@ -39,8 +39,16 @@ func putDefinition(v view, d *perdure.Definition) error {
 }
 
 func definitionScan(d *perdure.Definition, number *int64) []any {
-	return []any{&d.ID, &d.Org, &d.Name, &d.Slug, text[string]{&d.Description}, &d.SystemPrompt, decoded{&d.Models}, decoded{&d.Tools},
-		decoded{&d.Config}, raw{&d.Metadata}, (*timeCol)(&d.CreatedAt), (*timeCol)(&d.UpdatedAt), &d.Version, number}
+	return []any{
+		&d.ID, &d.Org, &d.Name, &d.Slug,
+		text[string]{&d.Description},
+		&d.SystemPrompt,
+		decoded{&d.Models},
+		decoded{&d.Tools},
+		decoded{&d.Config},
+		raw{&d.Metadata},
+		(*timeCol)(&d.CreatedAt), (*timeCol)(&d.UpdatedAt), &d.Version, number,
+	}
 }
 
 func loadDefinition(v view, query string, args ...any) (*perdure.Definition, error) {

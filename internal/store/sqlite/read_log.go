@@ -166,9 +166,16 @@ type source struct {
 }
 
 func (s *source) scan() []any {
-	return []any{&s.task, &s.attempt, &s.record.Seq, text[perdure.EventType]{&s.record.Type}, text[string]{&s.chunk.Stream},
-		text[string]{&s.record.Place.ResponseID}, text[string]{&s.record.Place.TurnID}, text[string]{&s.record.Place.MessageID},
-		text[string]{&s.record.Place.ToolCallID}, text[string]{&s.chunk.ToolCallID}}
+	return []any{
+		&s.task, &s.attempt, &s.record.Seq,
+		text[perdure.EventType]{&s.record.Type},
+		text[string]{&s.chunk.Stream},
+		text[string]{&s.record.Place.ResponseID},
+		text[string]{&s.record.Place.TurnID},
+		text[string]{&s.record.Place.MessageID},
+		text[string]{&s.record.Place.ToolCallID},
+		text[string]{&s.chunk.ToolCallID},
+	}
 }
 
 // at makes the record of one chunk.

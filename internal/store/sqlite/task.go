@@ -41,11 +41,27 @@ func taskPriority(t *perdure.Task) int64 { return int64(*t.Options.Normal("").Pr
 func taskScan(t *perdure.Task, input, result **uuid.UUID) []any {
 	var priority, deadline any // follow from the options
 	return []any{
-		&t.ExecutionID, &t.ID, &t.Org, &t.Kind, text[perdure.TaskStatus]{&t.Status}, &t.Queue, &t.Key, (*hashCol)(&t.InputHash), decoded{&t.Options}, &priority,
-		&t.Attempt, &t.MaxAttempts, decoded{&t.Error}, raw{&t.Progress}, optUUID{&t.WorkerID}, &t.ClaimID,
+		&t.ExecutionID, &t.ID, &t.Org, &t.Kind,
+		text[perdure.TaskStatus]{&t.Status},
+		&t.Queue, &t.Key, (*hashCol)(&t.InputHash),
+		decoded{&t.Options},
+		&priority,
+		&t.Attempt, &t.MaxAttempts,
+		decoded{&t.Error},
+		raw{&t.Progress},
+		optUUID{&t.WorkerID},
+		&t.ClaimID,
 		(*timeCol)(&t.LeaseUntil), (*flagCol)(&t.Embedded), (*timeCol)(&t.NotBefore),
-		&deadline, (*flagCol)(&t.Step), text[string]{&t.Place.ResponseID}, text[string]{&t.Place.TurnID}, text[string]{&t.Place.MessageID}, text[string]{&t.Place.ToolCallID},
-		(*timeCol)(&t.CreatedAt), optTime{&t.StartedAt}, optTime{&t.CompletedAt}, optUUID{input}, optUUID{result},
+		&deadline, (*flagCol)(&t.Step),
+		text[string]{&t.Place.ResponseID},
+		text[string]{&t.Place.TurnID},
+		text[string]{&t.Place.MessageID},
+		text[string]{&t.Place.ToolCallID},
+		(*timeCol)(&t.CreatedAt),
+		optTime{&t.StartedAt},
+		optTime{&t.CompletedAt},
+		optUUID{input},
+		optUUID{result},
 	}
 }
 

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/perdure/perdure/tool"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	tool.MaybeSandboxChild()
+	testscript.Main(m, map[string]func(){"perdure": main})
+}
+
+// clean is an environment in which nothing of this machine's user counts.
+func clean(dir string) []string {
+	env := []string{"HOME=" + dir, "PERDURE_DATA=" + filepath.Join(dir, "d"), "TMPDIR=" + os.TempDir()}
+	for _, name := range []string{"PATH", "GOCOVERDIR"} {
+		if value := os.Getenv(name); value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Vars = append(e.Vars, clean(e.WorkDir)...)
+			return os.Mkdir(filepath.Join(e.WorkDir, "d"), 0o700)
+		},
+	})
+}
+
+// program is perdure as a process of its own.
+type program struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	out    *bufio.Reader
+	stderr bytes.Buffer
+	read   strings.Builder // what was read of out
+}
+
+// launch starts perdure in dir.
+func launch(t *testing.T, dir string, args ...string) *program {
+	t.Helper()
+	p := &program{t: t, cmd: exec.Command("perdure", args...)}
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr = dir, clean(dir), &p.stderr
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.out = bufio.NewReader(out)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() }) // it has ended, mostly
+	return p
+}
+
+// until reads lines up to one that contains text, and gives that.
+func (p *program) until(text string) string {
+	p.t.Helper()
+	for {
+		line, err := p.out.ReadString('\n')
+		p.read.WriteString(line)
+		if strings.Contains(line, text) {
+			return line
+		}
+		if err != nil {
+			p.t.Fatalf("no line with %q in\n%s\n%s", text, p.read.String(), p.stderr.String())
+		}
+	}
+}
+
+func (p *program) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// end waits for the program and gives its exit code, with all of its output.
+func (p *program) end() (code int, out string) {
+	p.t.Helper()
+	rest, err := io.ReadAll(p.out)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.read.Write(rest)
+	_ = p.cmd.Wait() // the code says it
+	return p.cmd.ProcessState.ExitCode(), p.read.String()
+}
+
+// wantEnd waits for the program to end with this code.
+func (p *program) wantEnd(code int, contains ...string) string {
+	p.t.Helper()
+	got, out := p.end()
+	if got != code {
+		p.t.Fatalf("exit code %d, want %d\n%s\n%s", got, code, out, p.stderr.String())
+	}
+	for _, text := range contains {
+		if !strings.Contains(out+p.stderr.String(), text) {
+			p.t.Errorf("no %q in\n%s\n%s", text, out, p.stderr.String())
+		}
+	}
+	return out
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// gate is a named pipe that a tool waits at until it is opened.
+func gate(t *testing.T, dir, name string) (open func()) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

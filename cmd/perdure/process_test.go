@@ -1,0 +1,167 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const waiting = `turn
+  text At the gate.
+  call bash {"command": "echo here; read -r < gate; echo through"}
+turn
+  when interrupted
+    text It was interrupted.
+  else
+    text It went through.
+`
+
+var runLine = regexp.MustCompile(`run ([0-9a-f-]{36})`)
+
+func idIn(t *testing.T, line string) string {
+	t.Helper()
+	m := runLine.FindStringSubmatch(line)
+	if m == nil {
+		t.Fatalf("no id of a run in %q", line)
+	}
+	return m[1]
+}
+
+// Ctrl-C leaves the run, says how to go on, and resume does so from the very
+// place: the model's first answer is not asked for again.
+func TestInterruptAndResume(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", waiting)
+	gate(t, dir, "gate")
+	p := launch(t, dir, "run", "--model", "scripted/s", "go")
+	id := idIn(t, p.until("run "))
+	p.until("│ here")
+	p.signal(syscall.SIGINT)
+	p.wantEnd(130, "perdure resume "+id)
+
+	out := launch(t, dir, "resume", id).wantEnd(0, "It was interrupted.", "2 calls")
+	if strings.Contains(out, "At the gate.") {
+		t.Errorf("what was said before the interrupt is said again:\n%s", out)
+	}
+}
+
+// A run that was killed goes on, in the folder that it began in, wherever
+// resume is called.
+func TestKillAndResumeElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", strings.Replace(waiting, "It was interrupted.", "Cut off.\n    call bash {\"command\": \"pwd\"}", 1)+"turn\n  text End.\n")
+	gate(t, dir, "gate")
+	work := filepath.Join(dir, "work")
+	if err := os.Mkdir(work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	gate(t, work, "gate")
+	p := launch(t, dir, "run", "--model", "scripted/s", "--workspace", "work", "go")
+	p.until("│ here")
+	p.signal(syscall.SIGKILL)
+	p.end()
+	launch(t, dir, "runs").wantEnd(0, "react-agent")
+	launch(t, dir, "resume", "last").wantEnd(0, "│ "+work, "End.")
+}
+
+// Two runs on one data directory do not disturb each other; the process that
+// came first stays until the other one is done.
+func TestRunBesideRun(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", waiting)
+	write(t, dir, "other", strings.ReplaceAll(waiting, "gate;", "other-gate;"))
+	open, openOther := gate(t, dir, "gate"), gate(t, dir, "other-gate")
+	first := launch(t, dir, "run", "--model", "scripted/s", "go")
+	first.until("│ here")
+	second := launch(t, dir, "run", "--model", "scripted/other", "go")
+	second.until("│ here")
+	open()
+	first.until("run ")
+	openOther()
+	second.wantEnd(0, "It went through.")
+	first.wantEnd(0, "It went through.")
+}
+
+// The end of the process that owns the data directory is not that of a run
+// beside it: that takes the directory over.
+func TestRunOutlivesTheOwner(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", waiting)
+	write(t, dir, "other", "turn\n  text Hello.\n  pause 300ms\n  text Still here.\n")
+	gate(t, dir, "gate")
+	first := launch(t, dir, "run", "--model", "scripted/s", "go")
+	first.until("│ here")
+	second := launch(t, dir, "run", "--model", "scripted/other", "--chat", "go")
+	second.until("Hello.")
+	first.signal(syscall.SIGKILL)
+	first.end()
+	second.wantEnd(4, "Still here.")
+}
+
+// dev serves, a run beside it becomes its client, and works in a folder below
+// dev's.
+func TestRunBesideDev(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", "turn\n  call bash {\"command\": \"pwd\"}\nturn\n  text Done.\n")
+	sub := filepath.Join(dir, "sub")
+	if err := os.Mkdir(sub, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dev := launch(t, dir, "dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0")
+	url := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(dev.until("?token=")), "open"))
+	dev.until("bash ")
+	launch(t, dir, "run", "--model", "scripted/s", "--workspace", "sub", "go").wantEnd(0, "│ "+sub, "Done.")
+	launch(t, dir, "run", "--model", "scripted/s", "--workspace", os.TempDir(), "go").wantEnd(2, "outside the workspace")
+	launch(t, dir, "run", "--model", "nobody/s", "go").wantEnd(2, "there is no provider nobody")
+
+	base, token, _ := strings.Cut(url, "/?token=")
+	launch(t, t.TempDir(), "--server", base, "--key", token, "runs", "--json").wantEnd(0, `"status": "COMPLETED"`)
+	launch(t, t.TempDir(), "--server", base, "--key", "wrong", "runs").wantEnd(1, "--key")
+	launch(t, dir, "dev", "--addr", "127.0.0.1:0").wantEnd(1, "owns the data directory")
+	other := launch(t, dir, "dev", "--data", "other", "--addr", strings.TrimPrefix(base, "http://"), "--grpc-addr", "127.0.0.1:0")
+	other.wantEnd(1, "is in use")
+	dev.signal(syscall.SIGINT)
+	dev.wantEnd(0)
+}
+
+// A private run that was left goes on beside dev, with a worker of its own.
+func TestResumeBesideDev(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", waiting)
+	gate(t, dir, "gate")
+	p := launch(t, dir, "run", "--model", "scripted/s", "go")
+	id := idIn(t, p.until("run "))
+	p.until("│ here")
+	p.signal(syscall.SIGTERM)
+	p.wantEnd(130)
+	dev := launch(t, dir, "dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0", "--workspace", "..")
+	dev.until("perdure resume " + id)
+	launch(t, dir, "resume", id).wantEnd(0, "It was interrupted.")
+	dev.signal(syscall.SIGTERM)
+	dev.wantEnd(0)
+}
+
+func TestServerAndWorker(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", waiting)
+	gate(t, dir, "gate")
+	launch(t, dir, "server", "--addr", "0.0.0.0:0").wantEnd(2, "no API key yet")
+	server := launch(t, dir, "server", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0")
+	rpc := strings.Fields(server.until("workers"))[1]
+	server.until("data")
+	key := strings.TrimSpace(launch(t, dir, "keys", "create", "--role", "worker", "w").wantEnd(0))
+	worker := launch(t, dir, "worker", "--server", rpc, "--key", key)
+	worker.until("bash ")
+	p := launch(t, dir, "run", "--model", "scripted/s", "go")
+	p.until("│ here")
+	launch(t, dir, "cancel", "last").wantEnd(0)
+	p.wantEnd(3, "cancelled")
+	worker.signal(syscall.SIGTERM)
+	worker.wantEnd(0)
+	launch(t, dir, "worker", "--server", rpc, "--key", "wrong").wantEnd(1)
+	server.signal(syscall.SIGTERM)
+	server.wantEnd(0)
+}

@@ -1,0 +1,102 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// Cancelling reaches an agent that computes by its context, and one that
+// commits by the commit, long before a heartbeat.
+func TestCancelReachesARunningAgent(t *testing.T) {
+	for name, body := range map[string]func(agent.Context) error{
+		"by its next commit": func(ctx agent.Context) error { return ctx.Flush() },
+		"by its next wait":   func(ctx agent.Context) error { return ctx.Sleep(time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, time.Hour) // no heartbeat
+			begun, cancelled := make(chan struct{}), make(chan struct{})
+			ended := make(chan perdure.Status, 1)
+			b.agent("a", func(ctx agent.Context) (string, error) {
+				ctx.OnEnd(func(s perdure.Status) { ended <- s })
+				close(begun)
+				<-cancelled
+				err := body(ctx)
+				if !errors.Is(err, agent.ErrCancelled) || !errors.Is(context.Cause(ctx), agent.ErrCancelled) {
+					return "", fmt.Errorf("the call gave %w, the cause is %w", err, context.Cause(ctx))
+				}
+				return "", err
+			})
+			b.work()
+			id := b.start("a")
+			wait(t, "the agent to begin", begun)
+			if _, _, err := b.e.Cancel(t.Context(), org, id); err != nil {
+				t.Fatal(err)
+			}
+			close(cancelled)
+			b.ended(id, perdure.StatusCancelled)
+			if s := wait(t, "the end", ended); s != perdure.StatusCancelled {
+				t.Errorf("OnEnd saw %s", s)
+			}
+		})
+	}
+}
+
+func TestHeartbeatCarriesCancelToAgentsAndTasks(t *testing.T) {
+	b := newBench(t, 600*time.Millisecond)
+	causes := make(chan error, 2)
+	b.task("long", func(ctx agent.TaskContext, _ int) (int, error) {
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		return 0, ctx.Err()
+	})
+	running := make(chan struct{})
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		ctx.Schedule("long", 1)
+		if err := ctx.Flush(); err != nil {
+			return "", err
+		}
+		close(running)
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		return "", context.Cause(ctx)
+	})
+	b.work()
+	id := b.start("a")
+	wait(t, "the agent to run", running)
+	if _, _, err := b.e.Cancel(t.Context(), org, id); err != nil {
+		t.Fatal(err)
+	}
+	b.ended(id, perdure.StatusCancelled)
+	for range 2 {
+		if cause := wait(t, "a cause", causes); !errors.Is(cause, agent.ErrCancelled) && !errors.Is(cause, agent.ErrLeaseLost) {
+			t.Errorf("the cause is %v", cause)
+		}
+	}
+}
+
+// A cancelled execution whose goroutine is parked is let go of.
+func TestParkedGoroutineOfACancelledExecution(t *testing.T) {
+	b := newBench(t, 300*time.Millisecond)
+	discarded := make(chan error, 1)
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		defer func() { discarded <- context.Cause(ctx) }()
+		_, err := ctx.WaitSignal("never", 0)
+		return "", err
+	})
+	w := b.work()
+	id := b.start("a")
+	b.waiting(id, "signal")
+	w.parkedNow(t, id)
+	if _, _, err := b.e.Cancel(t.Context(), org, id); err != nil {
+		t.Fatal(err)
+	}
+	if cause := wait(t, "the discard", discarded); !errors.Is(cause, agent.ErrDiscarded) {
+		t.Errorf("the cause is %v", cause)
+	}
+}

@@ -1,0 +1,103 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// end commits how the function returned. It tells whether the execution ended.
+func (r *run) end(out json.RawMessage, failure error) (bool, error) {
+	o := perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline(out), Unless: r.def.Unless}
+	switch {
+	case r.Err() != nil:
+		o = perdure.Outcome{Kind: perdure.OutcomeCancelled}
+		if failure == nil {
+			o = perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline(out)}
+		}
+	case failure != nil:
+		o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(failure)}
+	}
+	reply, err := r.commit(o)
+	if err != nil && !r.over() {
+		// The end could not be stored with what was pending. It ends without:
+		// one that was complete fails, visibly.
+		if o.Kind == perdure.OutcomeComplete {
+			o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(err)}
+		}
+		reply, err = r.commit(o)
+	}
+	if err != nil {
+		r.w.Logger.Error("the end of an execution was not stored", "execution", r.ID(), "error", err)
+		return false, err
+	}
+	if reply.Ended == "" {
+		return false, nil
+	}
+	for _, fn := range r.onEnd {
+		fn(reply.Ended)
+	}
+	return true, nil
+}
+
+func failureOf(err error) *perdure.TaskError {
+	var failed *perdure.TaskError
+	if errors.As(err, &failed) {
+		return failed
+	}
+	code := perdure.CodeOf(err)
+	if code == perdure.Internal {
+		code = "agent_failed"
+	}
+	message := err.Error()
+	var coded *perdure.Error
+	if errors.As(err, &coded) {
+		message = coded.Message
+	}
+	return &perdure.TaskError{Code: code, Message: message}
+}
+
+// finish is the last thing a run's goroutine does, however it ends.
+func (r *run) finish() {
+	defer r.w.goroutines.Done()
+	if r.holding && errors.Is(context.Cause(r.Context), errShutdown) {
+		r.release("")
+	}
+	r.cancel(agent.ErrDiscarded)
+	r.w.streams.close(r.stream)
+	switch late, overtaken := r.w.untrack(r); {
+	case late == nil:
+	case overtaken: // its lease is over: the later claim has the execution
+		r.w.agentSlots.release(1)
+		r.w.work.Done()
+	default:
+		r.w.enter(r.live, *late)
+	}
+	if r.holding {
+		r.w.agentSlots.release(1)
+		r.w.work.Done()
+	}
+}
+
+// release gives the claim back.
+func (r *run) release(panicked string) {
+	if r.live.Err() != nil {
+		return // the worker has waited for the server long enough
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context), releaseTimeout)
+	defer cancel()
+	err := r.w.retry(ctx, func() error {
+		return r.w.Dispatch.Release(ctx, perdure.Release{
+			WorkerID: r.w.ID, Agents: []perdure.AgentRelease{{Lease: r.claim.Lease, Panic: panicked}},
+		})
+	})
+	if err != nil {
+		r.w.Logger.Warn("could not give an execution back; its lease will run out", "execution", r.ID(), "error", err)
+	}
+}
+
+const releaseTimeout = 5 * time.Second

@@ -1,0 +1,164 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"iter"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// fault is what happens to one call of a server.
+type fault int
+
+const (
+	fine   fault = iota
+	before       // it does not arrive
+	after        // its answer is lost
+	twice        // it arrives twice, and the second answer comes back
+)
+
+// faulty is a server whose calls fail as planned, and that tells of what comes
+// and goes.
+type faulty struct {
+	perdure.Dispatch
+	// plan says what happens to the nth call, from 1, of a method.
+	plan func(method string, n int) fault
+	// What follows sees, and may change or hold up, a call; nil does nothing.
+	onCommit    func(perdure.Commit, *perdure.CommitReply) error
+	onAgents    func([]perdure.AgentClaim)
+	onTasks     func([]perdure.TaskClaim)
+	onHeartbeat func(perdure.Heartbeat, *perdure.HeartbeatReply) error
+	onEntries   func(perdure.EntryQuery)
+
+	mu    sync.Mutex // guards calls
+	calls map[string]int
+}
+
+func (f *faulty) next(method string) fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.calls == nil {
+		f.calls = map[string]int{}
+	}
+	f.calls[method]++
+	if f.plan == nil {
+		return fine
+	}
+	return f.plan(method, f.calls[method])
+}
+
+func (f *faulty) count(method string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[method]
+}
+
+func unavailable() error { return perdure.Errorf(perdure.Unavailable, "planned") }
+
+func through[T any](f *faulty, method string, call func() (T, error)) (T, error) {
+	var none T
+	switch f.next(method) {
+	case before:
+		return none, unavailable()
+	case after:
+		if _, err := call(); err != nil && !perdure.IsCode(err, perdure.Unavailable) {
+			return none, err
+		}
+		return none, unavailable()
+	case twice:
+		if v, err := call(); err != nil {
+			return v, err
+		}
+	}
+	return call()
+}
+
+func (f *faulty) Register(ctx context.Context, r perdure.Registration) (perdure.Settings, error) {
+	return through(f, "Register", func() (perdure.Settings, error) { return f.Dispatch.Register(ctx, r) })
+}
+
+// A poll is never delivered twice: claims of a lost answer come back only when
+// their leases have run out.
+func (f *faulty) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
+	if f.next("PollAgents") == before {
+		return nil, unavailable()
+	}
+	claims, err := f.Dispatch.PollAgents(ctx, p)
+	if f.onAgents != nil && len(claims) > 0 {
+		f.onAgents(claims)
+	}
+	return claims, err
+}
+
+func (f *faulty) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
+	if f.next("PollTasks") == before {
+		return nil, unavailable()
+	}
+	claims, err := f.Dispatch.PollTasks(ctx, p)
+	if f.onTasks != nil && len(claims) > 0 {
+		f.onTasks(claims)
+	}
+	return claims, err
+}
+
+func (f *faulty) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
+	reply, err := through(f, "Heartbeat", func() (perdure.HeartbeatReply, error) { return f.Dispatch.Heartbeat(ctx, h) })
+	if err == nil && f.onHeartbeat != nil {
+		err = f.onHeartbeat(h, &reply)
+	}
+	return reply, err
+}
+
+func (f *faulty) Release(ctx context.Context, r perdure.Release) error {
+	_, err := through(f, "Release", func() (struct{}, error) { return struct{}{}, f.Dispatch.Release(ctx, r) })
+	return err
+}
+
+func (f *faulty) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
+	reply, err := through(f, "Commit", func() (perdure.CommitReply, error) { return f.Dispatch.Commit(ctx, c) })
+	if err == nil && f.onCommit != nil {
+		err = f.onCommit(c, &reply)
+	}
+	return reply, err
+}
+
+func (f *faulty) FinishTask(ctx context.Context, t perdure.TaskFinish) (perdure.FinishReply, error) {
+	return through(f, "FinishTask", func() (perdure.FinishReply, error) { return f.Dispatch.FinishTask(ctx, t) })
+}
+
+func (f *faulty) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
+	return through(f, "Append", func() ([]perdure.FrameReply, error) { return f.Dispatch.Append(ctx, frames) })
+}
+
+func (f *faulty) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
+	f.next("Entries")
+	if f.onEntries != nil {
+		f.onEntries(q)
+	}
+	return f.Dispatch.Entries(ctx, q)
+}
+
+func (f *faulty) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
+	raw, err := io.ReadAll(content)
+	if err != nil {
+		return perdure.BlobRef{}, err
+	}
+	return through(f, "PutBlob", func() (perdure.BlobRef, error) {
+		return f.Dispatch.PutBlob(ctx, owner, length, bytes.NewReader(raw))
+	})
+}
+
+func (f *faulty) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
+	f.next("Tasks")
+	return f.Dispatch.Tasks(ctx, execution, ids)
+}
+
+// overFaulty lets a worker speak to the bench's engine through faults.
+func (b *bench) overFaulty(f *faulty) func(*Config) {
+	f.Dispatch = b.e.Dispatch(org, false)
+	return func(c *Config) { c.Dispatch = f }
+}

@@ -1,0 +1,226 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// The contexts of agents and tasks end with the lease, by the worker's own
+// clock, while it cannot reach the server; and no later than the server's.
+func TestLeaseEndsByTheWorkersOwnClock(t *testing.T) {
+	const lease = 500 * time.Millisecond
+	b := newBench(t, lease)
+	causes := make(chan error, 2)
+	b.task("long", func(ctx agent.TaskContext, _ int) (int, error) {
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		return 0, ctx.Err()
+	})
+	var tries atomic.Int32
+	begun := make(chan time.Time, 1)
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		if tries.Add(1) > 1 {
+			return "fine", nil
+		}
+		ctx.Schedule("long", 1, agent.OnLost(perdure.OnLostReport))
+		if err := ctx.Flush(); err != nil {
+			return "", err
+		}
+		begun <- time.Now()
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		return "", errors.New("what it returns now counts for nothing")
+	})
+	b.work(b.overFaulty(&faulty{plan: func(method string, _ int) fault {
+		if method == "Heartbeat" {
+			return before
+		}
+		return fine
+	}}))
+	id := b.start("a")
+	since := wait(t, "the agent to begin", begun)
+	for range 2 {
+		if cause := wait(t, "a cause", causes); !errors.Is(cause, agent.ErrLeaseLost) {
+			t.Errorf("the cause is %v", cause)
+		}
+	}
+	if late := time.Since(since); late > lease+lease/3 {
+		t.Errorf("the contexts ended %s after the claim, the lease is %s", late, lease)
+	}
+	b.output(id, "fine")
+}
+
+// The server says that a lease is lost: the context ends with that cause, and
+// the goroutine at its next blocking call.
+func TestLostLeaseEndsTheGoroutine(t *testing.T) {
+	b := newBench(t, 300*time.Millisecond)
+	cause := make(chan error, 1)
+	var tries, back atomic.Int32
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		if tries.Add(1) > 1 {
+			return "fine", nil
+		}
+		<-ctx.Done()
+		cause <- context.Cause(ctx)
+		_ = ctx.Flush()
+		back.Add(1)
+		return "", nil
+	})
+	f := &faulty{}
+	var once sync.Once
+	f.onHeartbeat = func(h perdure.Heartbeat, r *perdure.HeartbeatReply) error {
+		if len(h.Agents) > 0 {
+			once.Do(func() { r.Agents[0] = perdure.AgentBeat{Lost: true} })
+		}
+		return nil
+	}
+	b.work(b.overFaulty(f))
+	id := b.start("a")
+	if got := wait(t, "the cause", cause); !errors.Is(got, agent.ErrLeaseLost) {
+		t.Errorf("the cause is %v", got)
+	}
+	b.output(id, "fine")
+	if back.Load() != 0 {
+		t.Error("the blocking call came back")
+	}
+}
+
+// An outage is waited out: the same commit again until it is answered, and the
+// agent learns nothing of it.
+func TestCommitIsRepeatedUntilItIsAnswered(t *testing.T) {
+	b := newBench(t, time.Minute)
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		for i := range 3 {
+			if _, err := ctx.Append(user(fmt.Sprint(i))); err != nil {
+				return "", err
+			}
+			if err := ctx.Flush(); err != nil {
+				return "", err
+			}
+		}
+		return "fine", nil
+	})
+	var mu sync.Mutex
+	var numbers []int64
+	f := &faulty{}
+	f.plan = func(method string, n int) fault {
+		if method == "Commit" {
+			return []fault{fine, before, after, before}[n%4]
+		}
+		return fine
+	}
+	f.onCommit = func(c perdure.Commit, _ *perdure.CommitReply) error {
+		mu.Lock()
+		defer mu.Unlock()
+		numbers = append(numbers, c.Number)
+		return nil
+	}
+	w := b.work(b.overFaulty(f))
+	id := b.start("a")
+	b.output(id, "fine")
+	w.stop() // the last answer is in
+	mu.Lock()
+	defer mu.Unlock()
+	if fmt.Sprint(numbers) != "[1 2 3 4]" {
+		t.Errorf("the commits answered are %v", numbers)
+	}
+	if texts := b.texts(id); fmt.Sprint(texts) != "[0 1 2]" {
+		t.Errorf("the texts are %q", texts)
+	}
+}
+
+// A server with too much to do is asked again, too.
+func TestRateLimitIsWaitedOut(t *testing.T) {
+	b := newBench(t, time.Minute)
+	b.agent("a", func(ctx agent.Context) (string, error) { return "fine", ctx.Flush() })
+	f := &faulty{}
+	var refusals atomic.Int32
+	f.onCommit = func(perdure.Commit, *perdure.CommitReply) error {
+		if refusals.Add(1) <= 2 {
+			return perdure.Errorf(perdure.RateLimited, "planned")
+		}
+		return nil
+	}
+	b.work(b.overFaulty(f))
+	b.output(b.start("a"), "fine")
+}
+
+// Nothing is begun in the last fifth of a lease.
+func TestStepWaitsForAFreshLease(t *testing.T) {
+	const lease = 10 * time.Second
+	b := newBench(t, lease)
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		r := ctx.(*run)
+		r.mu.Lock()
+		r.renew = leaseClock{bootTime() - lease*9/10, lease}
+		r.mu.Unlock()
+		renewed := make(chan struct{})
+		go func() {
+			defer close(renewed)
+			r.w.beatOnce(ctx, time.Second)
+		}()
+		return agent.Step(ctx, "step", func(context.Context) (string, error) {
+			select {
+			case <-renewed:
+				return "fine", nil
+			default:
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.renew.late() {
+				return "begun too late", nil
+			}
+			return "fine", nil
+		})
+	})
+	b.work()
+	b.output(b.start("a"), "fine")
+}
+
+func TestLeaseClock(t *testing.T) {
+	for _, test := range []struct {
+		gone       time.Duration
+		late, over bool
+	}{{0, false, false}, {70 * time.Second, false, false}, {85 * time.Second, true, false}, {101 * time.Second, true, true}} {
+		c := leaseClock{bootTime() - test.gone, 100 * time.Second}
+		if c.late() != test.late || c.over() != test.over {
+			t.Errorf("after %s of 100s: late %v, over %v", test.gone, c.late(), c.over())
+		}
+	}
+}
+
+// Trap 54: after the machine has slept, a lease that the server still keeps is
+// kept; without a word from the server it is over.
+func TestLeaseAfterASleep(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		b := newBench(t, time.Hour)
+		cause := make(chan error, 1)
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			r := ctx.(*run)
+			r.mu.Lock()
+			r.renew = leaseClock{bootTime() - 2*time.Hour, time.Hour}
+			r.mu.Unlock()
+			r.w.checkLeases(context.Background(), bootTime()-2*time.Hour)
+			cause <- context.Cause(ctx)
+			return "fine", nil
+		})
+		b.work(b.overFaulty(&faulty{plan: func(method string, _ int) fault {
+			if away && method == "Heartbeat" {
+				return before
+			}
+			return fine
+		}}))
+		b.start("a")
+		if got := wait(t, "the cause", cause); errors.Is(got, agent.ErrLeaseLost) != away {
+			t.Errorf("the server is away: %v, the cause is %v", away, got)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// A panic gives the execution back; three end it, and nothing that was pending
+// is committed.
+func TestPanicInAgentCode(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	var entered atomic.Int32
+	b.agent("always", func(ctx agent.Context) (string, error) {
+		entered.Add(1)
+		_, _ = ctx.Append(user("ghost"))
+		panic("boom")
+	})
+	var tries atomic.Int32
+	b.agent("once", func(ctx agent.Context) (string, error) {
+		if tries.Add(1) == 1 {
+			panic("boom")
+		}
+		return "fine", nil
+	})
+	r := b.work()
+	b.output(b.start("once"), "fine")
+	id := b.start("always")
+	x := b.ended(id, perdure.StatusFailed)
+	if *x.ErrorCode != "panic" || !strings.Contains(*x.Error, "boom") || !strings.Contains(*x.Error, "run_test.go") {
+		t.Errorf("the error is %s: %s", *x.ErrorCode, *x.Error)
+	}
+	if n := entered.Load(); n != 3 {
+		t.Errorf("it was entered %d times, want 3", n)
+	}
+	if n := b.count(id, perdure.EventEntry); n != 0 {
+		t.Errorf("%d entries of a panic", n)
+	}
+	r.stop()
+	if n := len(r.agentSlots); n != 0 {
+		t.Errorf("%d agent slots are still taken", n)
+	}
+}
+
+// A panic of task code fails the attempt like an error does.
+func TestPanicInTaskCode(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		_, err := agent.Call[int](ctx, "boom", 1, agent.Attempts(2), agent.Backoff(time.Millisecond, time.Millisecond))
+		return fmt.Sprint(perdure.CodeOf(err)), nil
+	})
+	var tries atomic.Int32
+	b.task("boom", func(agent.TaskContext, int) (int, error) { tries.Add(1); panic("boom") })
+	b.work()
+	b.output(b.start("a"), "panic")
+	if tries.Load() != 2 {
+		t.Errorf("%d attempts, want 2", tries.Load())
+	}
+}
+
+// A commit that was refused is as if nothing of it had been asked for: tasks
+// can be asked for again, and the signals that it took are there again.
+func TestRefusedCommitCanBeMendedByTheAgent(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		if _, err := ctx.Append(user("first"), agent.WithKey("first")); err != nil {
+			return "", err
+		}
+		if err := ctx.Flush(); err != nil {
+			return "", err
+		}
+		s, err := ctx.WaitSignal("go", 0)
+		if err != nil {
+			return "", err
+		}
+		bad := perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: "none"}}}}
+		if _, err := ctx.Append(bad); err != nil {
+			return "", err
+		}
+		f := ctx.Schedule("double", 4)
+		if err := ctx.Flush(); !perdure.IsCode(err, perdure.InvalidTranscript) {
+			return "", fmt.Errorf("the flush gave %v", err)
+		}
+		again, err := ctx.WaitSignal("go", 0)
+		if err != nil || again.ID != s.ID {
+			return "", fmt.Errorf("the signal is %v, want %v again (%w)", again.ID, s.ID, err)
+		}
+		if _, err := ctx.Append(user("second")); err != nil {
+			return "", err
+		}
+		if f = ctx.Schedule("double", 4); f.Err() != nil {
+			return "", f.Err()
+		}
+		n, err := agent.Await[int](ctx, f)
+		return fmt.Sprint(n), err
+	})
+	b.work()
+	id := b.start("a")
+	b.signal(id, "go", "1")
+	b.output(id, "8")
+	if texts := b.texts(id); !slices.Equal(texts, []string{"first", "second"}) {
+		t.Errorf("the texts are %q", texts)
+	}
+}
+
+// An end that cannot be stored as it is fails, visibly, and at once.
+func TestEndThatIsRefused(t *testing.T) {
+	bad := perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: "none"}}}}
+	b := newBench(t, 60*time.Second)
+	b.agent("completes", func(ctx agent.Context) (string, error) { _, err := ctx.Append(bad); return "fine", err })
+	b.agent("fails", func(ctx agent.Context) (string, error) { _, _ = ctx.Append(bad); return "", errors.New("no luck") })
+	b.work()
+	if x := b.ended(b.start("completes"), perdure.StatusFailed); *x.ErrorCode != perdure.InvalidTranscript {
+		t.Errorf("the error is %s: %s", *x.ErrorCode, *x.Error)
+	}
+	if x := b.ended(b.start("fails"), perdure.StatusFailed); *x.Error != "no luck" {
+		t.Errorf("the error is %s: %s", *x.ErrorCode, *x.Error)
+	}
+}
+
+func TestOutputThatIsTooLarge(t *testing.T) {
+	b := newBench(t, 60*time.Second)
+	b.e.PayloadLimit = 1 << 20
+	b.agent("a", func(agent.Context) (string, error) { return strings.Repeat("x", 2<<20), nil })
+	b.work()
+	if x := b.ended(b.start("a"), perdure.StatusFailed); *x.ErrorCode != perdure.PayloadTooLarge {
+		t.Errorf("the error is %s: %s", *x.ErrorCode, *x.Error)
+	}
+}

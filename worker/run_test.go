@@ -1,0 +1,225 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// Trap 49: a blocking call from another goroutine than Run's panics, and says
+// what to use instead.
+func TestBlockingCallFromAnotherGoroutine(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	said := make(chan string, 10)
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		calls := map[string]func(){
+			"Await":      func() { _, _ = ctx.Await(agent.All, ctx.Schedule("x", 1)) },
+			"Sleep":      func() { _ = ctx.Sleep(time.Second) },
+			"WaitSignal": func() { _, _ = ctx.WaitSignal("x", 0) },
+			"RunStep":    func() { _, _ = agent.Step(ctx, "s", func(context.Context) (int, error) { return 0, nil }) },
+			"Flush":      func() { _ = ctx.Checkpoint(1) },
+		}
+		var wg sync.WaitGroup
+		for name, call := range calls {
+			wg.Go(func() {
+				defer func() { said <- fmt.Sprintf("%s: %v", name, recover()) }()
+				call()
+			})
+			wg.Wait()
+		}
+		return "fine", nil
+	})
+	b.work()
+	b.output(b.start("a"), "fine")
+	for range 5 {
+		line := wait(t, "a panic", said)
+		name, message, _ := strings.Cut(line, ":")
+		if !strings.Contains(message, "agent.Context."+name) || !strings.Contains(message, "JoinAll") {
+			t.Errorf("the panic says %q", line)
+		}
+	}
+}
+
+// A goroutine that is discarded ends without a trace: what its deferred
+// functions do is never committed, and no agent code sees an error.
+func TestDiscardedGoroutineWritesNothing(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	var entered, deferred, sawError atomic.Int32
+	causes := make(chan error, 10)
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		entered.Add(1)
+		normal := false
+		defer func() {
+			if normal {
+				return
+			}
+			deferred.Add(1)
+			causes <- context.Cause(ctx)
+			_, _ = ctx.Append(user("ghost"))
+			_ = ctx.Emit("ghost")
+			ctx.Schedule("work", 1)
+			defer func() { deferred.Add(1) }()
+			_ = ctx.Flush()
+			sawError.Add(1) // never: the flush does not come back
+		}()
+		for _, name := range []string{"one", "two"} {
+			if _, err := ctx.WaitSignal(name, 0); err != nil {
+				sawError.Add(1)
+				return "", err
+			}
+		}
+		normal = true
+		return "fine", nil
+	})
+	b.work(func(c *Config) { c.Parked = -1 })
+	id := b.start("a")
+	for _, name := range []string{"one", "two"} {
+		b.waiting(id, "signal")
+		b.signal(id, name, "1")
+	}
+	b.output(id, "fine")
+	if entered.Load() != 3 || deferred.Load() != 4 || sawError.Load() != 0 {
+		t.Errorf("entered %d times, %d deferred functions ran, %d errors seen", entered.Load(), deferred.Load(), sawError.Load())
+	}
+	for range 2 {
+		if cause := <-causes; !errors.Is(cause, agent.ErrDiscarded) {
+			t.Errorf("the cause is %v", cause)
+		}
+	}
+	for _, what := range []perdure.EventType{perdure.EventEntry, perdure.EventData, perdure.EventTaskScheduled} {
+		if n := b.count(id, what); n != 0 {
+			t.Errorf("%d %s events of a discarded goroutine", n, what)
+		}
+	}
+}
+
+// The claim may come before the goroutine has parked: it goes on in place.
+func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
+	for _, commitFails := range []bool{false, true} {
+		t.Run(fmt.Sprintf("the commit's answer is lost: %v", commitFails), func(t *testing.T) {
+			b := newBench(t, 5*time.Second)
+			var entered atomic.Int32
+			b.agent("a", func(ctx agent.Context) (string, error) {
+				entered.Add(1)
+				s, err := ctx.WaitSignal("go", 0)
+				return string(s.Value), err
+			})
+			f := &faulty{}
+			w := make(chan *Worker, 1)
+			once := sync.Once{}
+			f.onCommit = func(c perdure.Commit, r *perdure.CommitReply) (err error) {
+				once.Do(func() {
+					// The suspend is stored; before the worker learns of it, the
+					// execution is woken and its claim handed over.
+					b.signal(c.Lease.ExecutionID, "go", `1`)
+					w := <-w
+					eventually(t, "the claim to be handed over", func() bool {
+						w.mu.Lock()
+						defer w.mu.Unlock()
+						r := w.runs[c.Lease.ExecutionID]
+						return r != nil && r.handed
+					})
+					// A heartbeat in between says that the old lease is over.
+					w.beatOnce(t.Context(), time.Second)
+					if commitFails {
+						err = perdure.Errorf(perdure.LeaseLost, "planned")
+					}
+				})
+				return err
+			}
+			r := b.work(b.overFaulty(f))
+			w <- r.Worker
+			b.output(b.start("a"), "1")
+			want := int32(1)
+			if commitFails {
+				want = 2 // the goroutine has ended; the claim is not lost with it
+			}
+			if n := entered.Load(); n != want {
+				t.Errorf("the function was entered %d times, want %d", n, want)
+			}
+			r.stop()
+			if n := len(r.agentSlots); n != 0 {
+				t.Errorf("%d agent slots are still taken", n)
+			}
+		})
+	}
+}
+
+// Trap 47: a parked goroutine does not go on where another worker has.
+func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	var entered atomic.Int32
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		entered.Add(1)
+		var said []string
+		for _, name := range []string{"one", "two", "three"} {
+			s, err := ctx.WaitSignal(name, 0)
+			if err != nil {
+				return "", err
+			}
+			said = append(said, string(s.Value))
+			if _, err := ctx.Append(user(string(s.Value)), agent.WithKey(s.EntryKey())); err != nil {
+				return "", err
+			}
+		}
+		return strings.Join(said, ","), nil
+	})
+	var away atomic.Bool // the first worker's polls do not arrive
+	f := &faulty{plan: func(method string, _ int) fault {
+		if method == "PollAgents" && away.Load() {
+			return before
+		}
+		return fine
+	}}
+	first := b.work(b.overFaulty(f), func(c *Config) { c.PollWait = 10 * time.Millisecond })
+	id := b.start("a")
+	b.waiting(id, "signal")
+	first.parkedNow(t, id)
+	away.Store(true)
+	seen := f.count("PollAgents")
+	eventually(t, "the poll under way to end", func() bool { return f.count("PollAgents") > seen+1 })
+	second := b.work()
+	b.signal(id, "one", "1")
+	b.until(id, "it to wait for the second", func(x *perdure.Execution) bool {
+		return x.Status == perdure.StatusWaiting && x.LastCommit.Fence == 2
+	})
+	second.stop()
+	away.Store(false)
+	b.signal(id, "two", "2")
+	b.signal(id, "three", "3")
+	b.output(id, "1,2,3")
+	if n := entered.Load(); n < 3 {
+		t.Errorf("the function was entered %d times; the parked goroutine went on where it no longer stood", n)
+	}
+	if texts := b.texts(id); !slices.Equal(texts, []string{"1", "2", "3"}) {
+		t.Errorf("the texts are %q", texts)
+	}
+}
+
+// A claim that a run did not come to adopt is nobody's once a later claim has
+// taken the run's place.
+func TestLateClaimThatWasOvertaken(t *testing.T) {
+	for _, overtaken := range []bool{true, false} {
+		w := New(Config{})
+		r := &run{w: w, id: uuid.New(), resume: make(chan resumption, 1)}
+		w.runs[r.id] = r
+		r.resume <- resumption{claim: &perdure.AgentClaim{}}
+		if overtaken {
+			w.runs[r.id] = &run{w: w, id: r.id}
+		}
+		late, was := w.untrack(r)
+		if late == nil || was != overtaken || (w.runs[r.id] != nil) != overtaken {
+			t.Errorf("overtaken %v: the claim is %v, said %v, tracked %v", overtaken, late, was, w.runs[r.id])
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/engine"
+)
+
+// A message that comes just before the end enters the function again, with what
+// was taken since the checkpoint given again first; steps do not run again, and
+// what belongs to the end runs once.
+func TestEndThatSignalsKeepOff(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	var entered, steps, ends atomic.Int32
+	id := make(chan uuid.UUID, 1)
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		n := entered.Add(1)
+		ctx.OnEnd(func(perdure.Status) { ends.Add(1) })
+		if _, err := agent.Step(ctx, "step", func(context.Context) (int, error) { steps.Add(1); return 1, nil }); err != nil {
+			return "", err
+		}
+		if err := ctx.Sleep(200 * time.Millisecond); err != nil {
+			return "", err
+		}
+		if _, err := ctx.WaitSignal("m", 0); err != nil {
+			return "", err
+		}
+		more, err := ctx.DrainSignals("m")
+		if err != nil {
+			return "", err
+		}
+		if n == 1 { // too late for the drain
+			b.signal(<-id, "m", `"late"`)
+		}
+		var values []string
+		for _, s := range more {
+			values = append(values, string(s.Value))
+		}
+		return strings.Join(values, ","), nil
+	}, "m")
+	b.work()
+	x := b.start("a")
+	id <- x
+	b.signal(x, "m", `"first"`)
+	b.output(x, `"late"`)
+	if entered.Load() != 2 || steps.Load() != 1 || ends.Load() != 1 {
+		t.Errorf("entered %d times, %d steps, %d ends", entered.Load(), steps.Load(), ends.Load())
+	}
+	if n := b.count(x, perdure.EventWaiting); n != 1 {
+		t.Errorf("it waited %d times; the sleep was slept anew", n)
+	}
+}
+
+// Trap 48: signals given again stay to come while the function waits for others.
+func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
+	for _, n := range []int{100, -1} {
+		b := newBench(t, 5*time.Second)
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			var said []string
+			take := func(name string) error {
+				s, err := ctx.WaitSignal(name, 0)
+				said = append(said, string(s.Value))
+				return err
+			}
+			// Entered again, it asks in another order than it took them in.
+			if has, err := ctx.HasSignal("go"); err != nil {
+				return "", err
+			} else if has {
+				if err := take("third"); err != nil {
+					return "", err
+				}
+			}
+			for _, name := range []string{"first", "second", "go"} {
+				if err := take(name); err != nil {
+					return "", err
+				}
+			}
+			return strings.Join(said, ""), nil
+		})
+		w := b.work(func(c *Config) { c.Parked = n })
+		id := b.start("a")
+		b.signal(id, "first", "1")
+		b.signal(id, "second", "2")
+		b.waiting(id, "signal")
+		w.stop() // both are taken; the next worker gives them again
+		b.signal(id, "go", "0")
+		b.work(func(c *Config) { c.Parked = n })
+		b.waiting(id, "signal")
+		b.signal(id, "third", "3")
+		b.output(id, "3120")
+	}
+}
+
+// A claim carries some of the signals; the others are found all the same.
+func TestMoreSignalsThanAClaimCarries(t *testing.T) {
+	b := newBench(t, 20*time.Second)
+	const many = 230
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		s, err := ctx.WaitSignal("needle", time.Hour)
+		if err != nil {
+			return "", err
+		}
+		if has, err := ctx.HasSignal("pin"); err != nil || !has {
+			return "", fmt.Errorf("the pin is not seen: %w", err)
+		}
+		if err := ctx.Flush(); err != nil {
+			return "", err
+		}
+		for i := range many {
+			s, err := ctx.WaitSignal("hay", 0)
+			if err != nil || string(s.Value) != fmt.Sprint(i) {
+				return "", fmt.Errorf("hay %d is %s: %w", i, s.Value, err)
+			}
+		}
+		return string(s.Value), nil
+	})
+	b.known("a")
+	id := b.start("a")
+	for i := range many {
+		b.signal(id, "hay", fmt.Sprint(i))
+	}
+	b.signal(id, "needle", `1`)
+	b.signal(id, "pin", `1`)
+	b.work()
+	b.output(id, "1")
+}
+
+func TestWaitsCountFromTheFirstTime(t *testing.T) {
+	for _, n := range []int{100, -1} {
+		b := newBench(t, 5*time.Second)
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			// Waking in between does not begin the hour anew: it is one wait, and
+			// its timer has one due time.
+			for {
+				s, err := ctx.WaitAnySignal(time.Hour, "tick", "stop")
+				if err != nil {
+					return "", err
+				}
+				if s.Name == "stop" {
+					return "fine", nil
+				}
+				if err := ctx.Flush(); err != nil {
+					return "", err
+				}
+			}
+		})
+		w := b.work(func(c *Config) { c.Parked = n })
+		id := b.start("a")
+		first := dueOf(b.waiting(id, "signal"))
+		w.stop()
+		b.work(func(c *Config) { c.Parked = n })
+		if again := dueOf(b.waiting(id, "signal")); !again.Equal(first.Time) {
+			t.Errorf("the wait is due at %s, then at %s", first, again)
+		}
+		b.signal(id, "stop", "1")
+		b.output(id, "fine")
+	}
+}
+
+func dueOf(x *perdure.Execution) perdure.Time {
+	due, _ := x.Wait.NextTimer()
+	return due
+}
+
+func TestTimeout(t *testing.T) {
+	for _, n := range []int{100, -1} {
+		b := newBench(t, 5*time.Second)
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			_, err := ctx.WaitSignal("never", 20*time.Millisecond)
+			if !errors.Is(err, agent.ErrTimeout) {
+				return "", fmt.Errorf("the wait gave %w", err)
+			}
+			s, err := ctx.WaitSignal("there", time.Hour)
+			return string(s.Value), err
+		})
+		b.work(func(c *Config) { c.Parked = n })
+		id := b.start("a")
+		b.signal(id, "there", "1")
+		b.output(id, "1")
+	}
+}
+
+// The signals of several senders come in the order in which they were accepted.
+func TestSignalsInOrder(t *testing.T) {
+	for _, n := range []int{100, -1} {
+		b := newBench(t, 5*time.Second)
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			for range 10 {
+				s, err := ctx.WaitSignal("m", 0)
+				if err != nil {
+					return "", err
+				}
+				if _, err := ctx.Append(user(string(s.Value)), agent.WithKey(s.EntryKey())); err != nil {
+					return "", err
+				}
+			}
+			return "fine", nil
+		})
+		b.work(func(c *Config) { c.Parked = n })
+		id := b.start("a")
+		var want []string
+		for i := range 10 {
+			if _, err := b.e.Signal(t.Context(), org, id, engine.SignalRequest{Name: "m", Value: []byte(fmt.Sprint(i))}); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, fmt.Sprint(i))
+		}
+		b.output(id, "fine")
+		if texts := b.texts(id); !slices.Equal(texts, want) {
+			t.Errorf("parked %d: the texts are %q", n, texts)
+		}
+	}
+}

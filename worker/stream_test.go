@@ -1,0 +1,260 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// shown is a server that keeps what is streamed to it, in the order in which
+// blocks begin.
+type shown struct {
+	perdure.Dispatch
+	mu     sync.Mutex // guards what follows
+	order  []perdure.BlockKey
+	blocks map[perdure.BlockKey]*shownBlock
+	refuse *perdure.Error
+	away   bool
+	bad    []string
+}
+
+type shownBlock struct {
+	perdure.Frame
+	text   string
+	closed bool
+}
+
+func (s *shown) Append(_ context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return nil, unavailable()
+	}
+	replies := make([]perdure.FrameReply, len(frames))
+	for i, f := range frames {
+		if s.refuse != nil {
+			replies[i].Err = s.refuse
+			continue
+		}
+		if !utf8.ValidString(f.Text) || len(f.Text) > maxFrame {
+			s.bad = append(s.bad, fmt.Sprintf("%q", f.Text[:min(20, len(f.Text))]))
+		}
+		key := perdure.BlockKey{Block: f.Block}
+		b := s.blocks[key]
+		if b == nil {
+			b = &shownBlock{Frame: f}
+			s.blocks[key] = b
+			s.order = append(s.order, key)
+		}
+		if known := int64(len(b.text)) - f.Offset; known >= 0 && known <= int64(len(f.Text)) && !b.closed {
+			b.text += f.Text[known:]
+		}
+		b.closed = b.closed || f.Close
+		if f.Close {
+			b.Reason = f.Reason
+		}
+		replies[i].Held = int64(len(b.text))
+	}
+	return replies, nil
+}
+
+// list says what was shown, in order.
+func (s *shown) list() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, key := range s.order {
+		b := s.blocks[key]
+		what := b.text
+		if b.Fields != nil {
+			what = string(b.Fields)
+		}
+		all = append(all, fmt.Sprintf("%s%s:%s", b.Type, b.Stream, what))
+	}
+	return all
+}
+
+// newShown gives a source whose server keeps what it shows.
+func newShown(t *testing.T, ctx context.Context) (*shown, *stream) {
+	t.Helper()
+	s := &shown{blocks: map[perdure.BlockKey]*shownBlock{}}
+	all := newStreams(s, slog.New(slog.DiscardHandler))
+	ctx2, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	over := make(chan struct{})
+	go func() { defer close(over); all.run(ctx2) }()
+	t.Cleanup(func() { stop(); <-over })
+	return s, all.open(ctx, &perdure.TaskLease{ExecutionID: uuid.New(), TaskID: uuid.New(), Attempt: 1}, nil, func(error) {})
+}
+
+func flush(t *testing.T, st *stream) []perdure.BlockEnd {
+	t.Helper()
+	ends, err := st.flush(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ends
+}
+
+func (s *shown) want(t *testing.T, want ...string) {
+	t.Helper()
+	if got := s.list(); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("shown:\n%q\nwant\n%q", got, want)
+	}
+	if len(s.bad) > 0 {
+		t.Errorf("pieces that no server takes: %s", s.bad)
+	}
+}
+
+func TestBlocksComeInOrder(t *testing.T) {
+	s, st := newShown(t, t.Context())
+	st.Thinking("hm")
+	st.Text("a")
+	st.Text("b")
+	st.ToolArguments("c1", "{")
+	st.ToolArguments("c1", "}")
+	st.ToolArguments("c2", "{}")
+	st.Data(map[string]int{"n": 1})
+	st.Text("c")
+	st.Break()
+	st.Text("d")
+	st.SetPlace(perdure.Place{TurnID: "t2"})
+	st.Text("e")
+	st.Error("oops", "bad")
+	st.Text("")
+	ends := flush(t, st)
+	s.want(t, "thinking:hm", "token:ab", "data:{}", "data:{}", `data:{"data":{"n":1}}`, "token:c", "token:d", "token:e", `error:{"code":"bad","message":"oops"}`)
+	if len(ends) != 7 {
+		t.Errorf("%d blocks have ended, want 7", len(ends))
+	}
+	if again := flush(t, st); len(again) != 0 {
+		t.Errorf("the ends %v are told twice", again)
+	}
+	st.Text("after")
+	flush(t, st)
+	if got := s.list(); got[len(got)-1] != "token:after" {
+		t.Errorf("after a flush: %q", got)
+	}
+}
+
+func TestCharactersAreNeverSplit(t *testing.T) {
+	s, st := newShown(t, t.Context())
+	text := "aé€😀z"
+	for i := range len(text) {
+		st.Terminal("stdout", []byte(text[i:i+1]))
+		st.Terminal("stderr", []byte(text[len(text)-1-i:len(text)-i])) // backwards: rubbish
+	}
+	flush(t, st)
+	if got := s.list(); len(got) != 2 || got[0] != "terminalstdout:"+text {
+		t.Errorf("shown: %q", got)
+	}
+	if len(s.bad) > 0 {
+		t.Errorf("pieces that no server takes: %s", s.bad)
+	}
+	// A long text is cut at characters, too.
+	long := strings.Repeat("€", maxFrame)
+	st.Text("x" + long)
+	flush(t, st)
+	if got := s.list(); got[2] != "token:x"+long || len(s.bad) > 0 {
+		t.Errorf("%d bytes came whole, %q is bad", len(got[2]), s.bad)
+	}
+}
+
+func TestInvalidBytesAreReplaced(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\xffb": "terminalstdout:a\uFFFDb", "end\xe2\x82": "terminalstdout:end\uFFFD", "\xe2": "terminalstdout:\uFFFD", "\x80": "terminalstdout:\uFFFD",
+	} {
+		s, st := newShown(t, t.Context())
+		st.Terminal("stdout", []byte(in))
+		flush(t, st)
+		s.want(t, want)
+	}
+	s, st := newShown(t, t.Context())
+	st.Text("a\xffb")
+	flush(t, st)
+	s.want(t, "token:a\uFFFDb")
+}
+
+// Terminal output is kept up to 1 MiB of an attempt, both outputs together, at a
+// character's end, and marked once.
+func TestTerminalIsTruncated(t *testing.T) {
+	s, st := newShown(t, t.Context())
+	st.Terminal("stderr", []byte("warning"))
+	line := []byte(strings.Repeat("€", 1000))
+	for range 500 {
+		st.Terminal("stdout", line)
+	}
+	st.Terminal("stderr", []byte("more"))
+	flush(t, st)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total, truncated := 0, 0
+	for _, b := range s.blocks {
+		total += len(b.text)
+		if !utf8.ValidString(b.text) || !b.closed {
+			t.Errorf("the %s block is valid: %v, closed: %v", b.Stream, utf8.ValidString(b.text), b.closed)
+		}
+		if b.Reason == perdure.BlockTruncated {
+			truncated++
+		}
+	}
+	if total > perdure.TerminalLimit || total < perdure.TerminalLimit-3 || truncated != 1 {
+		t.Errorf("%d bytes are kept, %d marks", total, truncated)
+	}
+}
+
+func TestRefusedSourceTakesNothingMore(t *testing.T) {
+	s, st := newShown(t, t.Context())
+	s.refuse = perdure.Errorf(perdure.LeaseLost, "planned")
+	lost := make(chan error, 1)
+	st.lost = func(err error) { lost <- err }
+	st.Text("a")
+	if err := wait(t, "the loss", lost); !perdure.IsCode(err, perdure.LeaseLost) {
+		t.Errorf("lost with %v", err)
+	}
+	if _, err := st.flush(t.Context()); !perdure.IsCode(err, perdure.LeaseLost) {
+		t.Errorf("the flush gave %v", err)
+	}
+	st.Text("b")
+	s.want(t)
+}
+
+// A source that is too far ahead of a server that is away waits, but not longer
+// than its code may run.
+func TestSourceThatIsFarAhead(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s, st := newShown(t, ctx)
+	s.mu.Lock()
+	s.away = true
+	s.mu.Unlock()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for range 20 {
+			st.Text(strings.Repeat("x", maxAhead/4))
+		}
+	}()
+	eventually(t, "the source to be ahead", func() bool {
+		st.owner.mu.Lock()
+		defer st.owner.mu.Unlock()
+		return st.ahead() > maxAhead
+	})
+	select {
+	case <-over:
+		t.Fatal("it did not wait")
+	default:
+	}
+	cancel()
+	wait(t, "the source to give up", over)
+	st.owner.mu.Lock()
+	defer st.owner.mu.Unlock()
+	if n := st.ahead(); n > 2*maxAhead {
+		t.Errorf("%d bytes are held for a server that is away", n)
+	}
+}
