@@ -276,7 +276,7 @@ func shellWord(s string) string {
 	}
 	for _, r := range s {
 		if !plain(r) {
-			return fmt.Sprintf("%q", s)
+			return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 		}
 	}
 	return s

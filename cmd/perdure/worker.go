@@ -86,21 +86,19 @@ func (l *laborer) run(ctx context.Context) error {
 	}
 	defer func() { _ = d.Close() }() // all work has been given back
 	s.queues, s.logger = l.queues, log
-	w, err := s.worker(d, data)
+	stop, err := s.start(ctx, d, data)
 	if err != nil {
 		return err
 	}
-	go func() {
-		select {
-		case <-w.Registered():
-			fmt.Fprintf(l.stdout, "perdure worker\n  %-11s %s\n  %-11s %s\n  %-11s %s\n  %-11s %s\n", "server", options.Addr,
-				"queues", strings.Join(s.queues, ", "), "workspace", s.workspace, "bash", confinement(s.workspace, data))
-		case <-ctx.Done():
-		}
-	}()
-	if err := w.Run(ctx); err != nil && ctx.Err() == nil {
-		return err
+	fmt.Fprintln(l.stdout, "perdure worker")
+	for _, fact := range [][2]string{
+		{"server", options.Addr}, {"queues", strings.Join(s.queues, ", ")}, {"workspace", s.workspace}, {"bash", confinement(s.workspace, data)},
+	} {
+		fmt.Fprintf(l.stdout, "  %-11s %s\n", fact[0], fact[1])
 	}
+	<-ctx.Done()
+	fmt.Fprintln(l.stderr, "perdure: stopping; Ctrl-C again stops at once")
+	stop()
 	return nil
 }
 
