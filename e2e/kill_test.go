@@ -124,6 +124,7 @@ func (s *stand) torment(id uuid.UUID, random *rand.Rand) []kill {
 	}
 	again(&perdure.Execution{})
 	eventually(s.t, "all kills, and the second message", func() bool {
+		s.supervise()
 		x, err := s.Get(s.t.Context(), id)
 		switch {
 		case err != nil:

@@ -105,6 +105,23 @@ func (s *stand) restart(p **process) {
 	*p = launch(s.t, (*p).command)
 }
 
+// supervise starts a worker again that has ended because there was no server
+// when it began.
+func (s *stand) supervise() {
+	s.t.Helper()
+	if s.worker == nil {
+		return
+	}
+	select {
+	case <-s.worker.ended:
+		if !strings.Contains(s.worker.output.String(), "there is no Perdure server") {
+			s.t.Fatalf("the worker ended: %v", s.worker.err)
+		}
+		s.worker = launch(s.t, s.worker.command)
+	default:
+	}
+}
+
 // start begins a run; a kind that no worker has registered yet is waited for.
 func (s *stand) start(r client.StartRequest) uuid.UUID {
 	s.t.Helper()
@@ -132,6 +149,7 @@ func (s *stand) until(id uuid.UUID, what string, want func(*perdure.Execution) b
 	s.t.Helper()
 	var last *perdure.Execution
 	eventually(s.t, what, func() bool {
+		s.supervise()
 		x, err := s.Get(s.t.Context(), id)
 		if err != nil {
 			if !perdure.IsCode(err, perdure.Unavailable) {

@@ -69,8 +69,10 @@ func (l *laborer) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(data); err != nil {
-		data = "" // there is none to keep tools out of
+	// The worker notes there what its tools start, so that its next start ends
+	// what a crash left running.
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return usageError{"the data directory " + data + " cannot be made: " + err.Error(), "give another one with --data"}
 	}
 	log := l.logger(slog.LevelInfo)
 	options := remote.Options{Addr: l.addr, Token: l.key, Logger: log}
@@ -80,7 +82,7 @@ func (l *laborer) run(ctx context.Context) error {
 	if err := l.near(&options, data); err != nil {
 		return err
 	}
-	d, err := remote.Dial(ctx, options)
+	d, err := l.dial(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -100,6 +102,24 @@ func (l *laborer) run(ctx context.Context) error {
 	fmt.Fprintln(l.stderr, "perdure: stopping; Ctrl-C again stops at once")
 	stop()
 	return nil
+}
+
+// dial connects, waiting for a server that is not there yet: workers and
+// servers start in any order.
+func (l *laborer) dial(ctx context.Context, o remote.Options) (*remote.Client, error) {
+	const most = 5 * time.Second
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, most) {
+		d, err := remote.Dial(ctx, o)
+		if !perdure.IsCode(err, perdure.Unavailable) {
+			return d, err
+		}
+		fmt.Fprintf(l.stderr, "perdure: %s; trying again in %s\n", plainError(err), pause)
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause):
+		}
+	}
 }
 
 // near fills in what was not given from the server that owns the data directory

@@ -25,7 +25,8 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 	if err != nil {
 		return perdure.CommitReply{}, err
 	}
-	return e.commitReply(ctx, c, d.value.(commitAnswer))
+	reply, err := e.commitReply(ctx, c, d.value.(commitAnswer))
+	return reply, unanswered(err)
 }
 
 // commitAnswer is what a commit was answered, by reference: it is stored with

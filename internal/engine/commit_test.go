@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -221,4 +222,48 @@ func TestRefusalLeavesNeighboursAlone(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	h.commit(completing())
+}
+
+// blind is a store that cannot be read for a while.
+type blind struct {
+	store.Store
+	away bool
+}
+
+func (s *blind) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error) {
+	if s.away {
+		return nil, perdure.Errorf(perdure.Internal, "planned")
+	}
+	return s.Store.Tasks(ctx, execution, ids, lazy)
+}
+
+// A command that is made and whose answer cannot be read is asked again: a
+// worker that took it for refused would give its number to another commit.
+func TestCommandThatIsMadeIsNeverRefused(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	ids := h.schedule("1")
+	c := b.taskClaim()
+	store := &blind{Store: b.s}
+	b.use(store)
+	h.suspend(perdure.WaitTask(ids[0]))
+	f := done(c, `"out"`)
+	f.Parked = true
+	store.away = true
+	_, err := b.d.FinishTask(t.Context(), f)
+	b.wantCode(err, perdure.Unavailable)
+	store.away = false
+	reply := b.finish(f)
+	if reply.Claim == nil {
+		t.Fatal("asked again, the end brings no claim")
+	}
+	h = &holder{bench: b, claim: *reply.Claim, id: h.id}
+	again := func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{h.newTask("1")} }
+	store.away = true
+	_, err = h.try(again)
+	b.wantCode(err, perdure.Unavailable)
+	store.away = false
+	if reply := h.commit(again); len(reply.Tasks) != 1 {
+		t.Errorf("asked again, the commit answers %+v", reply)
+	}
 }

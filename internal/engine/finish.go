@@ -27,7 +27,7 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 		return perdure.FinishReply{}, nil
 	}
 	claim, err := e.agentClaim(ctx, claimed)
-	return perdure.FinishReply{Claim: claim}, err
+	return perdure.FinishReply{Claim: claim}, unanswered(err)
 }
 
 func finishNeeds(f perdure.TaskFinish) store.Needs {

@@ -14,14 +14,14 @@ func testHangBefore(t *testing.T, r Remote) {
 	server := NewServer(t, r.Wire, Answer{HangBefore: true})
 	p := r.At(t, server.URL, llm.TransportConfig{FirstByteTimeout: 50 * time.Millisecond})
 	_, _, err := TryAsk(t.Context(), p, r.request())
-	WantError(t, err, llm.Timeout, true)
+	_ = WantError(t, err, llm.Timeout, true)
 }
 
 func testHangAfter(t *testing.T, r Remote) {
 	server := NewServer(t, r.Wire, Answer{Text: []string{"half"}, HangAfter: true})
 	p := r.At(t, server.URL, llm.TransportConfig{IdleTimeout: 200 * time.Millisecond})
 	_, deltas, err := TryAsk(t.Context(), p, r.request())
-	WantError(t, err, llm.Timeout, true)
+	_ = WantError(t, err, llm.Timeout, true)
 	if len(deltas) == 0 {
 		t.Error("what came before the silence was not streamed")
 	}
@@ -32,7 +32,7 @@ func testDeadHandshake(t *testing.T, r Remote) {
 	l := listen(t)
 	p := r.At(t, "https://"+l.Addr().String(), llm.TransportConfig{ConnectTimeout: 50 * time.Millisecond})
 	_, _, err := TryAsk(t.Context(), p, r.request())
-	WantError(t, err, llm.Timeout, true)
+	_ = WantError(t, err, llm.Timeout, true)
 }
 
 func testNobodyListens(t *testing.T, r Remote) {
@@ -42,7 +42,7 @@ func testNobodyListens(t *testing.T, r Remote) {
 		t.Fatal(err)
 	}
 	_, _, err := TryAsk(t.Context(), r.At(t, url, llm.TransportConfig{}), r.request())
-	WantError(t, err, llm.Network, true)
+	_ = WantError(t, err, llm.Network, true)
 }
 
 func listen(t *testing.T) net.Listener {
