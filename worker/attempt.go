@@ -102,7 +102,7 @@ func (a *attempt) failure(err, cause error) *perdure.TaskError {
 	return failureOf(err)
 }
 
-// end delivers the outcome until the server has it, or the lease is over. If
+// end delivers the outcome until the server has it, or refuses it. If
 // that wakes an execution whose goroutine is kept here, it goes on at once.
 func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	f := perdure.TaskFinish{WorkerID: a.w.ID, Lease: a.claim.Lease, Error: failure}
@@ -112,15 +112,10 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		}
 		f.Result = perdure.Inline(result)
 	}
-	ctx, cancel := context.WithCancelCause(a.live)
-	defer cancel(nil)
-	stop := context.AfterFunc(a.Context, func() {
-		if errors.Is(context.Cause(a.Context), agent.ErrLeaseLost) {
-			cancel(agent.ErrLeaseLost)
-		}
-	})
-	defer stop()
-	reply, err := a.deliver(ctx, f)
+	// A heartbeat that crosses the end says that the lease is lost, because it
+	// has ended well. Only the answer to the end itself tells, and it may bring
+	// a claim: so what is delivered does not stop with the attempt.
+	reply, err := a.deliver(a.live, f)
 	switch {
 	case err == nil:
 	case perdure.IsCode(err, perdure.LeaseLost), perdure.IsCode(err, perdure.NotFound):

@@ -22,6 +22,10 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	case failure != nil:
 		o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(failure)}
 	}
+	// As with a suspend, a heartbeat that crosses the end finds no lease, and
+	// that is what the end wanted.
+	r.setParking(true)
+	defer r.setParking(false)
 	reply, err := r.commit(o)
 	if err != nil && !r.over() {
 		// The end could not be stored with what was pending. It ends without:
