@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -73,6 +74,29 @@ func TestDrainGivesEverythingBack(t *testing.T) {
 	}
 	if attempts.Load() != 2 {
 		t.Errorf("%d attempts, want 2", attempts.Load())
+	}
+}
+
+// A parked goroutine has ended, deferred functions and all, when Run returns.
+func TestDrainWaitsForDeferredFunctions(t *testing.T) {
+	b := newBench(t, time.Hour)
+	var over atomic.Bool
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		defer func() {
+			for range 100_000 {
+				runtime.Gosched() // it takes its time
+			}
+			over.Store(true)
+		}()
+		_, err := ctx.WaitSignal("go", 0)
+		return "fine", err
+	})
+	w := b.work()
+	id := b.start("a")
+	w.parkedNow(t, id)
+	w.stop()
+	if !over.Load() {
+		t.Error("it had not ended when the worker had")
 	}
 }
 

@@ -15,10 +15,11 @@ import (
 type fault int
 
 const (
-	fine   fault = iota
-	before       // it does not arrive
-	after        // its answer is lost
-	twice        // it arrives twice, and the second answer comes back
+	fine    fault = iota
+	before        // it does not arrive
+	limited       // it is refused for now
+	after         // its answer is lost
+	twice         // it arrives twice, and the second answer comes back
 )
 
 // faulty is a server whose calls fail as planned, and that tells of what comes
@@ -64,6 +65,8 @@ func through[T any](f *faulty, method string, call func() (T, error)) (T, error)
 	switch f.next(method) {
 	case before:
 		return none, unavailable()
+	case limited:
+		return none, perdure.Errorf(perdure.RateLimited, "planned")
 	case after:
 		if _, err := call(); err != nil && !perdure.IsCode(err, perdure.Unavailable) {
 			return none, err

@@ -140,17 +140,18 @@ func TestCommitIsRepeatedUntilItIsAnswered(t *testing.T) {
 // A server with too much to do is asked again, too.
 func TestRateLimitIsWaitedOut(t *testing.T) {
 	b := newBench(t, time.Minute)
-	b.agent("a", func(ctx agent.Context) (string, error) { return "fine", ctx.Flush() })
-	f := &faulty{}
-	var refusals atomic.Int32
-	f.onCommit = func(perdure.Commit, *perdure.CommitReply) error {
-		if refusals.Add(1) <= 2 {
-			return perdure.Errorf(perdure.RateLimited, "planned")
+	var entered atomic.Int32
+	b.agent("a", func(ctx agent.Context) (string, error) { entered.Add(1); return "fine", ctx.Flush() })
+	b.work(b.overFaulty(&faulty{plan: func(method string, n int) fault {
+		if method == "Commit" && n <= 2 {
+			return limited
 		}
-		return nil
-	}
-	b.work(b.overFaulty(f))
+		return fine
+	}}))
 	b.output(b.start("a"), "fine")
+	if n := entered.Load(); n != 1 {
+		t.Errorf("the function was entered %d times", n)
+	}
 }
 
 // Nothing is begun in the last fifth of a lease.

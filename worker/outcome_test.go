@@ -34,7 +34,7 @@ func TestPanicInAgentCode(t *testing.T) {
 	b.output(b.start("once"), "fine")
 	id := b.start("always")
 	x := b.ended(id, perdure.StatusFailed)
-	if *x.ErrorCode != "panic" || !strings.Contains(*x.Error, "boom") || !strings.Contains(*x.Error, "run_test.go") {
+	if *x.ErrorCode != "panic" || !strings.Contains(*x.Error, "boom") || !strings.Contains(*x.Error, "outcome_test.go") {
 		t.Errorf("the error is %s: %s", *x.ErrorCode, *x.Error)
 	}
 	if n := entered.Load(); n != 3 {
@@ -85,7 +85,7 @@ func TestRefusedCommitCanBeMendedByTheAgent(t *testing.T) {
 		if _, err := ctx.Append(bad); err != nil {
 			return "", err
 		}
-		f := ctx.Schedule("double", 4)
+		ctx.Schedule("double", 4)
 		if err := ctx.Flush(); !perdure.IsCode(err, perdure.InvalidTranscript) {
 			return "", fmt.Errorf("the flush gave %v", err)
 		}
@@ -96,7 +96,8 @@ func TestRefusedCommitCanBeMendedByTheAgent(t *testing.T) {
 		if _, err := ctx.Append(user("second")); err != nil {
 			return "", err
 		}
-		if f = ctx.Schedule("double", 4); f.Err() != nil {
+		f := ctx.Schedule("double", 4)
+		if f.Err() != nil {
 			return "", f.Err()
 		}
 		n, err := agent.Await[int](ctx, f)

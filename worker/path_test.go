@@ -190,9 +190,6 @@ func TestAdoptedEntriesInMessages(t *testing.T) {
 				return "", err
 			}
 		}
-		if err := ctx.Flush(); err != nil {
-			return "", err
-		}
 		if _, err := ctx.WaitSignal("go", 0); err != nil {
 			return "", err
 		}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 
@@ -23,6 +24,8 @@ type shown struct {
 	refuse *perdure.Error
 	away   bool
 	bad    []string
+	// onAppend, unless nil, is called while a batch is under way.
+	onAppend func()
 }
 
 type shownBlock struct {
@@ -32,6 +35,9 @@ type shownBlock struct {
 }
 
 func (s *shown) Append(_ context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
+	if s.onAppend != nil {
+		s.onAppend()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {
@@ -206,6 +212,25 @@ func TestTerminalIsTruncated(t *testing.T) {
 	}
 	if total > perdure.TerminalLimit || total < perdure.TerminalLimit-3 || truncated != 1 {
 		t.Errorf("%d bytes are kept, %d marks", total, truncated)
+	}
+}
+
+// A flush waits for what was shown before it, not for what is shown meanwhile:
+// of a source that shows something new with every answer it comes back all the
+// same.
+func TestFlushOfASourceThatGoesOn(t *testing.T) {
+	s, st := newShown(t, t.Context())
+	var over atomic.Bool
+	s.onAppend = func() {
+		if !over.Load() {
+			st.Data("more")
+		}
+	}
+	st.Data("first")
+	flush(t, st)
+	over.Store(true)
+	if len(s.list()) == 0 {
+		t.Error("the flush came back before anything was sent")
 	}
 }
 

@@ -85,18 +85,19 @@ func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit in
 	}
 	epoch := l.Cursor(head).Epoch
 	items := make([]Item, 0, len(records))
-	if len(records) > 0 && records[0].Pos > pos+1 {
-		if err := l.cut(ctx, execution, pos); err != nil {
-			return nil, head, err
+	for i, r := range records {
+		if want := pos + 1 + int64(i); r.Pos != want {
+			return nil, head, l.gap(ctx, execution, want)
 		}
-	}
-	for _, r := range records {
 		item, err := l.render(ctx, execution, r)
 		if err != nil {
 			return nil, head, err
 		}
 		item.Cursor = perdure.Cursor{Epoch: epoch, Pos: r.Pos}
 		items = append(items, item)
+	}
+	if len(items) == 0 && pos < head.LastPos {
+		return nil, head, l.gap(ctx, execution, pos+1)
 	}
 	return items, head, nil
 }
@@ -106,14 +107,17 @@ type truncated struct{ first perdure.Record }
 
 func (truncated) Error() string { return "the log begins later" }
 
-// cut tells a log whose beginning is gone, which is the error truncated, from
-// one that lacks only the content of superseded blocks after pos.
-func (l *Log) cut(ctx context.Context, execution uuid.UUID, pos int64) error {
+// gap says what the absence of the record at pos means: the log begins later,
+// which is the error truncated, or it is damaged. It is never passed over.
+func (l *Log) gap(ctx context.Context, execution uuid.UUID, pos int64) error {
 	first, _, err := l.read.Log(ctx, execution, 0, 1)
-	if err == nil && len(first) == 1 && first[0].Pos > pos+1 {
+	if err != nil {
+		return err
+	}
+	if len(first) == 1 && first[0].Pos > pos {
 		return truncated{first[0]}
 	}
-	return err
+	return perdure.Errorf(perdure.Internal, "the log of execution %s lacks its record %d", execution, pos)
 }
 
 // ended tells whether the log is over at the head.

@@ -53,18 +53,25 @@ func TestTruncatedLogResets(t *testing.T) {
 	}
 }
 
-// A store need not give the positions of superseded content.
-func TestPositionsOfSupersededContentMayBeAbsent(t *testing.T) {
+func TestGapInTheLogIsAnErrorAndNeverSkipped(t *testing.T) {
 	b := newBook()
 	b.chat()
-	b.records = slices.DeleteFunc(b.records, func(r perdure.Record) bool { return r.Chunk != nil && r.Chunk.Text == "" && r.Chunk.Offset > 0 })
-	whole := all(t, b.log(), eventlog.From{})
-	for pos := int64(1); pos < b.head.LastPos; pos++ {
-		rest := all(t, b.log(), eventlog.From{Cursor: b.cursor(pos)})
-		want := slices.DeleteFunc(slices.Clone(whole), func(i eventlog.Item) bool { return i.Cursor.Pos <= pos })
-		if lines(rest) != lines(want) {
-			t.Errorf("after %d came\n%s\nwant\n%s", pos, lines(rest), lines(want))
+	b.records = slices.Delete(b.records, 4, 5)
+	for _, from := range []eventlog.From{{}, {Cursor: b.cursor(4)}} {
+		var last error
+		for item, err := range b.log().Tail(t.Context(), execution, from) {
+			last = err
+			if err == nil && item.Cursor.Pos > 4 {
+				t.Fatalf("pos %d was shown past the gap", item.Cursor.Pos)
+			}
 		}
+		if !perdure.IsCode(last, perdure.Internal) {
+			t.Errorf("the tail ended with %v", last)
+		}
+	}
+	b.records = b.records[:4]
+	if _, err := b.log().Page(t.Context(), execution, b.cursor(4), 10); !perdure.IsCode(err, perdure.Internal) {
+		t.Errorf("a page of a log that lacks its end: %v", err)
 	}
 }
 

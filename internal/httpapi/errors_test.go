@@ -15,23 +15,23 @@ import (
 func TestWrongFieldsAreNamed(t *testing.T) {
 	h := open(t)
 	for body, field := range map[string]string{
-		`{"models":[{"provider":"none","modelId":"m"}]}`:          "models.provider",
-		`{"models":[{"provider":"scripted"}]}`:                    "models[0].modelId",
-		`{"models":"x"}`:                                          "models",
-		`{` + models + `,"config":{"maxTurns":"x"}}`:              "config.maxTurns",
-		`{` + models + `,"config":{"maxTurns":0}}`:                "config.maxTurns",
-		`{` + models + `,"config":{"thinking":"deep"}}`:           "config.thinking",
-		`{` + models + `,"userPromt":"x"}`:                        "userPromt",
-		`{` + models + `,"persistenceMode":"x"}`:                  "persistenceMode",
-		`{` + models + `,"metadata":[]}`:                          "metadata",
-		`{` + models + `,"workspace":"../x"}`:                     "workspace",
-		`{` + models + `,"oneShot":true}`:                         "userPrompt",
-		`{` + models + `,"input":{}}`:                             "input",
-		`{"userPrompt":"x"}`:                                      "models",
-		`{"kind":"x"}`:                                            "kind",
-		`{` + models:                                              "body",
-		`[]`:                                                      "body",
-		``:                                                        "body",
+		`{"models":[{"provider":"none","modelId":"m"}]}`: "models.provider",
+		`{"models":[{"provider":"scripted"}]}`:           "models[0].modelId",
+		`{"models":"x"}`:                                 "models",
+		`{` + models + `,"config":{"maxTurns":"x"}}`:     "config.maxTurns",
+		`{` + models + `,"config":{"maxTurns":0}}`:       "config.maxTurns",
+		`{` + models + `,"config":{"thinking":"deep"}}`:  "config.thinking",
+		`{` + models + `,"userPromt":"x"}`:               "userPromt",
+		`{` + models + `,"persistenceMode":"x"}`:         "persistenceMode",
+		`{` + models + `,"metadata":[]}`:                 "metadata",
+		`{` + models + `,"workspace":"../x"}`:            "workspace",
+		`{` + models + `,"oneShot":true}`:                "userPrompt",
+		`{` + models + `,"input":{}}`:                    "input",
+		`{"userPrompt":"x"}`:                             "models",
+		`{"kind":"x"}`:                                   "kind",
+		`{` + models:                                     "body",
+		`[]`:                                             "body",
+		``:                                               "body",
 		`{` + models + `,"metadata":{"a":"` + big(20<<10) + `"}}`: "metadata",
 	} {
 		h.call("POST", "/agent-executions", body).problem(400, "invalid_argument", field)
@@ -217,4 +217,5 @@ func TestEntriesPageAlongThePath(t *testing.T) {
 		}
 	}
 	h.call("GET", h.path(x.ID, "/entries?cursor=x"), "").problem(400, "invalid_argument", "cursor")
+	h.call("GET", h.path(x.ID, "/entries?cursor="+want[4].String()), "").problem(400, "invalid_argument", "cursor")
 }

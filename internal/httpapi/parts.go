@@ -119,6 +119,9 @@ func (s *server) path(ctx context.Context, x *perdure.Execution, page PageInput)
 	}
 	var items []perdure.Entry
 	for e, err := range s.Engine.Read().Path(ctx, x.ID, *x.Leaf, after, 0, false) {
+		if perdure.IsCode(err, perdure.NotFound) && after != nil {
+			return nil, perdure.FieldErrorf("cursor", "is not on the path any more; begin again without it")
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -64,10 +64,7 @@ func (r *run) stream(block int64, offset int64, typ perdure.EventType, text stri
 	if typ == perdure.EventTerminal {
 		f.Stream = "stdout"
 	}
-	replies, err := r.h.worker.Append(context.WithoutCancel(r.h.t.Context()), []perdure.Frame{f})
-	if err != nil || replies[0].Err != nil {
-		r.h.t.Fatal(err, replies)
-	}
+	r.append(f)
 }
 
 func (r *run) complete() {
@@ -77,6 +74,12 @@ func (r *run) complete() {
 
 // task schedules and runs a task to its end.
 func (r *run) task(kind string, instance string) {
+	r.h.t.Helper()
+	r.finish(perdure.TaskFinish{Lease: r.schedule(kind, instance), Result: perdure.Inline([]byte(`"ok"`))})
+}
+
+// schedule schedules a task and claims it.
+func (r *run) schedule(kind, instance string) perdure.TaskLease {
 	r.h.t.Helper()
 	input := json.RawMessage(`{"a":1}`)
 	key, err := perdure.DefaultTaskKey(r.id, kind, input, instance)
@@ -90,11 +93,36 @@ func (r *run) task(kind string, instance string) {
 	if len(reply.Claims) != 1 {
 		r.h.t.Fatalf("the commit claimed %d tasks", len(reply.Claims))
 	}
-	_, err = r.h.worker.FinishTask(context.WithoutCancel(r.h.t.Context()), perdure.TaskFinish{
-		WorkerID: r.h.id, Lease: reply.Claims[0].Lease, Result: perdure.Inline([]byte(`"ok"`)),
-	})
+	return reply.Claims[0].Lease
+}
+
+// fail ends an attempt so that it is tried again.
+func (r *run) fail(lease perdure.TaskLease) {
+	r.h.t.Helper()
+	r.finish(perdure.TaskFinish{Lease: lease, Error: &perdure.TaskError{Code: perdure.Unavailable, Message: "no answer"}})
+}
+
+func (r *run) finish(f perdure.TaskFinish) {
+	r.h.t.Helper()
+	f.WorkerID = r.h.id
+	if _, err := r.h.worker.FinishTask(context.WithoutCancel(r.h.t.Context()), f); err != nil {
+		r.h.t.Fatal(err)
+	}
+}
+
+// frame is a perdure.Frame.
+type frame = perdure.Frame
+
+func (r *run) append(frames ...frame) {
+	r.h.t.Helper()
+	replies, err := r.h.worker.Append(context.WithoutCancel(r.h.t.Context()), frames)
 	if err != nil {
 		r.h.t.Fatal(err)
+	}
+	for _, reply := range replies {
+		if reply.Err != nil {
+			r.h.t.Fatal(reply.Err)
+		}
 	}
 }
 

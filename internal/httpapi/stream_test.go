@@ -226,3 +226,32 @@ func TestRevokedKeyStopsOpenStreams(t *testing.T) {
 
 // maxSeq is what this test reads of an execution.
 type maxSeq struct{ MaxSeq int64 }
+
+// A retried attempt takes back what it had shown; its seq stays.
+func TestSupersededBlockKeepsItsSeq(t *testing.T) {
+	h := open(t)
+	h.start("")
+	r := h.claim()
+	lease := r.schedule("llm-request", "one")
+	r.append(
+		frame{Lease: &lease, Type: "token", Text: "draft"},
+		frame{Lease: &lease, Type: "token", Offset: 5, Text: " of it"},
+	)
+	r.fail(lease)
+	r.say(userText("hi"))
+	r.complete()
+	var last int64
+	var shown []string
+	for _, e := range h.follow(h.path(r.id, "/stream/consolidated")).all() {
+		if e.seq() > last+1 {
+			t.Errorf("seq %d follows %d", e.seq(), last)
+		}
+		last = max(last, e.seq())
+		if e.event == "token" {
+			shown = append(shown, e.fields["data"].(string))
+		}
+	}
+	if len(shown) != 1 || shown[0] != "" {
+		t.Errorf("of the superseded block came %q", shown)
+	}
+}
