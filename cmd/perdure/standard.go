@@ -147,6 +147,14 @@ func (s *standard) introduce(ctx context.Context, d perdure.Dispatch) error {
 	return err
 }
 
+// wait waits for a worker's end. One that has registered, or was cut off before,
+// ends without an error of interest.
+func wait(ended <-chan error) {
+	for range ended {
+		return
+	}
+}
+
 // start runs the worker in the background until stop is called, once or more
 // often, and returns once the server knows it.
 func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (stop func(), err error) {
@@ -159,13 +167,16 @@ func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (
 	go func() { ended <- w.Run(live) }()
 	select {
 	case <-w.Registered():
-		return sync.OnceFunc(func() { cancel(); <-ended }), nil
+		return sync.OnceFunc(func() {
+			cancel()
+			wait(ended)
+		}), nil
 	case err := <-ended:
 		cancel()
 		return nil, err
 	case <-ctx.Done():
 		cancel()
-		<-ended
+		wait(ended)
 		return nil, context.Cause(ctx)
 	}
 }

@@ -218,13 +218,13 @@ func testCutStream(t *testing.T, c Case) {
 		if resp != nil {
 			t.Errorf("%s: got a response", name)
 		}
-		WantError(t, err, llm.Network, true)
+		_ = WantError(t, err, llm.Network, true)
 	}
 }
 
 func testEmptyAnswer(t *testing.T, c Case) {
 	_, _, err := TryAsk(t.Context(), c.New(t, Answer{Usage: perdure.Usage{Input: 7}}), c.request("hi"))
-	WantError(t, err, llm.EmptyAnswer, true)
+	_ = WantError(t, err, llm.EmptyAnswer, true)
 }
 
 func testRepeat(t *testing.T, c Case) {
