@@ -41,7 +41,7 @@ func eachConfinement(t *testing.T, dir, data string, fn func(t *testing.T, w *Wo
 // not below a folder for temporary files, which commands may write anyway.
 func layout(t *testing.T, dataBelow string) (dir, data string) {
 	t.Helper()
-	top, err := os.MkdirTemp(".", "_layout-")
+	top, err := os.MkdirTemp(lasting(t), "_layout-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +54,24 @@ func layout(t *testing.T, dataBelow string) (dir, data string) {
 	put(t, filepath.Join(top, "beside", "b.txt"), "readable")
 	put(t, filepath.Join(data, "token"), "top secret")
 	return dir, data
+}
+
+// lasting is a folder that is not for temporary files: this one, or home where
+// the checkout itself is in a temporary place.
+func lasting(t *testing.T) string {
+	t.Helper()
+	here := mustWd(t)
+	for _, temporary := range []string{os.TempDir(), "/tmp", "/var/tmp", "/dev/shm"} {
+		if !strings.HasPrefix(here, temporary+"/") {
+			continue
+		}
+		home, err := os.UserHomeDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return home
+	}
+	return here
 }
 
 func TestConfinedBashWorksInTheWorkspace(t *testing.T) {
