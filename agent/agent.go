@@ -47,9 +47,9 @@ var (
 // ends when the execution is cancelled, the lease is lost or the goroutine is
 // dropped; context.Cause tells which.
 //
-// The methods that block, named in their comments, may be called in Run's own
-// goroutine only; from another they panic. Those that start nothing and wait
-// for nothing may be called from any.
+// Its own methods belong to Run's goroutine; those that block, named in their
+// comments, panic when another calls them. What other goroutines may use is the
+// context.Context, and a Stream that Run's goroutine gave them.
 type Context interface {
 	context.Context
 

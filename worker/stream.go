@@ -17,6 +17,11 @@ const (
 	maxAhead = 4 << 20   // bytes that a source may be ahead of the server
 )
 
+const (
+	resendAfter = 100 * time.Millisecond
+	tellAfter   = 20 // failures in a row: it may be a full disk, which somebody has to see to
+)
+
 // streams sends what all sources of a worker show. One batch is under way at a
 // time: what is shown meanwhile goes into the next, so that the pieces grow
 // with the load by themselves.
@@ -24,6 +29,8 @@ type streams struct {
 	d      perdure.Dispatch
 	logger *slog.Logger
 	wake   chan struct{}
+	// failures counts batches that failed in a row; it is run's alone.
+	failures int
 
 	mu      sync.Mutex // guards what follows, and all streams
 	sources map[*stream]bool
@@ -80,10 +87,13 @@ func (s *streams) sendOnce(ctx context.Context) bool {
 	}
 	replies, err := s.d.Append(ctx, frames)
 	if err != nil {
-		s.logger.Debug("streamed content did not reach the server; sending again", "error", err)
-		rest(ctx, 100*time.Millisecond)
+		if s.failures++; s.failures == tellAfter {
+			s.logger.Error("the server cannot store this now; nothing is lost, trying on", "error", err)
+		}
+		rest(ctx, resendAfter)
 		return true
 	}
+	s.failures = 0
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, b := range sent {

@@ -228,14 +228,22 @@ func (w *Worker) isDraining() bool {
 	return w.draining
 }
 
+// longestPause is the most between two tries of retry.
+const longestPause = 2 * time.Second
+
 // retry repeats what is safe to repeat while the server is unavailable or has
-// too much to do, until ctx ends.
+// too much to do, until ctx ends. What lasts is told once: it may be a full
+// disk, which somebody has to see to.
 func (w *Worker) retry(ctx context.Context, try func() error) error {
-	pause := 20 * time.Millisecond
+	pause, told := 20*time.Millisecond, false
 	for {
 		err := try()
 		if !perdure.IsCode(err, perdure.Unavailable) && !perdure.IsCode(err, perdure.RateLimited) {
 			return err
+		}
+		if pause == longestPause && !told {
+			told = true
+			w.Logger.Error("the server cannot store this now; nothing is lost, trying on", "error", err)
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -244,7 +252,7 @@ func (w *Worker) retry(ctx context.Context, try func() error) error {
 			return errors.Join(context.Cause(ctx), err)
 		case <-timer.C:
 		}
-		pause = min(2*pause, 2*time.Second)
+		pause = min(2*pause, longestPause)
 	}
 }
 
