@@ -15,23 +15,25 @@ import (
 func TestWrongFieldsAreNamed(t *testing.T) {
 	h := open(t)
 	for body, field := range map[string]string{
-		`{"models":[{"provider":"none","modelId":"m"}]}`:          "models.provider",
-		`{"models":[{"provider":"scripted"}]}`:                    "models[0].modelId",
-		`{"models":"x"}`:                                          "models",
-		`{` + models + `,"config":{"maxTurns":"x"}}`:              "config.maxTurns",
-		`{` + models + `,"config":{"maxTurns":0}}`:                "config.maxTurns",
-		`{` + models + `,"config":{"thinking":"deep"}}`:           "config.thinking",
-		`{` + models + `,"userPromt":"x"}`:                        "userPromt",
-		`{` + models + `,"persistenceMode":"x"}`:                  "persistenceMode",
-		`{` + models + `,"metadata":[]}`:                          "metadata",
-		`{` + models + `,"workspace":"../x"}`:                     "workspace",
-		`{` + models + `,"oneShot":true}`:                         "userPrompt",
-		`{` + models + `,"input":{}}`:                             "input",
-		`{"userPrompt":"x"}`:                                      "models",
-		`{"kind":"x"}`:                                            "kind",
-		`{` + models:                                              "body",
-		`[]`:                                                      "body",
-		``:                                                        "body",
+		`{"models":[{"provider":"none","modelId":"m"}]}`: "models.provider",
+		`{"models":[{"provider":"scripted"}]}`:           "models[0].modelId",
+		`{"models":"x"}`:                                 "models",
+		`{` + models + `,"config":{"maxTurns":"x"}}`:     "config.maxTurns",
+		`{` + models + `,"config":{"maxTurns":0}}`:       "config.maxTurns",
+		`{` + models + `,"config":{"thinking":"deep"}}`:  "config.thinking",
+		`{` + models + `,"userPromt":"x"}`:               "userPromt",
+		`{` + models + `,"persistenceMode":"x"}`:         "persistenceMode",
+		`{` + models + `,"metadata":[]}`:                 "metadata",
+		`{` + models + `,"workspace":"../x"}`:            "workspace",
+		`{` + models + `,"oneShot":true}`:                "userPrompt",
+		`{` + models + `,"input":{}}`:                    "input",
+		`{"userPrompt":"x"}`:                             "models",
+		`{"kind":"x"}`:                                   "kind",
+		`{` + models:                                     "body",
+		`[]`:                                             "body",
+		``:                                               "body",
+
+		// Over the limit of metadata.
 		`{` + models + `,"metadata":{"a":"` + big(20<<10) + `"}}`: "metadata",
 	} {
 		h.call("POST", "/agent-executions", body).problem(400, "invalid_argument", field)
