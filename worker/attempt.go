@@ -38,7 +38,7 @@ var errAttemptTimeout = errors.New("the attempt took longer than its timeout")
 // attempt gives back.
 func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 	w.work.Add(1)
-	a := &attempt{live: live, w: w, claim: c, renew: newLeaseClock(c.LeaseFor)}
+	a := &attempt{live: live, w: w, claim: c, renew: w.newLease(c.LeaseFor)}
 	a.Context, a.cancel = context.WithCancelCause(live)
 	a.stream = w.streams.open(a, &c.Lease, nil, func(err error) { a.cancel(err) })
 	a.stream.SetPlace(c.Task.Place)

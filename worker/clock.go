@@ -19,15 +19,19 @@ func bootTime() time.Duration {
 // leaseClock says how much of a lease is left, counted from before the request
 // that began or renewed it was sent, so that it never outlives the server's.
 type leaseClock struct {
+	now   func() time.Duration
 	from  time.Duration
 	lasts time.Duration
 }
 
-func newLeaseClock(lasts time.Duration) leaseClock { return leaseClock{bootTime(), lasts} }
+// newLease is a lease that is asked for now.
+func (w *Worker) newLease(lasts time.Duration) leaseClock {
+	return leaseClock{w.Clock, w.Clock(), lasts}
+}
 
 // over tells whether the lease has ended.
-func (c leaseClock) over() bool { return bootTime()-c.from >= c.lasts }
+func (c leaseClock) over() bool { return c.now()-c.from >= c.lasts }
 
 // late tells whether the lease is in its last fifth, in which nothing new is
 // begun.
-func (c leaseClock) late() bool { return bootTime()-c.from >= c.lasts*4/5 }
+func (c leaseClock) late() bool { return c.now()-c.from >= c.lasts*4/5 }

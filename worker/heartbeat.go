@@ -30,7 +30,7 @@ func (w *Worker) beat(ctx context.Context) {
 func (w *Worker) watch(ctx context.Context) {
 	tick := time.NewTicker(max(w.settings.Lease/20, 5*time.Millisecond))
 	defer tick.Stop()
-	last := bootTime()
+	last := w.Clock()
 	for {
 		select {
 		case <-ctx.Done():
@@ -45,10 +45,10 @@ func (w *Worker) watch(ctx context.Context) {
 // machine, or a stop of the process, it asks first: the server may have been
 // away as long, and still keep the leases.
 func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Duration {
-	if bootTime()-last > w.settings.Lease/2 {
+	if w.Clock()-last > w.settings.Lease/2 {
 		w.beatOnce(ctx, w.settings.Lease/3)
 	}
-	now := bootTime()
+	now := w.Clock()
 	w.expire()
 	return now
 }
@@ -109,7 +109,7 @@ func (w *Worker) beatOnce(ctx context.Context, within time.Duration) {
 	if len(h.runs)+len(h.attempts)+len(h.parked) == 0 {
 		return
 	}
-	sent := newLeaseClock(w.settings.Lease)
+	sent := w.newLease(w.settings.Lease)
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	reply, err := w.Dispatch.Heartbeat(ctx, h.beat)

@@ -161,7 +161,7 @@ func TestStepWaitsForAFreshLease(t *testing.T) {
 	b.agent("a", func(ctx agent.Context) (string, error) {
 		r := ctx.(*run)
 		r.mu.Lock()
-		r.renew = leaseClock{bootTime() - lease*9/10, lease}
+		r.renew = leaseClock{bootTime, bootTime() - lease*9/10, lease}
 		r.mu.Unlock()
 		renewed := make(chan struct{})
 		go func() {
@@ -191,7 +191,7 @@ func TestLeaseClock(t *testing.T) {
 		gone       time.Duration
 		late, over bool
 	}{{0, false, false}, {70 * time.Second, false, false}, {85 * time.Second, true, false}, {101 * time.Second, true, true}} {
-		c := leaseClock{bootTime() - test.gone, 100 * time.Second}
+		c := leaseClock{bootTime, bootTime() - test.gone, 100 * time.Second}
 		if c.late() != test.late || c.over() != test.over {
 			t.Errorf("after %s of 100s: late %v, over %v", test.gone, c.late(), c.over())
 		}
@@ -207,7 +207,7 @@ func TestLeaseAfterASleep(t *testing.T) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			r := ctx.(*run)
 			r.mu.Lock()
-			r.renew = leaseClock{bootTime() - 2*time.Hour, time.Hour}
+			r.renew = leaseClock{bootTime, bootTime() - 2*time.Hour, time.Hour}
 			r.mu.Unlock()
 			r.w.checkLeases(context.Background(), bootTime()-2*time.Hour)
 			cause <- context.Cause(ctx)

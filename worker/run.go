@@ -115,7 +115,7 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 func (r *run) adopt(c perdure.AgentClaim) {
 	r.claim, r.number = c, 0
 	r.mu.Lock()
-	r.lease, r.beat, r.renew = c.Lease, perdure.AgentBeat{}, newLeaseClock(c.LeaseFor)
+	r.lease, r.beat, r.renew = c.Lease, perdure.AgentBeat{}, r.w.newLease(c.LeaseFor)
 	r.mu.Unlock()
 	lease := c.Lease
 	r.stream = r.w.streams.open(r, nil, &lease, func(err error) { r.lose(lease, err) })

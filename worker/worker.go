@@ -42,6 +42,7 @@ type Config struct {
 	Drain time.Duration
 	// PollWait is how long one poll waits at the server; default 20 s.
 	PollWait time.Duration
+	Clock    func() time.Duration // how leases are measured; default: since boot, suspend included
 	Logger   *slog.Logger
 	Version  string
 }
@@ -82,6 +83,9 @@ func New(c Config) *Worker {
 	setDefault(&c.ParkedFor, 10*time.Minute)
 	setDefault(&c.Drain, 30*time.Second)
 	setDefault(&c.PollWait, 20*time.Second)
+	if c.Clock == nil {
+		c.Clock = bootTime
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
