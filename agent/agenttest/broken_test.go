@@ -1,0 +1,205 @@
+package agenttest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// wantFinding checks that a check finds something, that it says at which point,
+// and that one of the findings tells what to do.
+func wantFinding(t *testing.T, found []string, want ...string) {
+	t.Helper()
+	if len(found) == 0 {
+		t.Fatal("nothing was found")
+	}
+	all := strings.Join(found, "\n")
+	for _, w := range want {
+		if !strings.Contains(all, w) {
+			t.Errorf("no finding says %q:\n%s", w, all)
+		}
+	}
+}
+
+func say(ctx agent.Context, text string) error {
+	_, err := ctx.Append(perdure.UserText(text))
+	return err
+}
+
+// An entry without a key is appended again by a function that is entered again.
+func TestCatchesUnkeyedAppend(t *testing.T) {
+	s := Scenario{
+		Agent: agent.DefineFunc("unkeyed", func(ctx agent.Context, _ int) (string, error) {
+			if err := say(ctx, "hello"); err != nil {
+				return "", err
+			}
+			return agent.Call[string](ctx, "work", 1)
+		}),
+		Input: 1,
+		Tasks: []agent.TaskDefinition{Result("work", "done")},
+	}
+	_, found := reentered(t, s)
+	wantFinding(t, found, "entered again from the top after every wait", `"user: hello"`, "agent.WithKey")
+	wantFinding(t, crashAtEveryCommit(t, s),
+		"died just after the commit of 1 entry, 1 task, a wait for a task (write 1) was stored", "appended again (user: hello)", "agent.WithKey")
+	wantFinding(t, loseLeaseAtEveryPoint(t, s), "lost its lease", "agent.WithKey")
+}
+
+// A task's input from the clock or from chance is another task each time.
+func TestCatchesInputsThatChange(t *testing.T) {
+	for name, input := range map[string]func() any{
+		"time":   func() any { return time.Now() },
+		"chance": func() any { return rand.Uint32() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Scenario{
+				Agent: agent.DefineFunc("changing", func(ctx agent.Context, _ int) (string, error) {
+					return agent.Call[string](ctx, "work", input())
+				}),
+				Input: 1,
+				Tasks: []agent.TaskDefinition{Result("work", "done")},
+				// What is right differs from run to run, too; so inputs do not count,
+				// but how many tasks there are does.
+				Normalize: func(o *Outcome) {
+					for i := range o.Tasks {
+						o.Tasks[i].Input = nil
+					}
+				},
+				MaxCommits: 30,
+			}
+			wantFinding(t, crashAtEveryCommit(t, s), "died just after the commit of 1 task, a wait for a task (write 1)", "Make such a value in a Step")
+			_, found := reentered(t, s)
+			wantFinding(t, found, "over 30 commits", "something new each time")
+		})
+	}
+}
+
+// A variable outside remembers what was never committed, or of another run.
+func TestCatchesStateInAVariable(t *testing.T) {
+	greeted := false
+	s := Scenario{
+		Agent: agent.DefineFunc("forgetful", func(ctx agent.Context, _ int) (string, error) {
+			if !greeted {
+				if err := say(ctx, "hello"); err != nil {
+					return "", err
+				}
+				greeted = true
+			}
+			return agent.Call[string](ctx, "work", 1)
+		}),
+		Input:  1,
+		Tasks:  []agent.TaskDefinition{Result("work", "done")},
+		Before: func(*Scenario) { greeted = false }, // each run begins in a process of its own
+	}
+	wantFinding(t, crashAtEveryCommit(t, s),
+		"died just before the commit of 1 entry, 1 task, a wait for a task (write 1)", "A message is missing (user: hello)", "Checkpoint and State")
+	greeted, s.Before = false, nil // one run after the other in one process, as executions are
+	wantFinding(t, crashAtEveryCommit(t, s), "Checkpoint and State")
+}
+
+// A value kept in a closure shows in the output.
+func TestCatchesOutputFromAVariable(t *testing.T) {
+	entered := 0
+	s := Scenario{
+		Agent: agent.DefineFunc("counting", func(ctx agent.Context, _ int) (int, error) {
+			entered++
+			_, err := agent.Call[string](ctx, "work", 1)
+			return entered, err
+		}),
+		Input:  1,
+		Tasks:  []agent.TaskDefinition{Result("work", "done")},
+		Before: func(*Scenario) { entered = 0 },
+	}
+	wantFinding(t, crashAtEveryCommit(t, s), "the output", "variables outside of the function")
+}
+
+// A kind that nobody runs is told at once, not after a year.
+func TestTellsOfMissingTask(t *testing.T) {
+	r := Scenario{
+		Agent: agent.DefineFunc("hopeful", func(ctx agent.Context, _ int) (string, error) { return agent.Call[string](ctx, "nobody", 1) }),
+		Input: 1,
+	}.run(t, plan{}, 0)
+	wantFinding(t, r.faults, `kind "nobody"`, "Scenario.Tasks")
+	if r.Elapsed > time.Minute {
+		t.Errorf("it took %s", r.Elapsed)
+	}
+}
+
+// A run that does not end says what it waits for.
+func TestTellsOfRunWithoutEnd(t *testing.T) {
+	r := Scenario{
+		Agent: agent.DefineFunc("eternal", func(ctx agent.Context, _ int) (string, error) { return "", ctx.Sleep(time.Hour << 20) }),
+		Input: 1,
+	}.run(t, plan{}, 0)
+	wantFinding(t, r.faults, "after 8760h0m0s of virtual time", "waiting for a timer")
+}
+
+// A wrong scenario is told in its own words.
+func TestTellsOfWrongScenario(t *testing.T) {
+	wantFinding(t, Scenario{Input: 1}.run(t, plan{}, 0).faults, "needs a Model")
+	typed := agent.DefineFunc("typed", func(agent.Context, int) (int, error) { return 0, nil })
+	wantFinding(t, Scenario{Agent: typed, Input: "one"}.run(t, plan{}, 0).faults, "cannot be started", "want integer")
+	wantFinding(t, Scenario{Agent: typed, Input: func() {}}.run(t, plan{}, 0).faults, "input does not encode")
+	_, found := reentered(t, Scenario{Agent: typed})
+	wantFinding(t, found, "undisturbed: the execution cannot be started")
+}
+
+// Each point is come to in turn, before and after, and none is left out.
+func TestComesToEveryPoint(t *testing.T) {
+	s := Scenario{
+		Agent: agent.DefineFunc("steps", func(ctx agent.Context, n int) (int, error) {
+			for i := range n {
+				if err := ctx.Checkpoint(i); err != nil {
+					return 0, err
+				}
+			}
+			return n, nil
+		}),
+		Input: 3,
+	}
+	var met []string
+	for at := 1; ; at++ {
+		r := s.run(t, plan{fate: dieAfter, at: at}, 0)
+		if !r.met {
+			break
+		}
+		if r.Status != perdure.StatusCompleted {
+			t.Errorf("after a crash at %d it is %s: %v", at, r.Status, r.faults)
+		}
+		met = append(met, r.what)
+	}
+	want := fmt.Sprint([]string{"the commit of a checkpoint", "the commit of a checkpoint", "the commit of a checkpoint", "the commit of the end, complete"})
+	if got := fmt.Sprint(met); got != want {
+		t.Errorf("came to %s, want %s", got, want)
+	}
+}
+
+// A task that may have taken effect is not run again, and what its agent makes
+// of that is its own.
+func TestInterruptedTaskIsNotCompared(t *testing.T) {
+	effects := 0
+	s := Scenario{
+		Agent: agent.DefineFunc("careful", func(ctx agent.Context, _ int) (string, error) {
+			word, err := agent.Await[string](ctx, ctx.Schedule("pay", 1, agent.OnLost(perdure.OnLostReport)))
+			if err != nil {
+				return "asked the bank", nil
+			}
+			return word, nil
+		}),
+		Input:  1,
+		Tasks:  []agent.TaskDefinition{Task("pay", func(int) (string, error) { effects++; return "paid", nil })},
+		Before: func(*Scenario) { effects = 0 },
+	}
+	if found := crashAtEveryCommit(t, s); len(found) > 0 {
+		t.Error(found)
+	}
+	r := s.run(t, plan{fate: dieBefore, at: 2}, 0)
+	if string(r.Output) != `"asked the bank"` || !interrupted(r.Outcome) || effects != 1 {
+		t.Errorf("it gave %s with %d effects, at %s", r.Output, effects, r.what)
+	}
+}

@@ -1,0 +1,231 @@
+package agenttest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/agent/agenttest"
+	"github.com/perdure/perdure/tool"
+)
+
+const month = 30 * 24 * time.Hour
+
+// A month of sleep is a month of virtual time, to the millisecond or so.
+func TestMonthPassesInMilliseconds(t *testing.T) {
+	s := agenttest.Scenario{Input: 0, Agent: agent.DefineFunc("sleeper", func(ctx agent.Context, _ int) (string, error) {
+		begun, err := agent.Step(ctx, "begin", func(context.Context) (time.Time, error) { return time.Now(), nil })
+		if err != nil {
+			return "", err
+		}
+		if err := ctx.Sleep(month); err != nil {
+			return "", err
+		}
+		return time.Since(begun).Round(time.Hour).String(), nil
+	})}
+	o := agenttest.Run(t, s)
+	if string(o.Output) != `"720h0m0s"` || o.Elapsed < month || o.Elapsed > month+time.Second {
+		t.Errorf("it gave %s after %s", o.Output, o.Elapsed)
+	}
+	agenttest.All(t, s)
+}
+
+const script = `
+turn
+  thinking The user wants the weather.
+  text Let me look.
+  call weather {"city": "Oslo"}
+  call note {"text": "asked for Oslo"}
+
+turn
+  expect 7 degrees
+  text It is cold in Oslo.
+`
+
+func weather(notes *[]string) []tool.Tool {
+	type where struct {
+		City string `json:"city"`
+	}
+	type note struct {
+		Text string `json:"text"`
+	}
+	return []tool.Tool{
+		tool.New("weather", "Tells the weather.", func(ctx context.Context, _ *tool.Call, in where) (tool.Result, error) {
+			select {
+			case <-ctx.Done():
+				return tool.Result{}, context.Cause(ctx)
+			case <-time.After(time.Minute):
+			}
+			return tool.Text("7 degrees in " + in.City), nil
+		}, tool.WithOnLost(perdure.OnLostRetry)),
+		tool.New("note", "Takes a note.", func(_ context.Context, _ *tool.Call, in note) (tool.Result, error) {
+			*notes = append(*notes, in.Text)
+			return tool.Text("noted"), nil
+		}),
+	}
+}
+
+// The react agent with a model from a script and two tools, one that may run
+// again and one that may not.
+func TestReactAgent(t *testing.T) {
+	var notes []string
+	s := agenttest.Scenario{
+		Input: "What is the weather in Oslo?", Model: script,
+		Before: func(s *agenttest.Scenario) { notes = nil; s.Tools = weather(&notes) },
+	}
+	o := agenttest.Run(t, s)
+	want := strings.Join([]string{
+		"user: What is the weather in Oslo?",
+		`assistant: (The user wants the weather.) Let me look. weather({"city": "Oslo"}) note({"text": "asked for Oslo"})`,
+		"tool_result: weather = 7 degrees in Oslo",
+		"tool_result: note = noted",
+		"assistant: It is cold in Oslo.",
+		"",
+	}, "\n")
+	if diff := cmp.Diff(want, o.Text()); diff != "" {
+		t.Errorf("the conversation (-want +got):\n%s", diff)
+	}
+	if o.Status != perdure.StatusCompleted || o.ModelCalls != 2 || o.Ran["weather"] != 1 || len(notes) != 1 {
+		t.Errorf("it is %s after %d model calls; the tools ran %v", o.Status, o.ModelCalls, o.Ran)
+	}
+	agenttest.All(t, s)
+}
+
+// A chat goes on with what the user says, and rests when nobody says anything.
+func TestChat(t *testing.T) {
+	s := agenttest.Scenario{
+		Input: "Hi", Chat: true, Model: "turn\ntext Hello.\nturn\nexpect Bye\ntext See you.",
+		Signals: []agenttest.Signal{{Name: perdure.UserMessage, Value: map[string]string{"text": "Bye"}}},
+	}
+	o := agenttest.Run(t, s)
+	if want := "user: Hi\nassistant: Hello.\nuser: Bye\nassistant: See you.\n"; o.Text() != want || o.Status != perdure.StatusWaiting {
+		t.Errorf("it is %s, and was said:\n%s", o.Status, o.Text())
+	}
+	agenttest.All(t, s)
+}
+
+func say(ctx agent.Context, key, text string) error {
+	_, err := ctx.Append(perdure.UserText(text), agent.WithKey(key))
+	return err
+}
+
+// Tasks at once, one that fails at first, a select, and a checkpoint.
+func TestFanOut(t *testing.T) {
+	s := agenttest.Scenario{
+		Agent: agent.DefineFunc("fan", func(ctx agent.Context, n int) ([]int, error) {
+			var futures []agent.Future
+			for i := range n {
+				futures = append(futures, ctx.Schedule("double", i))
+			}
+			got, err := agent.JoinAll[int](ctx, futures...)
+			if err != nil {
+				return nil, err
+			}
+			if err := say(ctx, "joined", fmt.Sprint(got)); err != nil {
+				return nil, err
+			}
+			if err := ctx.Checkpoint(1); err != nil {
+				return nil, err
+			}
+			word, err := agent.Call[string](ctx, "flaky", "x")
+			if err != nil {
+				return nil, err
+			}
+			_, err = agent.Call[string](ctx, "broken", 1)
+			if err == nil {
+				return nil, errors.New("broken works")
+			}
+			return got, say(ctx, "flaky", word+", "+err.Error())
+		}),
+		Input: 3,
+		Tasks: []agent.TaskDefinition{
+			agenttest.Task("double", func(n int) (int, error) { return 2 * n, nil }),
+			agenttest.Fails("flaky", 2, errors.New("not yet"), "at last"),
+			agenttest.Fails("broken", 1, agent.Permanent(errors.New("never works")), nil),
+		},
+	}
+	o := agenttest.Run(t, s)
+	if string(o.Output) != "[0,2,4]" || o.Ran["double"] != 3 || o.Ran["flaky"] != 3 || o.Ran["broken"] != 1 {
+		t.Errorf("it gave %s %s; the tasks ran %v", o.Output, o.Error, o.Ran)
+	}
+	if want := "user: [0 2 4]\nuser: at last, task_failed: never works\n"; o.Text() != want {
+		t.Errorf("it said:\n%s", o.Text())
+	}
+	agenttest.All(t, s)
+}
+
+// Signals before the start, when they are waited for and at their time, and a
+// wait that nobody answers.
+func TestSignals(t *testing.T) {
+	s := agenttest.Scenario{
+		Agent: agent.DefineFunc("patient", func(ctx agent.Context, _ int) (string, error) {
+			for range 3 {
+				signal, err := ctx.WaitSignal("word.*", 0)
+				if err != nil {
+					return "", err
+				}
+				if err := say(ctx, signal.EntryKey(), string(signal.Value)); err != nil {
+					return "", err
+				}
+			}
+			_, err := ctx.WaitSignal("never", 7*24*time.Hour)
+			if !errors.Is(err, agent.ErrTimeout) {
+				return "", fmt.Errorf("the wait gave %w", err)
+			}
+			return "timed out", nil
+		}),
+		Input: 0,
+		Signals: []agenttest.Signal{
+			{Name: "word.late", Value: 3, After: 48 * time.Hour},
+			{Name: "word.asked", Value: 2},
+			{Name: "word.early", Value: 1, After: -1},
+		},
+	}
+	o := agenttest.Run(t, s)
+	if want := "user: 1\nuser: 2\nuser: 3\n"; o.Text() != want || string(o.Output) != `"timed out"` {
+		t.Errorf("it gave %s %s, and said:\n%s", o.Output, o.Error, o.Text())
+	}
+	if diff := cmp.Diff([]string{"word.early 1", "word.asked 2", "word.late 3"}, o.Signals); diff != "" {
+		t.Errorf("taken (-want +got):\n%s", diff)
+	}
+	if week := 9 * 24 * time.Hour; o.Elapsed < week || o.Elapsed > week+time.Minute {
+		t.Errorf("it took %s", o.Elapsed)
+	}
+	agenttest.All(t, s)
+}
+
+// What belongs to the end is done once, however it ends.
+func TestCancelAndOnEnd(t *testing.T) {
+	var ended []perdure.Status
+	s := agenttest.Scenario{
+		Agent: agent.DefineFunc("cancelled", func(ctx agent.Context, _ int) (string, error) {
+			ctx.OnEnd(func(status perdure.Status) { ended = append(ended, status) })
+			if err := say(ctx, "begin", "I begin"); err != nil {
+				return "", err
+			}
+			return agent.Call[string](ctx, "slow", 1)
+		}),
+		Tasks: []agent.TaskDefinition{agent.DefineTask("slow", func(ctx agent.TaskContext, _ int) (string, error) {
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		})},
+		Input: 0, CancelAfter: time.Hour,
+		Before: func(*agenttest.Scenario) { ended = nil },
+	}
+	if o := agenttest.Run(t, s); o.Status != perdure.StatusCancelled || o.Text() != "user: I begin\n" {
+		t.Errorf("it is %s, and said:\n%s", o.Status, o.Text())
+	}
+	agenttest.All(t, s)
+
+	s.CancelAfter, s.Tasks = 0, []agent.TaskDefinition{agenttest.Result("slow", "done")}
+	agenttest.Run(t, s)
+	if diff := cmp.Diff([]perdure.Status{perdure.StatusCompleted}, ended); diff != "" {
+		t.Errorf("OnEnd (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,221 @@
+package agenttest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/react"
+)
+
+// Outcome is what became of an execution. Ids in it are renamed.
+type Outcome struct {
+	// Status is WAITING where the execution waits for a signal that the scenario
+	// does not send.
+	Status perdure.Status
+	Output json.RawMessage
+	// Error is how it failed: the code, a colon and the message.
+	Error string
+	// Messages is the conversation.
+	Messages []perdure.Message
+	// Tasks are those that were asked for, by kind and input; steps are among
+	// them, under their names.
+	Tasks []TaskOutcome
+	// Signals are those that were taken, in order, each as its name and value.
+	Signals []string
+
+	// What follows depends on what happened on the way and is not compared.
+
+	// Ran counts by kind how often a task's code was entered, ModelCalls how
+	// often the model was asked.
+	Ran        map[string]int
+	ModelCalls int
+	// Commits counts what was stored: commits and ends of attempts.
+	Commits int
+	// Events counts the events of the log by type.
+	Events map[perdure.EventType]int
+	// Elapsed is the virtual time from the start to the end.
+	Elapsed time.Duration
+}
+
+// TaskOutcome is a task or step of the execution.
+type TaskOutcome struct {
+	Kind   string
+	Step   bool
+	Input  json.RawMessage
+	Status perdure.TaskStatus
+	Result json.RawMessage
+	Error  string
+}
+
+// Text gives the conversation as lines of role and text, tool calls as
+// "name(arguments)".
+func (o Outcome) Text() string {
+	var b strings.Builder
+	for _, m := range o.Messages {
+		b.WriteString(line(m) + "\n")
+	}
+	return b.String()
+}
+
+func line(m perdure.Message) string {
+	said := []string{string(m.Role) + ":"}
+	for _, p := range m.Parts {
+		switch p.Type {
+		case perdure.PartToolCall:
+			said = append(said, fmt.Sprintf("%s(%s)", p.Name, p.RawArguments))
+		case perdure.PartToolResult:
+			said = append(said, fmt.Sprintf("%s = %s", p.ToolName, perdure.Content{Parts: p.Parts}.PlainText()))
+		case perdure.PartThinking:
+			said = append(said, fmt.Sprintf("(%s)", p.Thinking))
+		case perdure.PartImage:
+			said = append(said, fmt.Sprintf("[%s, %d bytes]", p.MimeType, len(p.Data)))
+		default:
+			said = append(said, p.Text)
+		}
+	}
+	return strings.Join(said, " ")
+}
+
+// names renames ids.
+type names struct {
+	byID map[string]string
+	call int // tool calls so far
+}
+
+var anID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+func (n *names) in(raw []byte) []byte {
+	return anID.ReplaceAllFunc(raw, func(id []byte) []byte {
+		if name, known := n.byID[string(id)]; known {
+			return []byte(name)
+		}
+		return []byte("id")
+	})
+}
+
+// read gathers the outcome of an execution from the store.
+func read(ctx context.Context, s store.Reader, org string, id uuid.UUID) (Outcome, error) {
+	x, err := s.Execution(ctx, org, id)
+	if err != nil {
+		return Outcome{}, err
+	}
+	o := Outcome{Status: x.Status, Events: map[perdure.EventType]int{}}
+	n := &names{byID: map[string]string{id.String(): "execution"}}
+	if o.Messages, err = readMessages(ctx, s, x, n); err != nil {
+		return o, err
+	}
+	o.Output = n.in(x.Output)
+	if x.Error != nil {
+		o.Error = string(n.in([]byte(fmt.Sprintf("%s: %s", deref(x.ErrorCode), *x.Error))))
+	}
+	if o.Tasks, err = readTasks(ctx, s, id, n); err != nil {
+		return o, err
+	}
+	end := s.(interface{ Now() perdure.Time }).Now()
+	if x.CompletedAt != nil {
+		end = *x.CompletedAt
+	}
+	o.Elapsed = end.Sub(x.CreatedAt.Time)
+	return o, readEvents(ctx, s, id, o.Events)
+}
+
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+func readMessages(ctx context.Context, s store.Reader, x *perdure.Execution, n *names) ([]perdure.Message, error) {
+	if x.Leaf == nil {
+		return nil, nil
+	}
+	var entries []perdure.Entry
+	for e, err := range s.Path(ctx, x.ID, *x.Leaf, nil, 0, false) {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+		n.byID[e.ID.String()] = fmt.Sprintf("entry-%d", len(entries))
+	}
+	var messages []perdure.Message
+	for _, e := range entries {
+		e.Content = n.in(e.Content)
+		m, err := e.Message()
+		if err != nil {
+			return nil, err
+		}
+		n.calls(m.Parts)
+		messages = append(messages, m)
+	}
+	return messages, nil
+}
+
+// calls renames tool calls, which come before their results.
+func (n *names) calls(parts []perdure.Part) {
+	for i := range parts {
+		p := &parts[i]
+		if p.ID != "" {
+			n.call++
+			n.byID[p.ID] = fmt.Sprintf("call-%d", n.call)
+			p.ID = n.byID[p.ID]
+		}
+		if name, known := n.byID[p.ToolCallID]; known {
+			p.ToolCallID = name
+		}
+	}
+}
+
+func readTasks(ctx context.Context, s store.Reader, id uuid.UUID, n *names) ([]TaskOutcome, error) {
+	var tasks []TaskOutcome
+	for cursor, more := "", true; more; more = cursor != "" {
+		page, err := s.ListTasks(ctx, id, true, cursor, 200)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range page.Items {
+			o := TaskOutcome{Kind: t.Kind, Step: t.Step, Input: n.in(t.Input), Status: t.Status, Result: n.in(t.Result)}
+			if t.Error != nil {
+				o.Error = string(n.in([]byte(t.Error.Error())))
+			}
+			tasks = append(tasks, o)
+		}
+		cursor = page.Next
+	}
+	slices.SortStableFunc(tasks, func(a, b TaskOutcome) int { return strings.Compare(a.line(), b.line()) })
+	return tasks, nil
+}
+
+// line is what tells tasks apart.
+func (t TaskOutcome) line() string {
+	if t.Step {
+		return "step " + t.Kind
+	}
+	return fmt.Sprintf("%s(%s)", t.Kind, t.Input)
+}
+
+func readEvents(ctx context.Context, s store.Reader, id uuid.UUID, count map[perdure.EventType]int) error {
+	for after := int64(0); ; {
+		records, _, err := s.Log(ctx, id, after, 1000)
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		for _, r := range records {
+			after = r.Pos
+			if r.Chunk == nil {
+				count[r.Type]++
+			}
+		}
+	}
+}
+
+// modelTask is the kind of the task that asks the model.
+const modelTask = react.ModelTask

@@ -1,0 +1,279 @@
+package agenttest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/store/storetest"
+)
+
+// result is what a run came to.
+type result struct {
+	Outcome
+	met    bool   // the plan's point was come to
+	what   string // that was
+	faults []string
+}
+
+// run plays the scenario in a bubble of its own.
+func (s Scenario) run(t *testing.T, p plan, parked int) (r result) {
+	t.Helper()
+	s = s.normal()
+	synctest.Test(t, func(t *testing.T) {
+		w, err := newWorld(t, s, p, parked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := w.close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		r = w.play(t)
+	})
+	return r
+}
+
+// play runs the execution to its end, and reads what became of it.
+func (w *world) play(t *testing.T) result {
+	t.Helper()
+	err := w.work()
+	if err == nil {
+		err = w.live(t.Context())
+	}
+	close(w.ended)
+	synctest.Wait()
+	w.note(err)
+	var o Outcome
+	if w.id != [16]byte{} {
+		if o, err = read(t.Context(), w.core.Store, org, w.id); err != nil {
+			w.note(err)
+		}
+		storetest.Invariants(t, w.core.Store)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o.Ran, o.ModelCalls, o.Commits = w.ran, w.ran[modelTask], w.commits
+	for _, id := range w.signals {
+		o.Signals = append(o.Signals, w.signalName(id))
+	}
+	if w.Normalize != nil {
+		w.Normalize(&o)
+	}
+	return result{Outcome: o, met: w.met, what: w.what, faults: w.faults}
+}
+
+// live starts the execution and lets time pass until it is over.
+func (w *world) live(ctx context.Context) error {
+	if err := w.start(ctx); err != nil {
+		return err
+	}
+	sent := make([]bool, len(w.Signals))
+	cancelled := false
+	for quiet := time.Now(); ; {
+		if err := w.core.Sweep(ctx); err != nil {
+			return err
+		}
+		synctest.Wait() // what is due now happens first
+		x, err := w.core.Store.Execution(ctx, org, w.id)
+		if err != nil {
+			return err
+		}
+		if x.Status.Terminal() {
+			return nil
+		}
+		if w.CancelAfter > 0 && !cancelled && w.elapsed() >= w.CancelAfter {
+			cancelled = true
+			if _, _, err := w.core.Cancel(ctx, org, w.id); err != nil {
+				return err
+			}
+			continue
+		}
+		if i := w.due(x, sent); i >= 0 {
+			sent[i] = true
+			if err := w.signal(ctx, i); err != nil {
+				return err
+			}
+			continue
+		}
+		open, deadline, err := w.open(ctx)
+		if err != nil {
+			return err
+		}
+		if w.idle(x, sent, open) {
+			return nil
+		}
+		if err := w.stuck(x, open); err != nil {
+			return err
+		}
+		rest, err := w.rest(ctx, x, sent, quiet, deadline)
+		if err != nil {
+			return err
+		}
+		timer := time.NewTimer(rest)
+		select {
+		case <-w.poked:
+			quiet = time.Now()
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+func (w *world) elapsed() time.Duration { return time.Since(w.begun) }
+
+// due gives the next signal to send now, -1 if there is none.
+func (w *world) due(x *perdure.Execution, sent []bool) int {
+	for i, s := range w.Signals {
+		if !sent[i] && s.After != 0 && w.elapsed() >= s.After {
+			return i
+		}
+	}
+	for i, s := range w.Signals {
+		if sent[i] || s.After != 0 {
+			continue
+		}
+		if x.Status == perdure.StatusWaiting && x.Wait != nil {
+			for _, pattern := range x.Wait.Signals() {
+				if perdure.MatchName(pattern, s.Name) {
+					return i
+				}
+			}
+		}
+		break // those after it come after it
+	}
+	return -1
+}
+
+func signalID(i int) string { return fmt.Sprintf("signal-%d", i+1) }
+
+func (w *world) signalName(id string) string {
+	for i, s := range w.Signals {
+		if signalID(i) == id {
+			value, err := json.Marshal(s.Value)
+			if err != nil {
+				return s.Name
+			}
+			return s.Name + " " + string(value)
+		}
+	}
+	return id
+}
+
+func (w *world) signal(ctx context.Context, i int) error {
+	s := w.Signals[i]
+	value, err := json.Marshal(s.Value)
+	if err != nil {
+		return fmt.Errorf("the value of the signal %q does not encode: %w", s.Name, err)
+	}
+	_, err = w.core.Signal(ctx, org, w.id, engine.SignalRequest{Name: s.Name, Value: value, ID: signalID(i)})
+	if perdure.IsCode(err, perdure.ExecutionEnded) {
+		return nil // it came too late, as signals may
+	}
+	return err
+}
+
+// open gives the tasks that have not ended, and the earliest moment at which
+// one of them runs out of time; zero if there is none.
+func (w *world) open(ctx context.Context) (open []*perdure.Task, deadline time.Time, err error) {
+	for cursor, more := "", true; more; more = cursor != "" {
+		page, err := w.core.Store.ListTasks(ctx, w.id, false, cursor, 200)
+		if err != nil {
+			return nil, deadline, err
+		}
+		for _, t := range page.Items {
+			if t.Status.Terminal() {
+				continue
+			}
+			open = append(open, t)
+			if limit := t.Options.ScheduleToClose; limit > 0 {
+				if at := t.CreatedAt.Add(limit).Time; deadline.IsZero() || at.Before(deadline) {
+					deadline = at
+				}
+			}
+		}
+		cursor = page.Next
+	}
+	return open, deadline, nil
+}
+
+// idle tells whether nothing more will happen: the execution waits for a signal
+// that nobody sends.
+func (w *world) idle(x *perdure.Execution, sent []bool, open []*perdure.Task) bool {
+	if x.Status != perdure.StatusWaiting || len(open) > 0 || w.CancelAfter > w.elapsed() {
+		return false
+	}
+	if _, timer := x.Wait.NextTimer(); timer || len(x.Wait.Tasks()) > 0 {
+		return false
+	}
+	for i, s := range w.Signals {
+		if !sent[i] && s.After > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// stuck says why the run does not come to an end, if it does not.
+func (w *world) stuck(x *perdure.Execution, open []*perdure.Task) error {
+	w.mu.Lock()
+	commits := w.commits
+	w.mu.Unlock()
+	known := map[string]bool{}
+	_, tasks := w.code()
+	for _, d := range tasks {
+		known[d.Spec.Kind] = true
+	}
+	state := string(x.Status)
+	if x.Wait != nil && x.Status == perdure.StatusWaiting {
+		state = "waiting for a " + x.Wait.Reason()
+	}
+	for _, t := range open {
+		if !known[t.Kind] {
+			return fmt.Errorf("the agent scheduled a task of the kind %q, which nobody runs; add one to Scenario.Tasks, for example agenttest.Result(%q, ...)", t.Kind, t.Kind)
+		}
+		state += fmt.Sprintf(", %s(%s) %s", t.Kind, t.Input, strings.ToLower(string(t.Status)))
+	}
+	if commits > w.MaxCommits {
+		return fmt.Errorf("the run made over %d commits and has not ended (%s): does it ask for something new each time it is entered? Scenario.MaxCommits raises the limit", w.MaxCommits, state)
+	}
+	if w.elapsed() >= w.MaxVirtual {
+		return fmt.Errorf("the run has not ended after %s of virtual time (%s); Scenario.MaxVirtual raises the limit", w.MaxVirtual, state)
+	}
+	return nil
+}
+
+// rest is how long nothing can come due.
+func (w *world) rest(ctx context.Context, x *perdure.Execution, sent []bool, quiet, deadline time.Time) (time.Duration, error) {
+	const least, part = 250 * time.Millisecond, 16
+	now := time.Now()
+	rest := w.MaxVirtual - w.elapsed()
+	sooner := func(d time.Duration) { rest = min(rest, max(d, latency)) }
+	if x.Status != perdure.StatusWaiting || x.Wait.Reason() == "task" {
+		// Whatever else may run out of time is found a little late.
+		sooner(max(least, now.Sub(quiet)/part))
+	}
+	if !deadline.IsZero() {
+		sooner(deadline.Sub(now))
+	}
+	for i, s := range w.Signals {
+		if !sent[i] && s.After > 0 {
+			sooner(s.After - w.elapsed())
+		}
+	}
+	if w.CancelAfter > w.elapsed() {
+		sooner(w.CancelAfter - w.elapsed())
+	}
+	due, found, err := w.core.Store.NextDue(ctx)
+	if found {
+		sooner(due.Sub(now))
+	}
+	return rest, err
+}

@@ -1,0 +1,351 @@
+package agenttest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// fate is what happens at a plan's point.
+type fate int
+
+const (
+	nothing     fate = iota
+	dieBefore        // the worker dies, and the call never arrives
+	dieAfter         // it arrives, and the worker dies before the answer does
+	loseBefore       // the lease is taken back, another worker claims, then it arrives
+	loseForGood      // the same, but it arrives when all is over
+)
+
+// plan says what happens to a run.
+type plan struct {
+	fate fate
+	at   int  // the number of the write, from 1; of those that the fate is about
+	all  bool // false: commits and ends of attempts; true: whatever a worker writes
+	// twice delivers every call twice; the answer is the first's with first, else
+	// the second's.
+	twice, first bool
+}
+
+// wire is one worker's line to the server.
+type wire struct {
+	perdure.Dispatch
+	w    *world
+	stop context.CancelFunc
+	dead atomic.Bool // the worker's process has ended
+	lost atomic.Bool // all that it held was taken back: nothing that it writes may be stored
+	// cut ends when the worker is given no more work.
+	cut     context.Context
+	cutLine context.CancelFunc
+}
+
+var errDead = perdure.Errorf(perdure.Unavailable, "agenttest: this worker is dead")
+
+// write is a call that changes something.
+type write struct {
+	boundary bool // a commit or the end of an attempt
+	what     string
+	// stale tells whether the server refused it as one of a lost lease.
+	stale func() bool
+}
+
+// send delivers a write as the plan wants it.
+func send[T any](l *wire, c write, call func() (T, error)) (answer T, err error) {
+	time.Sleep(latency)
+	defer l.w.poke()
+	if l.dead.Load() {
+		return answer, errDead
+	}
+	switch l.w.arrive(c) {
+	case dieBefore:
+		l.die()
+		return answer, errDead
+	case dieAfter:
+		_, _ = call() // nobody is there for the answer
+		l.die()
+		return answer, errDead
+	case loseBefore, loseForGood:
+		l.lose()
+	}
+	if l.lost.Load() {
+		answer, err = call()
+		if err == nil && (c.stale == nil || !c.stale()) {
+			l.w.note(fmt.Errorf("a worker that had lost its lease could still write: %s was stored", c.what))
+		}
+		return answer, err
+	}
+	if answer, err = call(); l.w.plan.twice && err == nil {
+		again, errAgain := call()
+		if !l.w.plan.first {
+			answer, err = again, errAgain
+		}
+	}
+	if l.dead.Load() {
+		return answer, errDead
+	}
+	return answer, err
+}
+
+// arrive counts a write, and says what becomes of it.
+func (w *world) arrive(c write) fate {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.boundary {
+		w.commits++
+	}
+	if !c.boundary && !w.plan.all || w.plan.fate == nothing || w.met {
+		return nothing
+	}
+	if w.writes++; w.writes != w.plan.at {
+		return nothing
+	}
+	w.met, w.what = true, c.what
+	if w.plan.fate == loseBefore || w.plan.fate == loseForGood {
+		w.taken = make(chan struct{})
+	}
+	return w.plan.fate
+}
+
+// die ends the worker's process: nothing that it still does arrives.
+func (l *wire) die() {
+	l.dead.Store(true)
+	l.stop()
+	l.w.replace()
+}
+
+// lose takes back what this worker holds and gives it to another; this one
+// knows nothing of it.
+func (l *wire) lose() {
+	l.cutLine()
+	time.Sleep(latency) // polls under way end, or have claimed
+	w := l.w
+	w.note(w.core.ReturnEmbedded(context.Background()))
+	l.lost.Store(true)
+	w.note(w.work())
+	w.poke()
+	if w.plan.fate == loseBefore {
+		w.mu.Lock()
+		taken := w.taken
+		w.mu.Unlock()
+		select {
+		case <-taken:
+		case <-w.ended:
+		}
+		return
+	}
+	<-w.ended
+}
+
+// claimed notes that a worker was given work.
+func (l *wire) claimed() {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	if taken := l.w.taken; taken != nil && l.cut.Err() == nil {
+		select {
+		case <-taken:
+		default:
+			close(taken)
+		}
+	}
+}
+
+// poll asks for work, unless this worker is to get none.
+func poll[T any](ctx context.Context, l *wire, ask func(context.Context) ([]T, error)) ([]T, error) {
+	if l.dead.Load() || l.cut.Err() != nil {
+		<-ctx.Done()
+		return nil, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.cut, cancel)()
+	claims, err := ask(ctx)
+	if l.dead.Load() {
+		return nil, errDead
+	}
+	if len(claims) > 0 {
+		l.claimed()
+	}
+	return claims, err
+}
+
+// PollAgents implements perdure.Dispatch.
+func (l *wire) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
+	return poll(ctx, l, func(ctx context.Context) ([]perdure.AgentClaim, error) { return l.Dispatch.PollAgents(ctx, p) })
+}
+
+// PollTasks implements perdure.Dispatch.
+func (l *wire) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
+	return poll(ctx, l, func(ctx context.Context) ([]perdure.TaskClaim, error) {
+		claims, err := l.Dispatch.PollTasks(ctx, p)
+		l.w.learn(claims)
+		return claims, err
+	})
+}
+
+// Commit implements perdure.Dispatch.
+func (l *wire) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
+	reply, err := send(l, write{boundary: true, what: describe(c)}, func() (perdure.CommitReply, error) {
+		reply, err := l.Dispatch.Commit(ctx, c)
+		if err == nil {
+			l.w.committed(c, reply)
+		}
+		return reply, err
+	})
+	return reply, err
+}
+
+// FinishTask implements perdure.Dispatch.
+func (l *wire) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
+	what := "the result of the task " + l.w.kindOf(f.Lease.TaskID)
+	if f.Error != nil {
+		what = "the failure of the task " + l.w.kindOf(f.Lease.TaskID)
+	}
+	reply, err := send(l, write{boundary: true, what: what}, func() (perdure.FinishReply, error) {
+		reply, err := l.Dispatch.FinishTask(ctx, f)
+		if err == nil {
+			l.w.finish(f)
+		}
+		return reply, err
+	})
+	if err == nil && reply.Claim != nil {
+		l.claimed()
+	}
+	return reply, err
+}
+
+// Append implements perdure.Dispatch.
+func (l *wire) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
+	var replies []perdure.FrameReply
+	stale := func() bool {
+		return !slices.ContainsFunc(replies, func(r perdure.FrameReply) bool { return r.Err == nil })
+	}
+	return send(l, write{what: fmt.Sprintf("%d streamed pieces", len(frames)), stale: stale}, func() ([]perdure.FrameReply, error) {
+		var err error
+		replies, err = l.Dispatch.Append(ctx, frames)
+		return replies, err
+	})
+}
+
+// PutBlob implements perdure.Dispatch.
+func (l *wire) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
+	raw, err := io.ReadAll(content)
+	if err != nil {
+		return perdure.BlobRef{}, err
+	}
+	return send(l, write{what: fmt.Sprintf("an upload of %d bytes", length)}, func() (perdure.BlobRef, error) {
+		return l.Dispatch.PutBlob(ctx, owner, length, bytes.NewReader(raw))
+	})
+}
+
+// Register implements perdure.Dispatch.
+func (l *wire) Register(ctx context.Context, r perdure.Registration) (perdure.Settings, error) {
+	return repeat(l, func() (perdure.Settings, error) { return l.Dispatch.Register(ctx, r) })
+}
+
+// Heartbeat implements perdure.Dispatch.
+func (l *wire) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
+	return repeat(l, func() (perdure.HeartbeatReply, error) { return l.Dispatch.Heartbeat(ctx, h) })
+}
+
+// Release implements perdure.Dispatch.
+func (l *wire) Release(ctx context.Context, r perdure.Release) error {
+	_, err := repeat(l, func() (struct{}, error) { return struct{}{}, l.Dispatch.Release(ctx, r) })
+	l.w.poke()
+	return err
+}
+
+// repeat delivers a call that is no point of a plan.
+func repeat[T any](l *wire, call func() (T, error)) (answer T, err error) {
+	if l.dead.Load() {
+		return answer, errDead
+	}
+	if l.w.plan.twice {
+		if answer, err = call(); err != nil || l.w.plan.first {
+			_, _ = call() // the second delivery; the first one's answer counts
+			return answer, err
+		}
+	}
+	return call()
+}
+
+// describe says what a commit holds.
+func describe(c perdure.Commit) string {
+	var parts []string
+	add := func(n int, one, many string) {
+		switch {
+		case n == 1:
+			parts = append(parts, "1 "+one)
+		case n > 1:
+			parts = append(parts, fmt.Sprintf("%d %s", n, many))
+		}
+	}
+	add(len(c.Entries), "entry", "entries")
+	add(len(c.Tasks), "task", "tasks")
+	add(len(c.Steps), "step or timer", "steps or timers")
+	add(len(c.Take), "signal taken", "signals taken")
+	add(len(c.Events), "event", "events")
+	if c.Checkpoint != nil {
+		parts = append(parts, "a checkpoint")
+	}
+	switch o := c.Outcome; o.Kind {
+	case perdure.OutcomeSuspend:
+		parts = append(parts, "a wait for a "+o.Wait.Reason())
+	case perdure.OutcomeComplete:
+		parts = append(parts, "the end, complete")
+	case perdure.OutcomeFail:
+		parts = append(parts, "the end, failed")
+	case perdure.OutcomeCancelled:
+		parts = append(parts, "the end, cancelled")
+	}
+	return "the commit of " + strings.Join(parts, ", ")
+}
+
+// learn notes the kinds of tasks that were claimed.
+func (w *world) learn(claims []perdure.TaskClaim) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range claims {
+		w.kinds[c.Lease.TaskID] = c.Task.Kind
+	}
+}
+
+func (w *world) kindOf(id uuid.UUID) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.kinds[id]
+}
+
+// committed notes what a stored commit took.
+func (w *world) committed(c perdure.Commit, reply perdure.CommitReply) {
+	w.learn(reply.Claims)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range c.Take {
+		if !slices.Contains(w.signals, id) {
+			w.signals = append(w.signals, id)
+		}
+	}
+}
+
+// finish notes that the end of an attempt is stored.
+func (w *world) finish(f perdure.TaskFinish) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	task := f.Lease.TaskID
+	if f.Error == nil {
+		w.finished[task] = true
+		return
+	}
+	if w.failed[task] == nil {
+		w.failed[task] = map[uuid.UUID]bool{}
+	}
+	w.failed[task][f.Lease.ClaimID] = true
+}

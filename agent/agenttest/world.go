@@ -1,0 +1,222 @@
+package agenttest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/scripted"
+	"github.com/perdure/perdure/react"
+	"github.com/perdure/perdure/server"
+	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/worker"
+)
+
+const (
+	org = "default"
+	// lease is long, so that renewing leases costs nothing while days pass: a
+	// lease that is to be lost is taken back.
+	lease = time.Hour
+	// restart is how long it takes until another worker goes on for one that
+	// died, and latency how long a call takes: what reads the clock anew gets
+	// another time.
+	restart = time.Second
+	latency = time.Millisecond
+	// never is longer than any run.
+	never = 1 << 62
+)
+
+// world is one run: a server, its workers, and what has become of them.
+type world struct {
+	Scenario
+	plan   plan
+	parked int
+	core   *server.Core
+	begun  time.Time
+	id     uuid.UUID // of the execution
+	script string    // folder of the model's script
+	files  string    // folder that tools work in
+	ended  chan struct{}
+	poked  chan struct{}
+	group  sync.WaitGroup // workers, and what brings one back
+
+	mu       sync.Mutex // guards what follows
+	stops    []context.CancelFunc
+	closing  bool
+	commits  int
+	writes   int  // that count for the plan
+	met      bool // the plan's point was come to
+	what     string
+	taken    chan struct{} // closed when another worker has claimed what was lost; nil unless something was
+	kinds    map[uuid.UUID]string
+	finished map[uuid.UUID]bool               // tasks whose result is stored
+	failed   map[uuid.UUID]map[uuid.UUID]bool // by task, the claims of attempts whose failure is stored
+	ran      map[string]int
+	signals  []string // ids, in the order taken
+	faults   []string
+}
+
+// newWorld opens a server in the bubble. The scenario is normal.
+func newWorld(t *testing.T, s Scenario, p plan, parked int) (*world, error) {
+	w := &world{
+		Scenario: s, plan: p, parked: parked, begun: time.Now(),
+		ended: make(chan struct{}), poked: make(chan struct{}, 1),
+		kinds: map[uuid.UUID]string{}, finished: map[uuid.UUID]bool{},
+		failed: map[uuid.UUID]map[uuid.UUID]bool{}, ran: map[string]int{},
+	}
+	var err error
+	if w.core, err = server.OpenCore(t.Context(), server.Config{Data: t.TempDir(), Lease: lease, Logger: s.Logger}); err != nil {
+		return nil, err
+	}
+	if w.isReact() {
+		w.script, w.files = t.TempDir(), t.TempDir()
+		err = os.WriteFile(filepath.Join(w.script, "script"), []byte(s.Model), 0o600)
+	}
+	return w, err
+}
+
+func (w *world) isReact() bool { return w.Agent.Run == nil }
+
+// work starts a worker and waits until the server knows its kinds.
+func (w *world) work() error {
+	ctx, stop := context.WithCancel(context.Background())
+	line := &wire{Dispatch: w.core.Dispatch(org), w: w, stop: stop}
+	line.cut, line.cutLine = context.WithCancel(context.Background())
+	hired := worker.New(worker.Config{
+		Dispatch: line, Logger: w.Logger, Parked: w.parked, Drain: -1, PollWait: never,
+		Clock: func() time.Duration { return time.Since(w.begun) },
+	})
+	definition, tasks := w.code()
+	hired.RegisterAgent(definition)
+	for _, d := range tasks {
+		hired.RegisterTask(w.watched(d))
+	}
+	w.mu.Lock()
+	if w.closing {
+		w.mu.Unlock()
+		stop()
+		return nil
+	}
+	w.stops = append(w.stops, stop)
+	failed := make(chan error, 1)
+	w.group.Go(func() { failed <- hired.Run(ctx) })
+	w.mu.Unlock()
+	select {
+	case <-hired.Registered():
+		return nil
+	case err := <-failed:
+		return fmt.Errorf("the worker did not start: %w", err)
+	}
+}
+
+// code is what a worker runs.
+func (w *world) code() (agent.Definition, []agent.TaskDefinition) {
+	if !w.isReact() {
+		return w.Agent, w.Tasks
+	}
+	c := react.Config{
+		Providers: llm.NewProviders(scripted.New(scripted.Config{Dir: w.script})), Tools: w.Tools,
+		Workspaces: func(dir string) (*tool.Workspace, error) {
+			return tool.OpenWorkspace(w.files, dir, tool.WorkspaceOptions{})
+		},
+	}
+	return react.Agent(c), append(react.Tasks(c), w.Tasks...)
+}
+
+// watched counts a task's runs, and notices one that should not be.
+func (w *world) watched(d agent.TaskDefinition) agent.TaskDefinition {
+	run := d.Run
+	d.Run = func(ctx agent.TaskContext, input json.RawMessage) (json.RawMessage, error) {
+		w.mu.Lock()
+		w.ran[d.Spec.Kind]++
+		if w.finished[ctx.Task().ID] {
+			w.faults = append(w.faults, fmt.Sprintf("the task %s(%s) ran again after its result had been stored", d.Spec.Kind, input))
+		}
+		a := attempt{TaskContext: ctx, failed: len(w.failed[ctx.Task().ID])}
+		w.mu.Unlock()
+		return run(a, input)
+	}
+	return d
+}
+
+// start creates the execution.
+func (w *world) start(ctx context.Context) error {
+	r := engine.StartRequest{Kind: w.Agent.Spec.Kind}
+	if w.isReact() {
+		prompt, ok := w.Input.(string)
+		if !ok || w.Model == "" {
+			return errors.New("a scenario without an Agent runs the react agent: it needs a Model, and a string as Input, the prompt")
+		}
+		r = engine.StartRequest{
+			UserPrompt: prompt, OneShot: !w.Chat, Models: []perdure.ModelConfig{{Provider: scripted.Name, ModelID: "script"}},
+		}
+		names := []string{}
+		for _, t := range w.Tools {
+			names = append(names, t.Name)
+		}
+		r.Tools = &names
+	} else {
+		var err error
+		if r.Input, err = json.Marshal(w.Input); err != nil {
+			return fmt.Errorf("the input does not encode: %w", err)
+		}
+	}
+	x, err := w.core.Start(ctx, org, r)
+	if err != nil {
+		return fmt.Errorf("the execution cannot be started: %w", err)
+	}
+	w.id = x.ID
+	return nil
+}
+
+// replace brings another worker after one has died, as a restarted process
+// does: it takes back what the dead one held.
+func (w *world) replace() {
+	w.group.Go(func() {
+		time.Sleep(restart)
+		w.note(w.core.ReturnEmbedded(context.Background()))
+		w.note(w.work())
+		w.poke()
+	})
+}
+
+// poke tells the run that something may have changed.
+func (w *world) poke() {
+	select {
+	case w.poked <- struct{}{}:
+	default:
+	}
+}
+
+// note adds what went wrong with the run itself.
+func (w *world) note(err error) {
+	if err == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faults = append(w.faults, err.Error())
+}
+
+// close ends every worker, and the server.
+func (w *world) close() error {
+	w.mu.Lock()
+	w.closing = true
+	for _, stop := range w.stops {
+		stop()
+	}
+	w.mu.Unlock()
+	w.group.Wait()
+	return w.core.Close()
+}
