@@ -33,7 +33,7 @@ func TestMonthPassesInMilliseconds(t *testing.T) {
 	if string(o.Output) != `"720h0m0s"` || o.Elapsed < month || o.Elapsed > month+time.Second {
 		t.Errorf("it gave %s after %s", o.Output, o.Elapsed)
 	}
-	agenttest.All(t, s)
+	agenttest.CrashAtEveryCommit(t, s)
 }
 
 const script = `
@@ -107,7 +107,8 @@ func TestChat(t *testing.T) {
 	if want := "user: Hi\nassistant: Hello.\nuser: Bye\nassistant: See you.\n"; o.Text() != want || o.Status != perdure.StatusWaiting {
 		t.Errorf("it is %s, and was said:\n%s", o.Status, o.Text())
 	}
-	agenttest.All(t, s)
+	agenttest.Reentered(t, s)
+	agenttest.CrashAtEveryCommit(t, s)
 }
 
 func say(ctx agent.Context, key, text string) error {
@@ -154,6 +155,9 @@ func TestFanOut(t *testing.T) {
 	if string(o.Output) != "[0,2,4]" || o.Ran["double"] != 3 || o.Ran["flaky"] != 3 || o.Ran["broken"] != 1 {
 		t.Errorf("it gave %s %s; the tasks ran %v", o.Output, o.Error, o.Ran)
 	}
+	if scheduled := o.Events[perdure.EventTaskScheduled]; scheduled != 5 || o.Events[perdure.EventEntry] != 2 {
+		t.Errorf("the log has %v", o.Events)
+	}
 	if want := "user: [0 2 4]\nuser: at last, task_failed: never works\n"; o.Text() != want {
 		t.Errorf("it said:\n%s", o.Text())
 	}
@@ -197,7 +201,8 @@ func TestSignals(t *testing.T) {
 	if week := 9 * 24 * time.Hour; o.Elapsed < week || o.Elapsed > week+time.Minute {
 		t.Errorf("it took %s", o.Elapsed)
 	}
-	agenttest.All(t, s)
+	agenttest.CrashAtEveryCommit(t, s)
+	agenttest.DeliverTwice(t, s)
 }
 
 // What belongs to the end is done once, however it ends.
@@ -221,11 +226,42 @@ func TestCancelAndOnEnd(t *testing.T) {
 	if o := agenttest.Run(t, s); o.Status != perdure.StatusCancelled || o.Text() != "user: I begin\n" {
 		t.Errorf("it is %s, and said:\n%s", o.Status, o.Text())
 	}
-	agenttest.All(t, s)
+	agenttest.Reentered(t, s)
+	agenttest.CrashAtEveryCommit(t, s)
 
 	s.CancelAfter, s.Tasks = 0, []agent.TaskDefinition{agenttest.Result("slow", "done")}
 	agenttest.Run(t, s)
 	if diff := cmp.Diff([]perdure.Status{perdure.StatusCompleted}, ended); diff != "" {
 		t.Errorf("OnEnd (-want +got):\n%s", diff)
 	}
+}
+
+// A panic fails the execution the same way whenever it comes.
+func TestPanic(t *testing.T) {
+	s := agenttest.Scenario{Input: 0, Agent: agent.DefineFunc("panicking", func(agent.Context, int) (int, error) { panic("boom") })}
+	if o := agenttest.Run(t, s); o.Status != perdure.StatusFailed || !strings.HasPrefix(o.Error, "panic: panic: boom") {
+		t.Errorf("it is %s, %q", o.Status, o.Error)
+	}
+	agenttest.Reentered(t, s)
+}
+
+// What is large travels ahead of its commit, and a crash may come between.
+func TestLargeContent(t *testing.T) {
+	large := strings.Repeat("0123456789abcdef", 4<<10)
+	s := agenttest.Scenario{
+		Agent: agent.DefineFunc("large", func(ctx agent.Context, in string) (string, error) {
+			ctx.Stream().Text("here it comes")
+			if err := say(ctx, "in", in); err != nil {
+				return "", err
+			}
+			return agent.Call[string](ctx, "echo", in)
+		}),
+		Input: large,
+		Tasks: []agent.TaskDefinition{agenttest.Task("echo", func(s string) (string, error) { return s, nil })},
+	}
+	if o := agenttest.Run(t, s); len(o.Output) != len(large)+2 || len(o.Messages) != 1 {
+		t.Errorf("it gave %d bytes and %d messages", len(o.Output), len(o.Messages))
+	}
+	agenttest.DeliverTwice(t, s)
+	agenttest.LoseLeaseAtEveryPoint(t, s)
 }

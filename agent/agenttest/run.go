@@ -26,8 +26,12 @@ type result struct {
 func (s Scenario) run(t *testing.T, p plan, parked int) (r result) {
 	t.Helper()
 	s = s.normal()
+	blank, err := emptyStore()
+	if err != nil {
+		t.Fatal(err)
+	}
 	synctest.Test(t, func(t *testing.T) {
-		w, err := newWorld(t, s, p, parked)
+		w, err := newWorld(t, s, p, parked, blank)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,9 +81,12 @@ func (w *world) live(ctx context.Context) error {
 	}
 	sent := make([]bool, len(w.Signals))
 	cancelled := false
+	sweep := false
 	for quiet := time.Now(); ; {
-		if err := w.core.Sweep(ctx); err != nil {
-			return err
+		if sweep {
+			if err := w.core.Sweep(ctx); err != nil {
+				return err
+			}
 		}
 		synctest.Wait() // what is due now happens first
 		x, err := w.core.Store.Execution(ctx, org, w.id)
@@ -120,8 +127,9 @@ func (w *world) live(ctx context.Context) error {
 		timer := time.NewTimer(rest)
 		select {
 		case <-w.poked:
-			quiet = time.Now()
+			quiet, sweep = time.Now(), false
 		case <-timer.C:
+			sweep = true
 		}
 		timer.Stop()
 	}

@@ -67,16 +67,38 @@ type world struct {
 	faults   []string
 }
 
+// emptyStore gives the file of a store without content, which is made once, in
+// no bubble: bringing its tables up to date takes longer than most runs.
+var emptyStore = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "agenttest")
+	if err != nil {
+		return nil, err
+	}
+	core, err := server.OpenCore(context.Background(), server.Config{Data: dir})
+	if err != nil {
+		return nil, err
+	}
+	if err := core.Close(); err != nil {
+		return nil, err
+	}
+	blank, err := os.ReadFile(filepath.Join(dir, server.CoreFile))
+	return blank, errors.Join(err, os.RemoveAll(dir))
+})
+
 // newWorld opens a server in the bubble. The scenario is normal.
-func newWorld(t *testing.T, s Scenario, p plan, parked int) (*world, error) {
+func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*world, error) {
 	w := &world{
 		Scenario: s, plan: p, parked: parked, begun: time.Now(),
 		ended: make(chan struct{}), poked: make(chan struct{}, 1),
 		kinds: map[uuid.UUID]string{}, finished: map[uuid.UUID]bool{},
 		failed: map[uuid.UUID]map[uuid.UUID]bool{}, ran: map[string]int{},
 	}
-	var err error
-	if w.core, err = server.OpenCore(t.Context(), server.Config{Data: t.TempDir(), Lease: lease, Logger: s.Logger}); err != nil {
+	dir := t.TempDir()
+	err := os.WriteFile(filepath.Join(dir, server.CoreFile), blank, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if w.core, err = server.OpenCore(t.Context(), server.Config{Data: dir, Lease: lease, Logger: s.Logger}); err != nil {
 		return nil, err
 	}
 	if w.isReact() {
