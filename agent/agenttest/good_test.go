@@ -111,6 +111,9 @@ func TestChat(t *testing.T) {
 	agenttest.CrashAtEveryCommit(t, s)
 }
 
+// The example of the documentation holds.
+func TestExample(t *testing.T) { checkNurse(t) }
+
 func say(ctx agent.Context, key, text string) error {
 	_, err := ctx.Append(perdure.UserText(text), agent.WithKey(key))
 	return err
@@ -264,4 +267,27 @@ func TestLargeContent(t *testing.T) {
 	}
 	agenttest.DeliverTwice(t, s)
 	agenttest.LoseLeaseAtEveryPoint(t, s)
+}
+
+// Deadlines fall when they are due, however long a task takes; and a task that
+// takes days costs no more than one that takes a second.
+func TestDeadlinesAndLongTasks(t *testing.T) {
+	s := agenttest.Scenario{
+		Agent: agent.DefineFunc("long", func(ctx agent.Context, _ int) (string, error) {
+			if _, err := agent.Await[int](ctx, ctx.Schedule("slow", 15, agent.Deadline(10*time.Minute))); err == nil {
+				return "", errors.New("the deadline did not count")
+			}
+			_, err := agent.Call[int](ctx, "slow", 3*24*60)
+			return "fine", err
+		}),
+		Input: 0,
+		Tasks: []agent.TaskDefinition{agenttest.Task("slow", func(minutes int) (int, error) {
+			time.Sleep(time.Duration(minutes) * time.Minute)
+			return minutes, nil
+		})},
+	}
+	o := agenttest.Run(t, s)
+	if string(o.Output) != `"fine"` || o.Elapsed.Round(time.Minute) != 10*time.Minute+3*24*time.Hour {
+		t.Errorf("it gave %s %s after %s", o.Output, o.Error, o.Elapsed)
+	}
 }

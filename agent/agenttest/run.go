@@ -74,65 +74,65 @@ func (w *world) play(t *testing.T) result {
 	return result{Outcome: o, met: w.met, what: w.what, faults: w.faults}
 }
 
+// course is how far a run has come.
+type course struct {
+	sent      []bool // of the signals
+	cancelled bool
+	quiet     time.Time // since when nothing has come from a worker
+}
+
 // live starts the execution and lets time pass until it is over.
 func (w *world) live(ctx context.Context) error {
 	if err := w.start(ctx); err != nil {
 		return err
 	}
-	sent := make([]bool, len(w.Signals))
-	cancelled := false
-	sweep := false
-	for quiet := time.Now(); ; {
-		if sweep {
-			if err := w.core.Sweep(ctx); err != nil {
-				return err
-			}
-		}
+	c := &course{sent: make([]bool, len(w.Signals)), quiet: time.Now()}
+	for {
 		synctest.Wait() // what is due now happens first
-		x, err := w.core.Store.Execution(ctx, org, w.id)
-		if err != nil {
-			return err
-		}
-		if x.Status.Terminal() {
-			return nil
-		}
-		if w.CancelAfter > 0 && !cancelled && w.elapsed() >= w.CancelAfter {
-			cancelled = true
-			if _, _, err := w.core.Cancel(ctx, org, w.id); err != nil {
-				return err
-			}
-			continue
-		}
-		if i := w.due(x, sent); i >= 0 {
-			sent[i] = true
-			if err := w.signal(ctx, i); err != nil {
-				return err
-			}
-			continue
-		}
-		open, deadline, err := w.open(ctx)
-		if err != nil {
-			return err
-		}
-		if w.idle(x, sent, open) {
-			return nil
-		}
-		if err := w.stuck(x, open); err != nil {
-			return err
-		}
-		rest, err := w.rest(ctx, x, sent, quiet, deadline)
-		if err != nil {
+		rest, err := w.step(ctx, c)
+		if err != nil || rest < 0 {
 			return err
 		}
 		timer := time.NewTimer(rest)
 		select {
 		case <-w.poked:
-			quiet, sweep = time.Now(), false
+			c.quiet = time.Now()
 		case <-timer.C:
-			sweep = true
+			if err := w.core.Sweep(ctx); err != nil {
+				return err
+			}
 		}
 		timer.Stop()
 	}
+}
+
+// step does what the scenario wants done now, and gives how long nothing can
+// come due; below 0 the run is over.
+func (w *world) step(ctx context.Context, c *course) (time.Duration, error) {
+	x, err := w.core.Store.Execution(ctx, org, w.id)
+	if err != nil || x.Status.Terminal() {
+		return -1, err
+	}
+	if w.CancelAfter > 0 && !c.cancelled && w.elapsed() >= w.CancelAfter {
+		c.cancelled = true
+		_, _, err := w.core.Cancel(ctx, org, w.id)
+		return 0, err
+	}
+	if i := w.due(x, c.sent); i >= 0 {
+		c.sent[i] = true
+		return 0, w.signal(ctx, i)
+	}
+	open, deadline, err := w.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if w.idle(x, c.sent, open) {
+		return -1, nil
+	}
+	if err := w.stuck(x, open); err != nil {
+		return 0, err
+	}
+	return w.rest(ctx, x, c, deadline)
 }
 
 func (w *world) elapsed() time.Duration { return time.Since(w.begun) }
@@ -259,20 +259,20 @@ func (w *world) stuck(x *perdure.Execution, open []*perdure.Task) error {
 }
 
 // rest is how long nothing can come due.
-func (w *world) rest(ctx context.Context, x *perdure.Execution, sent []bool, quiet, deadline time.Time) (time.Duration, error) {
+func (w *world) rest(ctx context.Context, x *perdure.Execution, c *course, deadline time.Time) (time.Duration, error) {
 	const least, part = 250 * time.Millisecond, 16
 	now := time.Now()
 	rest := w.MaxVirtual - w.elapsed()
 	sooner := func(d time.Duration) { rest = min(rest, max(d, latency)) }
 	if x.Status != perdure.StatusWaiting || x.Wait.Reason() == "task" {
 		// Whatever else may run out of time is found a little late.
-		sooner(max(least, now.Sub(quiet)/part))
+		sooner(max(least, now.Sub(c.quiet)/part))
 	}
 	if !deadline.IsZero() {
 		sooner(deadline.Sub(now))
 	}
 	for i, s := range w.Signals {
-		if !sent[i] && s.After > 0 {
+		if !c.sent[i] && s.After > 0 {
 			sooner(s.After - w.elapsed())
 		}
 	}

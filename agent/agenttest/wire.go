@@ -6,34 +6,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
-
-// fate is what happens at a plan's point.
-type fate int
-
-const (
-	nothing     fate = iota
-	dieBefore        // the worker dies, and the call never arrives
-	dieAfter         // it arrives, and the worker dies before the answer does
-	loseBefore       // the lease is taken back, another worker claims, then it arrives
-	loseForGood      // the same, but it arrives when all is over
-)
-
-// plan says what happens to a run.
-type plan struct {
-	fate fate
-	at   int  // the number of the write, from 1; of those that the fate is about
-	all  bool // false: commits and ends of attempts; true: whatever a worker writes
-	// twice delivers every call twice; the answer is the first's with first, else
-	// the second's.
-	twice, first bool
-}
 
 // wire is one worker's line to the server.
 type wire struct {
@@ -92,26 +69,6 @@ func send[T any](l *wire, c write, call func() (T, error)) (answer T, err error)
 		return answer, errDead
 	}
 	return answer, err
-}
-
-// arrive counts a write, and says what becomes of it.
-func (w *world) arrive(c write) fate {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c.boundary {
-		w.commits++
-	}
-	if !c.boundary && !w.plan.all || w.plan.fate == nothing || w.met {
-		return nothing
-	}
-	if w.writes++; w.writes != w.plan.at {
-		return nothing
-	}
-	w.met, w.what = true, c.what
-	if w.plan.fate == loseBefore || w.plan.fate == loseForGood {
-		w.taken = make(chan struct{})
-	}
-	return w.plan.fate
 }
 
 // die ends the worker's process: nothing that it still does arrives.
@@ -274,78 +231,4 @@ func repeat[T any](l *wire, call func() (T, error)) (answer T, err error) {
 		}
 	}
 	return call()
-}
-
-// describe says what a commit holds.
-func describe(c perdure.Commit) string {
-	var parts []string
-	add := func(n int, one, many string) {
-		switch {
-		case n == 1:
-			parts = append(parts, "1 "+one)
-		case n > 1:
-			parts = append(parts, fmt.Sprintf("%d %s", n, many))
-		}
-	}
-	add(len(c.Entries), "entry", "entries")
-	add(len(c.Tasks), "task", "tasks")
-	add(len(c.Steps), "step or timer", "steps or timers")
-	add(len(c.Take), "signal taken", "signals taken")
-	add(len(c.Events), "event", "events")
-	if c.Checkpoint != nil {
-		parts = append(parts, "a checkpoint")
-	}
-	switch o := c.Outcome; o.Kind {
-	case perdure.OutcomeSuspend:
-		parts = append(parts, "a wait for a "+o.Wait.Reason())
-	case perdure.OutcomeComplete:
-		parts = append(parts, "the end, complete")
-	case perdure.OutcomeFail:
-		parts = append(parts, "the end, failed")
-	case perdure.OutcomeCancelled:
-		parts = append(parts, "the end, cancelled")
-	}
-	return "the commit of " + strings.Join(parts, ", ")
-}
-
-// learn notes the kinds of tasks that were claimed.
-func (w *world) learn(claims []perdure.TaskClaim) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range claims {
-		w.kinds[c.Lease.TaskID] = c.Task.Kind
-	}
-}
-
-func (w *world) kindOf(id uuid.UUID) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.kinds[id]
-}
-
-// committed notes what a stored commit took.
-func (w *world) committed(c perdure.Commit, reply perdure.CommitReply) {
-	w.learn(reply.Claims)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, id := range c.Take {
-		if !slices.Contains(w.signals, id) {
-			w.signals = append(w.signals, id)
-		}
-	}
-}
-
-// finish notes that the end of an attempt is stored.
-func (w *world) finish(f perdure.TaskFinish) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	task := f.Lease.TaskID
-	if f.Error == nil {
-		w.finished[task] = true
-		return
-	}
-	if w.failed[task] == nil {
-		w.failed[task] = map[uuid.UUID]bool{}
-	}
-	w.failed[task][f.Lease.ClaimID] = true
 }

@@ -21,6 +21,8 @@ var rules = map[string][]string{
 
 	// Worker side.
 	"agent":                            nil,
+	// agenttest runs agents on the real server, in memory.
+	"agent/agenttest":                  {"agent", "worker", "react", "llm", "llm/scripted", "tool", "server", "internal/engine", "internal/store", "internal/store/storetest"},
 	"worker":                           {"agent"}, // and internal/store, for local persistence
 	"worker/remote":                    {"api/..."},
 	"react":                            {"agent", "llm", "tool", "internal/response"},

@@ -1,0 +1,51 @@
+package agenttest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/agent/agenttest"
+)
+
+// nurse asks after a patient a day later, and writes down the answer.
+func nurse(ctx agent.Context, patient string) (string, error) {
+	if err := ctx.Sleep(24 * time.Hour); err != nil {
+		return "", err
+	}
+	if _, err := agent.Call[string](ctx, "ask", patient); err != nil {
+		return "", err
+	}
+	answer, err := ctx.WaitSignal("answer", 0)
+	if err != nil {
+		return "", err
+	}
+	// The key keeps a function that is entered again from writing it twice.
+	_, err = ctx.Append(perdure.UserText(string(answer.Value)), agent.WithKey(answer.EntryKey()))
+	return patient + " was asked", err
+}
+
+// checkNurse would be TestNurse in your own test file.
+func checkNurse(t *testing.T) {
+	s := agenttest.Scenario{
+		Agent: agent.DefineFunc("nurse", nurse),
+		Input: "Ann",
+		// A fake in place of the task that would send a message: it fails once.
+		Tasks: []agent.TaskDefinition{agenttest.Fails("ask", 1, agent.ErrTimeout, "sent")},
+		// Sent once the agent waits for it.
+		Signals: []agenttest.Signal{{Name: "answer", Value: "I am fine."}},
+	}
+	o := agenttest.Run(t, s)
+	if o.Status != perdure.StatusCompleted || o.Text() != "user: \"I am fine.\"\n" {
+		t.Errorf("it is %s, having written:\n%s", o.Status, o.Text())
+	}
+	if o.Elapsed < 24*time.Hour { // virtual: the test takes milliseconds
+		t.Errorf("it asked after %s", o.Elapsed)
+	}
+	agenttest.All(t, s) // crashes, lost leases, calls that arrive twice
+}
+
+func Example() {
+	_ = checkNurse // go test runs it
+}

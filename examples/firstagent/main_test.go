@@ -1,0 +1,22 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/agent/agenttest"
+)
+
+// Greeting is the same whenever a worker dies, and however calls arrive.
+func TestGreet(t *testing.T) {
+	s := agenttest.Scenario{
+		Agent:   agent.DefineFunc("greeter", greet),
+		Input:   []string{"ann", "bob"},
+		Tasks:   []agent.TaskDefinition{agent.DefineTask("shout", shout)},
+		Signals: []agenttest.Signal{{Name: "approve", Value: "go ahead"}},
+	}
+	if o := agenttest.Run(t, s); string(o.Output) != `"Hello ANN and BOB! (\"go ahead\")"` {
+		t.Errorf("it gave %s %s", o.Output, o.Error)
+	}
+	agenttest.CrashAtEveryCommit(t, s)
+}

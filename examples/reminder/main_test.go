@@ -1,0 +1,39 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/agent/agenttest"
+)
+
+// scenario is an invoice, and letters that are posted nowhere.
+func scenario() agenttest.Scenario {
+	return agenttest.Scenario{
+		Agent: agent.DefineFunc("reminder", remind),
+		Input: Invoice{Number: "R-17", To: "ann"},
+		Tasks: []agent.TaskDefinition{agenttest.Result("letter", true)},
+	}
+}
+
+func TestPaysAfterFirstReminder(t *testing.T) {
+	s := scenario()
+	s.Signals = []agenttest.Signal{{Name: "paid", After: 20 * 24 * time.Hour}}
+	o := agenttest.Run(t, s)
+	if string(o.Output) != `"R-17 is paid after 1 reminders"` || o.Ran["letter"] != 1 {
+		t.Errorf("it gave %s after %d letters:\n%s", o.Output, o.Ran["letter"], o.Text())
+	}
+	agenttest.All(t, s) // crashes, lost leases and calls delivered twice change nothing
+}
+
+func TestGivesUpAfterSixWeeks(t *testing.T) {
+	o := agenttest.Run(t, scenario())
+	want := "assistant: Reminder 1: please pay R-17.\nassistant: Reminder 2: please pay R-17.\nassistant: Reminder 3: please pay R-17.\n"
+	if string(o.Output) != `"R-17 is overdue"` || o.Text() != want {
+		t.Errorf("it gave %s, having said:\n%s", o.Output, o.Text())
+	}
+	if weeks := o.Elapsed.Round(time.Hour) / (7 * 24 * time.Hour); weeks != 6 {
+		t.Errorf("it took %d weeks", weeks)
+	}
+}
