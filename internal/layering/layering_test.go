@@ -21,8 +21,6 @@ var rules = map[string][]string{
 
 	// Worker side.
 	"agent":                            nil,
-	// agenttest runs agents on the real server, in memory.
-	"agent/agenttest":                  {"agent", "worker", "react", "llm", "llm/scripted", "tool", "server", "internal/engine", "internal/store", "internal/store/storetest"},
 	"worker":                           {"agent"}, // and internal/store, for local persistence
 	"worker/remote":                    {"api/..."},
 	"react":                            {"agent", "llm", "tool", "internal/response"},
@@ -33,6 +31,7 @@ var rules = map[string][]string{
 	"llm/llmtest":                      {"llm", "llm/..."},
 	"tool":                             nil,
 	"client":                           nil,
+	"agent/agenttest":                  {"agent", "worker", "react", "llm", "llm/scripted", "tool", "server", "internal/engine", "internal/store", "internal/store/storetest"},
 	"api/perdure/v1":                   nil,
 	"api/perdure/v1/pbconv":            {"api/..."},
 	"api/perdure/v1/pbconv/pbconvtest": nil,
