@@ -94,7 +94,8 @@ func TestReactAgent(t *testing.T) {
 	if o.Status != perdure.StatusCompleted || o.ModelCalls != 2 || o.Ran["weather"] != 1 || len(notes) != 1 {
 		t.Errorf("it is %s after %d model calls; the tools ran %v", o.Status, o.ModelCalls, o.Ran)
 	}
-	agenttest.All(t, s)
+	agenttest.CrashAtEveryCommit(t, s)
+	agenttest.DeliverTwice(t, s)
 }
 
 // A chat goes on with what the user says, and rests when nobody says anything.
@@ -107,7 +108,6 @@ func TestChat(t *testing.T) {
 	if want := "user: Hi\nassistant: Hello.\nuser: Bye\nassistant: See you.\n"; o.Text() != want || o.Status != perdure.StatusWaiting {
 		t.Errorf("it is %s, and was said:\n%s", o.Status, o.Text())
 	}
-	agenttest.Reentered(t, s)
 	agenttest.CrashAtEveryCommit(t, s)
 }
 
@@ -147,21 +147,21 @@ func TestFanOut(t *testing.T) {
 			}
 			return got, say(ctx, "flaky", word+", "+err.Error())
 		}),
-		Input: 3,
+		Input: 2,
 		Tasks: []agent.TaskDefinition{
 			agenttest.Task("double", func(n int) (int, error) { return 2 * n, nil }),
-			agenttest.Fails("flaky", 2, errors.New("not yet"), "at last"),
+			agenttest.Fails("flaky", 1, errors.New("not yet"), "at last"),
 			agenttest.Fails("broken", 1, agent.Permanent(errors.New("never works")), nil),
 		},
 	}
 	o := agenttest.Run(t, s)
-	if string(o.Output) != "[0,2,4]" || o.Ran["double"] != 3 || o.Ran["flaky"] != 3 || o.Ran["broken"] != 1 {
+	if string(o.Output) != "[0,2]" || o.Ran["double"] != 2 || o.Ran["flaky"] != 2 || o.Ran["broken"] != 1 {
 		t.Errorf("it gave %s %s; the tasks ran %v", o.Output, o.Error, o.Ran)
 	}
-	if scheduled := o.Events[perdure.EventTaskScheduled]; scheduled != 5 || o.Events[perdure.EventEntry] != 2 {
+	if scheduled := o.Events[perdure.EventTaskScheduled]; scheduled != 4 || o.Events[perdure.EventEntry] != 2 {
 		t.Errorf("the log has %v", o.Events)
 	}
-	if want := "user: [0 2 4]\nuser: at last, task_failed: never works\n"; o.Text() != want {
+	if want := "user: [0 2]\nuser: at last, task_failed: never works\n"; o.Text() != want {
 		t.Errorf("it said:\n%s", o.Text())
 	}
 	agenttest.All(t, s)
@@ -250,7 +250,7 @@ func TestPanic(t *testing.T) {
 
 // What is large travels ahead of its commit, and a crash may come between.
 func TestLargeContent(t *testing.T) {
-	large := strings.Repeat("0123456789abcdef", 4<<10)
+	large := strings.Repeat("0123456789abcdef", perdure.InlineLimit/16+1)
 	s := agenttest.Scenario{
 		Agent: agent.DefineFunc("large", func(ctx agent.Context, in string) (string, error) {
 			ctx.Stream().Text("here it comes")
