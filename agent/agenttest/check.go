@@ -35,8 +35,9 @@ func CrashAtEveryCommit(t *testing.T, s Scenario) {
 	report(t, crashAtEveryCommit(t, s))
 }
 
-// DeliverTwice has every call between worker and server arrive twice, as after
-// a lost answer; once the first answer counts, once the second.
+// DeliverTwice has every call that changes something arrive twice, as after a
+// lost answer; once the first answer counts, once the second. Polls come once: a
+// claim whose answer is lost comes back when its lease is over.
 func DeliverTwice(t *testing.T, s Scenario) {
 	t.Helper()
 	report(t, deliverTwice(t, s))
