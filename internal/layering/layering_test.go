@@ -46,6 +46,7 @@ var rules = map[string][]string{
 	"internal/httpapi":         {"internal/engine", "internal/eventlog", "internal/notify", "internal/store"},
 	"internal/grpcapi":         {"api/..."},
 	"internal/layering":        nil,
+	"internal/contract":        nil,
 	"server":                   {"internal/..."},
 
 	// Programs name concrete technology and may import everything but tests'
