@@ -61,11 +61,15 @@ func openCalls(e Entry) ([]string, error) {
 	return e.Calls, nil
 }
 
-// CheckContent decides whether the content of a message entry in place is well
-// formed for its role, and agrees with the calls that stand beside it.
+// CheckContent decides whether the content of a message entry is well formed for
+// its role, and agrees with the calls that stand beside it. Content in a blob is
+// taken at its maker's word: a server does not parse what is large.
 func CheckContent(e Entry) error {
-	if e.Type == EntryLLMCall || e.Content == nil {
+	switch {
+	case e.Type == EntryLLMCall, e.Content == nil && e.Blob != nil:
 		return nil
+	case e.Content == nil:
+		return invalidTranscript(e, "has no content")
 	}
 	m, err := decodeStrictly(e)
 	if err != nil {
@@ -110,6 +114,11 @@ func checkPart(e Entry, p Part) error {
 	}
 	if p.Type == PartToolCall && p.Name == "" {
 		return invalidTranscript(e, "has a tool call without a name")
+	}
+	for _, inner := range p.Parts {
+		if inner.Type != PartText && inner.Type != PartImage {
+			return invalidTranscript(e, "has a tool result with a part of type %q; it takes text and images", inner.Type)
+		}
 	}
 	return nil
 }

@@ -112,6 +112,7 @@ func TestCheckContentRefusesWhatARoleDoesNotSay(t *testing.T) {
 		"two results":      message(perdure.RoleToolResult, toolResult("c"), toolResult("d")),
 		"nameless call":    message(perdure.RoleAssistant, perdure.Part{Type: perdure.PartToolCall, ID: "c"}),
 		"no parts":         {Role: perdure.RoleUser},
+		"call in a result": message(perdure.RoleToolResult, perdure.Part{Type: perdure.PartToolResult, ToolCallID: "c", Parts: []perdure.Part{toolCall("d")}}),
 	} {
 		e, err := perdure.NewMessageEntry(m)
 		if err != nil {
@@ -128,6 +129,14 @@ func TestCheckContentRefusesWhatARoleDoesNotSay(t *testing.T) {
 	e.Calls = []string{"another"}
 	if err := perdure.CheckContent(e); !perdure.IsCode(err, perdure.InvalidTranscript) {
 		t.Errorf("calls beside the content that it does not hold: %v", err)
+	}
+	e.Content = nil
+	if err := perdure.CheckContent(e); !perdure.IsCode(err, perdure.InvalidTranscript) {
+		t.Errorf("no content at all: %v", err)
+	}
+	e.Blob = &perdure.BlobRef{}
+	if err := perdure.CheckContent(e); err != nil {
+		t.Errorf("content in a blob: %v", err)
 	}
 }
 

@@ -21,6 +21,7 @@ func (d *draft) append(e perdure.NewEntry) error {
 	if err != nil {
 		return err
 	}
+	e.Entry.Blob = e.Blob
 	if err := perdure.CheckContent(e.Entry); err != nil {
 		return err
 	}
@@ -31,7 +32,6 @@ func (d *draft) append(e perdure.NewEntry) error {
 	if err := d.useBlob(e.Blob); err != nil {
 		return err
 	}
-	e.Entry.Blob = e.Blob
 	head := perdure.EntryHead{
 		ID: e.ID, ParentID: e.ParentID, Type: e.Type, Role: e.Role, Key: e.Key, Hash: contentHash(e), Open: open,
 	}

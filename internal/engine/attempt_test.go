@@ -187,3 +187,20 @@ func TestTaskThatTakesItsWorkersDown(t *testing.T) {
 		t.Errorf("after %d losses it is %s: %v", lost, task.Status, task.Error)
 	}
 }
+
+// A lost attempt takes none of the tries away.
+func TestLostAttemptLeavesTheOtherTries(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	id, _ := h.scheduled("1", func(o *perdure.TaskOptions) { o.MaxAttempts = 2 })
+	h.lose()
+	b.finish(failed(b.taskClaim(), false))
+	if got := b.task(h.id, id).Status; got != perdure.TaskPending {
+		t.Fatalf("after a lost attempt and a failed one of two it is %s", got)
+	}
+	b.clock.advance(time.Minute)
+	b.finish(failed(b.taskClaim(), false))
+	if got := b.task(h.id, id).Status; got != perdure.TaskFailed {
+		t.Errorf("after two failed attempts it is %s", got)
+	}
+}

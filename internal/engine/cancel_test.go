@@ -137,7 +137,9 @@ func TestCancelGraceRunsOut(t *testing.T) {
 	}
 	b.clock.advance(5 * time.Millisecond)
 	b.sweep()
-	b.wantStatus(h.id, perdure.StatusCancelled)
+	if x := b.wantStatus(h.id, perdure.StatusCancelled); x.Fence != h.claim.Lease.Fence+1 {
+		t.Errorf("the fence is %d, its worker's %d", x.Fence, h.claim.Lease.Fence)
+	}
 	if !beat().Lost {
 		t.Error("the worker still holds the lease")
 	}

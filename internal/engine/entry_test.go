@@ -109,15 +109,19 @@ func TestTranscriptIsAlwaysValid(t *testing.T) {
 	twice := answering(&calls.ID, "c1")
 	record := perdure.NewEntry{Entry: perdure.Entry{ID: uuid.New(), ParentID: &calls.ID, Type: perdure.EntryLLMCall, Metadata: []byte(`{}`)}}
 	for name, entries := range map[string][]perdure.NewEntry{
-		"a message before the answers":   {user(&calls.ID, "hey")},
-		"an assistant before them":       {calling(&calls.ID)},
-		"an answer to nothing":           {answering(&calls.ID, "c3")},
-		"an answer given twice":          {twice, answering(&twice.ID, "c1")},
-		"an unknown role":                {message(&calls.ID, perdure.Message{Role: "wizard", Content: perdure.Content{Parts: []perdure.Part{}}})},
-		"a user that calls tools":        {message(&hello.ID, perdure.Message{Role: perdure.RoleUser, Content: contentOf(t, calling(nil, "x"))})},
-		"two calls of one id":            {calling(&hello.ID, "x", "x")},
-		"a child of a record":            {record, user(&record.ID, "hey")},
-		"content that is none":           {func() perdure.NewEntry { e := user(&hello.ID, ""); e.Content = []byte(`"text"`); return e }()},
+		"a message before the answers": {user(&calls.ID, "hey")},
+		"an assistant before them":     {calling(&calls.ID)},
+		"an answer to nothing":         {answering(&calls.ID, "c3")},
+		"an answer given twice":        {twice, answering(&twice.ID, "c1")},
+		"an unknown role":              {message(&calls.ID, perdure.Message{Role: "wizard", Content: perdure.Content{Parts: []perdure.Part{}}})},
+		"a user that calls tools":      {message(&hello.ID, perdure.Message{Role: perdure.RoleUser, Content: contentOf(t, calling(nil, "x"))})},
+		"two calls of one id":          {calling(&hello.ID, "x", "x")},
+		"a child of a record":          {record, user(&record.ID, "hey")},
+		"content that is none":         {func() perdure.NewEntry { e := user(&hello.ID, ""); e.Content = []byte(`"text"`); return e }()},
+		"no content":                   {func() perdure.NewEntry { e := user(&hello.ID, ""); e.Content = nil; return e }()},
+		"a call inside a result": {message(&calls.ID, perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{
+			{Type: perdure.PartToolResult, ToolCallID: "c1", Parts: contentOf(t, calling(nil, "x")).Parts},
+		}}})},
 		"calls that the content has not": {func() perdure.NewEntry { e := calling(&hello.ID); e.Calls = []string{"z"}; return e }()},
 	} {
 		err := h.refuse(perdure.InvalidTranscript, entries...)
@@ -173,10 +177,31 @@ func TestEveryEndClosesTheTranscript(t *testing.T) {
 			}
 		}, perdure.StatusFailed, "failed"},
 		"crash loop": {func(h *holder) { h.crash(10) }, perdure.StatusFailed, "failed"},
+		"cancel while it is pending": {func(h *holder) {
+			h.must(h.d.Release(h.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease}}}))
+			h.cancel()
+		}, perdure.StatusCancelled, "cancelled"},
+		"cancelled, then given back": {func(h *holder) {
+			h.cancel()
+			h.must(h.d.Release(h.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease}}}))
+		}, perdure.StatusCancelled, "cancelled"},
+		"cancelled, then lost": {func(h *holder) {
+			h.cancel()
+			h.crash(1)
+		}, perdure.StatusCancelled, "cancelled"},
+		"cancelled, then its process ends": {func(h *holder) {
+			h.cancel()
+			h.must(h.e.ReturnEmbedded(h.Context()))
+		}, perdure.StatusCancelled, "cancelled"},
+		"complete while cancelling": {func(h *holder) {
+			h.cancel()
+			h.commit(completing())
+		}, perdure.StatusCancelled, "cancelled"},
 	}
 	for name, test := range ends {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
+			b.d = b.e.Dispatch(org, true)
 			h := b.started()
 			hello := user(nil, "hello")
 			calls := calling(&hello.ID, "c1", "c2", "c3")
