@@ -173,3 +173,21 @@ func TestSeveralTimersOfOneWait(t *testing.T) {
 	b.sweep()
 	b.claim()
 }
+
+// A timer is gone with the waking, whatever has woken: it is not looked at again
+// and again while the agent runs.
+func TestTimerIsGoneWithTheWaking(t *testing.T) {
+	for name, wake := range map[string]func(*holder){
+		"the timer": func(h *holder) { h.clock.advance(time.Minute); h.sweep() },
+		"a signal":  func(h *holder) { h.signal(h.id, "x", "s1") },
+		"a cancel":  func(h *holder) { h.cancel() },
+	} {
+		b := newBench(t)
+		h := b.started()
+		h.suspend(perdure.WaitAny(perdure.WaitSignal("x"), perdure.WaitUntil(perdure.At(b.clock.Now().Add(time.Minute)))))
+		wake(h)
+		if _, due, err := b.s.NextDue(t.Context()); err != nil || due {
+			t.Errorf("after %s something is due: %v %v", name, due, err)
+		}
+	}
+}

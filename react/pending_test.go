@@ -1,0 +1,200 @@
+package react_test
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/react"
+)
+
+// pendingState is what a resume needs of a checkpoint.
+type pendingState struct {
+	Pending *struct {
+		Turn      int                 `json:"turn"`
+		Try       int                 `json:"try"`
+		Model     perdure.ModelConfig `json:"model"`
+		EntryID   uuid.UUID           `json:"entryId"`
+		ModelTask *uuid.UUID          `json:"modelTask"`
+		Calls     []struct {
+			ID   string     `json:"id"`
+			Task *uuid.UUID `json:"task"`
+		} `json:"calls"`
+	} `json:"pending"`
+}
+
+// awaiting waits until the execution waits for tasks, as many, and gives it with
+// what its newest checkpoint says is pending.
+func (s *stage) awaiting(id uuid.UUID, tasks int) (*perdure.Execution, pendingState) {
+	s.t.Helper()
+	x := s.until(id, func(x *perdure.Execution) bool {
+		return x.Status == perdure.StatusWaiting && x.WaitReason == "task" && len(x.Wait.Tasks()) == tasks
+	})
+	c, err := s.store.Checkpoint(s.t.Context(), id, 0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var st pendingState
+	if err := json.Unmarshal(c.State, &st); err != nil || st.Pending == nil {
+		s.t.Fatalf("the checkpoint holds %s (%v)", c.State, err)
+	}
+	if c.LeafEntryID == nil || *c.LeafEntryID != *x.Leaf {
+		s.t.Errorf("the checkpoint stands at %v, the conversation at %v", c.LeafEntryID, x.Leaf)
+	}
+	return x, st
+}
+
+func (s *stage) task(execution, id uuid.UUID) *perdure.Task {
+	s.t.Helper()
+	tasks, err := s.store.Tasks(s.t.Context(), execution, []uuid.UUID{id}, false)
+	if err != nil || tasks[0] == nil {
+		s.t.Fatalf("task %s: %v", id, err)
+	}
+	return tasks[0]
+}
+
+// The commit that asks a model stores what is pending. Whoever resumes asks for
+// nothing anew: neither another worker, nor another choice of the model, pays
+// for the turn twice.
+func TestPendingModelCallIsAskedOnce(t *testing.T) {
+	s := emptyStage(t, "turn\n  text Hello.\n")
+	s.play("other", "turn\n  text I was not asked.\n")
+	stop := s.work(100, func(c *staff) { c.noTasks = true })
+	id := s.start(engine.StartRequest{UserPrompt: "hi", OneShot: true, Models: []perdure.ModelConfig{
+		{Provider: "scripted", ModelID: "s"}, {Provider: "scripted", ModelID: "other"},
+	}})
+	x, st := s.awaiting(id, 1)
+	p := st.Pending
+	if p.ModelTask == nil || *p.ModelTask != x.Wait.Tasks()[0] || p.Model.ModelID != "s" {
+		t.Fatalf("pending is %+v, the wait %+v", p, x.Wait)
+	}
+	// The task names the leaf, and nothing that a resume would make anew.
+	task := s.task(id, *p.ModelTask)
+	var input struct {
+		LeafEntryID uuid.UUID `json:"leafEntryId"`
+	}
+	if err := json.Unmarshal(task.Input, &input); err != nil || input.LeafEntryID != *x.Leaf {
+		t.Errorf("the input is %s, the leaf %s (%v)", task.Input, x.Leaf, err)
+	}
+	if key, err := perdure.DefaultTaskKey(id, react.ModelTask, task.Input, "0.0"); err != nil || key != task.Key {
+		t.Errorf("the key is %s, want %s by turn and try (%v)", task.Key, key, err)
+	}
+	stop()
+	s.work(100, func(c *staff) {
+		c.Select = func(turn react.Turn) perdure.ModelConfig { return turn.Models[1] }
+	})
+	s.completed(id)
+	if got := s.conversation(id); !slices.Equal(got, []string{"user: hi", "assistant: Hello."}) || s.calls() != 1 {
+		t.Errorf("%d calls gave %q", s.calls(), got)
+	}
+}
+
+// A failed turn that is tried again is another task: its try is part of the key.
+func TestTryingAgainIsAnotherTask(t *testing.T) {
+	s := newStage(t, -1, "turn\n  fail auth the key is wrong\n")
+	id := s.start(engine.StartRequest{UserPrompt: "hi"})
+	x := s.idle(id, 0)
+	if _, err := s.engine.Signal(t.Context(), "default", id, engine.SignalRequest{Name: "retry"}); err != nil {
+		t.Fatal(err)
+	}
+	s.idle(id, x.CheckpointSeq)
+	tasks, err := s.store.ListTasks(t.Context(), id, false, "", 10)
+	if err != nil || len(tasks.Items) != 2 {
+		t.Fatalf("%d tasks, %v", len(tasks.Items), err)
+	}
+	for try, task := range tasks.Items {
+		instance := []string{"0.0", "0.1"}[try]
+		if key, err := perdure.DefaultTaskKey(id, react.ModelTask, task.Input, instance); err != nil || key != task.Key {
+			t.Errorf("try %d has the key %s, want that of %s (%v)", try, task.Key, instance, err)
+		}
+	}
+}
+
+// The commit that starts tools stores which tasks they are, by our own ids.
+func TestPendingToolCallsAreInTheCheckpoint(t *testing.T) {
+	s := newStage(t, -1, `
+turn
+  call bash {"command": "echo ready; while [ ! -e go ]; do sleep 0.01; done"}
+  call bash {"command": "while [ ! -e go ]; do sleep 0.01; done"}
+turn
+  text Done.
+`)
+	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})
+	s.sees(id, "ready")
+	x, st := s.awaiting(id, 2)
+	if st.Pending.EntryID != *x.Leaf || len(st.Pending.Calls) != 2 {
+		t.Fatalf("pending is %+v", st.Pending)
+	}
+	for i, c := range st.Pending.Calls {
+		if c.Task == nil || !slices.Contains(x.Wait.Tasks(), *c.Task) {
+			t.Fatalf("call %d is task %v, the wait %v", i, c.Task, x.Wait.Tasks())
+		}
+		if task := s.task(id, *c.Task); task.Key != perdure.CallerTaskKey(id, "bash", c.ID) {
+			t.Errorf("call %d has the key %s, which is not that of %s", i, task.Key, c.ID)
+		}
+	}
+	s.touch("go")
+	s.completed(id)
+}
+
+// counted counts who reads paths.
+type counted struct {
+	perdure.Dispatch
+	reads atomic.Int32
+}
+
+func (c *counted) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
+	c.reads.Add(1)
+	return c.Dispatch.Entries(ctx, q)
+}
+
+// A turn writes and reads what belongs to it, not the conversation: only the
+// task that builds the prompt reads the path, and neither its input nor the
+// checkpoint grows.
+func TestTurnsDoNotCarryTheConversation(t *testing.T) {
+	var script strings.Builder
+	const turns = 6
+	for range turns {
+		script.WriteString("turn\n  call bash {\"command\": \"head -c 25000 /dev/zero | tr '\\\\0' x\"}\n")
+	}
+	script.WriteString("turn\n  text Done.\n")
+	s := emptyStage(t, script.String())
+	c := &counted{}
+	s.work(-1, func(w *staff) {
+		w.noTasks, w.over = true, func(d perdure.Dispatch) perdure.Dispatch { c.Dispatch = d; return c }
+	})
+	s.work(-1, func(w *staff) { w.noAgent = true })
+	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})
+	s.completed(id)
+	tasks, err := s.store.ListTasks(t.Context(), id, false, "", 100)
+	if err != nil || len(tasks.Items) != 2*turns+1 {
+		t.Fatalf("%d tasks, %v", len(tasks.Items), err)
+	}
+	for _, task := range tasks.Items {
+		if len(s.task(id, task.ID).Input) > 512 {
+			t.Errorf("the input of a %s has %d bytes", task.Kind, len(task.Input))
+		}
+	}
+	last := s.until(id, func(*perdure.Execution) bool { return true }).CheckpointSeq
+	for seq := range last {
+		checkpoint, err := s.store.Checkpoint(t.Context(), id, seq+1)
+		if err != nil || len(checkpoint.State) > 1024 {
+			t.Errorf("checkpoint %d has %d bytes (%v)", seq+1, len(checkpoint.State), err)
+		}
+	}
+	raw, err := os.ReadFile(s.journal)
+	if err != nil || strings.Count(string(raw), "\n") != turns+1 {
+		t.Errorf("the model calls are\n%s (%v)", raw, err)
+	}
+	if n := c.reads.Load(); n != 0 {
+		t.Errorf("the agent read the path %d times", n)
+	}
+}
