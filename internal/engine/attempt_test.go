@@ -204,3 +204,22 @@ func TestLostAttemptLeavesTheOtherTries(t *testing.T) {
 		t.Errorf("after two failed attempts it is %s", got)
 	}
 }
+
+// Heartbeats keep an attempt for as long as they come, whether it says anything
+// or not.
+func TestSilentAttemptIsKeptByHeartbeats(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	id, c := h.scheduled("1")
+	h.suspend(perdure.WaitTask(id))
+	for range 5 {
+		b.clock.advance(testLease - time.Second)
+		_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: c.Lease}}})
+		b.must(err)
+		b.sweep()
+	}
+	b.finish(done(c, `1`))
+	if task := b.task(h.id, id); task.Status != perdure.TaskCompleted || task.Attempt != 1 {
+		t.Errorf("it is %s after %d attempts", task.Status, task.Attempt)
+	}
+}

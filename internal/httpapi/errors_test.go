@@ -221,3 +221,19 @@ func TestEntriesPageAlongThePath(t *testing.T) {
 	h.call("GET", h.path(x.ID, "/entries?cursor=x"), "").problem(400, "invalid_argument", "cursor")
 	h.call("GET", h.path(x.ID, "/entries?cursor="+want[4].String()), "").problem(400, "invalid_argument", "cursor")
 }
+
+// The table of docs/api.md: each code has one status.
+func TestEveryCodeHasItsStatus(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	for code, status := range map[perdure.Code]int{
+		perdure.InvalidArgument: 400, perdure.Unauthenticated: 401, perdure.PermissionDenied: 403, perdure.NotFound: 404,
+		perdure.AlreadyExists: 409, perdure.ExecutionEnded: 409, perdure.LeaseLost: 409, perdure.Conflict: 409, perdure.StepNameReused: 409,
+		perdure.PayloadTooLarge: 413, perdure.InvalidTranscript: 422, perdure.IdempotencyKeyReused: 422,
+		perdure.RateLimited: 429, perdure.Internal: 500, perdure.Unavailable: 503,
+	} {
+		err := error(perdure.Errorf(code, "planned"))
+		h.store.err.Store(&err)
+		h.call("GET", h.path(x.ID, ""), "").problem(status, code, "")
+	}
+}

@@ -1,0 +1,103 @@
+package react_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/store/sqlite"
+	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/scripted"
+	"github.com/perdure/perdure/react"
+	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/worker"
+)
+
+// emptyStage has no worker yet.
+func emptyStage(t *testing.T, script string) *stage {
+	t.Helper()
+	s := &stage{t: t, folder: t.TempDir(), scripts: t.TempDir()}
+	s.journal = filepath.Join(t.TempDir(), "journal")
+	s.play("s", script)
+	var err error
+	if s.store, err = sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "perdure.db")}); err != nil {
+		t.Fatal(err)
+	}
+	s.engine = engine.New(engine.Config{Store: s.store, Lease: 5 * time.Second})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.engine.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		storetest.Invariants(t, s.store)
+		if err := s.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// play writes a script for the model of that name.
+func (s *stage) play(name, script string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.scripts, name), []byte(script), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// staff is what a worker of the stage does.
+type staff struct {
+	react.Config
+	noTasks bool // it runs agents only
+	noAgent bool // it runs tasks only
+	over    func(perdure.Dispatch) perdure.Dispatch
+}
+
+// work starts a worker, and gives what stops it.
+func (s *stage) work(parked int, change ...func(*staff)) (stop func()) {
+	s.t.Helper()
+	provider := scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal})
+	c := staff{Config: react.Config{
+		Providers: llm.NewProviders(provider), Tools: tool.Builtin(),
+		Workspaces: func(dir string) (*tool.Workspace, error) {
+			return tool.OpenWorkspace(s.folder, dir, tool.WorkspaceOptions{})
+		},
+	}}
+	for _, edit := range change {
+		edit(&c)
+	}
+	d := s.engine.Dispatch("default", true)
+	if c.over != nil {
+		d = c.over(d)
+	}
+	w := worker.New(worker.Config{Dispatch: d, Parked: parked, Drain: time.Second})
+	if !c.noAgent {
+		w.RegisterAgent(react.Agent(c.Config))
+	}
+	if !c.noTasks {
+		for _, d := range react.Tasks(c.Config) {
+			w.RegisterTask(d)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Error(err)
+		}
+	})
+	s.t.Cleanup(stop)
+	<-w.Registered()
+	return stop
+}

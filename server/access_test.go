@@ -1,0 +1,234 @@
+package server_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/api/perdure/v1/pbconv"
+	"github.com/perdure/perdure/server"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve runs a server until the test ends.
+func serve(t *testing.T, c server.Config) *server.Server {
+	t.Helper()
+	c.Data = t.TempDir()
+	s, err := server.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	over := make(chan error, 1)
+	go func() { over <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		stop()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func dial(t *testing.T, s *server.Server) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(s.GRPCAddress(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return conn
+}
+
+func bearer(ctx context.Context, key string) context.Context {
+	if key == "" {
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+key)
+}
+
+// Dev mode makes a token that only its user can read, and wants it over HTTP and
+// gRPC alike; the next start keeps it.
+func TestDevTokenIsPrivateAndNeeded(t *testing.T) {
+	s := serve(t, server.Config{Dev: true, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})
+	file := server.TokenFile(s.Data)
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the token's file: %v, %v", info.Mode(), err)
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil || strings.TrimSpace(string(raw)) != s.Token() || len(s.Token()) < 32 {
+		t.Errorf("the file holds %q, the token is %q (%v)", raw, s.Token(), err)
+	}
+	for key, want := range map[string]int{"": 401, "wrong": 401, s.Token(): 200} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.HTTPAddress()+"/api/orgs/default/agent-executions", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key != "" {
+			req.Header.Set("Authorization", "Bearer "+key)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		if err := res.Body.Close(); err != nil || res.StatusCode != want {
+			t.Errorf("HTTP with the key %q: %d, want %d (%v)", key, res.StatusCode, want, err)
+		}
+	}
+	worker := perdurev1.NewWorkerDispatchClient(dial(t, s))
+	for key, want := range map[string]codes.Code{"": codes.Unauthenticated, "wrong": codes.Unauthenticated, s.Token(): codes.OK} {
+		_, err := worker.Heartbeat(bearer(t.Context(), key), &perdurev1.HeartbeatRequest{})
+		if status.Code(err) != want {
+			t.Errorf("gRPC with the key %q: %v, want %s", key, err, want)
+		}
+	}
+}
+
+// Addresses that others reach are refused at the start: in dev mode always, else
+// until there is a key.
+func TestBindingElsewhereNeedsAKey(t *testing.T) {
+	for _, dev := range []bool{true, false} {
+		s, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), Dev: dev, HTTPAddr: "127.0.0.1:0", GRPCAddr: "0.0.0.0:0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Listen(); !perdure.IsCode(err, perdure.InvalidArgument) {
+			t.Errorf("dev %v: %v", dev, err)
+		}
+		if _, _, err := s.CreateKey(t.Context(), "acme", "first", perdure.KeyAdmin); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Listen(); (err == nil) == dev {
+			t.Errorf("with a key, dev %v: %v", dev, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A worker in another language that appends entry by entry is held to the same
+// transcript as one that commits batches: what does not fit is refused by name.
+func TestAppendedEntriesAreCheckedOverTheWire(t *testing.T) {
+	s := serve(t, server.Config{Dev: true, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})
+	conn := dial(t, s)
+	ctx := bearer(t.Context(), s.Token())
+	w := claimOne(ctx, t, s, conn)
+	question := w.entry(perdure.UserText("hi"))
+	w.append(question, "")
+	call := perdure.Part{Type: perdure.PartToolCall, ID: "c1", Name: "bash", RawArguments: "{}"}
+	calls := w.entry(perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{call}}})
+	w.append(calls, "")
+	w.append(w.entry(perdure.UserText("and?")), perdure.InvalidTranscript)
+	w.append(w.entry(perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{
+		{Type: perdure.PartToolResult, ToolCallID: "another"},
+	}}}), perdure.InvalidTranscript)
+	empty := w.entry(perdure.UserText(""))
+	empty.Content = nil
+	w.append(empty, perdure.InvalidTranscript)
+	result := w.entry(perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{
+		{Type: perdure.PartToolResult, ToolCallID: "c1"},
+	}}})
+	w.append(result, "")
+	w.append(w.entry(perdure.UserText("and?")), "")
+}
+
+// foreign is a worker in another language, with one claim.
+type foreign struct {
+	*testing.T
+	ctx    context.Context
+	agents perdurev1.AgentDispatchClient
+	lease  *perdurev1.Lease
+	number int64
+	leaf   *uuid.UUID
+}
+
+func claimOne(ctx context.Context, t *testing.T, s *server.Server, conn *grpc.ClientConn) *foreign {
+	t.Helper()
+	d := s.Dispatch(server.DevOrg)
+	worker := uuid.New()
+	_, err := d.Register(ctx, perdure.Registration{WorkerID: worker, Queues: []string{"default"}, Agents: []perdure.KindSpec{{Kind: "agent"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.HTTPAddress()+"/api/orgs/default/agent-executions", strings.NewReader(`{"kind":"agent"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.Token())
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := res.Body.Close(); err != nil || res.StatusCode != http.StatusCreated {
+		t.Fatalf("the start gave %d (%v)", res.StatusCode, err)
+	}
+	claims, err := d.PollAgents(ctx, perdure.Poll{WorkerID: worker, Queues: []string{"default"}, Kinds: []string{"agent"}, Slots: 1, Wait: time.Minute})
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("%d claims, %v", len(claims), err)
+	}
+	l := claims[0].Lease
+	lease := &perdurev1.Lease{ExecutionId: l.ExecutionID[:], Fence: l.Fence, ClaimId: l.ClaimID[:]}
+	return &foreign{T: t, ctx: ctx, agents: perdurev1.NewAgentDispatchClient(conn), lease: lease}
+}
+
+func (w *foreign) entry(m perdure.Message) perdure.Entry {
+	w.Helper()
+	e, err := perdure.NewMessageEntry(m)
+	if err != nil {
+		w.Fatal(err)
+	}
+	e.ParentID = w.leaf
+	return e
+}
+
+// append appends the entry by itself; want is the code of the refusal.
+func (w *foreign) append(e perdure.Entry, want perdure.Code) {
+	w.Helper()
+	m := &perdurev1.AppendEntryRequest{Lease: w.lease, Number: w.number + 1, Entry: &perdurev1.NewEntry{
+		Entry: pbconv.EntryToProto(e), Content: pbconv.ContentToProto(e.Content, nil),
+	}}
+	_, err := w.agents.AppendEntry(w.ctx, m)
+	if err != nil {
+		err = pbconv.FromStatus(err)
+	}
+	if perdure.CodeOf(err) != want {
+		w.Fatalf("the entry %s gave %v, want %q", e.Content, err, want)
+	}
+	if want == "" {
+		w.number++
+		w.leaf = &e.ID
+		return
+	}
+	if !strings.Contains(err.Error(), e.ID.String()) {
+		w.Errorf("the error does not name the entry: %v", err)
+	}
+}

@@ -1,0 +1,121 @@
+package worker
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// Many executions run at once in one worker: each of these waits until all have
+// begun.
+func TestManyExecutionsRunAtOnce(t *testing.T) {
+	b := newBench(t, time.Minute)
+	const many = 20
+	var begun sync.WaitGroup
+	begun.Add(many)
+	b.agent("a", func(agent.Context) (string, error) {
+		begun.Done()
+		begun.Wait()
+		return "fine", nil
+	})
+	b.work()
+	var ids []uuid.UUID
+	for range many {
+		ids = append(ids, b.start("a"))
+	}
+	for _, id := range ids {
+		b.output(id, "fine")
+	}
+}
+
+// A tool that says nothing is not taken for dead: its worker says that it lives.
+func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
+	b := newBench(t, 1500*time.Millisecond)
+	enough := make(chan struct{})
+	var attempts atomic.Int32
+	b.task("silent", func(ctx agent.TaskContext, n int) (int, error) {
+		attempts.Add(1)
+		select {
+		case <-enough:
+			return n, nil
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	})
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		_, err := agent.Call[int](ctx, "silent", 1)
+		return "fine", err
+	})
+	// By the sixth heartbeat, a third of the lease apart, the claim's own lease
+	// is long over.
+	beats, once := 0, sync.Once{}
+	b.work(b.overFaulty(&faulty{onHeartbeat: func(h perdure.Heartbeat, _ *perdure.HeartbeatReply) error {
+		if len(h.Tasks) > 0 {
+			if beats++; beats == 6 {
+				once.Do(func() { close(enough) })
+			}
+		}
+		return nil
+	}}))
+	id := b.start("a")
+	b.output(id, "fine")
+	if n := attempts.Load(); n != 1 {
+		t.Errorf("%d attempts, want 1", n)
+	}
+}
+
+// Tail gives the newest entries, what is not committed yet included.
+func TestTailGivesTheNewest(t *testing.T) {
+	for _, n := range []int{100, -1} {
+		b := newBench(t, time.Minute)
+		texts := make(chan []string, 10)
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			for _, text := range []string{"one", "two", "three"} {
+				if _, err := ctx.Append(user(text), agent.WithKey(text)); err != nil {
+					return "", err
+				}
+			}
+			if err := ctx.Flush(); err != nil {
+				return "", err
+			}
+			if _, err := ctx.WaitSignal("go", 0); err != nil {
+				return "", err
+			}
+			if _, err := ctx.Append(user("four"), agent.WithKey("four")); err != nil {
+				return "", err
+			}
+			for _, n := range []int{1, 3, 9} {
+				entries, err := ctx.Tail(n)
+				if err != nil {
+					return "", err
+				}
+				var said []string
+				for _, e := range entries {
+					m, err := e.Message()
+					if err != nil {
+						return "", err
+					}
+					said = append(said, m.PlainText())
+				}
+				texts <- said
+			}
+			return "fine", nil
+		})
+		b.work(func(c *Config) { c.Parked = n })
+		id := b.start("a")
+		b.waiting(id, "signal")
+		b.signal(id, "go", "1")
+		b.output(id, "fine")
+		for _, want := range [][]string{{"four"}, {"two", "three", "four"}, {"one", "two", "three", "four"}} {
+			if got := wait(t, "a tail", texts); !slices.Equal(got, want) {
+				t.Errorf("parked %d: the tail is %q, want %q", n, got, want)
+			}
+		}
+	}
+}
