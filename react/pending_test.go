@@ -33,7 +33,7 @@ type pendingState struct {
 
 // awaiting waits until the execution waits for tasks, as many, and gives it with
 // what its newest checkpoint says is pending.
-func (s *stage) awaiting(id uuid.UUID, tasks int) (*perdure.Execution, pendingState) {
+func (s *theatre) awaiting(id uuid.UUID, tasks int) (*perdure.Execution, pendingState) {
 	s.t.Helper()
 	x := s.until(id, func(x *perdure.Execution) bool {
 		return x.Status == perdure.StatusWaiting && x.WaitReason == "task" && len(x.Wait.Tasks()) == tasks
@@ -52,7 +52,7 @@ func (s *stage) awaiting(id uuid.UUID, tasks int) (*perdure.Execution, pendingSt
 	return x, st
 }
 
-func (s *stage) task(execution, id uuid.UUID) *perdure.Task {
+func (s *theatre) task(execution, id uuid.UUID) *perdure.Task {
 	s.t.Helper()
 	tasks, err := s.store.Tasks(s.t.Context(), execution, []uuid.UUID{id}, false)
 	if err != nil || tasks[0] == nil {
@@ -65,7 +65,7 @@ func (s *stage) task(execution, id uuid.UUID) *perdure.Task {
 // nothing anew: neither another worker, nor another choice of the model, pays
 // for the turn twice.
 func TestPendingModelCallIsAskedOnce(t *testing.T) {
-	s := emptyStage(t, "turn\n  text Hello.\n")
+	s := emptyTheatre(t, "turn\n  text Hello.\n")
 	s.play("other", "turn\n  text I was not asked.\n")
 	stop := s.work(100, func(c *staff) { c.noTasks = true })
 	id := s.start(engine.StartRequest{UserPrompt: "hi", OneShot: true, Models: []perdure.ModelConfig{
@@ -99,7 +99,7 @@ func TestPendingModelCallIsAskedOnce(t *testing.T) {
 
 // A failed turn that is tried again is another task: its try is part of the key.
 func TestTryingAgainIsAnotherTask(t *testing.T) {
-	s := newStage(t, -1, "turn\n  fail auth the key is wrong\n")
+	s := newTheatre(t, -1, "turn\n  fail auth the key is wrong\n")
 	id := s.start(engine.StartRequest{UserPrompt: "hi"})
 	x := s.idle(id, 0)
 	if _, err := s.engine.Signal(t.Context(), "default", id, engine.SignalRequest{Name: "retry"}); err != nil {
@@ -120,7 +120,7 @@ func TestTryingAgainIsAnotherTask(t *testing.T) {
 
 // The commit that starts tools stores which tasks they are, by our own ids.
 func TestPendingToolCallsAreInTheCheckpoint(t *testing.T) {
-	s := newStage(t, -1, `
+	s := newTheatre(t, -1, `
 turn
   call bash {"command": "echo ready; while [ ! -e go ]; do sleep 0.01; done"}
   call bash {"command": "while [ ! -e go ]; do sleep 0.01; done"}
@@ -166,7 +166,7 @@ func TestTurnsDoNotCarryTheConversation(t *testing.T) {
 		script.WriteString("turn\n  call bash {\"command\": \"head -c 25000 /dev/zero | tr '\\\\0' x\"}\n")
 	}
 	script.WriteString("turn\n  text Done.\n")
-	s := emptyStage(t, script.String())
+	s := emptyTheatre(t, script.String())
 	c := &counted{}
 	s.work(-1, func(w *staff) {
 		w.noTasks, w.over = true, func(d perdure.Dispatch) perdure.Dispatch { c.Dispatch = d; return c }

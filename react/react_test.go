@@ -1,6 +1,7 @@
 package react_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,7 +15,11 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store/sqlite"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/scripted"
+	"github.com/perdure/perdure/react"
 	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/worker"
 )
 
 // stage is an engine with a worker whose model plays a script.
@@ -23,14 +28,50 @@ type stage struct {
 	engine  *engine.Engine
 	store   *sqlite.Store
 	folder  string
-	scripts string
 	journal string
 }
 
 func newStage(t *testing.T, parked int, script string) *stage {
 	t.Helper()
-	s := emptyStage(t, script)
-	s.work(parked)
+	s := &stage{t: t, folder: t.TempDir()}
+	s.journal = filepath.Join(t.TempDir(), "journal")
+	scripts := t.TempDir()
+	if err := os.WriteFile(filepath.Join(scripts, "s"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if s.store, err = sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "perdure.db")}); err != nil {
+		t.Fatal(err)
+	}
+	s.engine = engine.New(engine.Config{Store: s.store, Lease: 5 * time.Second})
+	provider := scripted.New(scripted.Config{Dir: scripts, Journal: s.journal})
+	c := react.Config{
+		Providers: llm.NewProviders(provider), Tools: tool.Builtin(),
+		Workspaces: func(dir string) (*tool.Workspace, error) {
+			return tool.OpenWorkspace(s.folder, dir, tool.WorkspaceOptions{})
+		},
+	}
+	w := worker.New(worker.Config{Dispatch: s.engine.Dispatch("default", true), Parked: parked, Drain: time.Second})
+	w.RegisterAgent(react.Agent(c))
+	for _, d := range react.Tasks(c) {
+		w.RegisterTask(d)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 2)
+	go func() { done <- s.engine.Run(ctx) }()
+	go func() { done <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if err := s.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	<-w.Registered()
 	return s
 }
 

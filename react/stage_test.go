@@ -19,10 +19,24 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// emptyStage has no worker yet.
-func emptyStage(t *testing.T, script string) *stage {
+// theatre is a stage whose workers and scripts come and go.
+type theatre struct {
+	*stage
+	scripts string
+}
+
+// newTheatre has one worker.
+func newTheatre(t *testing.T, parked int, script string) *theatre {
 	t.Helper()
-	s := &stage{t: t, folder: t.TempDir(), scripts: t.TempDir()}
+	s := emptyTheatre(t, script)
+	s.work(parked)
+	return s
+}
+
+// emptyTheatre has no worker yet.
+func emptyTheatre(t *testing.T, script string) *theatre {
+	t.Helper()
+	s := &theatre{stage: &stage{t: t, folder: t.TempDir()}, scripts: t.TempDir()}
 	s.journal = filepath.Join(t.TempDir(), "journal")
 	s.play("s", script)
 	var err error
@@ -47,7 +61,7 @@ func emptyStage(t *testing.T, script string) *stage {
 }
 
 // play writes a script for the model of that name.
-func (s *stage) play(name, script string) {
+func (s *theatre) play(name, script string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.scripts, name), []byte(script), 0o600); err != nil {
 		s.t.Fatal(err)
@@ -63,7 +77,7 @@ type staff struct {
 }
 
 // work starts a worker, and gives what stops it.
-func (s *stage) work(parked int, change ...func(*staff)) (stop func()) {
+func (s *theatre) work(parked int, change ...func(*staff)) (stop func()) {
 	s.t.Helper()
 	provider := scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal})
 	c := staff{Config: react.Config{

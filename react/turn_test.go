@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-func (s *stage) log(id uuid.UUID) []perdure.Record {
+func (s *theatre) log(id uuid.UUID) []perdure.Record {
 	s.t.Helper()
 	records, _, err := s.store.Log(s.t.Context(), id, 0, 1000)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *stage) log(id uuid.UUID) []perdure.Record {
 }
 
 // tools lists what happened to tool tasks, in the order of the log.
-func (s *stage) tools(id uuid.UUID) []string {
+func (s *theatre) tools(id uuid.UUID) []string {
 	s.t.Helper()
 	var all []string
 	for _, r := range s.log(id) {
@@ -45,7 +45,7 @@ func (s *stage) tools(id uuid.UUID) []string {
 	return all
 }
 
-func (s *stage) sees(id uuid.UUID, text string) {
+func (s *theatre) sees(id uuid.UUID, text string) {
 	s.t.Helper()
 	s.until(id, func(*perdure.Execution) bool {
 		return slices.ContainsFunc(s.log(id), func(r perdure.Record) bool {
@@ -55,14 +55,14 @@ func (s *stage) sees(id uuid.UUID, text string) {
 }
 
 // touch makes an empty file in the workspace.
-func (s *stage) touch(name string) {
+func (s *theatre) touch(name string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.folder, name), nil, 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *stage) completed(id uuid.UUID) *perdure.Execution {
+func (s *theatre) completed(id uuid.UUID) *perdure.Execution {
 	s.t.Helper()
 	x := s.until(id, func(x *perdure.Execution) bool { return x.Status.Terminal() })
 	if x.Status != perdure.StatusCompleted {
@@ -74,7 +74,7 @@ func (s *stage) completed(id uuid.UUID) *perdure.Execution {
 // Calls of one turn run side by side, and their results are stored in call
 // order: the first cannot end before the second has.
 func TestParallelResultsAreStoredInCallOrder(t *testing.T) {
-	s := newStage(t, 100, `
+	s := newTheatre(t, 100, `
 turn
   call bash {"command": "while [ ! -e second ]; do sleep 0.01; done; echo of the first"}
   call bash {"command": "touch second; echo of the second"}
@@ -92,7 +92,7 @@ turn
 // Tools that write run alone, in call order; what is between them runs together.
 func TestBarriersRunAlone(t *testing.T) {
 	for _, parked := range []int{100, -1} {
-		s := newStage(t, parked, `
+		s := newTheatre(t, parked, `
 turn
   call bash {"command": "true"}
   call write-file {"path": "a.txt", "content": "one\n"}
@@ -121,7 +121,7 @@ turn
 func TestTrap43SameCommandRunsAgain(t *testing.T) {
 	const again = "turn\n  call bash {\"command\": \"echo x >> effects; wc -l < effects\"}\n"
 	for _, parked := range []int{100, -1} {
-		s := newStage(t, parked, again+again+"turn\n  text Done.\n")
+		s := newTheatre(t, parked, again+again+"turn\n  text Done.\n")
 		id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})
 		s.completed(id)
 		got := s.conversation(id)
@@ -135,7 +135,7 @@ func TestTrap43SameCommandRunsAgain(t *testing.T) {
 // before the next model call.
 func TestSteeringTakesAllInOrder(t *testing.T) {
 	for _, parked := range []int{100, -1} {
-		s := newStage(t, parked, `
+		s := newTheatre(t, parked, `
 turn
   call bash {"command": "echo ready; while [ ! -e go ]; do sleep 0.01; done"}
 turn
@@ -162,7 +162,7 @@ turn
 // The model is chosen turn by turn, and usage is counted by model.
 func TestModelIsChosenTurnByTurn(t *testing.T) {
 	const script = "turn\n  call find {\"pattern\": \"*\"}\n  usage in=1 out=2\nturn\n  call find {\"pattern\": \"*.go\"}\n  usage in=10 out=20\nturn\n  text Done.\n  usage in=100 out=200\n"
-	s := emptyStage(t, script)
+	s := emptyTheatre(t, script)
 	s.play("other", script)
 	s.work(-1, func(c *staff) {
 		c.Select = func(turn react.Turn) perdure.ModelConfig { return turn.Models[turn.Index%2] }
@@ -183,7 +183,7 @@ func TestModelIsChosenTurnByTurn(t *testing.T) {
 // A provider that has too much to do is asked again by itself; the response goes
 // on as if nothing had been.
 func TestOverloadIsRetried(t *testing.T) {
-	s := newStage(t, 100, "turn\n  fail overloaded come back later\n")
+	s := newTheatre(t, 100, "turn\n  fail overloaded come back later\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})
 	s.until(id, func(*perdure.Execution) bool {
 		return slices.ContainsFunc(s.log(id), func(r perdure.Record) bool { return r.Type == perdure.EventTaskRetrying })
@@ -201,7 +201,7 @@ func TestOverloadIsRetried(t *testing.T) {
 // Each entry has the key of what it came from, and each model call a record of
 // what it took, beside the path.
 func TestEntriesSayWhereTheyComeFrom(t *testing.T) {
-	s := newStage(t, -1, "turn\n  call find {\"pattern\": \"*\"}\n  usage in=3 out=4\nturn\n  text Done.\nturn\n  text Bye.\n")
+	s := newTheatre(t, -1, "turn\n  call find {\"pattern\": \"*\"}\n  usage in=3 out=4\nturn\n  text Done.\nturn\n  text Bye.\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
 	x := s.idle(id, 0)
 	if _, err := s.engine.Signal(t.Context(), "default", id, engine.SignalRequest{

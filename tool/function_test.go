@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -154,6 +155,9 @@ func TestBuiltins(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	if bashTimeout != 2*time.Minute {
+		t.Errorf("a command has %s unless it asks for more", bashTimeout)
 	}
 }
 

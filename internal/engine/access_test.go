@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -101,4 +103,28 @@ func TestTasksGoToTheirExecutionsQueue(t *testing.T) {
 			t.Errorf("queue %s has %+v", queue, tasks)
 		}
 	}
+}
+
+// A key that is revoked on one server stops on every other within five seconds,
+// although each believes a key that it has seen for a while.
+func TestRevokedKeyStopsOnEveryServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		other := New(Config{Store: b.s})
+		key, secret, err := b.e.CreateKey(t.Context(), org, "ci", perdure.KeyWorker)
+		b.must(err)
+		_, err = other.Authenticate(t.Context(), secret)
+		b.must(err)
+		_, err = b.e.RevokeKey(t.Context(), org, key.ID)
+		b.must(err)
+		for since := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+			if _, err = other.Authenticate(t.Context(), secret); err != nil {
+				break
+			}
+			if time.Since(since) > 5*time.Second {
+				t.Fatal("after five seconds it is still believed")
+			}
+		}
+		b.wantCode(err, perdure.Unauthenticated)
+	})
 }
