@@ -11,12 +11,20 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// tools runs the pending calls group by group: those between barriers run
+// tools runs the next group of the pending calls: those between barriers run
 // together, a barrier runs alone. Results are stored in call order. A message
-// from the user keeps the calls that have not begun from running.
+// from the user keeps the calls that have not begun from running, also when it
+// came while the model was asked.
 func (l *loop) tools() error {
 	p := l.st.Pending
 	if p.Running == 0 {
+		steered, err := l.ctx.HasSignal(perdure.UserMessage)
+		if err != nil {
+			return err
+		}
+		if steered {
+			return l.skipRest()
+		}
 		if err := l.startGroup(); err != nil {
 			return err
 		}
@@ -27,15 +35,18 @@ func (l *loop) tools() error {
 	}
 	p.Done += p.Running
 	p.Running = 0
-	if p.Done < len(p.Calls) {
-		steered, err := l.ctx.HasSignal(perdure.UserMessage)
-		if err != nil || !steered {
+	if p.Done == len(p.Calls) {
+		l.st.Pending = nil
+	}
+	return nil
+}
+
+// skipRest answers the calls that have not begun.
+func (l *loop) skipRest() error {
+	p := l.st.Pending
+	for _, c := range p.Calls[p.Done:] {
+		if err := l.storeResult(c, tool.Errorf("skipped: the user sent a message"), nil); err != nil {
 			return err
-		}
-		for _, c := range p.Calls[p.Done:] {
-			if err := l.storeResult(c, tool.Errorf("skipped: the user sent a message"), nil); err != nil {
-				return err
-			}
 		}
 	}
 	l.st.Pending = nil

@@ -159,6 +159,33 @@ turn
 	}
 }
 
+// A message that comes while the model is asked keeps the tools that it then
+// calls from running.
+func TestSteeringDuringTheModelCall(t *testing.T) {
+	for _, parked := range []int{100, -1} {
+		s := emptyTheatre(t, `
+turn
+  call bash {"command": "touch effect"}
+  call bash {"command": "touch effect"}
+turn
+  expect rather not
+  text As you like.
+`)
+		s.work(parked, func(c *staff) { c.noTasks = true })
+		id := s.start(engine.StartRequest{UserPrompt: "write", OneShot: true})
+		s.until(id, func(x *perdure.Execution) bool { return x.WaitReason == "task" })
+		s.say(id, "rather not")
+		s.work(parked, func(c *staff) { c.noAgent = true })
+		s.completed(id)
+		if tools := s.tools(id); len(tools) != 0 {
+			t.Errorf("what ran: %q", tools)
+		}
+		if got := strings.Join(s.conversation(id), "\n"); strings.Count(got, "skipped: the user sent a message") != 2 {
+			t.Errorf("the conversation is\n%s", got)
+		}
+	}
+}
+
 // The model is chosen turn by turn, and usage is counted by model.
 func TestModelIsChosenTurnByTurn(t *testing.T) {
 	const script = "turn\n  call find {\"pattern\": \"*\"}\n  usage in=1 out=2\nturn\n  call find {\"pattern\": \"*.go\"}\n  usage in=10 out=20\nturn\n  text Done.\n  usage in=100 out=200\n"
