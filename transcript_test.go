@@ -3,6 +3,7 @@ package perdure_test
 import (
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"pgregory.net/rapid"
 )
@@ -147,5 +148,22 @@ func TestNothingHangsOnAnLLMCall(t *testing.T) {
 	}
 	if _, err := perdure.CheckAppend(&perdure.EntryHead{Type: perdure.EntryLLMCall}, e); !perdure.IsCode(err, perdure.InvalidTranscript) {
 		t.Error(err)
+	}
+}
+
+// Ids of entries are random and in the order of time, never counted: whatever
+// path a function takes when it is entered again, none comes up twice.
+func TestEntryIDsAreRandom(t *testing.T) {
+	seen := map[uuid.UUID]bool{}
+	last := ""
+	for range 1000 {
+		e, err := perdure.NewMessageEntry(perdure.UserText("the same"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.ID.Version() != 7 || seen[e.ID] || e.ID.String() <= last {
+			t.Fatalf("the id %s comes after %s", e.ID, last)
+		}
+		seen[e.ID], last = true, e.ID.String()
 	}
 }

@@ -87,6 +87,19 @@ turn
 	if len(got) != 5 || !strings.Contains(got[2], "of the first") || !strings.Contains(got[3], "of the second") {
 		t.Errorf("the conversation is\n%s", strings.Join(got, "\n"))
 	}
+	entries, err := s.store.AllEntries(t.Context(), id, "", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls, answers []string
+	for _, e := range entries.Items {
+		if calls = append(calls, e.Calls...); e.Answers != "" {
+			answers = append(answers, e.Answers)
+		}
+	}
+	if len(calls) != 2 || !slices.Equal(calls, answers) {
+		t.Errorf("the calls %q are answered as %q", calls, answers)
+	}
 }
 
 // Tools that write run alone, in call order; what is between them runs together.

@@ -232,3 +232,12 @@ func (w *foreign) append(e perdure.Entry, want perdure.Code) {
 		w.Errorf("the error does not name the entry: %v", err)
 	}
 }
+
+// The configured lease and payload limit are what workers are told.
+func TestLeaseIsConfigured(t *testing.T) {
+	s := serve(t, server.Config{Dev: true, Lease: 3 * time.Second, PayloadLimit: 5 << 20})
+	settings, err := s.Dispatch(server.DevOrg).Register(t.Context(), perdure.Registration{WorkerID: uuid.New()})
+	if err != nil || settings.Lease != 3*time.Second || settings.PayloadLimit != 5<<20 {
+		t.Errorf("workers are told %+v (%v)", settings, err)
+	}
+}

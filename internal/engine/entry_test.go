@@ -228,3 +228,31 @@ func TestEveryEndClosesTheTranscript(t *testing.T) {
 		})
 	}
 }
+
+// Ids and keys of entries, and ids of signals, belong to their execution: in
+// another one the same stand for something else.
+func TestIDsBelongToTheirExecution(t *testing.T) {
+	b := newBench(t)
+	one, two := b.started(), b.started()
+	for text, h := range map[string]*holder{"of the first": one, "of the second": two} {
+		e := user(nil, text)
+		e.ID, e.Key = uuid.UUID{1}, "k"
+		if reply := h.append(e); len(reply.Adopted) != 0 {
+			t.Errorf("the entry %s was taken for another's: %v", text, reply.Adopted)
+		}
+		b.signal(h.id, "m", "s1")
+	}
+	for text, h := range map[string]*holder{"of the first": one, "of the second": two} {
+		path := b.pathOf(b.execution(h.id).Leaf, h.id)
+		if len(path) != 1 || !strings.Contains(string(path[0].Content), text) {
+			t.Errorf("the path %s is %+v", text, path)
+		}
+		if n := b.count(h.id, perdure.EventSignal); n != 1 {
+			t.Errorf("%d signals %s", n, text)
+		}
+	}
+	one.commit(func(c *perdure.Commit) { c.Take = []string{"s1"} })
+	signals, err := b.d.Signals(t.Context(), two.id, nil, 10)
+	b.must(err)
+	wantIDs(t, "the second's signals", signals, "s1")
+}
