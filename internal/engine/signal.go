@@ -86,9 +86,15 @@ func checkUserMessage(value json.RawMessage) error {
 	if v.Text != nil && *v.Text == "" && len(v.Parts) == 0 {
 		return perdure.FieldErrorf("signalValue.text", "is empty")
 	}
-	for _, p := range v.Parts {
+	return checkUserParts("signalValue.parts", v.Parts)
+}
+
+// checkUserParts refuses what a user's message cannot hold, before it is in a
+// conversation.
+func checkUserParts(field string, parts []perdure.Part) error {
+	for _, p := range parts {
 		if p.Type != perdure.PartText && p.Type != perdure.PartImage {
-			return perdure.FieldErrorf("signalValue.parts", "a user's part is text or image, not %q", p.Type)
+			return perdure.FieldErrorf(field, "a user's part is text or image, not %q", p.Type)
 		}
 	}
 	return nil

@@ -206,6 +206,9 @@ func checkReact(in perdure.ReactInput, providers []string) error {
 	if in.OneShot && in.UserPrompt == "" && len(in.Parts) == 0 {
 		return perdure.FieldErrorf("userPrompt", "is needed for a one-shot run")
 	}
+	if err := checkUserParts("parts", in.Parts); err != nil {
+		return err
+	}
 	return checkConfig(in.Config)
 }
 
