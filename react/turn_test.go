@@ -294,3 +294,14 @@ func checkRecord(t *testing.T, e perdure.Entry) {
 		t.Errorf("the record of a model call is %s", e.Metadata)
 	}
 }
+
+// A response that has used up its turns says so.
+func TestTurnLimitIsTheStopReason(t *testing.T) {
+	s := newTheatre(t, 100, repair)
+	one := 1
+	id := s.start(engine.StartRequest{UserPrompt: "mend it", OneShot: true, Config: perdure.AgentConfig{MaxTurns: &one}})
+	var out perdure.ReactOutput
+	if err := json.Unmarshal(s.completed(id).Output, &out); err != nil || out.StopReason != perdure.StopTurnLimit || s.calls() != 1 {
+		t.Errorf("after %d calls it ended with %+v (%v)", s.calls(), out, err)
+	}
+}
