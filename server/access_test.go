@@ -19,14 +19,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
+	grpcstatus "google.golang.org/grpc/status"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// serve runs a server until the test ends.
-func serve(t *testing.T, c server.Config) *server.Server {
+// openServer runs a server until the test ends, and leaves no goroutine behind.
+func openServer(t *testing.T, c server.Config) *server.Server {
 	t.Helper()
+	t.Cleanup(func() { goleak.VerifyNone(t) })
 	c.Data = t.TempDir()
 	s, err := server.Open(t.Context(), c)
 	if err != nil {
@@ -51,7 +50,7 @@ func serve(t *testing.T, c server.Config) *server.Server {
 	return s
 }
 
-func dial(t *testing.T, s *server.Server) *grpc.ClientConn {
+func connect(t *testing.T, s *server.Server) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(s.GRPCAddress(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -65,7 +64,7 @@ func dial(t *testing.T, s *server.Server) *grpc.ClientConn {
 	return conn
 }
 
-func bearer(ctx context.Context, key string) context.Context {
+func withKey(ctx context.Context, key string) context.Context {
 	if key == "" {
 		return ctx
 	}
@@ -75,7 +74,7 @@ func bearer(ctx context.Context, key string) context.Context {
 // Dev mode makes a token that only its user can read, and wants it over HTTP and
 // gRPC alike; the next start keeps it.
 func TestDevTokenIsPrivateAndNeeded(t *testing.T) {
-	s := serve(t, server.Config{Dev: true, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})
+	s := openServer(t, server.Config{Dev: true, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})
 	file := server.TokenFile(s.Data)
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o600 {
@@ -102,10 +101,10 @@ func TestDevTokenIsPrivateAndNeeded(t *testing.T) {
 			t.Errorf("HTTP with the key %q: %d, want %d (%v)", key, res.StatusCode, want, err)
 		}
 	}
-	worker := perdurev1.NewWorkerDispatchClient(dial(t, s))
+	worker := perdurev1.NewWorkerDispatchClient(connect(t, s))
 	for key, want := range map[string]codes.Code{"": codes.Unauthenticated, "wrong": codes.Unauthenticated, s.Token(): codes.OK} {
-		_, err := worker.Heartbeat(bearer(t.Context(), key), &perdurev1.HeartbeatRequest{})
-		if status.Code(err) != want {
+		_, err := worker.Heartbeat(withKey(t.Context(), key), &perdurev1.HeartbeatRequest{})
+		if grpcstatus.Code(err) != want {
 			t.Errorf("gRPC with the key %q: %v, want %s", key, err, want)
 		}
 	}
@@ -137,9 +136,9 @@ func TestBindingElsewhereNeedsAKey(t *testing.T) {
 // A worker in another language that appends entry by entry is held to the same
 // transcript as one that commits batches: what does not fit is refused by name.
 func TestAppendedEntriesAreCheckedOverTheWire(t *testing.T) {
-	s := serve(t, server.Config{Dev: true, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})
-	conn := dial(t, s)
-	ctx := bearer(t.Context(), s.Token())
+	s := openServer(t, server.Config{Dev: true, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})
+	conn := connect(t, s)
+	ctx := withKey(t.Context(), s.Token())
 	w := claimOne(ctx, t, s, conn)
 	question := w.entry(perdure.UserText("hi"))
 	w.append(question, "")
@@ -235,7 +234,7 @@ func (w *foreign) append(e perdure.Entry, want perdure.Code) {
 
 // The configured lease and payload limit are what workers are told.
 func TestLeaseIsConfigured(t *testing.T) {
-	s := serve(t, server.Config{Dev: true, Lease: 3 * time.Second, PayloadLimit: 5 << 20})
+	s := openServer(t, server.Config{Dev: true, Lease: 3 * time.Second, PayloadLimit: 5 << 20})
 	settings, err := s.Dispatch(server.DevOrg).Register(t.Context(), perdure.Registration{WorkerID: uuid.New()})
 	if err != nil || settings.Lease != 3*time.Second || settings.PayloadLimit != 5<<20 {
 		t.Errorf("workers are told %+v (%v)", settings, err)
