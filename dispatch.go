@@ -154,9 +154,12 @@ type Heartbeat struct {
 }
 
 // TaskBeat renews a task's lease, with the attempt's progress if there is any.
+// Alive says that the task's code itself gave a sign since the beat before;
+// progress is one, too. The beat alone only says that the worker lives.
 type TaskBeat struct {
 	Lease    TaskLease
 	Progress json.RawMessage
+	Alive    bool
 }
 
 // Parked is an execution whose goroutine a worker keeps, and the commit that it
@@ -200,6 +203,9 @@ type Release struct {
 	WorkerID uuid.UUID
 	Agents   []AgentRelease
 	Tasks    []TaskRelease
+	// Discarded names parked executions whose goroutines the worker has given
+	// up: it has no first claim on them any more.
+	Discarded []uuid.UUID
 }
 
 // AgentRelease gives one execution back. Panic, if set, counts as one and says

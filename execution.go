@@ -58,6 +58,8 @@ type Execution struct {
 	// Crashes counts leases that expired, Panics panics, since the checkpoint.
 	Crashes int `json:"-"`
 	Panics  int `json:"-"`
+	// CheckpointAt is when the newest checkpoint was made; until then, zero.
+	CheckpointAt Time `json:"-"`
 	// CancelBy is when a cancelling execution ends whatever its worker does.
 	CancelBy Time `json:"-"`
 	// NextSignal is the order of the next signal.

@@ -55,12 +55,20 @@ type TaskOptions struct {
 	BackoffBase time.Duration `json:"backoffBase,omitempty"`
 	BackoffMax  time.Duration `json:"backoffMax,omitempty"`
 	// ScheduleToClose bounds the whole task, AttemptTimeout one try,
-	// HeartbeatTimeout the time without a sign from the try; 0 means none.
+	// HeartbeatTimeout the time without a sign from the task's own code (that its
+	// worker lives is none); 0 means no bound.
 	ScheduleToClose  time.Duration `json:"scheduleToClose,omitempty"`
 	AttemptTimeout   time.Duration `json:"attemptTimeout,omitempty"`
 	HeartbeatTimeout time.Duration `json:"heartbeatTimeout,omitempty"`
 	// Priority is 0 (first) to 9; default 5 by NormalPriority.
 	Priority *int `json:"priority,omitempty"`
+	// ConcurrencyKey bounds what runs at once: of the org's tasks with an equal
+	// key at most ConcurrencyLimit (default 1) have an attempt that runs.
+	ConcurrencyKey   string `json:"concurrencyKey,omitempty"`
+	ConcurrencyLimit int    `json:"concurrencyLimit,omitempty"`
+	// KeyTTL is how long after the task's end its Key stands for it, as of the
+	// newest checkpoint; 0 is as long as the execution lives.
+	KeyTTL time.Duration `json:"keyTtl,omitempty"`
 	// OnLost defaults to OnLostRetry.
 	OnLost OnLost `json:"onLost,omitempty"`
 }
@@ -89,6 +97,9 @@ func (o TaskOptions) Normal(queue string) TaskOptions {
 	if o.OnLost == "" {
 		o.OnLost = OnLostRetry
 	}
+	if o.ConcurrencyKey != "" && o.ConcurrencyLimit == 0 {
+		o.ConcurrencyLimit = 1
+	}
 	if o.Priority == nil {
 		priority := defaultPriority
 		o.Priority = &priority
@@ -113,8 +124,37 @@ type TaskError struct {
 	Message string `json:"message"`
 	// Permanent asks for no further attempt.
 	Permanent bool `json:"permanent,omitempty"`
-	// RetryAfter is the least pause before the next attempt.
-	RetryAfter time.Duration `json:"retryAfter,omitempty"`
+	// RetryAfter is the least pause before the next attempt; in JSON it is
+	// retryAfterMs, in milliseconds.
+	RetryAfter time.Duration `json:"-"`
+}
+
+// taskErrorJSON is the wire form: durations there say their unit.
+type taskErrorJSON struct {
+	Code         Code   `json:"code"`
+	Message      string `json:"message"`
+	Permanent    bool   `json:"permanent,omitempty"`
+	RetryAfterMs int64  `json:"retryAfterMs,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (e TaskError) MarshalJSON() ([]byte, error) {
+	// Rounded up: the pause is the least one.
+	ms := (e.RetryAfter + time.Millisecond - 1) / time.Millisecond
+	return json.Marshal(taskErrorJSON{Code: e.Code, Message: e.Message, Permanent: e.Permanent, RetryAfterMs: int64(ms)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *TaskError) UnmarshalJSON(raw []byte) error {
+	var wire taskErrorJSON
+	if err := json.Unmarshal(raw, &wire); err != nil {
+		return err
+	}
+	*e = TaskError{
+		Code: wire.Code, Message: wire.Message, Permanent: wire.Permanent,
+		RetryAfter: time.Duration(wire.RetryAfterMs) * time.Millisecond,
+	}
+	return nil
 }
 
 func (e *TaskError) Error() string { return string(e.Code) + ": " + e.Message }
@@ -146,6 +186,14 @@ type Task struct {
 	// Embedded marks a lease of a worker inside the process that owns the data
 	// directory.
 	Embedded bool `json:"-"`
+	// Uncounted is how many of the attempts do not count as tries: given back,
+	// lost, or of an earlier task under the same key. Lost is how many were lost.
+	Uncounted int `json:"-"`
+	Lost      int `json:"-"`
+	// AttemptAt is when the attempt that runs was claimed, SignAt when its code
+	// last gave a sign of itself.
+	AttemptAt Time `json:"-"`
+	SignAt    Time `json:"-"`
 	// NotBefore is when a task that is PENDING may be claimed.
 	NotBefore  Time     `json:"-"`
 	InputBlob  *BlobRef `json:"-"`

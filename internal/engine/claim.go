@@ -15,32 +15,55 @@ const inlineSignals = 1 << 20
 
 // claimAgents claims up to p.Slots pending executions, waiting for them.
 func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([]perdure.AgentClaim, error) {
-	return poll(ctx, e, org, p, notify.Agents, func(ctx context.Context) ([]perdure.AgentClaim, error) {
-		request := uuid.New()
+	defer e.parked.polls(p)()
+	topics := topicsOf(org, p, notify.Agents)
+	return poll(ctx, e, p, topics, func(ctx context.Context) ([]perdure.AgentClaim, time.Duration, error) {
+		request, first := uuid.New(), e.parked.firstClaims(e, p.WorkerID)
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim agents", Lane: store.LaneClaims, Org: org,
-			Pick:   &store.Pick{Kind: store.PickAgents, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots},
+			Pick: &store.Pick{
+				Kind: store.PickAgents, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots, Worker: p.WorkerID,
+				AloneOnly: e.alone.drains(p.WorkerID, e.Store.Now()), Skip: first.skip,
+			},
 			Decide: func(s *store.State) (*store.Changes, error) { return e.decideClaim(s, p, request) },
 		})
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
+		claimed, waits := sortClaims(decisions)
+		e.alone.polled(p.WorkerID, claimed, waits, e.Store.Now())
 		var claims []perdure.AgentClaim
-		for _, d := range decisions {
-			claim, err := e.agentClaim(ctx, d.value.(*perdure.Execution))
+		for _, x := range claimed {
+			claim, err := e.agentClaim(ctx, x)
 			if err != nil {
-				return claims, err
+				return claims, 0, err
 			}
 			claims = append(claims, *claim)
 		}
-		return claims, nil
+		return claims, first.over(), nil
 	})
+}
+
+// sortClaims tells claims from the answer that one waits to be alone.
+func sortClaims(decisions []*decided) (claimed []*perdure.Execution, waits *aloneWait) {
+	for _, d := range decisions {
+		switch v := d.value.(type) {
+		case *perdure.Execution:
+			claimed = append(claimed, v)
+		case aloneWait:
+			waits = &v
+		}
+	}
+	return claimed, waits
 }
 
 func (e *Engine) decideClaim(s *store.State, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
 	x := s.Execution
-	if x == nil || x.Status != perdure.StatusPending || !x.NotBefore.Reached(s.Now) {
+	if x == nil || x.Status != perdure.StatusPending || !x.NotBefore.Reached(s.Now) || s.Holds.Alone {
 		return nil, nil
+	}
+	if mustBeAlone(x) && s.Holds.Executions {
+		return answerOf(aloneWait{execution: x.ID, since: later(x.ReadyAt, x.NotBefore)}), nil
 	}
 	d := begin(s)
 	d.claimFor(p.WorkerID, derive(request, x.ID.String()), p.Embedded, s.Now.Add(e.Lease))
@@ -112,25 +135,26 @@ func (e *Engine) pendingSignals(ctx context.Context, execution uuid.UUID, patter
 
 // claimTasks claims up to p.Slots pending tasks, waiting for them.
 func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]perdure.TaskClaim, error) {
-	return poll(ctx, e, org, p, notify.Tasks, func(ctx context.Context) ([]perdure.TaskClaim, error) {
+	topics := append(topicsOf(org, p, notify.Tasks), notify.Freed(org))
+	return poll(ctx, e, p, topics, func(ctx context.Context) ([]perdure.TaskClaim, time.Duration, error) {
 		request := uuid.New()
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim tasks", Lane: store.LaneClaims, Org: org,
-			Pick:   &store.Pick{Kind: store.PickTasks, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots},
+			Pick:   &store.Pick{Kind: store.PickTasks, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots, QueueLimits: e.QueueLimits},
 			Decide: func(s *store.State) (*store.Changes, error) { return e.decideTaskClaim(s, p, request) },
 		})
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		var claims []perdure.TaskClaim
 		for _, d := range decisions {
 			claim, err := e.taskClaim(ctx, d.value.(claimedTask))
 			if err != nil {
-				return claims, err
+				return claims, 0, err
 			}
 			claims = append(claims, *claim)
 		}
-		return claims, nil
+		return claims, 0, nil
 	})
 }
 
@@ -146,7 +170,7 @@ func (e *Engine) decideTaskClaim(s *store.State, p perdure.Poll, request uuid.UU
 		return nil, nil
 	}
 	t := s.Tasks[*s.PickedTask]
-	if t == nil || t.Status != perdure.TaskPending || !t.NotBefore.Reached(s.Now) {
+	if t == nil || t.Status != perdure.TaskPending || !t.NotBefore.Reached(s.Now) || !e.fits(s, t) {
 		return nil, nil
 	}
 	d := begin(s)
@@ -159,6 +183,7 @@ func (d *draft) claimTask(t *perdure.Task, worker, claim uuid.UUID, embedded boo
 	t.Embedded = embedded
 	t.Attempt++
 	t.Progress = nil
+	t.AttemptAt, t.SignAt = d.s.Now, d.s.Now
 	if t.StartedAt == nil {
 		now := d.s.Now
 		t.StartedAt = &now
@@ -189,15 +214,20 @@ func (e *Engine) taskClaim(ctx context.Context, c claimedTask) (*perdure.TaskCla
 // recheck is the topic of something that was put off having come due.
 const recheck = "recheck"
 
-// poll tries to claim until it has something, p.Wait is over or ctx ends. It
-// subscribes before it looks, so that no hint falls between.
-func poll[T any](ctx context.Context, e *Engine, org string, p perdure.Poll, topic func(org, queue string) string, try func(context.Context) ([]T, error)) ([]T, error) {
-	if p.Slots <= 0 || len(p.Kinds) == 0 {
-		return nil, perdure.FieldErrorf("slots", "a poll needs a free slot and a kind")
-	}
+func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) []string {
 	topics := []string{recheck}
 	for _, queue := range p.Queues {
 		topics = append(topics, topic(org, queue))
+	}
+	return topics
+}
+
+// poll tries to claim until it has something, p.Wait is over or ctx ends. It
+// subscribes before it looks, so that no hint falls between. A try may say how
+// soon the next one is worth it; 0 says nothing of it.
+func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string, try func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
+	if p.Slots <= 0 || len(p.Kinds) == 0 {
+		return nil, perdure.FieldErrorf("slots", "a poll needs a free slot and a kind")
 	}
 	hints, unsubscribe := e.Hints.Subscribe(topics...)
 	defer unsubscribe()
@@ -208,12 +238,17 @@ func poll[T any](ctx context.Context, e *Engine, org string, p perdure.Poll, top
 	for {
 		// A claim that is under way is not cut off: its answer would be lost,
 		// and the lease with it.
-		claims, err := try(context.WithoutCancel(ctx))
+		claims, soon, err := try(context.WithoutCancel(ctx))
 		if err != nil || len(claims) > 0 {
 			return claims, err
 		}
+		var again <-chan time.Time
+		if soon > 0 {
+			again = time.After(soon)
+		}
 		select {
 		case <-hints:
+		case <-again:
 		case <-tick.C:
 		case <-over.C:
 			return nil, nil

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -19,7 +20,11 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 	}
 	d, err := e.one(ctx, store.Command{
 		Name: "commit", Lane: store.LaneCommits, Org: org, Execution: c.Lease.ExecutionID, Bytes: sizeOf(c),
-		Needs:  func(x *perdure.Execution) store.Needs { return commitNeeds(x, c) },
+		Needs: func(x *perdure.Execution) store.Needs {
+			n := commitNeeds(x, c)
+			e.limitNeeds(&n, x, c)
+			return n
+		},
 		Decide: func(s *store.State) (*store.Changes, error) { return e.decideCommit(s, c) },
 	})
 	if err != nil {
@@ -282,6 +287,10 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 		return err
 	}
 	d.x.CheckpointSeq++
+	d.x.CheckpointAt = d.s.Now
+	if mustBeAlone(d.x) {
+		d.hint(recheck) // its worker may have others again
+	}
 	d.x.Crashes, d.x.Panics = 0, 0
 	state := c.State.Bytes
 	if state == nil && c.State.Blob == nil {
@@ -455,9 +464,12 @@ func (e *Engine) checkCommit(c perdure.Commit) error {
 			return perdure.FieldErrorf("events.type", "%q is not an event that an agent may emit", ev.Type)
 		}
 	}
-	for _, t := range c.Tasks {
+	for i, t := range c.Tasks {
 		if t.Kind == "" || t.Key == "" {
 			return perdure.FieldErrorf("tasks.kind", "a task needs a kind and a key")
+		}
+		if err := t.Options.Check(fmt.Sprintf("tasks[%d].options", i)); err != nil {
+			return err
 		}
 	}
 	return nil

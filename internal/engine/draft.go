@@ -18,6 +18,7 @@ type draft struct {
 	x     *perdure.Execution
 	c     store.Changes
 	hints []string
+	freed []freed
 	tasks map[uuid.UUID]bool // already in c.Tasks
 }
 
@@ -36,7 +37,7 @@ func (d *draft) done(value any) *store.Changes {
 	d.x.UpdatedAt = d.s.Now
 	d.x.Version++
 	d.c.Execution = d.x
-	d.c.Answer = &decided{value: value, hints: d.hints}
+	d.c.Answer = &decided{value: value, hints: d.hints, freed: d.freed}
 	return &d.c
 }
 

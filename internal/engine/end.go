@@ -52,6 +52,7 @@ var endEvents = map[perdure.Status]perdure.EventType{
 }
 
 func (d *draft) cancelTask(t *perdure.Task, why string) {
+	d.free(t)
 	now := d.s.Now
 	t.Status, t.CompletedAt = perdure.TaskCancelled, &now
 	t.Error = &perdure.TaskError{Code: perdure.ExecutionEnded, Message: why, Permanent: true}

@@ -29,6 +29,9 @@ type Config struct {
 	CancelGrace time.Duration
 	// PayloadLimit is the most bytes of one payload; default 64 MiB.
 	PayloadLimit int64
+	// QueueLimits bounds, by queue, how many tasks of one org run at once on it,
+	// however many workers there are; a queue that is not named has no bound.
+	QueueLimits map[string]int
 	// Tick is how often pollers and sweeps look at the store without a hint;
 	// default 1 s.
 	Tick time.Duration
@@ -37,7 +40,9 @@ type Config struct {
 // Engine applies the rules to a store.
 type Engine struct {
 	Config
-	keys keyCache
+	keys   keyCache
+	parked parkedBoard
+	alone  aloneBoard
 }
 
 // New makes an engine.
@@ -79,12 +84,23 @@ func (e *Engine) do(ctx context.Context, c store.Command) ([]*decided, error) {
 		if !ok || d == nil {
 			continue
 		}
-		for _, topic := range d.hints {
-			e.Hints.Publish(topic)
-		}
+		e.publish(d)
 		all = append(all, d)
 	}
 	return all, nil
+}
+
+// publish gives a decision's hints. A place that is free again may let a task
+// go on whose queue nothing else tells of.
+func (e *Engine) publish(d *decided) {
+	for _, topic := range d.hints {
+		e.Hints.Publish(topic)
+	}
+	for _, f := range d.freed {
+		if _, limited := e.QueueLimits[f.queue]; limited || f.keyed {
+			e.Hints.Publish(notify.Freed(f.org))
+		}
+	}
 }
 
 // one is do for a command that names its execution.
@@ -104,6 +120,13 @@ func (e *Engine) one(ctx context.Context, c store.Command) (*decided, error) {
 type decided struct {
 	value any
 	hints []string
+	freed []freed
+}
+
+// freed is the place of an attempt that runs no more.
+type freed struct {
+	org, queue string
+	keyed      bool
 }
 
 // unanswered is the error of a command that is durable and whose answer could

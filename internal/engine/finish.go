@@ -14,10 +14,11 @@ import (
 // finishTask ends an attempt, and wakes the execution if it waited for that.
 func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	jitter := rand.Float64()
+	drains := e.alone.drains(f.WorkerID, e.Store.Now())
 	d, err := e.one(ctx, store.Command{
 		Name: "finish", Lane: store.LaneCommits, Org: org, Execution: f.Lease.ExecutionID, Bytes: len(f.Result.Bytes),
 		Needs:  func(*perdure.Execution) store.Needs { return finishNeeds(f) },
-		Decide: func(s *store.State) (*store.Changes, error) { return e.decideFinish(s, f, jitter) },
+		Decide: func(s *store.State) (*store.Changes, error) { return e.decideFinish(s, f, jitter, drains) },
 	})
 	if err != nil {
 		return perdure.FinishReply{}, err
@@ -32,6 +33,9 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 
 func finishNeeds(f perdure.TaskFinish) store.Needs {
 	n := store.Needs{Tasks: []uuid.UUID{f.Lease.TaskID}, TaskBlocks: []uuid.UUID{f.Lease.TaskID}}
+	if f.Parked {
+		n.Worker = &f.WorkerID
+	}
 	for _, b := range f.Blocks {
 		n.Blocks = append(n.Blocks, b.Key)
 	}
@@ -41,7 +45,7 @@ func finishNeeds(f perdure.TaskFinish) store.Needs {
 	return n
 }
 
-func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, jitter float64) (*store.Changes, error) {
+func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, jitter float64, drains bool) (*store.Changes, error) {
 	t := s.Tasks[f.Lease.TaskID]
 	if s.Execution == nil || t == nil {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no task %s in execution %s", f.Lease.TaskID, f.Lease.ExecutionID)
@@ -63,7 +67,7 @@ func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, jitter float
 		return d.done(nil), nil
 	}
 	woken := d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
-	if !woken || !f.Parked {
+	if !woken || !f.Parked || drains || s.Holds.Alone || mustBeAlone(s.Execution) {
 		return d.done(nil), nil
 	}
 	d.claimFor(f.WorkerID, wakeClaim(f.Lease), f.Embedded, s.Now.Add(e.Lease))
@@ -98,9 +102,14 @@ func (d *draft) endAttempt(t *perdure.Task, f perdure.TaskFinish, jitter float64
 		t.Result, t.ResultBlob, t.Error = f.Result.Bytes, f.Result.Blob, nil
 		return d.endTask(t, perdure.TaskCompleted, perdure.EventTaskCompleted, perdure.BlockDone)
 	}
-	t.Error = f.Error
-	pause := t.Options.Backoff(t.Attempt)
-	pause = max(pause/2+time.Duration(jitter*float64(pause)/2), f.Error.RetryAfter)
+	return d.failAttempt(t, f.Error, jitter)
+}
+
+// failAttempt tries again after a pause, or ends the task.
+func (d *draft) failAttempt(t *perdure.Task, failure *perdure.TaskError, jitter float64) error {
+	t.Error = failure
+	pause := t.Options.Backoff(t.Tries())
+	pause = max(pause/2+time.Duration(jitter*float64(pause)/2), failure.RetryAfter)
 	if d.mayRetry(t, pause) {
 		return d.retry(t, pause, "error")
 	}
@@ -108,7 +117,7 @@ func (d *draft) endAttempt(t *perdure.Task, f perdure.TaskFinish, jitter float64
 }
 
 func (d *draft) mayRetry(t *perdure.Task, pause time.Duration) bool {
-	if t.Error.Permanent || t.Attempt >= t.Options.MaxAttempts {
+	if t.Error.Permanent || t.Tries() >= t.Options.MaxAttempts {
 		return false
 	}
 	whole := t.Options.ScheduleToClose
@@ -118,6 +127,7 @@ func (d *draft) mayRetry(t *perdure.Task, pause time.Duration) bool {
 // retry makes the task claimable again after the pause. What its attempt had
 // shown is superseded.
 func (d *draft) retry(t *perdure.Task, pause time.Duration, why string) error {
+	d.free(t)
 	t.Status, t.WorkerID, t.LeaseUntil = perdure.TaskPending, nil, perdure.Time{}
 	t.NotBefore = d.s.Now.Add(pause)
 	if err := d.closeBlocksOf(t, perdure.BlockSuperseded); err != nil {
@@ -139,6 +149,7 @@ func (d *draft) retry(t *perdure.Task, pause time.Duration, why string) error {
 
 // endTask ends a task for good.
 func (d *draft) endTask(t *perdure.Task, status perdure.TaskStatus, event perdure.EventType, blocks perdure.BlockReason) error {
+	d.free(t)
 	now := d.s.Now
 	t.Status, t.CompletedAt, t.WorkerID, t.LeaseUntil = status, &now, nil, perdure.Time{}
 	if err := d.closeBlocksOf(t, blocks); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/google/uuid"
@@ -71,10 +72,14 @@ func (e *Engine) round(ctx context.Context, now perdure.Time, reap bool) error {
 		e.sweep(ctx, "loose blobs", store.PickLooseBlobs, nil, decideLooseBlobs),
 	}
 	if reap {
+		jitter := rand.Float64()
 		errs = append(errs,
+			e.sweepPick(ctx, "attempts", store.Pick{Kind: store.PickAttempts, Grace: e.Lease}, pickedTaskNeeds,
+				func(s *store.State) (*store.Changes, error) { return decideAttemptDue(s, e.Lease, jitter) }),
 			e.sweep(ctx, "reap agents", store.PickExpiredAgents, endNeeds, func(s *store.State) (*store.Changes, error) { return decideReap(s, now) }),
 			e.sweep(ctx, "reap tasks", store.PickExpiredTasks, pickedTaskNeeds, func(s *store.State) (*store.Changes, error) { return decideReapTask(s, now) }))
 	}
+	e.parked.sweep(now.Add(-e.Lease))
 	e.Hints.Publish(recheck)
 	return errors.Join(errs...)
 }
@@ -85,9 +90,14 @@ const sweepStep = 100
 // sweep decides about all candidates of a kind, some at a time, so that other
 // commands come in between.
 func (e *Engine) sweep(ctx context.Context, name string, kind store.PickKind, needs func(*perdure.Execution) store.Needs, decide func(*store.State) (*store.Changes, error)) error {
+	return e.sweepPick(ctx, name, store.Pick{Kind: kind}, needs, decide)
+}
+
+func (e *Engine) sweepPick(ctx context.Context, name string, pick store.Pick, needs func(*perdure.Execution) store.Needs, decide func(*store.State) (*store.Changes, error)) error {
+	pick.Limit = sweepStep
 	for {
 		decided, err := e.do(ctx, store.Command{
-			Name: name, Lane: store.LaneSweeps, Pick: &store.Pick{Kind: kind, Limit: sweepStep}, Needs: needs, Decide: decide,
+			Name: name, Lane: store.LaneSweeps, Pick: &pick, Needs: needs, Decide: decide,
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -155,6 +165,34 @@ func decideReapTask(s *store.State, now perdure.Time) (*store.Changes, error) {
 	d := begin(s)
 	if err := d.loseAttempt(t, "the worker that ran it was lost"); err != nil {
 		return nil, err
+	}
+	return d.done(nil), nil
+}
+
+// decideAttemptDue ends an attempt that its worker should have ended a lease
+// ago, for taking too long or for its code's silence. The worker decides first;
+// the grace covers what a heartbeat has not brought yet, and the time that code
+// takes to heed its context.
+func decideAttemptDue(s *store.State, grace time.Duration, jitter float64) (*store.Changes, error) {
+	if s.PickedTask == nil {
+		return nil, nil
+	}
+	t := s.Tasks[*s.PickedTask]
+	if t == nil {
+		return nil, nil
+	}
+	due, bounded := t.AttemptDue()
+	if !bounded || !due.Add(grace).Reached(s.Now) {
+		return nil, nil
+	}
+	d := begin(s)
+	t.ClaimID = uuid.Nil // an outcome that still comes is refused
+	failure := &perdure.TaskError{Code: "timeout", Message: "the attempt went on for too long, or too long without a sign from its code"}
+	if err := d.failAttempt(t, failure, jitter); err != nil {
+		return nil, err
+	}
+	if t.Status.Terminal() {
+		d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
 	}
 	return d.done(nil), nil
 }

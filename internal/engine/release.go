@@ -15,6 +15,10 @@ const maxPanics = 3
 // release gives claims back. A lease that is not held any more is no error: it
 // is what the worker wanted.
 func (e *Engine) release(ctx context.Context, org string, r perdure.Release) error {
+	if len(r.Discarded) > 0 {
+		e.parked.discarded(r.WorkerID, r.Discarded)
+		e.Hints.Publish(recheck)
+	}
 	for _, a := range r.Agents {
 		_, err := e.do(ctx, store.Command{
 			Name: "release", Lane: store.LaneCommits, Org: org, Execution: a.Lease.ExecutionID, Needs: endNeeds,
@@ -109,10 +113,8 @@ func decideTaskReturn(s *store.State, t *perdure.Task, started bool) (*store.Cha
 		}
 		return d.done(nil), nil
 	}
-	// The attempt number is a fence and goes on; the count of tries does not,
-	// nor that of lost ones, which is what the options have more.
-	t.Options.MaxAttempts++
-	t.MaxAttempts++
+	// The attempt number is a fence and goes on; the count of tries does not.
+	t.Uncounted++
 	t.ClaimID = uuid.Nil
 	if err := d.retry(t, 0, "returned"); err != nil {
 		return nil, err
@@ -127,7 +129,8 @@ const maxLost = 10
 // loseAttempt decides about a task whose worker is gone in the middle of an
 // attempt. Losing a worker does not count against the attempts.
 func (d *draft) loseAttempt(t *perdure.Task, why string) error {
-	t.Options.MaxAttempts++
+	t.Uncounted++
+	t.Lost++
 	t.ClaimID = uuid.Nil // an outcome that still comes is refused
 	var err error
 	switch {
@@ -137,7 +140,7 @@ func (d *draft) loseAttempt(t *perdure.Task, why string) error {
 			Message: "interrupted: " + why + "; it may or may not have taken effect",
 		}
 		err = d.endTask(t, perdure.TaskInterrupted, perdure.EventTaskInterrupted, perdure.BlockSuperseded)
-	case t.Options.MaxAttempts-t.MaxAttempts > maxLost:
+	case t.Lost > maxLost:
 		t.Error = &perdure.TaskError{
 			Code: "crash_loop", Permanent: true,
 			Message: fmt.Sprintf("its worker was lost %d times in the middle of it", maxLost),

@@ -38,7 +38,11 @@ func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat)
 			return err
 		})
 	}
-	return reply, group.Wait()
+	if err := group.Wait(); err != nil {
+		return reply, err
+	}
+	e.parked.heard(h, reply.Parked, e.Store.Now())
+	return reply, nil
 }
 
 func (e *Engine) renewAgent(ctx context.Context, org string, lease perdure.Lease) (perdure.AgentBeat, error) {
@@ -75,6 +79,9 @@ func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskBea
 			t.LeaseUntil = s.Now.Add(e.Lease)
 			if beat.Progress != nil {
 				t.Progress = beat.Progress
+			}
+			if beat.Alive || beat.Progress != nil {
+				t.SignAt = s.Now
 			}
 			cancelling := s.Execution.Status == perdure.StatusCancelling
 			return &store.Changes{

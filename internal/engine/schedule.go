@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/google/uuid"
@@ -12,8 +13,9 @@ import (
 // ended is answered with its result; one that runs on is waited for.
 func (e *Engine) schedule(d *draft, n perdure.NewTask, c perdure.Commit, a *commitAnswer) error {
 	id := perdure.TaskID(n.Key)
-	if t, known := d.s.Tasks[id]; known {
-		return foundTask(t, n, a)
+	before, known := d.s.Tasks[id]
+	if known && !expired(d.x, before) {
+		return foundTask(before, n, a)
 	}
 	if err := d.useBlob(n.Input.Blob); err != nil {
 		return err
@@ -24,13 +26,34 @@ func (e *Engine) schedule(d *draft, n perdure.NewTask, c perdure.Commit, a *comm
 		Queue: options.Queue, MaxAttempts: options.MaxAttempts, Input: n.Input.Bytes, InputBlob: n.Input.Blob,
 		InputHash: n.InputHash, Key: n.Key, Options: options, Place: n.Place, CreatedAt: d.s.Now,
 	}
+	if known {
+		renew(t, before)
+	}
 	d.task(t)
 	d.taskEvent(perdure.EventTaskScheduled, t, nil)
 	if e.eager(d, t, c, a) {
+		d.occupy(t)
 		return nil
 	}
+	d.queueUp(t)
 	d.hint(notify.Tasks(t.Org, t.Queue))
 	return nil
+}
+
+// expired tells whether a caller's key stands for its task no more: it had
+// ended for as long as the key lives when the newest checkpoint was made. The
+// checkpoint decides, not the moment: a function that is entered again must come
+// to the same as it did before.
+func expired(x *perdure.Execution, t *perdure.Task) bool {
+	ttl := t.Options.KeyTTL
+	return ttl > 0 && !t.Step && t.CompletedAt != nil && t.CompletedAt.Add(ttl).Reached(x.CheckpointAt)
+}
+
+// renew makes t take the place of the ended task that had its key. The attempt
+// number is a fence, and names what the attempts have shown: it goes on.
+func renew(t, before *perdure.Task) {
+	t.Attempt, t.Uncounted = before.Attempt, before.Attempt
+	t.Result = json.RawMessage("null") // instead of the one that is stored
 }
 
 // foundTask answers a schedule whose key is known. Another kind or input under
@@ -49,7 +72,7 @@ func foundTask(t *perdure.Task, n perdure.NewTask, a *commitAnswer) error {
 // worker offered a slot: a step then takes no poll.
 func (e *Engine) eager(d *draft, t *perdure.Task, c perdure.Commit, a *commitAnswer) bool {
 	offer := c.Eager
-	if len(a.Claims) >= offer.Slots || !slices.Contains(offer.Kinds, t.Kind) || !slices.Contains(offer.Queues, t.Queue) {
+	if len(a.Claims) >= offer.Slots || !e.fitsAtOnce(d.s, t) || !slices.Contains(offer.Kinds, t.Kind) || !slices.Contains(offer.Queues, t.Queue) {
 		return false
 	}
 	claim := derive(c.Lease.ClaimID, t.ID.String()+d.x.ID.String())

@@ -61,6 +61,9 @@ func (d *draft) pend(why perdure.Woke) {
 // dropLease ends the lease; the fence stays, so that what its holder still
 // sends is refused.
 func (d *draft) dropLease() {
+	if d.x.WorkerID != nil && mustBeAlone(d.x) {
+		d.hint(recheck) // its worker may have others again
+	}
 	d.x.WorkerID = nil
 	d.x.ClaimID = uuid.Nil
 	d.x.LeaseUntil = perdure.Time{}

@@ -62,7 +62,7 @@ func exchange[Q, R any](t *testing.T, w *world, call func(Q) (R, error), asServe
 // stayOnServer clears what of an execution the wire does not carry.
 func stayOnServer(x *perdure.Execution) {
 	x.Answer, x.NextSignal = nil, 0
-	x.ReadyAt, x.NotBefore, x.CancelBy = perdure.Time{}, perdure.Time{}, perdure.Time{}
+	x.ReadyAt, x.NotBefore, x.CancelBy, x.CheckpointAt = perdure.Time{}, perdure.Time{}, perdure.Time{}, perdure.Time{}
 }
 
 func TestEveryCallIsTheSameAsInProcess(t *testing.T) {

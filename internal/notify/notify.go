@@ -24,6 +24,9 @@ func Agents(org, queue string) string { return "agents." + org + "." + queue }
 // Tasks is the topic of tasks that became claimable on a queue.
 func Tasks(org, queue string) string { return "tasks." + org + "." + queue }
 
+// Freed is the topic of an org's task having given a place under a limit back.
+func Freed(org string) string { return "freed." + org }
+
 // Log is the topic of an execution's log having grown.
 func Log(execution uuid.UUID) string { return "log." + execution.String() }
 

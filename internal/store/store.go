@@ -60,14 +60,15 @@ type Command struct {
 type PickKind int
 
 const (
-	PickAgents        PickKind = iota // PENDING executions that may be claimed, longest pending first
-	PickTasks                         // PENDING tasks that may be claimed, by priority, then oldest
+	PickAgents        PickKind = iota // PENDING executions that may be claimed, longest pending first; see Pick
+	PickTasks                         // PENDING tasks that may be claimed and whose limits have room, by priority, then oldest
 	PickTimers                        // executions whose timer is due
 	PickExpiredAgents                 // RUNNING or CANCELLING, lease over
 	PickExpiredTasks                  // RUNNING, lease over
 	PickEmbedded                      // leases of embedded workers, agents' and tasks' (each execution once)
 	PickCancelOverdue                 // CANCELLING past CancelBy
 	PickTaskDeadlines                 // not ended tasks past schedule-to-close
+	PickAttempts                      // RUNNING tasks whose AttemptDue is Pick.Grace ago
 	PickLooseBlobs                    // executions with blobs begun over LooseBlobAge ago that no commit has named
 )
 
@@ -75,12 +76,34 @@ const (
 // it.
 const LooseBlobAge = time.Hour
 
+// AloneCrashes is how many expired leases since its last checkpoint make an
+// execution one that has to be alone in its worker.
+const AloneCrashes = 3
+
 // Pick chooses candidates.
+//
+// PickAgents gives, among the others and by the same order, at most one
+// execution that has to be alone, beyond Limit; State.Holds tells the decision
+// whether it can be. PickTasks keeps to the limits also for what it has chosen
+// before in the same pick: nobody is chosen who could not be claimed after those.
 type Pick struct {
 	Kind   PickKind
 	Queues []string // for PickAgents and PickTasks: any of these; none matches nothing
 	Kinds  []string
 	Limit  int // candidates at most; 0 stands for 100
+
+	// Worker is who claims, for PickAgents: State.Holds is about it.
+	Worker uuid.UUID
+	// AloneOnly leaves all out but the one that has to be alone.
+	AloneOnly bool
+	// Skip, if set, leaves executions out that it says true for, by when they
+	// became PENDING. It is called in the committer, and must not block.
+	Skip func(execution uuid.UUID, ready perdure.Time) bool
+	// QueueLimits bounds, for PickTasks, how many tasks of one org run at once
+	// on a queue.
+	QueueLimits map[string]int
+	// Grace is PickAttempts'.
+	Grace time.Duration
 }
 
 // Needs says what of an execution a command decides on.
@@ -97,6 +120,12 @@ type Needs struct {
 	TaskBlocks []uuid.UUID // all open blocks of these tasks
 	OpenBlocks bool        // all open blocks of the execution, its tasks' too
 	Blobs      []uuid.UUID
+	// Worker asks what a worker holds; ConcurrencyKeys and Queues what runs
+	// under them in the execution's org. For what a pick of PickAgents or
+	// PickTasks has picked they are there unasked.
+	Worker          *uuid.UUID
+	ConcurrencyKeys []string
+	Queues          []string
 
 	// Outside of executions; the command's Org applies.
 	Definition  *uuid.UUID
@@ -122,10 +151,29 @@ type State struct {
 	Blocks  map[perdure.BlockKey]*Block
 	Blobs   map[uuid.UUID]*Blob
 
+	// What follows is of other executions, too. It is exact: no two transactions
+	// that are both committed have seen the same room.
+	Holds  Holding
+	Keys   map[string]Load // by concurrency key
+	Queues map[string]Load
+
 	Definition  *perdure.Definition // by id
 	BySlug      *perdure.Definition
 	Idempotency *Idempotency // not expired
 	Key         *perdure.APIKey
+}
+
+// Holding is what a worker holds.
+type Holding struct {
+	Executions bool // any
+	Alone      bool // one that has to be alone
+}
+
+// Load is what is under a concurrency key, or on a queue, in one org.
+type Load struct {
+	Running int
+	// Waiting tells whether a task is there that may be claimed but for limits.
+	Waiting bool
 }
 
 // Head is the narrow row of a log that is locked to append to it.

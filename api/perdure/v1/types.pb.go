@@ -2132,8 +2132,14 @@ type TaskOptions struct {
 	AttemptTimeout   *durationpb.Duration `protobuf:"bytes,8,opt,name=attempt_timeout,json=attemptTimeout,proto3" json:"attempt_timeout,omitempty"`
 	HeartbeatTimeout *durationpb.Duration `protobuf:"bytes,9,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
 	// 0 (first) to 9; 5 if not set.
-	Priority      *int64 `protobuf:"varint,10,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
-	OnLost        OnLost `protobuf:"varint,11,opt,name=on_lost,json=onLost,proto3,enum=perdure.v1.OnLost" json:"on_lost,omitempty"`
+	Priority *int64 `protobuf:"varint,10,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	OnLost   OnLost `protobuf:"varint,11,opt,name=on_lost,json=onLost,proto3,enum=perdure.v1.OnLost" json:"on_lost,omitempty"`
+	// Of the org's tasks with an equal key at most concurrency_limit run at once.
+	ConcurrencyKey string `protobuf:"bytes,12,opt,name=concurrency_key,json=concurrencyKey,proto3" json:"concurrency_key,omitempty"`
+	// 1 if not set.
+	ConcurrencyLimit int64 `protobuf:"varint,13,opt,name=concurrency_limit,json=concurrencyLimit,proto3" json:"concurrency_limit,omitempty"`
+	// How long after the task's end its key stands for it; not set, always.
+	KeyTtl        *durationpb.Duration `protobuf:"bytes,14,opt,name=key_ttl,json=keyTtl,proto3" json:"key_ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2243,6 +2249,27 @@ func (x *TaskOptions) GetOnLost() OnLost {
 		return x.OnLost
 	}
 	return OnLost_ON_LOST_UNSPECIFIED
+}
+
+func (x *TaskOptions) GetConcurrencyKey() string {
+	if x != nil {
+		return x.ConcurrencyKey
+	}
+	return ""
+}
+
+func (x *TaskOptions) GetConcurrencyLimit() int64 {
+	if x != nil {
+		return x.ConcurrencyLimit
+	}
+	return 0
+}
+
+func (x *TaskOptions) GetKeyTtl() *durationpb.Duration {
+	if x != nil {
+		return x.KeyTtl
+	}
+	return nil
 }
 
 // TaskError is how a task that did not complete ended, or an attempt failed.
@@ -2355,7 +2382,13 @@ type Task struct {
 	Embedded         bool                   `protobuf:"varint,26,opt,name=embedded,proto3" json:"embedded,omitempty"`
 	// Only the two ids are set, for the answer would have been too large:
 	// AgentDispatch.GetTasks has the task.
-	Deferred      bool `protobuf:"varint,25,opt,name=deferred,proto3" json:"deferred,omitempty"`
+	Deferred bool `protobuf:"varint,25,opt,name=deferred,proto3" json:"deferred,omitempty"`
+	// Attempts that do not count as tries, and those of them that were lost.
+	Uncounted int64 `protobuf:"varint,27,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
+	Lost      int64 `protobuf:"varint,28,opt,name=lost,proto3" json:"lost,omitempty"`
+	// When the attempt that runs was claimed, and when its code last gave a sign.
+	AttemptAt     *timestamppb.Timestamp `protobuf:"bytes,29,opt,name=attempt_at,json=attemptAt,proto3" json:"attempt_at,omitempty"`
+	SignAt        *timestamppb.Timestamp `protobuf:"bytes,30,opt,name=sign_at,json=signAt,proto3" json:"sign_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2570,6 +2603,34 @@ func (x *Task) GetDeferred() bool {
 		return x.Deferred
 	}
 	return false
+}
+
+func (x *Task) GetUncounted() int64 {
+	if x != nil {
+		return x.Uncounted
+	}
+	return 0
+}
+
+func (x *Task) GetLost() int64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *Task) GetAttemptAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AttemptAt
+	}
+	return nil
+}
+
+func (x *Task) GetSignAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SignAt
+	}
+	return nil
 }
 
 // AgentClaim is a claimed execution with what a resume needs. The path of
@@ -3259,7 +3320,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x14\n" +
 	"\x05order\x18\a \x01(\x03R\x05order\x12\x19\n" +
-	"\btaken_at\x18\b \x01(\x03R\atakenAt\"\x9c\x04\n" +
+	"\btaken_at\x18\b \x01(\x03R\atakenAt\"\xa6\x05\n" +
 	"\vTaskOptions\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\tR\binstance\x12\x10\n" +
@@ -3273,7 +3334,10 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x11heartbeat_timeout\x18\t \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x12\x1f\n" +
 	"\bpriority\x18\n" +
 	" \x01(\x03H\x00R\bpriority\x88\x01\x01\x12+\n" +
-	"\aon_lost\x18\v \x01(\x0e2\x12.perdure.v1.OnLostR\x06onLostB\v\n" +
+	"\aon_lost\x18\v \x01(\x0e2\x12.perdure.v1.OnLostR\x06onLost\x12'\n" +
+	"\x0fconcurrency_key\x18\f \x01(\tR\x0econcurrencyKey\x12+\n" +
+	"\x11concurrency_limit\x18\r \x01(\x03R\x10concurrencyLimit\x122\n" +
+	"\akey_ttl\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x06keyTtlB\v\n" +
 	"\t_priority\"\xc9\x01\n" +
 	"\tTaskError\x12)\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x15.perdure.v1.ErrorCodeR\x04code\x12\x1d\n" +
@@ -3282,7 +3346,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x1c\n" +
 	"\tpermanent\x18\x04 \x01(\bR\tpermanent\x12:\n" +
 	"\vretry_after\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"retryAfter\"\xf1\a\n" +
+	"retryAfter\"\x93\t\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12,\n" +
 	"\x12agent_execution_id\x18\x02 \x01(\fR\x10agentExecutionId\x12\x12\n" +
@@ -3315,7 +3379,12 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x04step\x18\x17 \x01(\bR\x04step\x12'\n" +
 	"\x05place\x18\x18 \x01(\v2\x11.perdure.v1.PlaceR\x05place\x12\x1a\n" +
 	"\bembedded\x18\x1a \x01(\bR\bembedded\x12\x1a\n" +
-	"\bdeferred\x18\x19 \x01(\bR\bdeferredB\v\n" +
+	"\bdeferred\x18\x19 \x01(\bR\bdeferred\x12\x1c\n" +
+	"\tuncounted\x18\x1b \x01(\x03R\tuncounted\x12\x12\n" +
+	"\x04lost\x18\x1c \x01(\x03R\x04lost\x129\n" +
+	"\n" +
+	"attempt_at\x18\x1d \x01(\v2\x1a.google.protobuf.TimestampR\tattemptAt\x123\n" +
+	"\asign_at\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\x06signAtB\v\n" +
 	"\t_progressB\f\n" +
 	"\n" +
 	"_worker_id\"\xe2\x03\n" +
@@ -3571,44 +3640,47 @@ var file_perdure_v1_types_proto_depIdxs = []int32{
 	35, // 34: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
 	35, // 35: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
 	7,  // 36: perdure.v1.TaskOptions.on_lost:type_name -> perdure.v1.OnLost
-	11, // 37: perdure.v1.TaskError.code:type_name -> perdure.v1.ErrorCode
-	35, // 38: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
-	6,  // 39: perdure.v1.Task.status:type_name -> perdure.v1.TaskStatus
-	15, // 40: perdure.v1.Task.input:type_name -> perdure.v1.Content
-	15, // 41: perdure.v1.Task.result:type_name -> perdure.v1.Content
-	27, // 42: perdure.v1.Task.error:type_name -> perdure.v1.TaskError
-	36, // 43: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	36, // 44: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	36, // 45: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	26, // 46: perdure.v1.Task.options:type_name -> perdure.v1.TaskOptions
-	36, // 47: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
-	36, // 48: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
-	19, // 49: perdure.v1.Task.place:type_name -> perdure.v1.Place
-	16, // 50: perdure.v1.AgentClaim.lease:type_name -> perdure.v1.Lease
-	22, // 51: perdure.v1.AgentClaim.execution:type_name -> perdure.v1.Execution
-	35, // 52: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
-	2,  // 53: perdure.v1.AgentClaim.woke:type_name -> perdure.v1.Woke
-	23, // 54: perdure.v1.AgentClaim.checkpoint:type_name -> perdure.v1.Checkpoint
-	18, // 55: perdure.v1.AgentClaim.last_commit:type_name -> perdure.v1.CommitNumber
-	28, // 56: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
-	25, // 57: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
-	25, // 58: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
-	17, // 59: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
-	35, // 60: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
-	28, // 61: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
-	9,  // 62: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
-	19, // 63: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
-	17, // 64: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
-	16, // 65: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
-	9,  // 66: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
-	19, // 67: perdure.v1.Frame.place:type_name -> perdure.v1.Place
-	10, // 68: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
-	12, // 69: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
-	70, // [70:70] is the sub-list for method output_type
-	70, // [70:70] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	35, // 37: perdure.v1.TaskOptions.key_ttl:type_name -> google.protobuf.Duration
+	11, // 38: perdure.v1.TaskError.code:type_name -> perdure.v1.ErrorCode
+	35, // 39: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
+	6,  // 40: perdure.v1.Task.status:type_name -> perdure.v1.TaskStatus
+	15, // 41: perdure.v1.Task.input:type_name -> perdure.v1.Content
+	15, // 42: perdure.v1.Task.result:type_name -> perdure.v1.Content
+	27, // 43: perdure.v1.Task.error:type_name -> perdure.v1.TaskError
+	36, // 44: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	36, // 45: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	36, // 46: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	26, // 47: perdure.v1.Task.options:type_name -> perdure.v1.TaskOptions
+	36, // 48: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
+	36, // 49: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
+	19, // 50: perdure.v1.Task.place:type_name -> perdure.v1.Place
+	36, // 51: perdure.v1.Task.attempt_at:type_name -> google.protobuf.Timestamp
+	36, // 52: perdure.v1.Task.sign_at:type_name -> google.protobuf.Timestamp
+	16, // 53: perdure.v1.AgentClaim.lease:type_name -> perdure.v1.Lease
+	22, // 54: perdure.v1.AgentClaim.execution:type_name -> perdure.v1.Execution
+	35, // 55: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
+	2,  // 56: perdure.v1.AgentClaim.woke:type_name -> perdure.v1.Woke
+	23, // 57: perdure.v1.AgentClaim.checkpoint:type_name -> perdure.v1.Checkpoint
+	18, // 58: perdure.v1.AgentClaim.last_commit:type_name -> perdure.v1.CommitNumber
+	28, // 59: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
+	25, // 60: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
+	25, // 61: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
+	17, // 62: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
+	35, // 63: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
+	28, // 64: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
+	9,  // 65: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
+	19, // 66: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
+	17, // 67: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
+	16, // 68: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
+	9,  // 69: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
+	19, // 70: perdure.v1.Frame.place:type_name -> perdure.v1.Place
+	10, // 71: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
+	12, // 72: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
+	73, // [73:73] is the sub-list for method output_type
+	73, // [73:73] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_types_proto_init() }

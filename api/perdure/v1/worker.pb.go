@@ -367,7 +367,9 @@ type TaskBeat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lease *TaskLease             `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
 	// JSON, if there is any.
-	Progress      []byte `protobuf:"bytes,2,opt,name=progress,proto3,oneof" json:"progress,omitempty"`
+	Progress []byte `protobuf:"bytes,2,opt,name=progress,proto3,oneof" json:"progress,omitempty"`
+	// The task's own code gave a sign since the beat before. Progress is one, too.
+	Alive         bool `protobuf:"varint,3,opt,name=alive,proto3" json:"alive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -414,6 +416,13 @@ func (x *TaskBeat) GetProgress() []byte {
 		return x.Progress
 	}
 	return nil
+}
+
+func (x *TaskBeat) GetAlive() bool {
+	if x != nil {
+		return x.Alive
+	}
+	return false
 }
 
 // Parked is an execution that the worker keeps in memory.
@@ -644,10 +653,12 @@ func (x *TaskBeatReply) GetCancelRequested() bool {
 }
 
 type ReleaseRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	WorkerId      []byte                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
-	Agents        []*AgentRelease        `protobuf:"bytes,2,rep,name=agents,proto3" json:"agents,omitempty"`
-	Tasks         []*TaskRelease         `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	WorkerId []byte                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	Agents   []*AgentRelease        `protobuf:"bytes,2,rep,name=agents,proto3" json:"agents,omitempty"`
+	Tasks    []*TaskRelease         `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// Ids of parked executions that the worker has given up.
+	Discarded     [][]byte `protobuf:"bytes,4,rep,name=discarded,proto3" json:"discarded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -699,6 +710,13 @@ func (x *ReleaseRequest) GetAgents() []*AgentRelease {
 func (x *ReleaseRequest) GetTasks() []*TaskRelease {
 	if x != nil {
 		return x.Tasks
+	}
+	return nil
+}
+
+func (x *ReleaseRequest) GetDiscarded() [][]byte {
+	if x != nil {
+		return x.Discarded
 	}
 	return nil
 }
@@ -1543,10 +1561,11 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12)\n" +
 	"\x06agents\x18\x02 \x03(\v2\x11.perdure.v1.LeaseR\x06agents\x12*\n" +
 	"\x05tasks\x18\x03 \x03(\v2\x14.perdure.v1.TaskBeatR\x05tasks\x12*\n" +
-	"\x06parked\x18\x04 \x03(\v2\x12.perdure.v1.ParkedR\x06parked\"e\n" +
+	"\x06parked\x18\x04 \x03(\v2\x12.perdure.v1.ParkedR\x06parked\"{\n" +
 	"\bTaskBeat\x12+\n" +
 	"\x05lease\x18\x01 \x01(\v2\x15.perdure.v1.TaskLeaseR\x05lease\x12\x1f\n" +
-	"\bprogress\x18\x02 \x01(\fH\x00R\bprogress\x88\x01\x01B\v\n" +
+	"\bprogress\x18\x02 \x01(\fH\x00R\bprogress\x88\x01\x01\x12\x14\n" +
+	"\x05alive\x18\x03 \x01(\bR\x05aliveB\v\n" +
 	"\t_progress\"U\n" +
 	"\x06Parked\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\x12(\n" +
@@ -1561,11 +1580,12 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\x0fsignals_pending\x18\x03 \x01(\bR\x0esignalsPending\"N\n" +
 	"\rTaskBeatReply\x12\x12\n" +
 	"\x04lost\x18\x01 \x01(\bR\x04lost\x12)\n" +
-	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\"\x8e\x01\n" +
+	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\"\xac\x01\n" +
 	"\x0eReleaseRequest\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x120\n" +
 	"\x06agents\x18\x02 \x03(\v2\x18.perdure.v1.AgentReleaseR\x06agents\x12-\n" +
-	"\x05tasks\x18\x03 \x03(\v2\x17.perdure.v1.TaskReleaseR\x05tasks\"M\n" +
+	"\x05tasks\x18\x03 \x03(\v2\x17.perdure.v1.TaskReleaseR\x05tasks\x12\x1c\n" +
+	"\tdiscarded\x18\x04 \x03(\fR\tdiscarded\"M\n" +
 	"\fAgentRelease\x12'\n" +
 	"\x05lease\x18\x01 \x01(\v2\x11.perdure.v1.LeaseR\x05lease\x12\x14\n" +
 	"\x05panic\x18\x02 \x01(\tR\x05panic\"T\n" +

@@ -26,7 +26,7 @@ func (t *transaction) load(org string, one candidate, l loadedExecution, n store
 		n.Tasks = append(n.Tasks[:len(n.Tasks):len(n.Tasks)], *one.task)
 	}
 	if l.row != nil {
-		for _, step := range []func(uuid.UUID, store.Needs, *store.State, *known) error{t.loadTasks, t.loadEntries, t.loadSignals, t.loadBlocks, t.loadBlobs} {
+		for _, step := range []func(uuid.UUID, store.Needs, *store.State, *known) error{t.loadTasks, t.loadEntries, t.loadSignals, t.loadBlocks, t.loadBlobs, t.loadLoads} {
 			if err := step(one.execution, n, s, k); err != nil {
 				return nil, nil, err
 			}
@@ -144,6 +144,22 @@ func (t *transaction) loadBlobs(execution uuid.UUID, n store.Needs, s *store.Sta
 		}
 	}
 	return nil
+}
+
+// loadLoads loads what limits are decided on. It runs in the one transaction that
+// writes, so that what it counts is exact.
+func (t *transaction) loadLoads(_ uuid.UUID, n store.Needs, s *store.State, _ *known) (err error) {
+	if n.Worker != nil {
+		if s.Holds, err = loadHolding(t.view, *n.Worker); err != nil {
+			return err
+		}
+	}
+	org := s.Execution.Org
+	if s.Keys, err = loadLoads(t.view, org, n.ConcurrencyKeys, runningOfKey, waitingOfKey, t.now); err != nil {
+		return err
+	}
+	s.Queues, err = loadLoads(t.view, org, n.Queues, runningOnQueue, waitingOnQueue, t.now)
+	return err
 }
 
 // loadOutside loads what does not belong to an execution.

@@ -1,12 +1,9 @@
 package sqlite
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 
-	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -22,9 +19,11 @@ func pick(v view, org string, p *store.Pick, now perdure.Time) ([]candidate, err
 	}
 	switch p.Kind {
 	case store.PickAgents:
-		return pickQueued(v, org, p, limit, now, pendingAgents)
+		return pickAgents(v, org, p, limit, now)
 	case store.PickTasks:
-		return pickQueued(v, org, p, limit, now, pendingTasks)
+		return pickTasks(v, org, p, limit, now)
+	case store.PickAttempts:
+		now = now.Add(-p.Grace)
 	}
 	query, ok := dueQueries[p.Kind]
 	if !ok {
@@ -58,6 +57,8 @@ var dueQueries = map[store.PickKind]string{
 	store.PickTaskDeadlines: "SELECT agent_execution_id, id FROM task_execution" +
 		" WHERE status IN ('PENDING', 'RUNNING') AND deadline_at IS NOT NULL AND deadline_at <= ?2 AND (?1 = '' OR org_id = ?1)" +
 		" ORDER BY deadline_at LIMIT ?3",
+	store.PickAttempts: "SELECT agent_execution_id, id FROM task_execution" +
+		" WHERE status = 'RUNNING' AND attempt_due IS NOT NULL AND attempt_due <= ?2 AND (?1 = '' OR org_id = ?1) ORDER BY attempt_due LIMIT ?3",
 	store.PickLooseBlobs: "SELECT DISTINCT b.agent_execution_id, NULL FROM blob b" +
 		" WHERE b.owned = 0 AND b.created_at <= ?2 - " + looseBlobAge +
 		" AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = b.agent_execution_id) = ?1) LIMIT ?3",
@@ -65,97 +66,6 @@ var dueQueries = map[store.PickKind]string{
 
 // looseBlobAge is store.LooseBlobAge in milliseconds.
 var looseBlobAge = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
-
-// queued says how the pending rows of one table are picked.
-type queued struct {
-	rows string // one (org, queue, kind), in order
-	orgs string // the orgs that have any
-}
-
-// The orgs are found by skipping through the index from one to the next.
-var (
-	pendingAgents = queued{
-		rows: "SELECT id, NULL, 0, ready_at FROM agent_execution WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING'" +
-			" AND not_before <= ? ORDER BY ready_at LIMIT ?",
-		orgs: "SELECT min(org_id) FROM agent_execution WHERE status = 'PENDING' AND org_id > ?",
-	}
-	pendingTasks = queued{
-		rows: "SELECT agent_execution_id, id, priority, created_at FROM task_execution WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING'" +
-			" AND not_before <= ? ORDER BY priority, created_at LIMIT ?",
-		orgs: "SELECT min(org_id) FROM task_execution WHERE status = 'PENDING' AND org_id > ?",
-	}
-)
-
-// ranked is a candidate with what orders it among those of other queues.
-type ranked struct {
-	candidate
-	priority, since int64
-}
-
-// pickQueued merges the heads of each queue and kind: the cost follows from
-// how many are picked, not from how many are pending.
-func pickQueued(v view, org string, p *store.Pick, limit int, now perdure.Time, q queued) ([]candidate, error) {
-	orgs := []string{org}
-	if org == "" {
-		var err error
-		if orgs, err = pendingOrgs(v, q.orgs); err != nil {
-			return nil, err
-		}
-	}
-	var all []ranked
-	for _, org := range orgs {
-		for _, queue := range p.Queues {
-			for _, kind := range p.Kinds {
-				err := v.each(q.rows, []any{org, queue, kind, millis(now), limit}, func(row func(...any) error) error {
-					var r ranked
-					err := row(&r.execution, optUUID{&r.task}, &r.priority, &r.since)
-					all = append(all, r)
-					return err
-				})
-				if err != nil {
-					return nil, err
-				}
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.since, b.since))
-	})
-	return distinct(all, limit), nil
-}
-
-// distinct takes the first limit candidates; a queue or a kind named twice
-// gives nobody twice.
-func distinct(all []ranked, limit int) []candidate {
-	type key struct{ execution, task uuid.UUID }
-	seen := map[key]bool{}
-	var picked []candidate
-	for _, r := range all {
-		k := key{execution: r.execution}
-		if r.task != nil {
-			k.task = *r.task
-		}
-		if len(picked) == limit {
-			break
-		}
-		if !seen[k] {
-			seen[k] = true
-			picked = append(picked, r.candidate)
-		}
-	}
-	return picked
-}
-
-func pendingOrgs(v view, query string) ([]string, error) {
-	var orgs []string
-	for at := ""; ; {
-		var next *string
-		if _, err := v.one(query, []any{at}, &next); err != nil || next == nil {
-			return orgs, err
-		}
-		orgs, at = append(orgs, *next), *next
-	}
-}
 
 // nextDue is the earliest moment at which time alone makes something ready.
 const nextDue = "SELECT min(at) FROM (SELECT min(due_at) AS at FROM agent_timer" +

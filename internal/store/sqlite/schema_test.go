@@ -77,11 +77,14 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 		"checkpoint": checkpointNewest, "checkpoints page": checkpointsAfter, "signal": signalByID,
 		"pending by name": "SELECT " + signalColumns + namedPending, "pending": "SELECT " + signalColumns + allPending,
 		"taken": "SELECT " + signalColumns + allTaken, "take": takeSignal, "consume": consumeSignals,
-		"block": blockByKey, "open blocks": blocksOpen, "grow": growBlock, "chunks": chunksOf, "drop chunks": dropChunks,
+		"log block": blockByKey, "open blocks": blocksOpen, "grow": growBlock, "chunks": chunksOf, "drop chunks": dropChunks,
 		"events": logEvents, "open chunks": logOpen, "closed chunks": logClosed, "head": headOf, "next due": nextDue,
 		"blob": blobByID, "definition by slug": definitionBySlug, "idempotency": idempotencyByKey, "sweep idempotency": sweepIdempotency,
 		"key": keyByHash, "keys": keysOfOrg,
-		"pending agents": pendingAgents.rows, "pending tasks": pendingTasks.rows, "orgs of agents": pendingAgents.orgs, "orgs of tasks": pendingTasks.orgs,
+		"pending agents": pendingAgents, "pending alone": pendingAlone, "pending tasks": pendingTasks,
+		"orgs of agents": orgsOfAgents, "orgs of tasks": orgsOfTasks,
+		"running of a key": runningOfKey, "waiting of a key": waitingOfKey, "running on a queue": runningOnQueue, "waiting on a queue": waitingOnQueue,
+		"block": blockTask, "unblock": unblock, "holds any": holdsAny, "holds alone": holdsAlone,
 	}
 	for kind, query := range dueQueries {
 		queries["pick "+string(rune('0'+kind))] = query

@@ -8,6 +8,7 @@ import (
 var taskTable = table{name: "task_execution", key: 2, contents: 2, columns: []string{
 	"agent_execution_id", "id", "org_id", "kind", "status", "queue", "task_key", "input_hash", "options", "priority",
 	"attempt", "max_attempts", "error", "progress", "worker_id", "claim_id", "lease_until", "embedded", "not_before",
+	"uncounted", "lost", "attempt_at", "sign_at", "attempt_due", "concurrency_key", "concurrency_limit",
 	"deadline_at", "step", "response_id", "turn_id", "message_id", "tool_call_id",
 	"created_at", "started_at", "completed_at", "input_blob", "result_blob", "input", "result",
 }}
@@ -17,7 +18,7 @@ func taskValues(t *perdure.Task) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var failure, deadline any
+	var failure, deadline, attemptDue any
 	if t.Error != nil {
 		if failure, err = encode(t.Error); err != nil {
 			return nil, err
@@ -26,10 +27,15 @@ func taskValues(t *perdure.Task) ([]any, error) {
 	if t.Options.ScheduleToClose > 0 {
 		deadline = millis(t.CreatedAt.Add(t.Options.ScheduleToClose))
 	}
+	if due, ok := t.AttemptDue(); ok {
+		attemptDue = millis(due)
+	}
 	return []any{
 		t.ExecutionID[:], t.ID[:], t.Org, t.Kind, string(t.Status), t.Queue, t.Key, t.InputHash[:], options, taskPriority(t),
 		int64(t.Attempt), int64(t.MaxAttempts), failure, rawBytes(t.Progress), optID(t.WorkerID), idOrNull(t.ClaimID),
 		millis(t.LeaseUntil), flag(t.Embedded), millis(t.NotBefore),
+		int64(t.Uncounted), int64(t.Lost), millis(t.AttemptAt), millis(t.SignAt), attemptDue,
+		optText(t.Options.ConcurrencyKey), int64(t.Options.Normal("").ConcurrencyLimit),
 		deadline, flag(t.Step), optText(t.Place.ResponseID), optText(t.Place.TurnID), optText(t.Place.MessageID), optText(t.Place.ToolCallID),
 		millis(t.CreatedAt), optMillis(t.StartedAt), optMillis(t.CompletedAt), refID(t.InputBlob), refID(t.ResultBlob),
 	}, nil
@@ -39,20 +45,21 @@ func taskPriority(t *perdure.Task) int64 { return int64(*t.Options.Normal("").Pr
 
 // taskScan reads what taskValues gives, in the same order.
 func taskScan(t *perdure.Task, input, result **uuid.UUID) []any {
-	var priority, deadline any // follow from the options
+	var derived any // what follows from the other columns
 	return []any{
 		&t.ExecutionID, &t.ID, &t.Org, &t.Kind,
 		text[perdure.TaskStatus]{&t.Status},
 		&t.Queue, &t.Key, (*hashCol)(&t.InputHash),
 		decoded{&t.Options},
-		&priority,
+		&derived,
 		&t.Attempt, &t.MaxAttempts,
 		decoded{&t.Error},
 		raw{&t.Progress},
 		optUUID{&t.WorkerID},
 		&t.ClaimID,
 		(*timeCol)(&t.LeaseUntil), (*flagCol)(&t.Embedded), (*timeCol)(&t.NotBefore),
-		&deadline, (*flagCol)(&t.Step),
+		&t.Uncounted, &t.Lost, (*timeCol)(&t.AttemptAt), (*timeCol)(&t.SignAt), &derived, &derived, &derived,
+		&derived, (*flagCol)(&t.Step),
 		text[string]{&t.Place.ResponseID},
 		text[string]{&t.Place.TurnID},
 		text[string]{&t.Place.MessageID},
@@ -166,6 +173,9 @@ func putTask(v view, before, t *perdure.Task, now perdure.Time) error {
 		}
 	}
 	if err != nil {
+		return err
+	}
+	if err := makeRoom(v, before, after); err != nil {
 		return err
 	}
 	return spill(v, t.ExecutionID, now, input, result)

@@ -26,6 +26,8 @@ type transaction struct {
 type candidate struct {
 	execution uuid.UUID
 	task      *uuid.UUID
+	// key and queue are a pending task's, to decide on its limits.
+	key, queue string
 }
 
 // run decides one command and writes its changes. A refusal is the outcome's;
@@ -119,6 +121,9 @@ func (t *transaction) decide(c *store.Command, one candidate) (*store.Changes, e
 	needs, err := askNeeds(c, l.row)
 	if err != nil {
 		return nil, refused{err}
+	}
+	if c.Pick != nil {
+		needs = pickNeeds(c.Pick, one, needs)
 	}
 	state, known, err := t.load(c.Org, one, l, needs)
 	if err != nil {

@@ -1,6 +1,7 @@
 package pbconv
 
 import (
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -25,6 +26,7 @@ func ReleaseToProto(r perdure.Release) *perdurev1.ReleaseRequest {
 		Tasks: each(r.Tasks, func(t perdure.TaskRelease) *perdurev1.TaskRelease {
 			return &perdurev1.TaskRelease{Lease: taskLeaseToProto(t.Lease), Started: t.Started}
 		}),
+		Discarded: each(r.Discarded, UUIDToProto),
 	}
 }
 
@@ -39,6 +41,7 @@ func ReleaseFromProto(m *perdurev1.ReleaseRequest) (perdure.Release, error) {
 			Tasks: each(m.GetTasks(), func(t *perdurev1.TaskRelease) perdure.TaskRelease {
 				return perdure.TaskRelease{Lease: d.taskLease(t.GetLease()), Started: t.GetStarted()}
 			}),
+			Discarded: each(m.GetDiscarded(), func(id []byte) uuid.UUID { return d.id("discarded", id) }),
 		}
 	})
 }

@@ -127,7 +127,7 @@ func TestEveryFieldOfAWorkerSurvivesTheWire(t *testing.T) {
 
 func stayOnServer(x *perdure.Execution) {
 	x.Answer, x.NextSignal = nil, 0
-	x.ReadyAt, x.NotBefore, x.CancelBy = perdure.Time{}, perdure.Time{}, perdure.Time{}
+	x.ReadyAt, x.NotBefore, x.CancelBy, x.CheckpointAt = perdure.Time{}, perdure.Time{}, perdure.Time{}, perdure.Time{}
 }
 
 func deref[M, D any](from func(M) (*D, error)) func(M) (D, error) {

@@ -21,6 +21,7 @@ func TaskToProto(t *perdure.Task) *perdurev1.Task {
 		Org: t.Org, Key: t.Key, InputHash: hashToProto(t.InputHash), Options: taskOptionsToProto(t.Options),
 		ClaimId: UUIDToProto(t.ClaimID), LeaseUntil: timeToProto(t.LeaseUntil), NotBefore: timeToProto(t.NotBefore),
 		Step: t.Step, Place: placeToProto(t.Place), Embedded: t.Embedded,
+		Uncounted: int64(t.Uncounted), Lost: int64(t.Lost), AttemptAt: timeToProto(t.AttemptAt), SignAt: timeToProto(t.SignAt),
 	}
 }
 
@@ -44,6 +45,8 @@ func (d *decoder) task(m *perdurev1.Task) *perdure.Task {
 		Options: d.taskOptions(m.GetOptions()), ClaimID: d.id("task.claim_id", m.GetClaimId()),
 		LeaseUntil: d.time("task.lease_until", m.GetLeaseUntil()), NotBefore: d.time("task.not_before", m.GetNotBefore()),
 		Step: m.GetStep(), Place: PlaceFromProto(m.GetPlace()), Embedded: m.GetEmbedded(),
+		Uncounted: int(m.GetUncounted()), Lost: int(m.GetLost()),
+		AttemptAt: d.time("task.attempt_at", m.GetAttemptAt()), SignAt: d.time("task.sign_at", m.GetSignAt()),
 	}
 	t.Input, t.InputBlob = d.content("task.input", m.GetInput())
 	t.Result, t.ResultBlob = d.content("task.result", m.GetResult())
@@ -61,6 +64,7 @@ func taskOptionsToProto(o perdure.TaskOptions) *perdurev1.TaskOptions {
 		AttemptTimeout:   durationToProto(o.AttemptTimeout),
 		HeartbeatTimeout: durationToProto(o.HeartbeatTimeout),
 		Priority:         intPtrToProto(o.Priority), OnLost: onLosts.to[o.OnLost],
+		ConcurrencyKey: o.ConcurrencyKey, ConcurrencyLimit: int64(o.ConcurrencyLimit), KeyTtl: durationToProto(o.KeyTTL),
 	}
 }
 
@@ -81,6 +85,8 @@ func (d *decoder) taskOptions(m *perdurev1.TaskOptions) perdure.TaskOptions {
 		AttemptTimeout:   d.duration("options.attempt_timeout", m.GetAttemptTimeout()),
 		HeartbeatTimeout: d.duration("options.heartbeat_timeout", m.GetHeartbeatTimeout()),
 		Priority:         intPtr(m.Priority), OnLost: read(d, onLosts, "options.on_lost", m.GetOnLost()),
+		ConcurrencyKey: m.GetConcurrencyKey(), ConcurrencyLimit: int(m.GetConcurrencyLimit()),
+		KeyTTL: d.duration("options.key_ttl", m.GetKeyTtl()),
 	}
 }
 

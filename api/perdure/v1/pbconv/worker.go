@@ -102,7 +102,7 @@ func HeartbeatToProto(h perdure.Heartbeat) *perdurev1.HeartbeatRequest {
 	return &perdurev1.HeartbeatRequest{
 		WorkerId: UUIDToProto(h.WorkerID), Agents: each(h.Agents, LeaseToProto),
 		Tasks: each(h.Tasks, func(b perdure.TaskBeat) *perdurev1.TaskBeat {
-			return &perdurev1.TaskBeat{Lease: taskLeaseToProto(b.Lease), Progress: b.Progress}
+			return &perdurev1.TaskBeat{Lease: taskLeaseToProto(b.Lease), Progress: b.Progress, Alive: b.Alive}
 		}),
 		Parked: each(h.Parked, func(p perdure.Parked) *perdurev1.Parked {
 			return &perdurev1.Parked{ExecutionId: UUIDToProto(p.ExecutionID), At: commitNumberToProto(p.At)}
@@ -116,7 +116,7 @@ func HeartbeatFromProto(m *perdurev1.HeartbeatRequest) (perdure.Heartbeat, error
 		return perdure.Heartbeat{
 			WorkerID: d.id("worker_id", m.GetWorkerId()), Agents: each(m.GetAgents(), d.lease),
 			Tasks: each(m.GetTasks(), func(b *perdurev1.TaskBeat) perdure.TaskBeat {
-				return perdure.TaskBeat{Lease: d.taskLease(b.GetLease()), Progress: raw(b.GetProgress())}
+				return perdure.TaskBeat{Lease: d.taskLease(b.GetLease()), Progress: raw(b.GetProgress()), Alive: b.GetAlive()}
 			}),
 			Parked: each(m.GetParked(), func(p *perdurev1.Parked) perdure.Parked {
 				return perdure.Parked{ExecutionID: d.id("parked.execution_id", p.GetExecutionId()), At: commitNumber(p.GetAt())}

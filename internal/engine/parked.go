@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// firstClaimFor is how long an execution is left to the worker that keeps its
+// goroutine, from when it became PENDING.
+const firstClaimFor = 500 * time.Millisecond
+
+// parkedBoard knows which worker keeps whose goroutine, by their heartbeats, and
+// which of them have a poll open. It is a server's own memory: first claims are
+// a preference, and nothing is wrong without them.
+type parkedBoard struct {
+	mu      sync.Mutex // guards what follows
+	workers map[uuid.UUID]*parker
+	keeper  map[uuid.UUID]uuid.UUID // execution to worker
+}
+
+// parker is a worker that keeps goroutines, or polls.
+type parker struct {
+	heard perdure.Time // the heartbeat that named them
+	keeps map[uuid.UUID]bool
+	polls int // open
+}
+
+func (b *parkedBoard) of(worker uuid.UUID) *parker {
+	if b.workers == nil {
+		b.workers, b.keeper = map[uuid.UUID]*parker{}, map[uuid.UUID]uuid.UUID{}
+	}
+	p := b.workers[worker]
+	if p == nil {
+		p = &parker{keeps: map[uuid.UUID]bool{}}
+		b.workers[worker] = p
+	}
+	return p
+}
+
+// heard takes over what a heartbeat says that the worker keeps, and is worth it.
+func (b *parkedBoard) heard(h perdure.Heartbeat, states []perdure.ParkedState, now perdure.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.forget(h.WorkerID)
+	p := b.of(h.WorkerID)
+	p.heard = now
+	for i, parked := range h.Parked {
+		if states[i] == perdure.ParkedKeep {
+			p.keeps[parked.ExecutionID] = true
+			b.keeper[parked.ExecutionID] = h.WorkerID
+		}
+	}
+	b.tidy(h.WorkerID)
+}
+
+// discarded takes back what a worker keeps no more.
+func (b *parkedBoard) discarded(worker uuid.UUID, ids []uuid.UUID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, id := range ids {
+		if b.keeper[id] == worker {
+			delete(b.keeper, id)
+			delete(b.workers[worker].keeps, id)
+		}
+	}
+	b.tidy(worker)
+}
+
+// polls counts a poll as open until the returned function is called.
+func (b *parkedBoard) polls(p perdure.Poll) (closed func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.of(p.WorkerID).polls++
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.of(p.WorkerID).polls--
+		b.tidy(p.WorkerID)
+	}
+}
+
+// forget drops what the worker keeps; b.mu is held.
+func (b *parkedBoard) forget(worker uuid.UUID) {
+	p := b.workers[worker]
+	if p == nil {
+		return
+	}
+	for id := range p.keeps {
+		if b.keeper[id] == worker {
+			delete(b.keeper, id)
+		}
+	}
+	clear(p.keeps)
+}
+
+// tidy drops a worker of which nothing is known; b.mu is held.
+func (b *parkedBoard) tidy(worker uuid.UUID) {
+	if p := b.workers[worker]; p != nil && p.polls == 0 && len(p.keeps) == 0 {
+		delete(b.workers, worker)
+	}
+}
+
+// sweep drops what workers say no more that they keep.
+func (b *parkedBoard) sweep(before perdure.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for worker, p := range b.workers {
+		if p.heard.Before(before.Time) {
+			b.forget(worker)
+			b.tidy(worker)
+		}
+	}
+}
+
+// keptElsewhere tells whether another worker than the given one keeps the
+// execution's goroutine, says so, and polls for it.
+func (b *parkedBoard) keptElsewhere(execution, worker uuid.UUID, since perdure.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	keeper, kept := b.keeper[execution]
+	if !kept || keeper == worker {
+		return false
+	}
+	p := b.workers[keeper]
+	return p != nil && p.polls > 0 && !p.heard.Before(since.Time)
+}
+
+// firstClaims is one poll's view of the first claims of others.
+type firstClaims struct {
+	e      *Engine
+	worker uuid.UUID
+	mu     sync.Mutex // guards until
+	until  perdure.Time
+}
+
+func (b *parkedBoard) firstClaims(e *Engine, worker uuid.UUID) *firstClaims {
+	return &firstClaims{e: e, worker: worker}
+}
+
+// skip tells whether the execution is left to another worker for now. The
+// committer calls it; that it asks the engine's memory makes the pick no less
+// right, for what it leaves out comes again.
+func (f *firstClaims) skip(execution uuid.UUID, ready perdure.Time) bool {
+	now, until := f.e.Store.Now(), ready.Add(firstClaimFor)
+	if until.Reached(now) || !f.e.parked.keptElsewhere(execution, f.worker, now.Add(-f.e.Lease)) {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.until.IsZero() || until.Before(f.until.Time) {
+		f.until = until
+	}
+	return true
+}
+
+// over is how long it is until the first of the skipped is anybody's; 0 if none
+// was skipped.
+func (f *firstClaims) over() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.until.IsZero() {
+		return 0
+	}
+	return max(time.Millisecond, f.until.Sub(f.e.Store.Now().Time))
+}
