@@ -57,8 +57,11 @@ type TaskContext interface {
 	Path(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
 	// Stream shows content to clients.
 	Stream() Stream
-	// Progress notes how far the attempt is; it goes with the next heartbeat.
+	// Progress notes how far the attempt is. Clients see it in the list of tasks
+	// with the worker's next heartbeat. It is a sign of life, as Heartbeat is.
 	Progress(v any)
+	// Heartbeat says that the code is at work; see HeartbeatTimeout.
+	Heartbeat()
 }
 
 // TaskDefinition is a task kind as a worker registers it.

@@ -84,6 +84,29 @@ func OnLost(what perdure.OnLost) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.OnLost = what }
 }
 
+// HeartbeatTimeout bounds the time without a sign from the task's code, which is
+// a call of TaskContext.Progress or Heartbeat; after it the try has failed with
+// timeout. Without it a task may be silent for as long as it likes.
+func HeartbeatTimeout(d time.Duration) TaskOption {
+	return func(s *TaskSettings) { s.TaskOptions.HeartbeatTimeout = d }
+}
+
+// Priority is 0 (first) to 9; tasks have 5 without it. Of one priority the
+// oldest goes first.
+func Priority(n int) TaskOption { return func(s *TaskSettings) { s.TaskOptions.Priority = &n } }
+
+// ConcurrencyKey lets at most limit tasks with an equal key run at once, over
+// all executions of the org.
+func ConcurrencyKey(key string, limit int) TaskOption {
+	return func(s *TaskSettings) { s.TaskOptions.ConcurrencyKey, s.ConcurrencyLimit = key, limit }
+}
+
+// KeyTTL is how long after the task's end its Key stands for it. A task that is
+// asked for under the key after a checkpoint made later than that is a new one.
+func KeyTTL(d time.Duration) TaskOption {
+	return func(s *TaskSettings) { s.TaskOptions.KeyTTL = d }
+}
+
 // At says where in the conversation the task belongs.
 func At(p perdure.Place) TaskOption { return func(s *TaskSettings) { s.Place = p } }
 

@@ -42,7 +42,10 @@ type Config struct {
 	Lease time.Duration
 	// PayloadLimit is the most bytes of one payload; default 64 MiB.
 	PayloadLimit int64
-	Logger       *slog.Logger
+	// QueueLimits bounds, by queue, how many tasks of one org run at once on it,
+	// over all workers; at least 1. A queue that is not named has no bound.
+	QueueLimits map[string]int
+	Logger      *slog.Logger
 	// Version is the program's.
 	Version string
 	// Clock is the store's time; default time.Now.
@@ -102,6 +105,7 @@ func (s *Server) open(ctx context.Context) error {
 	hints := &notify.Local{}
 	s.engine = engine.New(engine.Config{
 		Store: s.store, Hints: hints, Logger: s.Logger, Lease: s.Lease, PayloadLimit: s.PayloadLimit,
+		QueueLimits: s.QueueLimits,
 	})
 	if err := s.engine.ReturnEmbedded(ctx); err != nil {
 		return err

@@ -24,8 +24,13 @@ type attempt struct {
 	claim  perdure.TaskClaim
 	stream *stream
 
+	silence *time.Timer // ends an attempt whose code gives no sign; nil without a bound
+
 	mu       sync.Mutex // guards what follows
 	progress json.RawMessage
+	signs    int // the code has given
+	told     int // that the last heartbeat told of
+	acked    int // that the server knows of
 	renew    leaseClock
 }
 
@@ -33,6 +38,9 @@ var _ agent.TaskContext = (*attempt)(nil)
 
 // errAttemptTimeout is the cause of an attempt that took too long.
 var errAttemptTimeout = errors.New("the attempt took longer than its timeout")
+
+// errSilent is the cause of an attempt whose code gave no sign for too long.
+var errSilent = errors.New("the code gave no sign of itself for longer than the heartbeat timeout")
 
 // startAttempt runs a claimed task. The claim holds a task slot, which the
 // attempt gives back.
@@ -42,6 +50,9 @@ func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 	a.Context, a.cancel = context.WithCancelCause(live)
 	a.stream = w.streams.open(a, &c.Lease, nil, func(err error) { a.cancel(err) })
 	a.stream.SetPlace(c.Task.Place)
+	if silent := c.Task.Options.HeartbeatTimeout; silent > 0 {
+		a.silence = time.AfterFunc(silent, func() { a.cancel(errSilent) })
+	}
 	w.mu.Lock()
 	w.attempts[c.Lease.ClaimID] = a
 	w.mu.Unlock()
@@ -51,6 +62,9 @@ func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 func (a *attempt) main() {
 	defer func() {
 		a.cancel(nil)
+		if a.silence != nil {
+			a.silence.Stop()
+		}
 		a.w.streams.close(a.stream)
 		a.w.mu.Lock()
 		delete(a.w.attempts, a.claim.Lease.ClaimID)
@@ -96,6 +110,8 @@ func (a *attempt) failure(err, cause error) *perdure.TaskError {
 		return nil
 	case errors.Is(cause, agent.ErrCancelled):
 		return &perdure.TaskError{Code: "cancelled", Message: "cancelled", Permanent: true}
+	case errors.Is(cause, errSilent):
+		return &perdure.TaskError{Code: "timeout", Message: fmt.Sprintf("the code gave no sign of itself for %s", a.claim.Task.Options.HeartbeatTimeout)}
 	case errors.Is(cause, errAttemptTimeout):
 		return &perdure.TaskError{Code: "timeout", Message: fmt.Sprintf("the attempt took longer than %s", a.claim.Task.Options.AttemptTimeout)}
 	}
@@ -192,7 +208,7 @@ func (a *attempt) heard(b perdure.TaskBeatReply, sent leaseClock) {
 		a.cancel(agent.ErrCancelled)
 	default:
 		a.mu.Lock()
-		a.renew = sent
+		a.renew, a.acked = sent, a.told
 		a.mu.Unlock()
 	}
 }
@@ -203,12 +219,17 @@ func (a *attempt) renewed() leaseClock {
 	return a.renew
 }
 
-func (a *attempt) takeProgress() json.RawMessage {
+// beat is what the next heartbeat says of the attempt: what the server has not
+// acknowledged is said again.
+func (a *attempt) beat() perdure.TaskBeat {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := a.progress
-	a.progress = nil
-	return p
+	b := perdure.TaskBeat{Lease: a.claim.Lease}
+	if a.signs > a.acked {
+		b.Alive, b.Progress = true, a.progress
+	}
+	a.told = a.signs
+	return b
 }
 
 // Task implements agent.TaskContext.
@@ -242,4 +263,15 @@ func (a *attempt) Progress(v any) {
 	a.mu.Lock()
 	a.progress = raw
 	a.mu.Unlock()
+	a.Heartbeat()
+}
+
+// Heartbeat implements agent.TaskContext.
+func (a *attempt) Heartbeat() {
+	a.mu.Lock()
+	a.signs++
+	a.mu.Unlock()
+	if a.silence != nil && a.Err() == nil {
+		a.silence.Reset(a.claim.Task.Options.HeartbeatTimeout)
+	}
 }

@@ -81,7 +81,7 @@ func (r *run) Schedule(kind string, input any, opts ...agent.TaskOption) agent.F
 		return agent.FailedFuture(kind, err)
 	}
 	id := perdure.TaskID(task.Key)
-	if !r.asked[id] {
+	if !r.asked[id] || r.askAgain(task) {
 		r.asked[id] = true
 		r.pending.Tasks = append(r.pending.Tasks, task)
 	}
@@ -91,6 +91,9 @@ func (r *run) Schedule(kind string, input any, opts ...agent.TaskOption) agent.F
 func newTask(execution uuid.UUID, kind string, input json.RawMessage, s agent.TaskSettings) (perdure.NewTask, error) {
 	t := perdure.NewTask{
 		Kind: kind, Input: perdure.Inline(input), InputHash: hashOf(input), Options: s.TaskOptions, Place: s.Place,
+	}
+	if err := s.TaskOptions.Check("options"); err != nil {
+		return t, err
 	}
 	if s.Key != "" {
 		t.Key = perdure.CallerTaskKey(execution, kind, s.Key)

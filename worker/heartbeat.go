@@ -95,7 +95,7 @@ func (w *Worker) held() held {
 	}
 	for _, a := range w.attempts {
 		h.attempts = append(h.attempts, a)
-		h.beat.Tasks = append(h.beat.Tasks, perdure.TaskBeat{Lease: a.claim.Lease, Progress: a.takeProgress()})
+		h.beat.Tasks = append(h.beat.Tasks, a.beat())
 	}
 	for id, r := range w.parked {
 		h.parked = append(h.parked, r)

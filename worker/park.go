@@ -63,6 +63,7 @@ func (r *run) awaitClaim() *perdure.AgentClaim {
 		m = <-r.resume
 	}
 	if m.claim == nil {
+		r.w.tellDiscarded(r)
 		r.exit(agent.ErrDiscarded)
 	}
 	return m.claim

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -21,6 +22,7 @@ type serving struct {
 	*app
 	addr, grpcAddr string
 	lease          time.Duration
+	queueLimits    map[string]int
 	standard       standard
 	noPark         bool
 }
@@ -30,11 +32,17 @@ func (s *serving) flags(cmd *cobra.Command) {
 	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "address for HTTP: API and web page")
 	f.StringVar(&s.grpcAddr, "grpc-addr", "127.0.0.1:9090", "address for workers (gRPC)")
 	f.DurationVar(&s.lease, "lease", 15*time.Second, "how long a worker may be silent before its work goes to another")
+	f.StringToIntVar(&s.queueLimits, "queue-limit", nil, "how many tasks of one org run at once on a queue, as name=N")
 }
 
 func (s *serving) check() error {
 	if s.lease < time.Second {
 		return usageError{"--lease must be at least 1s", ""}
+	}
+	for queue, n := range s.queueLimits {
+		if n < 1 {
+			return usageError{"--queue-limit " + queue + "=" + strconv.Itoa(n) + " lets nothing run", "give at least 1"}
+		}
 	}
 	return nil
 }
@@ -88,7 +96,7 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 		return nil, err
 	}
 	config := server.Config{
-		Data: data, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, Logger: s.logger(slog.LevelInfo), Version: version,
+		Data: data, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits, Logger: s.logger(slog.LevelInfo), Version: version,
 	}
 	for deadline := time.Now().Add(connectWithin); ; {
 		opened, err := server.Open(ctx, config)
