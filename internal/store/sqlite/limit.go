@@ -26,8 +26,8 @@ const (
 	// one who has gone may have been chosen in place of another.
 	unblock = "UPDATE task_execution SET blocked = 0 WHERE number IN (SELECT number FROM task_execution INDEXED BY idx_task_execution_blocked" +
 		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1 AND concurrency_limit > ?3" +
-		" ORDER BY priority, created_at LIMIT max(1, (SELECT max(concurrency_limit) FROM task_execution INDEXED BY idx_task_execution_blocked" +
-		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1) - ?3))"
+		" ORDER BY priority, created_at LIMIT max(1, coalesce((SELECT max(concurrency_limit) FROM task_execution INDEXED BY idx_task_execution_blocked" +
+		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1), 0) - ?3))"
 
 	holdsAny   = "SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_worker WHERE worker_id = ? AND status IN ('RUNNING', 'CANCELLING'))"
 	holdsAlone = "SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_worker" +

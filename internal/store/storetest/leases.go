@@ -15,6 +15,7 @@ var leaseTests = map[string]func(*fixture){
 	"leases of embedded workers are picked, each once": picksEmbedded,
 	"overdue cancels are picked":                       picksOverdue,
 	"tasks past their deadline are picked":             picksDeadlines,
+	"attempts that go on for too long are picked":      picksAttempts,
 	"young loose blobs are neither picked nor swept":   picksLooseBlobs,
 }
 

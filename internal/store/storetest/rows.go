@@ -30,7 +30,8 @@ func wholeExecution(id uuid.UUID) *perdure.Execution {
 		CreatedAt: milestone(1), UpdatedAt: milestone(2), StartedAt: ptr(milestone(3)), CompletedAt: ptr(milestone(4)), Version: 5,
 		ResponseID: "resp_1", Fence: 6, LastCommit: perdure.CommitNumber{Fence: 6, Number: 7}, Answer: json.RawMessage(`{"ok":true}`),
 		ReadyAt: milestone(5), NotBefore: milestone(6), Woke: perdure.WokeTimer, Crashes: 8, Panics: 9, CancelBy: milestone(7),
-		NextSignal: 10, EntryCount: 11,
+		CheckpointAt: milestone(8),
+		NextSignal:   10, EntryCount: 11,
 	}
 }
 
@@ -72,6 +73,7 @@ func executionFields(f *fixture) {
 	changed.LastCommit = perdure.CommitNumber{Fence: 60, Number: 1}
 	changed.ReadyAt, changed.NotBefore, changed.Woke = milestone(50), milestone(60), perdure.WokeLost
 	changed.Crashes, changed.Panics, changed.CancelBy, changed.NextSignal, changed.EntryCount = 80, 90, milestone(70), 100, 110
+	changed.CheckpointAt = milestone(80)
 	f.change(x.ID, func(*store.State) *store.Changes { return &store.Changes{Execution: &changed} })
 	f.sameExecution(&changed)
 }
@@ -138,7 +140,9 @@ func wholeTask(execution uuid.UUID) *perdure.Task {
 		Options: perdure.TaskOptions{
 			Queue: "q", Instance: "i", Key: "k", MaxAttempts: 3, BackoffBase: time.Second, BackoffMax: time.Minute, ScheduleToClose: time.Hour,
 			AttemptTimeout: 2 * time.Hour, HeartbeatTimeout: 3 * time.Hour, Priority: ptr(0), OnLost: perdure.OnLostReport,
+			ConcurrencyKey: "c", ConcurrencyLimit: 2, KeyTTL: 4 * time.Hour,
 		},
+		Uncounted: 6, Lost: 5, AttemptAt: milestone(6), SignAt: milestone(7),
 		Step: true, Place: perdure.Place{ResponseID: "r", TurnID: "t", MessageID: "m", ToolCallID: "c"},
 	}
 }
