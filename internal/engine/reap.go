@@ -144,7 +144,8 @@ func decideReap(s *store.State, now perdure.Time) (*store.Changes, error) {
 	d := begin(s)
 	x.Crashes++
 	if x.Crashes >= maxCrashes && x.Status == perdure.StatusRunning {
-		return d.fail("crash_loop", fmt.Sprintf("its worker was lost %d times since the last checkpoint", x.Crashes))
+		return d.fail("crash_loop", fmt.Sprintf("its worker was lost %d times since the last checkpoint, at last worker %s, silent since before %s",
+			x.Crashes, x.WorkerID, x.LeaseUntil))
 	}
 	crashes := x.Crashes
 	changes, err := d.giveBack(perdure.WokeLost)

@@ -149,15 +149,17 @@ func limitsGiveBack(f *fixture) {
 func limitsCancelled(f *fixture) {
 	id := f.start()
 	first, second, third := f.keyed(id, "key", 1, older(3*time.Second)), f.keyed(id, "key", 1, older(2*time.Second)), f.keyed(id, "key", 1, older(time.Second))
+	fourth := f.keyed(id, "key", 1)
 	f.equal("the first", f.claimTasks(9), []uuid.UUID{first})
 	f.equal("while it runs", f.claimTasks(9), nil)
+	f.end(id, perdure.TaskCancelled, fourth) // out of turn
 	f.end(id, perdure.TaskCompleted, first)
 	f.end(id, perdure.TaskCancelled, second) // that had the next turn
 	f.equal("after the cancel", f.claimTasks(9), []uuid.UUID{third})
 	f.end(id, perdure.TaskCompleted, third)
 	// What ended while it waited for a place, and is made anew, can be claimed.
-	f.end(id, perdure.TaskPending, second)
-	f.equal("the one made anew", f.claimTasks(9), []uuid.UUID{second})
+	f.end(id, perdure.TaskPending, fourth)
+	f.equal("the one made anew", f.claimTasks(9), []uuid.UUID{fourth})
 }
 
 func limitsTogether(f *fixture) {

@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// keeping lets a worker say that it keeps the goroutine of h.
+func (h *holder) keeping(worker uuid.UUID) {
+	h.Helper()
+	_, err := h.d.Heartbeat(h.Context(), perdure.Heartbeat{
+		WorkerID: worker, Parked: []perdure.Parked{{ExecutionID: h.id, At: perdure.CommitNumber{Fence: h.claim.Lease.Fence, Number: h.number}}},
+	})
+	h.must(err)
+}
+
+// openPoll counts a poll of the worker as open until the returned function is
+// called.
+func (b *bench) openPoll(worker uuid.UUID) (closed func()) {
+	p := b.poll(1)
+	p.WorkerID = worker
+	return b.e.parked.polls(p)
+}
+
+// kept is an execution that keeper parked, said so, and that is pending again.
+func kept(b *bench, keeper uuid.UUID) *holder {
+	b.Helper()
+	b.start()
+	h := b.pollOf(keeper, 1)[0]
+	h.suspend(perdure.WaitSignal("go"))
+	h.keeping(keeper)
+	b.signal(h.id, "go", "s1")
+	return h
+}
+
+// The worker that keeps the goroutine has first claim for 500 ms.
+func TestLastWorkerHasFirstClaim(t *testing.T) {
+	b := newBench(t)
+	keeper, other := uuid.New(), uuid.New()
+	h := kept(b, keeper)
+	closed := b.openPoll(keeper)
+	defer closed()
+	second := b.start() // stands behind, and is not held up
+	if got := b.pollOf(other, 8); len(got) != 1 || got[0].id != second {
+		t.Fatalf("another worker got %d executions, want the one that nobody keeps", len(got))
+	}
+	b.clock.advance(firstClaimFor - time.Millisecond)
+	if got := b.pollOf(other, 8); len(got) != 0 {
+		t.Fatal("another worker claimed it within 500 ms")
+	}
+	if got := b.pollOf(keeper, 8); len(got) != 1 || got[0].id != h.id {
+		t.Error("the worker that keeps it did not get it")
+	}
+}
+
+func TestFirstClaimEnds(t *testing.T) {
+	for name, over := range map[string]func(b *bench, h *holder, keeper uuid.UUID, closed func()){
+		"after 500 ms":         func(b *bench, _ *holder, _ uuid.UUID, _ func()) { b.clock.advance(firstClaimFor) },
+		"without an open poll": func(_ *bench, _ *holder, _ uuid.UUID, closed func()) { closed() },
+		"once it is discarded": func(b *bench, h *holder, keeper uuid.UUID, _ func()) {
+			b.must(b.d.Release(b.Context(), perdure.Release{WorkerID: keeper, Discarded: []uuid.UUID{h.id}}))
+		},
+		"once the heartbeat says it no more": func(b *bench, _ *holder, keeper uuid.UUID, _ func()) {
+			_, err := b.d.Heartbeat(b.Context(), perdure.Heartbeat{WorkerID: keeper})
+			b.must(err)
+		},
+		"once the heartbeats are over": func(b *bench, _ *holder, _ uuid.UUID, _ func()) {
+			b.e.parked.sweep(b.s.Now().Add(time.Second))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			keeper := uuid.New()
+			h := kept(b, keeper)
+			closed := b.openPoll(keeper)
+			once := false
+			closeOnce := func() {
+				if !once {
+					once = true
+					closed()
+				}
+			}
+			defer closeOnce()
+			if got := b.pollOf(uuid.New(), 8); len(got) != 0 {
+				t.Fatal("there was no first claim")
+			}
+			over(b, h, keeper, closeOnce)
+			if got := b.pollOf(uuid.New(), 8); len(got) != 1 || got[0].id != h.id {
+				t.Errorf("another worker got %d executions", len(got))
+			}
+		})
+	}
+}
+
+// Another worker's discard takes nothing away.
+func TestDiscardIsTheKeepersOwn(t *testing.T) {
+	b := newBench(t)
+	keeper, other := uuid.New(), uuid.New()
+	h := kept(b, keeper)
+	defer b.openPoll(keeper)()
+	b.must(b.d.Release(t.Context(), perdure.Release{WorkerID: other, Discarded: []uuid.UUID{h.id}}))
+	if got := b.pollOf(other, 8); len(got) != 0 {
+		t.Error("a worker took away another's first claim")
+	}
+}
+
+// A waiting poll gets what it left to another as soon as that is over, although
+// nothing tells it of it (Tick is an hour); the clock stands still until then.
+func TestEndOfFirstClaimIsATimer(t *testing.T) {
+	b := newBench(t)
+	keeper := uuid.New()
+	h := kept(b, keeper)
+	defer b.openPoll(keeper)()
+	first := b.e.parked.firstClaims(b.e, uuid.New())
+	if first.over() != 0 {
+		t.Error("without a skip a poll looks again")
+	}
+	b.clock.advance(firstClaimFor / 2)
+	if !first.skip(h.id, b.execution(h.id).ReadyAt) || first.over() != firstClaimFor/2 {
+		t.Errorf("a poll that left it looks again in %s, want %s", first.over(), firstClaimFor/2)
+	}
+	got := make(chan []perdure.AgentClaim, 1)
+	p := b.poll(1)
+	p.WorkerID, p.Wait = uuid.New(), time.Minute
+	looked := make(chan struct{})
+	ctx := t.Context()
+	go func() {
+		close(looked)
+		claims, err := b.d.PollAgents(ctx, p)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- claims
+	}()
+	<-looked
+	b.clock.advance(firstClaimFor / 2)
+	select {
+	case claims := <-got:
+		if len(claims) != 1 {
+			t.Errorf("%d claims", len(claims))
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the poll did not look again")
+	}
+}
