@@ -34,6 +34,7 @@ type faulty struct {
 	onTasks     func([]perdure.TaskClaim)
 	onHeartbeat func(perdure.Heartbeat, *perdure.HeartbeatReply) error
 	onEntries   func(perdure.EntryQuery)
+	onRelease   func(perdure.Release)
 
 	mu    sync.Mutex // guards calls
 	calls map[string]int
@@ -117,6 +118,9 @@ func (f *faulty) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.He
 }
 
 func (f *faulty) Release(ctx context.Context, r perdure.Release) error {
+	if f.onRelease != nil {
+		f.onRelease(r)
+	}
 	_, err := through(f, "Release", func() (struct{}, error) { return struct{}{}, f.Dispatch.Release(ctx, r) })
 	return err
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -108,41 +109,38 @@ func TestDiscardIsTheKeepersOwn(t *testing.T) {
 }
 
 // A waiting poll gets what it left to another as soon as that is over, although
-// nothing tells it of it (Tick is an hour); the clock stands still until then.
+// nothing tells it of it (Tick is an hour).
 func TestEndOfFirstClaimIsATimer(t *testing.T) {
-	b := newBench(t)
-	keeper := uuid.New()
-	h := kept(b, keeper)
-	defer b.openPoll(keeper)()
-	first := b.e.parked.firstClaims(b.e, uuid.New())
-	if first.over() != 0 {
-		t.Error("without a skip a poll looks again")
-	}
-	b.clock.advance(firstClaimFor / 2)
-	if !first.skip(h.id, b.execution(h.id).ReadyAt) || first.over() != firstClaimFor/2 {
-		t.Errorf("a poll that left it looks again in %s, want %s", first.over(), firstClaimFor/2)
-	}
-	got := make(chan []perdure.AgentClaim, 1)
-	p := b.poll(1)
-	p.WorkerID, p.Wait = uuid.New(), time.Minute
-	looked := make(chan struct{})
-	ctx := t.Context()
-	go func() {
-		close(looked)
-		claims, err := b.d.PollAgents(ctx, p)
-		if err != nil {
-			t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		keeper := uuid.New()
+		h := kept(b, keeper)
+		defer b.openPoll(keeper)()
+		first := b.e.parked.firstClaims(b.e, uuid.New())
+		if first.over() != 0 {
+			t.Error("without a skip a poll looks again")
 		}
-		got <- claims
-	}()
-	<-looked
-	b.clock.advance(firstClaimFor / 2)
-	select {
-	case claims := <-got:
-		if len(claims) != 1 {
+		if !first.skip(h.id, b.execution(h.id).ReadyAt) || first.over() != firstClaimFor {
+			t.Errorf("a poll that left it looks again in %s, want %s", first.over(), firstClaimFor)
+		}
+		got := make(chan []perdure.AgentClaim, 1)
+		p := b.poll(1)
+		p.WorkerID, p.Wait = uuid.New(), time.Minute
+		begun := time.Now()
+		go func() {
+			claims, err := b.d.PollAgents(t.Context(), p)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- claims
+		}()
+		synctest.Wait() // it has looked, and waits
+		b.clock.advance(firstClaimFor)
+		if claims := <-got; len(claims) != 1 || claims[0].Lease.ExecutionID != h.id {
 			t.Errorf("%d claims", len(claims))
 		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("the poll did not look again")
-	}
+		if took := time.Since(begun); took != firstClaimFor {
+			t.Errorf("it looked again after %s", took)
+		}
+	})
 }
