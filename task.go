@@ -124,9 +124,9 @@ type TaskError struct {
 	Message string `json:"message"`
 	// Permanent asks for no further attempt.
 	Permanent bool `json:"permanent,omitempty"`
-	// RetryAfter is the least pause before the next attempt; in JSON it is
-	// retryAfterMs, in milliseconds.
-	RetryAfter time.Duration `json:"-"`
+	// RetryAfter is the least pause before the next attempt; in JSON it is in
+	// milliseconds, which MarshalJSON and UnmarshalJSON see to.
+	RetryAfter time.Duration `json:"retryAfterMs,omitempty"`
 }
 
 // taskErrorJSON is the wire form: durations there say their unit.

@@ -29,6 +29,22 @@ func TestTimeOnTheWire(t *testing.T) {
 	})
 }
 
+// A duration in JSON says its unit, and is never shorter than it was.
+func TestTaskErrorOnTheWire(t *testing.T) {
+	in := perdure.TaskError{Code: "task_failed", Message: "m", Permanent: true, RetryAfter: 1500*time.Millisecond + 1}
+	raw, err := json.Marshal(&in)
+	if want := `{"code":"task_failed","message":"m","permanent":true,"retryAfterMs":1501}`; err != nil || string(raw) != want {
+		t.Errorf("%s (%v), want %s", raw, err, want)
+	}
+	var out perdure.TaskError
+	if err := json.Unmarshal(raw, &out); err != nil || out.RetryAfter != 1501*time.Millisecond || out.Code != in.Code || !out.Permanent {
+		t.Errorf("%+v (%v)", out, err)
+	}
+	if raw, err = json.Marshal(perdure.Task{Error: &perdure.TaskError{Code: "c"}}.Error); err != nil || string(raw) != `{"code":"c","message":""}` {
+		t.Errorf("%s (%v)", raw, err)
+	}
+}
+
 func TestCursorRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := perdure.Cursor{Epoch: rapid.Uint64().Draw(t, "epoch"), Pos: rapid.Int64Range(0, 1<<61).Draw(t, "pos")}
