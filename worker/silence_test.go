@@ -3,6 +3,7 @@ package worker
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -63,6 +64,33 @@ func TestSilentCodeTimesOut(t *testing.T) {
 	}
 	if tries.Load() != 2 || retried.Code != "timeout" {
 		t.Errorf("%d tries, after %q", tries.Load(), retried.Code)
+	}
+}
+
+// Code that gave a sign once and then neither another nor heeds its context is
+// given up on by the server, and tried again beside it.
+func TestCodeThatHeedsNothingIsGivenUpOn(t *testing.T) {
+	b := newBench(t, 300*time.Millisecond)
+	leave := make(chan struct{})
+	var tries atomic.Int32
+	b.task("deaf", func(ctx agent.TaskContext, n int) (int, error) {
+		if tries.Add(1) == 1 {
+			ctx.Heartbeat()
+			<-leave
+			return -1, nil
+		}
+		return n, nil
+	})
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		n, err := agent.Call[int](ctx, "deaf", 1, agent.HeartbeatTimeout(100*time.Millisecond), agent.Backoff(time.Millisecond, time.Millisecond))
+		return fmt.Sprint(n), err
+	})
+	b.work()
+	id := b.start("a")
+	b.output(id, "1")
+	close(leave)
+	if n := b.count(id, perdure.EventTaskRetrying); n != 1 {
+		t.Errorf("it was tried again %d times", n)
 	}
 }
 

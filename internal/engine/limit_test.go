@@ -2,6 +2,7 @@ package engine
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,31 +30,22 @@ func claimedIDs(claims []perdure.TaskClaim) []uuid.UUID {
 	return ids
 }
 
-// waitingPoll polls for tasks in the background until something comes.
-func (b *bench) waitingPoll() <-chan []perdure.TaskClaim {
+// waitingPoll polls for a task of the queue in the background, and returns once
+// the poll has looked in vain. Run it in a bubble: nothing but a hint lets it
+// look again within its minute.
+func (b *bench) waitingPoll(queue string) <-chan []perdure.TaskClaim {
 	got := make(chan []perdure.TaskClaim, 1)
 	p := b.poll(1)
-	p.Wait = time.Minute
-	ctx := b.Context()
+	p.Queues, p.Wait = []string{queue}, time.Minute
 	go func() {
-		claims, err := b.d.PollTasks(ctx, p)
+		claims, err := b.d.PollTasks(b.Context(), p)
 		if err != nil {
 			b.Error(err)
 		}
 		got <- claims
 	}()
+	synctest.Wait()
 	return got
-}
-
-func (b *bench) within(what string, got <-chan []perdure.TaskClaim) []perdure.TaskClaim {
-	b.Helper()
-	select {
-	case claims := <-got:
-		return claims
-	case <-time.After(20 * time.Second):
-		b.Fatalf("waited in vain for %s", what)
-		return nil
-	}
 }
 
 // Tasks of an equal concurrency key run one at a time, whether a poll claims
@@ -95,60 +87,50 @@ func TestFreedPlaceIsToldOf(t *testing.T) {
 		},
 		"its execution ended": func(h *holder, _ perdure.TaskClaim) { h.commit(completing()) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
-			b.e.QueueLimits = map[string]int{"narrow": 1}
-			narrow := func(o *perdure.TaskOptions) { o.Queue = "narrow" }
-			one, two := b.started(), b.started()
-			one.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{one.newTask("1", under("key", 1))} })
-			keyed := b.taskClaim()
-			// The next of the key is on another queue than the first.
-			two.commit(func(c *perdure.Commit) {
-				c.Tasks = []perdure.NewTask{two.newTask("2", under("key", 1), narrow)}
-			})
-			p := b.poll(1)
-			p.Queues, p.Wait = []string{"narrow"}, time.Minute
-			got := make(chan []perdure.TaskClaim, 1)
-			ctx := t.Context()
-			go func() {
-				claims, err := b.d.PollTasks(ctx, p)
-				if err != nil {
-					t.Error(err)
-				}
-				got <- claims
-			}()
-			end(one, keyed)
-			claims := b.within("the place under the key", got)
-			if len(claims) != 1 {
-				t.Fatalf("%d claims", len(claims))
-			}
-		})
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { freedPlace(newBench(t), end) }) })
+	}
+}
+
+// freedPlace has a task wait for a place under a key, on another queue than the
+// one that has it.
+func freedPlace(b *bench, end func(h *holder, c perdure.TaskClaim)) {
+	one, two := b.started(), b.started()
+	one.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{one.newTask("1", under("key", 1))} })
+	keyed := b.taskClaim()
+	next := two.newTask("2", under("key", 1), func(o *perdure.TaskOptions) { o.Queue = "narrow" })
+	two.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{next} })
+	got := b.waitingPoll("narrow")
+	end(one, keyed)
+	if claims := <-got; len(claims) != 1 || claims[0].Lease.TaskID != perdure.TaskID(next.Key) {
+		b.Errorf("the poll that waited got %d tasks", len(claims))
 	}
 }
 
 func TestQueueLimitBoundsAnOrg(t *testing.T) {
-	b := newBench(t)
-	b.e.QueueLimits = map[string]int{"default": 2}
-	h := b.started()
-	claimed := h.eagerly(h.newTask("1"), h.newTask("2"), h.newTask("3"), h.newTask("4", func(o *perdure.TaskOptions) { o.Queue = "other" }))
-	if len(claimed) != 2 {
-		t.Fatalf("the commit claimed %d, want 2", len(claimed))
-	}
-	if got := b.taskClaims(); len(got) != 0 {
-		t.Fatalf("a poll claimed %d on a full queue", len(got))
-	}
-	waiting := b.waitingPoll()
-	b.finish(done(claimed[0], "1"))
-	if got := claimedIDs(b.within("a place on the queue", waiting)); len(got) != 1 || got[0] != perdure.TaskID(h.newTask("3").Key) {
-		t.Errorf("the place went to %v", got)
-	}
-	p := b.poll(9)
-	p.Queues = []string{"other"}
-	other, err := b.d.PollTasks(t.Context(), p)
-	b.must(err)
-	if len(other) != 1 {
-		t.Error("the limit of one queue bounds another")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.e.QueueLimits = map[string]int{"default": 2}
+		h := b.started()
+		claimed := h.eagerly(h.newTask("1"), h.newTask("2"), h.newTask("3"), h.newTask("4", func(o *perdure.TaskOptions) { o.Queue = "other" }))
+		if len(claimed) != 2 {
+			t.Fatalf("the commit claimed %d, want 2", len(claimed))
+		}
+		if got := b.taskClaims(); len(got) != 0 {
+			t.Fatalf("a poll claimed %d on a full queue", len(got))
+		}
+		waiting := b.waitingPoll("default")
+		b.finish(done(claimed[0], "1"))
+		if got := claimedIDs(<-waiting); len(got) != 1 || got[0] != perdure.TaskID(h.newTask("3").Key) {
+			t.Errorf("the place went to %v", got)
+		}
+		p := b.poll(9)
+		p.Queues = []string{"other"}
+		other, err := b.d.PollTasks(t.Context(), p)
+		b.must(err)
+		if len(other) != 1 {
+			t.Error("the limit of one queue bounds another")
+		}
+	})
 }
 
 // By priority, then by age, also among those that waited for a place.
