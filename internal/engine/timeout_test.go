@@ -53,7 +53,7 @@ func TestLongSilentTaskIsLeftAlone(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
 	id, c := h.scheduled("1")
-	h.keepAlive(2*time.Hour, c, false)
+	h.keepAlive(15*time.Minute, c, false)
 	if got := b.task(h.id, id).Status; got != perdure.TaskRunning {
 		t.Fatalf("it is %s", got)
 	}
