@@ -58,10 +58,12 @@ type Definition struct {
 	Models       []ModelConfig   `json:"models"`
 	Tools        []string        `json:"tools"`
 	Config       AgentConfig     `json:"config"`
-	Metadata     json.RawMessage `json:"metadata"`
-	CreatedAt    Time            `json:"createdAt"`
-	UpdatedAt    Time            `json:"updatedAt"`
-	Version      int64           `json:"version"`
+	// Retention stands over the org's for executions that start from it.
+	Retention *Retention      `json:"retention,omitempty"`
+	Metadata  json.RawMessage `json:"metadata"`
+	CreatedAt Time            `json:"createdAt"`
+	UpdatedAt Time            `json:"updatedAt"`
+	Version   int64           `json:"version"`
 }
 
 // ReactKind is the kind of the built-in react agent.

@@ -70,6 +70,7 @@ const (
 	PickTaskDeadlines                 // not ended tasks past schedule-to-close
 	PickAttempts                      // RUNNING tasks whose AttemptDue is Pick.Grace ago
 	PickLooseBlobs                    // executions with blobs begun over LooseBlobAge ago that no commit has named
+	PickPruned                        // executions marked by Changes.Prune whose rows are not all deleted
 )
 
 // LooseBlobAge is how long an uploaded blob may wait for the commit that names
@@ -126,6 +127,7 @@ type Needs struct {
 	Worker          *uuid.UUID
 	ConcurrencyKeys []string
 	Queues          []string
+	Retention  bool // how long what is left of the execution is kept
 
 	// Outside of executions; the command's Org applies.
 	Definition  *uuid.UUID
@@ -150,6 +152,9 @@ type State struct {
 	Taken   []perdure.Signal // in the order taken
 	Blocks  map[perdure.BlockKey]*Block
 	Blobs   map[uuid.UUID]*Blob
+	// Retention is the org's, its definition's as of the start over it, with
+	// all defaults filled in.
+	Retention perdure.Retention
 
 	// What follows is of other executions, too. It is exact: no two transactions
 	// that are both committed have seen the same room.
@@ -181,6 +186,9 @@ type Head struct {
 	LastSeq int64
 	LastPos int64
 	Epoch   uint64 // random, made with the execution
+	// FirstPos is the position of the first record that is kept, 0 if all are.
+	// Readers give it; decisions do not see it.
+	FirstPos int64
 }
 
 // Block is the row of a block.
@@ -252,12 +260,74 @@ type Changes struct {
 	// SweepBlobs deletes the blobs begun over LooseBlobAge ago that no commit
 	// has named.
 	SweepBlobs bool
+	// Prune deletes what the execution is kept no longer for.
+	Prune *Prune
+	// Free gives at most that many unused pages of the store back to the file
+	// system; Reader.Unused tells how many there are.
+	Free int
+
+	// Retention replaces the policy of the command's Org; Retain is what the new
+	// execution's definition says of it.
+	Retention *perdure.Retention
+	Retain    *perdure.Retention
 
 	Definition       *perdure.Definition // inserted or replaced
 	DeleteDefinition *uuid.UUID          // executions keep their copy, the reference becomes null
 	Idempotency      *Idempotency
 	Key              *perdure.APIKey
 	Kinds            []Kind // remembered per org
+}
+
+// Prune is one step of deleting. What is to go is marked first, in one step,
+// and is there for no reader and no command from then on; its rows follow, a
+// bounded number a step, picked by PickPruned, so that no transaction is large
+// and a crash in between loses nothing.
+type Prune struct {
+	// Execution marks the whole execution.
+	Execution bool
+	// Log marks all of the log but the last record. The execution has ended.
+	Log bool
+	// Checkpoints deletes checkpoints that were made at that time or before, at
+	// most Rows of them, never the newest.
+	Checkpoints *perdure.Time
+	// Rows deletes about that many rows at most of what is marked.
+	Rows int
+}
+
+// PruneKind says what of executions is looked for.
+type PruneKind string
+
+const (
+	PruneExecutions  PruneKind = "executions"
+	PruneCheckpoints PruneKind = "checkpoints"
+	PruneLogs        PruneKind = "logs"
+)
+
+// PruneQuery looks for what may be pruned.
+type PruneQuery struct {
+	Kind PruneKind
+	Org  string
+	// OlderThan, if set, stands in the place of the policies, for executions.
+	OlderThan *time.Duration
+	// Status and DefinitionID narrow it, for executions.
+	Status       []perdure.Status
+	DefinitionID *uuid.UUID
+	Cursor       string
+	Limit        int
+}
+
+// Prunable is an execution of which something may be pruned.
+type Prunable struct {
+	ID     uuid.UUID
+	Org    string
+	Kind   string
+	Status perdure.Status
+	// Since is when the execution ended, or when its oldest checkpoint was made.
+	Since perdure.Time
+	// Count is how many of the execution's checkpoints; 1 for the other kinds.
+	Count int64
+	// Bytes is how much content goes.
+	Bytes int64
 }
 
 // Entry is an entry to insert, with the calls that are open after it.
@@ -348,6 +418,22 @@ type Reader interface {
 	LogHead(ctx context.Context, execution uuid.UUID) (Head, error)
 	// OpenBlocks gives the blocks that are open at the head, with their content.
 	OpenBlocks(ctx context.Context, execution uuid.UUID) ([]BlockContent, Head, error)
+
+	// Lazy gives the same reader, but contents that rest in blobs are left as
+	// references by all its methods, whatever they are asked.
+	Lazy() Reader
+
+	// Retention gives the org's policy; nil if none was set.
+	Retention(ctx context.Context, org string) (*perdure.Retention, error)
+	// Orgs lists the orgs that have executions.
+	Orgs(ctx context.Context) ([]string, error)
+	// Prunable gives a page of executions of which the policies keep something
+	// no longer. Those that only a longer look would find may be left to a later
+	// query, never the other way round.
+	Prunable(ctx context.Context, q PruneQuery) (Page[Prunable], error)
+	// Unused gives the number of pages that the store holds without need, and
+	// their size; 0 where they cannot be given back.
+	Unused(ctx context.Context) (pages, pageSize int64, err error)
 
 	// Blob reads a blob in pieces.
 	Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error)

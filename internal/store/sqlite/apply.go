@@ -30,6 +30,9 @@ func (t *transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 		func() error { return t.applySignals(id, ch) },
 		func() error { return t.applyLog(id, k, ch) },
 		func() error { return t.applyOutside(org, ch) },
+		func() error { return t.putRetention(org, id, ch) },
+		func() error { return t.applyPrune(id, ch.Prune) },
+		func() error { return t.applyFree(ch.Free) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -45,6 +48,11 @@ func (t *transaction) applyExecution(l loadedExecution, ch *store.Changes) error
 	row, err := putExecution(t.view, l.row, ch.Execution, t.now)
 	if err != nil {
 		return err
+	}
+	if l.row != nil && l.row.CompletedAt == nil && row.CompletedAt != nil {
+		if _, err := t.exec(retainEnd, millis(*row.CompletedAt), row.ID[:]); err != nil {
+			return err
+		}
 	}
 	l.row = row
 	t.rows[row.ID] = l
@@ -103,9 +111,7 @@ func (t *transaction) applyBlobs(id uuid.UUID, ch *store.Changes) error {
 	if !ch.SweepBlobs {
 		return nil
 	}
-	_, err := t.exec("DELETE FROM blob WHERE agent_execution_id = ? AND owned = 0 AND created_at <= ?",
-		id[:], millis(t.now.Add(-store.LooseBlobAge)))
-	return err
+	return t.dropLooseBlobs(id, t.now.Add(-store.LooseBlobAge))
 }
 
 func (t *transaction) applyEntries(id uuid.UUID, ch *store.Changes) error {

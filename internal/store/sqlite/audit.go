@@ -22,7 +22,7 @@ func (r *reader) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 		for after := int64(0); ; {
 			var ids []uuid.UUID
 			err := r.pool.read(ctx, func(v view) error {
-				return v.each("SELECT number, id FROM agent_execution WHERE number > ? ORDER BY number LIMIT ?", []any{after, auditStep},
+				return v.each("SELECT x.number, x.id FROM agent_execution x WHERE x.number > ? AND "+hidden+" ORDER BY x.number LIMIT ?", []any{after, auditStep},
 					func(row func(...any) error) error {
 						var id uuid.UUID
 						err := row(&after, &id)

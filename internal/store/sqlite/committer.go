@@ -116,7 +116,11 @@ func (c *committer) attempt(batch []*call, careful bool) ([]outcome, error) {
 			return nil, errors.Join(brokenOr(err), c.rollback(v))
 		}
 	}
-	return outcomes, c.end(v)
+	err := c.end(v)
+	if err == nil && t.freed {
+		c.fold()
+	}
+	return outcomes, err
 }
 
 func brokenOr(err error) error {

@@ -159,6 +159,9 @@ func joinContent(v view, execution uuid.UUID, into *json.RawMessage, ref **perdu
 	return nil
 }
 
+// joiner loads the blob behind a content, or leaves it.
+type joiner func(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error
+
 // blobReader reads a blob row by row, each in a read of its own: rows of a blob
 // never change once it is whole.
 type blobReader struct {

@@ -106,6 +106,9 @@ func putCheckpoint(v view, execution uuid.UUID, c *perdure.Checkpoint, now perdu
 	body := planContent(c.State, c.Blob)
 	_, err := v.exec(insertCheckpoint, execution[:], c.Sequence, optID(c.LeafEntryID), rawText(c.Metadata), millis(c.CreatedAt),
 		refID(body.ref), body.column())
+	if err == nil {
+		_, err = v.exec(supersede, execution[:], c.Sequence-1)
+	}
 	if err != nil {
 		return err
 	}
@@ -121,7 +124,7 @@ const (
 
 // loadCheckpoints reads checkpoints with their states; it stops early after
 // about pageBytes.
-func loadCheckpoints(v view, execution uuid.UUID, query string, args ...any) ([]*perdure.Checkpoint, error) {
+func loadCheckpoints(v view, join joiner, execution uuid.UUID, query string, args ...any) ([]*perdure.Checkpoint, error) {
 	var (
 		all   []*perdure.Checkpoint
 		blobs []*uuid.UUID
@@ -146,7 +149,7 @@ func loadCheckpoints(v view, execution uuid.UUID, query string, args ...any) ([]
 			return nil, err
 		}
 		if all[i].Blob, err = loadRef(v, execution, blobs[i]); err == nil {
-			err = joinContent(v, execution, &all[i].State, &all[i].Blob)
+			err = join(v, execution, &all[i].State, &all[i].Blob)
 		}
 	}
 	return all, err

@@ -78,7 +78,7 @@ func executionScan(x *perdure.Execution, input, output **uuid.UUID) []any {
 
 var executionByID = "SELECT " + executionTable.list("x") +
 	", coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), h.epoch IS NOT NULL" +
-	" FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ?"
+	" FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ? AND " + hidden
 
 // loadedExecution is an execution's row as it is stored, with its log's head.
 type loadedExecution struct {

@@ -31,6 +31,12 @@ func (t *transaction) load(org string, one candidate, l loadedExecution, n store
 				return nil, nil, err
 			}
 		}
+		if n.Retention {
+			var err error
+			if s.Retention, err = loadRetention(t.view, l.row); err != nil {
+				return nil, nil, err
+			}
+		}
 	}
 	return s, k, t.loadOutside(org, n, s)
 }

@@ -93,6 +93,8 @@ func makeFile(path string) error {
 
 func openWriter(ctx context.Context, o Options) (*conn, error) {
 	query := url.Values{"_pragma": {
+		// First, for it holds only if there is nothing in the file yet.
+		"auto_vacuum(incremental)",
 		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "wal_autocheckpoint(4000)", "cache_size(-65536)",
 	}}
 	if o.MaxPages > 0 {

@@ -9,7 +9,7 @@ import (
 // The rows outside of executions, and blobs.
 
 var definitionTable = table{name: "agent_definition", key: 1, columns: []string{
-	"id", "org_id", "name", "slug", "description", "system_prompt", "models", "tools", "config", "metadata", "created_at", "updated_at", "version",
+	"id", "org_id", "name", "slug", "description", "system_prompt", "models", "tools", "config", "metadata", "created_at", "updated_at", "version", "retention",
 }}
 
 var (
@@ -33,8 +33,14 @@ func putDefinition(v view, d *perdure.Definition) error {
 	if err != nil {
 		return err
 	}
+	var retention any
+	if d.Retention != nil {
+		if retention, err = encode(d.Retention); err != nil {
+			return err
+		}
+	}
 	_, err = v.exec(upsertDefinition, d.ID[:], d.Org, d.Name, d.Slug, optText(d.Description), d.SystemPrompt, models, tools, config,
-		rawText(d.Metadata), millis(d.CreatedAt), millis(d.UpdatedAt), d.Version)
+		rawText(d.Metadata), millis(d.CreatedAt), millis(d.UpdatedAt), d.Version, retention)
 	return err
 }
 
@@ -47,7 +53,9 @@ func definitionScan(d *perdure.Definition, number *int64) []any {
 		decoded{&d.Tools},
 		decoded{&d.Config},
 		raw{&d.Metadata},
-		(*timeCol)(&d.CreatedAt), (*timeCol)(&d.UpdatedAt), &d.Version, number,
+		(*timeCol)(&d.CreatedAt), (*timeCol)(&d.UpdatedAt), &d.Version,
+		decoded{&d.Retention},
+		number,
 	}
 }
 
@@ -137,7 +145,7 @@ const (
 	upsertBlob = "INSERT INTO blob (agent_execution_id, id, length, held, digest, sha256, owned, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)" +
 		" ON CONFLICT (agent_execution_id, id) DO UPDATE SET length = excluded.length, held = excluded.held, digest = excluded.digest," +
 		" sha256 = excluded.sha256, owned = excluded.owned"
-	blobByID = "SELECT id, length, held, digest, sha256, owned FROM blob WHERE agent_execution_id = ? AND id = ?"
+	blobByID = "SELECT id, length, held, digest, sha256, owned FROM blob WHERE agent_execution_id = ? AND id = ? AND owned < 2"
 	ownBlob  = "UPDATE blob SET owned = 1 WHERE agent_execution_id = ? AND id = ?"
 )
 

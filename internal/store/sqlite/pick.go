@@ -62,6 +62,8 @@ var dueQueries = map[store.PickKind]string{
 	store.PickLooseBlobs: "SELECT DISTINCT b.agent_execution_id, NULL FROM blob b" +
 		" WHERE b.owned = 0 AND b.created_at <= ?2 - " + looseBlobAge +
 		" AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = b.agent_execution_id) = ?1) LIMIT ?3",
+	store.PickPruned: "SELECT p.agent_execution_id, NULL FROM pruning p WHERE p.agent_execution_id > x'' AND ?2 IS NOT NULL" +
+		" AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = p.agent_execution_id) = ?1) LIMIT ?3",
 }
 
 // looseBlobAge is store.LooseBlobAge in milliseconds.

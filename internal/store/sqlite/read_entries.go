@@ -107,7 +107,7 @@ func (r *reader) someEntries(ctx context.Context, execution uuid.UUID, ids []uui
 				err = noEntry(execution, id) // the execution was deleted meanwhile
 			}
 			if err == nil && !lazy {
-				err = joinContent(v, execution, &e.Content, &e.Blob)
+				err = r.join(v, execution, &e.Content, &e.Blob)
 			}
 			if err != nil {
 				return err
@@ -154,20 +154,20 @@ func (r *reader) AllEntries(ctx context.Context, execution uuid.UUID, cursor str
 			return err
 		})
 	}, func(v view, e *perdure.Entry) (int, error) {
-		err := fillContent(v, execution, &e.Content, &e.Blob)
+		err := r.fillContent(v, execution, &e.Content, &e.Blob)
 		return len(e.Content), err
 	})
 }
 
 // fillContent joins in a blob of which only the id is known.
-func fillContent(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) (err error) {
+func (r *reader) fillContent(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) (err error) {
 	if *ref == nil {
 		return nil
 	}
 	if *ref, err = loadRef(v, execution, &(*ref).ID); err != nil {
 		return err
 	}
-	return joinContent(v, execution, into, ref)
+	return r.join(v, execution, into, ref)
 }
 
 // list reads a page: rows by number after the cursor, at most limit, each

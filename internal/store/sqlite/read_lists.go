@@ -40,6 +40,7 @@ func executionFilter(org string, f store.ExecutionFilter) (where []string, args 
 		where, args = append(where, condition), append(args, values...)
 	}
 	add("x.org_id = ?", org)
+	add(hidden)
 	if len(f.Status) > 0 {
 		values := make([]any, len(f.Status))
 		for i, status := range f.Status {
@@ -112,7 +113,7 @@ func (r *reader) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID
 				continue
 			}
 			tasks[i] = found[0]
-			if _, err := joinTask(v, &tasks[i], lazy); err != nil {
+			if _, err := r.joinTask(v, &tasks[i], lazy); err != nil {
 				return err
 			}
 		}
@@ -121,15 +122,15 @@ func (r *reader) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID
 	return tasks, err
 }
 
-func joinTask(v view, task **perdure.Task, lazy bool) (int, error) {
+func (r *reader) joinTask(v view, task **perdure.Task, lazy bool) (int, error) {
 	t := *task
 	if lazy {
 		return 0, nil
 	}
-	if err := joinContent(v, t.ExecutionID, &t.Input, &t.InputBlob); err != nil {
+	if err := r.join(v, t.ExecutionID, &t.Input, &t.InputBlob); err != nil {
 		return 0, err
 	}
-	err := joinContent(v, t.ExecutionID, &t.Result, &t.ResultBlob)
+	err := r.join(v, t.ExecutionID, &t.Result, &t.ResultBlob)
 	return len(t.Input) + len(t.Result), err
 }
 
@@ -141,7 +142,7 @@ func (r *reader) ListTasks(ctx context.Context, execution uuid.UUID, steps bool,
 			add(numbers[i], t)
 		}
 		return err
-	}, func(v view, t **perdure.Task) (int, error) { return joinTask(v, t, false) })
+	}, func(v view, t **perdure.Task) (int, error) { return r.joinTask(v, t, false) })
 }
 
 // Definition implements [store.Reader].

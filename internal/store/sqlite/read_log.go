@@ -30,12 +30,12 @@ const (
 		" FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
 		" AND b.first_pos > ?2 - (1 << (4 * class.n)) AND b.first_pos <= ?3 AND b.last_pos > ?2"
 	blockContent = "SELECT content FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
-	headOf       = "SELECT coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0) FROM agent_execution x" +
-		" LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ?"
+	headOf       = "SELECT coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0) FROM agent_execution x" +
+		" LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ? AND " + hidden
 )
 
 func loadHead(v view, execution uuid.UUID) (h store.Head, err error) {
-	found, err := v.one(headOf, []any{execution[:]}, &h.LastSeq, &h.LastPos, (*unsigned)(&h.Epoch))
+	found, err := v.one(headOf, []any{execution[:]}, &h.LastSeq, &h.LastPos, (*unsigned)(&h.Epoch), &h.FirstPos)
 	if err == nil && !found {
 		err = noExecution(execution)
 	}
@@ -63,7 +63,7 @@ func (r *reader) Log(ctx context.Context, execution uuid.UUID, after int64, limi
 			return err
 		}
 		w = logWindow{view: v, execution: execution, left: logBytes}
-		for lo := max(after, 0); lo < head.LastPos && len(w.records) < limit && w.left > 0; lo = w.upTo {
+		for lo := max(after, head.FirstPos-1, 0); lo < head.LastPos && len(w.records) < limit && w.left > 0; lo = w.upTo {
 			w.after, w.upTo = lo, min(lo+int64(limit-len(w.records)), head.LastPos)
 			if err := w.read(); err != nil {
 				return err

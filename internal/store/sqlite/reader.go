@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"strconv"
 	"time"
@@ -25,6 +26,18 @@ const (
 type reader struct {
 	pool  *pool
 	clock func() time.Time
+	lazy  bool // contents that rest in blobs are left as references
+}
+
+// Lazy implements [store.Reader].
+func (r *reader) Lazy() store.Reader { return &reader{pool: r.pool, clock: r.clock, lazy: true} }
+
+// join loads the blob behind a content that is not inline, unless r is lazy.
+func (r *reader) join(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
+	if r.lazy {
+		return nil
+	}
+	return joinContent(v, execution, into, ref)
 }
 
 // Now implements [store.Store].
@@ -72,10 +85,10 @@ func (r *reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perd
 		if _, err := v.one(executionContents, []any{id[:]}, raw{&x.Input}, raw{&x.Output}); err != nil {
 			return err
 		}
-		if err := joinContent(v, id, &x.Input, &x.InputBlob); err != nil {
+		if err := r.join(v, id, &x.Input, &x.InputBlob); err != nil {
 			return err
 		}
-		return joinContent(v, id, &x.Output, &x.OutputBlob)
+		return r.join(v, id, &x.Output, &x.OutputBlob)
 	})
 	if err != nil {
 		return nil, err
@@ -88,9 +101,9 @@ func (r *reader) Checkpoint(ctx context.Context, execution uuid.UUID, sequence i
 	var found []*perdure.Checkpoint
 	err := r.pool.read(ctx, func(v view) (err error) {
 		if sequence == 0 {
-			found, err = loadCheckpoints(v, execution, checkpointNewest)
+			found, err = loadCheckpoints(v, r.join, execution, checkpointNewest)
 		} else {
-			found, err = loadCheckpoints(v, execution, checkpointByNo, sequence)
+			found, err = loadCheckpoints(v, r.join, execution, checkpointByNo, sequence)
 		}
 		return err
 	})
@@ -114,7 +127,7 @@ func (r *reader) Checkpoints(ctx context.Context, execution uuid.UUID, cursor st
 	}
 	limit = pageLimit(limit)
 	err = r.pool.read(ctx, func(v view) error {
-		page.Items, err = loadCheckpoints(v, execution, checkpointsAfter, after, limit)
+		page.Items, err = loadCheckpoints(v, r.join, execution, checkpointsAfter, after, limit)
 		if err != nil || len(page.Items) == 0 {
 			return err
 		}
@@ -139,7 +152,7 @@ func (r *reader) PendingSignals(ctx context.Context, execution uuid.UUID, patter
 		if signals, err = loadPending(v, execution, patterns, pageLimit(limit)); err != nil {
 			return err
 		}
-		signals, err = loadValues(v, execution, signals, signalBytes)
+		signals, err = loadValues(v, r.join, execution, signals, signalBytes)
 		return err
 	})
 	return signals, err
@@ -152,7 +165,7 @@ func (r *reader) TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdu
 		if signals, err = loadTaken(v, execution); err != nil {
 			return err
 		}
-		signals, err = loadValues(v, execution, signals, 1<<62)
+		signals, err = loadValues(v, r.join, execution, signals, 1<<62)
 		return err
 	})
 	return signals, err

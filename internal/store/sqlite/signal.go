@@ -109,14 +109,14 @@ func loadTaken(v view, execution uuid.UUID) ([]perdure.Signal, error) {
 
 // loadValues fills in the values of signals, at least one and otherwise up to
 // about limit bytes; it gives those that it filled in.
-func loadValues(v view, execution uuid.UUID, signals []perdure.Signal, limit int64) ([]perdure.Signal, error) {
+func loadValues(v view, join joiner, execution uuid.UUID, signals []perdure.Signal, limit int64) ([]perdure.Signal, error) {
 	var bytes int64
 	for i := range signals {
 		s := &signals[i]
 		if _, err := v.one(signalValue, []any{execution[:], s.ID}, raw{&s.Value}); err != nil {
 			return nil, err
 		}
-		if err := joinContent(v, execution, &s.Value, &s.Blob); err != nil {
+		if err := join(v, execution, &s.Value, &s.Blob); err != nil {
 			return nil, err
 		}
 		if bytes += int64(len(s.Value)); bytes > limit {

@@ -20,6 +20,7 @@ type transaction struct {
 	logger  *slog.Logger
 	careful bool
 	rows    map[rowID]loadedExecution
+	freed   bool // pages were given back
 }
 
 // candidate is an execution, or a task of it, that a command is about.

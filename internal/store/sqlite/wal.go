@@ -31,3 +31,15 @@ func (c *committer) trim() {
 		}
 	}
 }
+
+// fold writes the write-ahead log back into the file, which only then is as
+// short as the pages that were given back make it. It waits for nobody: where a
+// read is in the way, the next one does it.
+func (c *committer) fold() {
+	v := view{c.conn, context.Background()}
+	for _, pragma := range []string{"PRAGMA busy_timeout = 0", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA busy_timeout = 10000"} {
+		if _, err := v.exec(pragma); err != nil {
+			c.logger.Warn("the write-ahead log could not be folded", "err", err)
+		}
+	}
+}
