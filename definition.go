@@ -49,15 +49,15 @@ func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 // Definition is a stored agent configuration. An execution copies it at its
 // start, so that later edits do not touch it.
 type Definition struct {
-	ID           uuid.UUID       `json:"id"`
-	Org          string          `json:"-"`
-	Name         string          `json:"name"`
-	Slug         string          `json:"slug"`
-	Description  string          `json:"description"`
-	SystemPrompt string          `json:"systemPrompt"`
-	Models       []ModelConfig   `json:"models"`
-	Tools        []string        `json:"tools"`
-	Config       AgentConfig     `json:"config"`
+	ID           uuid.UUID     `json:"id"`
+	Org          string        `json:"-"`
+	Name         string        `json:"name"`
+	Slug         string        `json:"slug"`
+	Description  string        `json:"description"`
+	SystemPrompt string        `json:"systemPrompt"`
+	Models       []ModelConfig `json:"models"`
+	Tools        []string      `json:"tools"`
+	Config       AgentConfig   `json:"config"`
 	// Retention stands over the org's for executions that start from it.
 	Retention *Retention      `json:"retention,omitempty"`
 	Metadata  json.RawMessage `json:"metadata"`

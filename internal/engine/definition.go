@@ -111,5 +111,11 @@ func (e *Engine) checkDefinition(ctx context.Context, org string, d *perdure.Def
 	if d.Tools == nil {
 		d.Tools = []string{}
 	}
+	if d.Retention != nil && d.Retention.IsZero() {
+		d.Retention = nil
+	}
+	if err := checkRetention(d.Retention); err != nil {
+		return err
+	}
 	return checkConfig(d.Config)
 }

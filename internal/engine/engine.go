@@ -35,6 +35,9 @@ type Config struct {
 	// Tick is how often pollers and sweeps look at the store without a hint;
 	// default 1 s.
 	Tick time.Duration
+	// RetentionEvery is how often what is kept no longer is looked for; default
+	// one minute.
+	RetentionEvery time.Duration
 }
 
 // Engine applies the rules to a store.
@@ -43,6 +46,9 @@ type Engine struct {
 	keys   keyCache
 	parked parkedBoard
 	alone  aloneBoard
+	// refs reads like Store, and leaves contents that rest in blobs there: the
+	// server never holds them whole.
+	refs store.Reader
 }
 
 // New makes an engine.
@@ -65,7 +71,10 @@ func New(c Config) *Engine {
 	if c.Tick <= 0 {
 		c.Tick = time.Second
 	}
-	return &Engine{Config: c}
+	if c.RetentionEvery <= 0 {
+		c.RetentionEvery = time.Minute
+	}
+	return &Engine{Config: c, refs: c.Store.Lazy()}
 }
 
 // Read gives the store's reading side.

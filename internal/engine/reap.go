@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,6 +31,9 @@ const (
 func (e *Engine) Run(ctx context.Context) error {
 	hints, unsubscribe := e.Hints.Subscribe(notify.Due)
 	defer unsubscribe()
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { e.keepRetention(ctx) })
 	quiet := time.Now().Add(e.Lease) // a start counts as an outage
 	last := e.Store.Now()
 	for {

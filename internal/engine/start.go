@@ -89,6 +89,9 @@ func decideStart(s *store.State, x perdure.Execution, r StartRequest, epoch uint
 	d := begin(s)
 	d.event(perdure.EventCreated, perdure.Place{ResponseID: x.ResponseID}, map[string]any{"kind": x.Kind, "status": x.Status})
 	d.hint(notify.Agents(x.Org, x.Queue))
+	if s.Definition != nil {
+		d.c.Retain = s.Definition.Retention
+	}
 	if r.IdempotencyKey != "" {
 		d.c.Idempotency = &store.Idempotency{
 			Key: r.IdempotencyKey, RequestHash: r.RequestHash, Execution: x.ID, ExpiresAt: s.Now.Add(idempotencyTTL),

@@ -127,7 +127,7 @@ type Needs struct {
 	Worker          *uuid.UUID
 	ConcurrencyKeys []string
 	Queues          []string
-	Retention  bool // how long what is left of the execution is kept
+	Retention       bool // how long what is left of the execution is kept
 
 	// Outside of executions; the command's Org applies.
 	Definition  *uuid.UUID

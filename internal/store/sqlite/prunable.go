@@ -88,15 +88,13 @@ func (r *reader) Prunable(ctx context.Context, q store.PruneQuery) (store.Page[s
 // addPrunable adds what the query gives to the page, and tells whether the page
 // is full and there is more.
 func addPrunable(v view, page *store.Page[store.Prunable], query string, args []any, pass, limit int) (bool, error) {
-	var last prunableCursor
-	full := false
+	last, full := prunableCursor{pass: pass}, false
 	err := v.each(query, args, func(row func(...any) error) error {
 		if len(page.Items) == limit {
 			full = true
 			return errStop
 		}
 		var p store.Prunable
-		last.pass = pass
 		err := row(&last.number, &p.ID, &p.Org, &p.Kind, text[perdure.Status]{&p.Status}, &last.since, &p.Count)
 		p.Since = fromMillis(last.since)
 		page.Items = append(page.Items, p)

@@ -31,6 +31,7 @@ func wholeDefinition(org, slug string) *perdure.Definition {
 		Models: []perdure.ModelConfig{{Provider: "a", ModelID: "b/c", BaseURL: "u", APIKeyEnv: "e"}}, Tools: []string{"bash"},
 		Config:   perdure.AgentConfig{MaxTurns: ptr(1), MaxTokens: ptr(2), Temperature: ptr(0.5), Thinking: "low"},
 		Metadata: json.RawMessage(`{"k": 1}`), CreatedAt: milestone(1), UpdatedAt: milestone(2), Version: 3,
+		Retention: &perdure.Retention{Executions: ptr(30 * perdure.Day), Checkpoints: ptr(perdure.Forever)},
 	}
 }
 
@@ -49,7 +50,7 @@ func definitionFields(f *fixture) {
 	check()
 	changed := *wholeDefinition(org, "s2")
 	changed.ID, changed.Description, changed.Metadata, changed.Version = d.ID, "", nil, 4
-	changed.Models, changed.Config = nil, perdure.AgentConfig{}
+	changed.Models, changed.Config, changed.Retention = nil, perdure.AgentConfig{}, nil
 	d = &changed
 	f.must(f.outside(org, store.Changes{Definition: d}))
 	check()

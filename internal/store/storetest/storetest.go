@@ -22,6 +22,7 @@ import (
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, group := range []map[string]func(*fixture){
 		rowTests, signalTests, decideTests, orderTests, pickTests, limitTests, aloneTests, leaseTests, logTests, contentTests, pathTests, listTests, outsideTests,
+		pruneTests, retentionTests,
 	} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {

@@ -1,0 +1,314 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// pruneRows is about how many rows one command of a sweep deletes. It takes
+	// a few milliseconds, and writers come in between two of them.
+	pruneRows = 200
+	// prunePage is how many candidates one look finds.
+	prunePage = 100
+	// freePages is how many unused pages one command gives back.
+	freePages = 128
+	// spareBytes of unused pages are left to be used again where nothing was
+	// pruned.
+	spareBytes = 64 << 20
+)
+
+// PruneRequest asks to delete what is kept no longer.
+type PruneRequest struct {
+	// OlderThan deletes executions that ended that long ago, whatever the
+	// policies say. Without it the policies decide, over checkpoints and logs,
+	// too.
+	OlderThan *time.Duration
+	// Status and DefinitionID narrow it, for executions; checkpoints and logs
+	// are then left alone.
+	Status       []perdure.Status
+	DefinitionID *uuid.UUID
+	// DryRun says what would go, all of it, and changes nothing.
+	DryRun bool
+}
+
+// PruneReport says what a prune deleted, or would.
+type PruneReport struct {
+	DryRun      bool       `json:"dryRun"`
+	Executions  PruneCount `json:"executions"`
+	Checkpoints PruneCount `json:"checkpoints"`
+	Logs        PruneCount `json:"logs"`
+	// More says that there is more to prune: ask again.
+	More bool `json:"more" doc:"There is more to prune; ask again."`
+}
+
+// PruneCount counts what goes of one kind.
+type PruneCount struct {
+	Count int64 `json:"count"`
+	// Bytes is the content that goes, without what stands around it.
+	Bytes int64 `json:"bytes"`
+	// Oldest is when the oldest ended, or was made.
+	Oldest   *perdure.Time            `json:"oldest,omitempty"`
+	ByStatus map[perdure.Status]int64 `json:"byStatus,omitempty"`
+	ByKind   map[string]int64         `json:"byKind,omitempty"`
+}
+
+func (c *PruneCount) add(p store.Prunable) {
+	c.Count += p.Count
+	c.Bytes += p.Bytes
+	if c.Oldest == nil || p.Since.Before(c.Oldest.Time) {
+		since := p.Since
+		c.Oldest = &since
+	}
+	if c.ByStatus == nil {
+		c.ByStatus, c.ByKind = map[perdure.Status]int64{}, map[string]int64{}
+	}
+	c.ByStatus[p.Status] += p.Count
+	c.ByKind[p.Kind] += p.Count
+}
+
+// of gives the count of one kind.
+func (r *PruneReport) of(kind store.PruneKind) *PruneCount {
+	switch kind {
+	case store.PruneCheckpoints:
+		return &r.Checkpoints
+	case store.PruneLogs:
+		return &r.Logs
+	}
+	return &r.Executions
+}
+
+var pruneKinds = []store.PruneKind{store.PruneExecutions, store.PruneLogs, store.PruneCheckpoints}
+
+// Prune deletes what is kept no longer: a bounded part of it, with the space
+// given back; the report says whether there is more. Errors: invalid_argument
+// if neither a policy nor OlderThan says what to delete.
+func (e *Engine) Prune(ctx context.Context, org string, r PruneRequest) (PruneReport, error) {
+	report := PruneReport{DryRun: r.DryRun}
+	if err := e.checkPrune(ctx, org, r); err != nil {
+		return report, err
+	}
+	for _, kind := range pruneKinds {
+		if kind != store.PruneExecutions && (r.OlderThan != nil || len(r.Status) > 0 || r.DefinitionID != nil) {
+			continue
+		}
+		q := store.PruneQuery{
+			Kind: kind, Org: org, OlderThan: r.OlderThan, Status: r.Status, DefinitionID: r.DefinitionID, Limit: prunePage,
+		}
+		more, err := e.pruneKind(ctx, q, r.DryRun, report.of(kind))
+		if err != nil {
+			return report, err
+		}
+		report.More = report.More || more
+	}
+	if r.DryRun {
+		return report, nil
+	}
+	return report, errors.Join(e.dropMarked(ctx), e.free(ctx, 0))
+}
+
+func (e *Engine) checkPrune(ctx context.Context, org string, r PruneRequest) error {
+	if r.OlderThan != nil && *r.OlderThan < 0 {
+		return perdure.FieldErrorf("olderThan", "must not be negative")
+	}
+	for _, status := range r.Status {
+		if !status.Terminal() {
+			return perdure.FieldErrorf("status", "%s is no end; only executions that have ended can be pruned: COMPLETED, FAILED, CANCELLED", status)
+		}
+	}
+	if r.OlderThan != nil {
+		return nil
+	}
+	_, set, err := e.Retention(ctx, org)
+	if err != nil || set {
+		return err
+	}
+	own, err := e.Store.Prunable(ctx, store.PruneQuery{Kind: store.PruneExecutions, Org: org, Limit: 1})
+	if err != nil || len(own.Items) > 0 {
+		return err
+	}
+	return perdure.FieldErrorf("olderThan", "is missing, and the org has no retention policy: say how old what is deleted must be, or set a policy first (PUT .../retention)")
+}
+
+// pruneKind prunes the first page of what a query finds, or counts all of it.
+func (e *Engine) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, count *PruneCount) (more bool, err error) {
+	for {
+		page, err := e.Store.Prunable(ctx, q)
+		if err != nil {
+			return false, err
+		}
+		for _, p := range page.Items {
+			changed := true
+			if !dry {
+				if changed, err = e.pruneOne(ctx, q, p); err != nil {
+					return false, err
+				}
+			}
+			if changed {
+				count.add(p)
+			}
+		}
+		if q.Cursor = page.Next; !dry || page.Next == "" {
+			return page.Next != "", nil
+		}
+	}
+}
+
+// pruneOne marks one candidate, or deletes its checkpoints. It decides anew
+// whether it may go, and tells whether it did.
+func (e *Engine) pruneOne(ctx context.Context, q store.PruneQuery, p store.Prunable) (bool, error) {
+	decide := func(s *store.State) (*store.Changes, error) { return decidePrune(s, q) }
+	if q.Kind == store.PruneCheckpoints {
+		decide = decidePruneCheckpoints
+	}
+	changed := false
+	for left := p.Count; left > 0; left -= pruneRows {
+		d, err := e.do(ctx, store.Command{
+			Name: "prune " + string(q.Kind), Lane: store.LaneSweeps, Org: p.Org, Execution: p.ID,
+			Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Retention: true} },
+			Decide: decide,
+		})
+		if err != nil {
+			return changed, err
+		}
+		changed = changed || len(d) > 0
+	}
+	return changed, nil
+}
+
+// decidePrune marks an ended execution, or its log, once it has been kept long
+// enough.
+func decidePrune(s *store.State, q store.PruneQuery) (*store.Changes, error) {
+	x := s.Execution
+	if x == nil || !x.Status.Terminal() || x.CompletedAt == nil {
+		return nil, nil
+	}
+	if len(q.Status) > 0 && !slices.Contains(q.Status, x.Status) {
+		return nil, nil
+	}
+	period := s.Retention.Executions
+	if q.Kind == store.PruneLogs {
+		period = s.Retention.Logs
+	}
+	over := period != nil && period.Over(*x.CompletedAt, s.Now)
+	if q.OlderThan != nil {
+		over = x.CompletedAt.Add(*q.OlderThan).Reached(s.Now)
+	}
+	if !over {
+		return nil, nil
+	}
+	prune := &store.Prune{Execution: q.Kind == store.PruneExecutions, Log: q.Kind == store.PruneLogs}
+	return &store.Changes{Prune: prune, Answer: &decided{hints: []string{notify.Log(x.ID)}}}, nil
+}
+
+// decidePruneCheckpoints deletes checkpoints that others have followed.
+func decidePruneCheckpoints(s *store.State) (*store.Changes, error) {
+	period := s.Retention.Checkpoints
+	if s.Execution == nil || period == nil || *period == perdure.Forever {
+		return nil, nil
+	}
+	before := s.Now.Add(-time.Duration(*period))
+	return &store.Changes{Prune: &store.Prune{Checkpoints: &before, Rows: pruneRows}, Answer: &decided{}}, nil
+}
+
+// dropMarked deletes the rows of what is marked, step by step.
+func (e *Engine) dropMarked(ctx context.Context) error {
+	for {
+		steps, err := e.do(ctx, store.Command{
+			Name: "prune rows", Lane: store.LaneSweeps, Pick: &store.Pick{Kind: store.PickPruned, Limit: 1},
+			Decide: func(*store.State) (*store.Changes, error) {
+				return &store.Changes{Prune: &store.Prune{Rows: pruneRows}, Answer: &decided{}}, nil
+			},
+		})
+		if err != nil || len(steps) == 0 {
+			return err
+		}
+	}
+}
+
+// free gives unused pages back until no more than spare bytes of them are left.
+func (e *Engine) free(ctx context.Context, spare int64) error {
+	for {
+		pages, size, err := e.Store.Unused(ctx)
+		if err != nil || pages == 0 || pages*size <= spare {
+			return err
+		}
+		_, err = e.do(ctx, store.Command{
+			Name: "free", Lane: store.LaneSweeps,
+			Decide: func(*store.State) (*store.Changes, error) {
+				return &store.Changes{Free: freePages, Answer: &decided{}}, nil
+			},
+		})
+		if err != nil {
+			return err
+		}
+		left, _, err := e.Store.Unused(ctx)
+		if err != nil || left >= pages {
+			return err
+		}
+	}
+}
+
+// sweepRetention prunes once what the policies of all orgs keep no longer, and
+// goes on with what a sweep before had marked.
+func (e *Engine) sweepRetention(ctx context.Context) error {
+	orgs, err := e.Store.Orgs(ctx)
+	if err != nil {
+		return fmt.Errorf("retention: %w", err)
+	}
+	var errs []error
+	pruned := int64(0)
+	for _, org := range orgs {
+		for _, kind := range pruneKinds {
+			n, err := e.sweepKind(ctx, store.PruneQuery{Kind: kind, Org: org, Limit: prunePage})
+			pruned += n
+			errs = append(errs, err)
+		}
+	}
+	errs = append(errs, e.dropMarked(ctx))
+	spare := int64(spareBytes)
+	if pruned > 0 {
+		spare = 0
+	}
+	return errors.Join(append(errs, e.free(ctx, spare))...)
+}
+
+// sweepKind prunes all that a query finds, and counts it.
+func (e *Engine) sweepKind(ctx context.Context, q store.PruneQuery) (int64, error) {
+	var count PruneCount
+	for {
+		before := count.Count
+		more, err := e.pruneKind(ctx, q, false, &count)
+		if err != nil || !more || count.Count == before {
+			return count.Count, err
+		}
+		if err := e.dropMarked(ctx); err != nil {
+			return count.Count, err
+		}
+	}
+}
+
+// keepRetention sweeps now and then until ctx ends, beside the loop that fires
+// timers, which must not wait for it.
+func (e *Engine) keepRetention(ctx context.Context) {
+	timer := time.NewTicker(e.RetentionEvery)
+	defer timer.Stop()
+	for {
+		if err := e.sweepRetention(ctx); err != nil && ctx.Err() == nil {
+			e.Logger.Error("retention sweep failed", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+	}
+}

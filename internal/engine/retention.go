@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Retention gives how long the org keeps things, and whether anybody has said
+// so; otherwise it is the default.
+func (e *Engine) Retention(ctx context.Context, org string) (perdure.Retention, bool, error) {
+	set, err := e.Store.Retention(ctx, org)
+	if err != nil || set == nil {
+		return perdure.Retention{}.Default(), false, err
+	}
+	return set.Default(), true, nil
+}
+
+// SetRetention replaces the org's policy; what it does not say is the default.
+// It holds for what there is already, and the next sweep goes by it. Error:
+// invalid_argument.
+func (e *Engine) SetRetention(ctx context.Context, org string, r perdure.Retention) (perdure.Retention, error) {
+	policy := r.Default()
+	if err := checkRetention(&policy); err != nil {
+		return policy, err
+	}
+	_, err := e.one(ctx, store.Command{
+		Name: "set retention", Lane: store.LaneCommits, Org: org,
+		Decide: func(*store.State) (*store.Changes, error) {
+			set := policy
+			return &store.Changes{Retention: &set, Answer: &decided{}}, nil
+		},
+	})
+	return policy, err
+}
+
+// checkRetention refuses periods that are none. Nil says nothing.
+func checkRetention(r *perdure.Retention) error {
+	if r == nil {
+		return nil
+	}
+	for name, p := range map[string]*perdure.Period{"executions": r.Executions, "checkpoints": r.Checkpoints, "logs": r.Logs} {
+		if p != nil && *p < 0 {
+			return perdure.FieldErrorf("retention."+name, "must not be negative")
+		}
+	}
+	return nil
+}
