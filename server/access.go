@@ -42,7 +42,7 @@ func (w workers) Authenticate(ctx context.Context, bearer string) (grpcapi.Princ
 type backend struct{ engine *engine.Engine }
 
 // Dispatch implements grpcapi.Backend.
-func (b backend) Dispatch(org string) perdure.Dispatch { return b.engine.Dispatch(org, false) }
+func (b backend) Dispatch(org string) perdure.Dispatch { return b.engine.Remote(org) }
 
 // Signal implements grpcapi.Backend.
 func (b backend) Signal(ctx context.Context, org string, execution uuid.UUID, name string, value json.RawMessage, id string) (string, perdure.Status, error) {
@@ -52,8 +52,9 @@ func (b backend) Signal(ctx context.Context, org string, execution uuid.UUID, na
 
 // LatestCheckpoint implements grpcapi.Backend.
 func (b backend) LatestCheckpoint(ctx context.Context, org string, execution uuid.UUID) (*perdure.Checkpoint, error) {
-	if _, err := b.engine.Store.Execution(ctx, org, execution); err != nil {
+	read := b.engine.Read().Lazy()
+	if _, err := read.Execution(ctx, org, execution); err != nil {
 		return nil, err
 	}
-	return b.engine.Store.Checkpoint(ctx, execution, 0)
+	return read.Checkpoint(ctx, execution, 0)
 }

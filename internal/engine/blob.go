@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding"
 	"errors"
@@ -14,8 +15,11 @@ import (
 // putBlob stores content in small transactions of their own. The server never
 // parses it and holds one chunk of it at a time.
 func (e *Engine) putBlob(ctx context.Context, org string, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
-	if length > e.PayloadLimit {
-		return perdure.BlobRef{}, perdure.Errorf(perdure.PayloadTooLarge, "the content has %d bytes; the limit is %d", length, e.PayloadLimit)
+	if err := e.checkSize("the content", length); err != nil {
+		return perdure.BlobRef{}, err
+	}
+	if length < 0 {
+		return perdure.BlobRef{}, perdure.FieldErrorf("length", "must be how many bytes the content has")
 	}
 	ref := perdure.BlobRef{ID: uuid.New(), Length: length}
 	buf := make([]byte, perdure.BlobChunk)
@@ -33,6 +37,39 @@ func (e *Engine) putBlob(ctx context.Context, org string, owner perdure.BlobOwne
 		return ref, perdure.FieldErrorf("length", "the content goes on after the %d bytes that were announced", length)
 	}
 	return ref, nil
+}
+
+// checkSize refuses a payload over the limit, before any of it is taken in.
+func (e *Engine) checkSize(what string, size int64) error {
+	if size <= e.PayloadLimit {
+		return nil
+	}
+	return perdure.Errorf(perdure.PayloadTooLarge, "%s has %d bytes; the limit is %d", what, size, e.PayloadLimit)
+}
+
+// checkSizes does so for all of a commit.
+func (e *Engine) checkSizes(c perdure.Commit) error {
+	sizes := []error{e.checkSize("the output", c.Outcome.Output.Size())}
+	for _, n := range c.Entries {
+		sizes = append(sizes, e.checkSize("an entry's content", perdure.Payload{Bytes: n.Content, Blob: n.Blob}.Size()))
+	}
+	for _, t := range c.Tasks {
+		sizes = append(sizes, e.checkSize("the input of a "+t.Kind, t.Input.Size()))
+	}
+	for _, s := range c.Steps {
+		sizes = append(sizes, e.checkSize("the result of step "+s.Name, s.Result.Size()))
+	}
+	if c.Checkpoint != nil {
+		sizes = append(sizes, e.checkSize("the checkpoint's state", c.Checkpoint.State.Size()))
+	}
+	return cmp.Or(sizes...)
+}
+
+// PutContent takes content in for an execution, ahead of the signal that names
+// it. It belongs to nobody yet; what nothing names within an hour is deleted.
+// Errors: not_found, execution_ended, payload_too_large, invalid_argument.
+func (e *Engine) PutContent(ctx context.Context, org string, execution uuid.UUID, length int64, content io.Reader) (perdure.BlobRef, error) {
+	return e.putBlob(ctx, org, perdure.BlobOwner{ExecutionID: execution}, length, content)
 }
 
 func shortContent(err error, got, want int64) error {
@@ -86,10 +123,23 @@ func decideChunk(s *store.State, owner perdure.BlobOwner, ref perdure.BlobRef, a
 
 func checkOwner(s *store.State, owner perdure.BlobOwner) error {
 	switch {
+	case owner.Lease == nil && owner.TaskLease == nil:
+		return takesContent(s, owner.ExecutionID)
 	case owner.Lease != nil && heldBy(s.Execution, *owner.Lease):
 		return nil
 	case owner.TaskLease != nil && taskHeldBy(s.Tasks[owner.TaskLease.TaskID], *owner.TaskLease):
 		return nil
 	}
 	return leaseLost(owner.ExecutionID)
+}
+
+// takesContent lets clients upload for an execution that has not ended.
+func takesContent(s *store.State, id uuid.UUID) error {
+	if s.Execution == nil {
+		return notFound(id)
+	}
+	if s.Execution.Status.Terminal() {
+		return perdure.Errorf(perdure.ExecutionEnded, "execution %s is %s and takes no more content", id, s.Execution.Status)
+	}
+	return nil
 }

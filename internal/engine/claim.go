@@ -74,7 +74,7 @@ func (e *Engine) decideClaim(s *store.State, p perdure.Poll, request uuid.UUID) 
 // agentClaim gathers what a resume needs. It costs the same however long the
 // conversation is: the path of entries is not in it.
 func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution) (*perdure.AgentClaim, error) {
-	x, err := e.Store.Execution(ctx, claimed.Org, claimed.ID)
+	x, err := e.refs.Execution(ctx, claimed.Org, claimed.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +84,11 @@ func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution) (*p
 	}
 	claim.Execution = x
 	if x.CheckpointSeq > 0 {
-		if claim.Checkpoint, err = e.Store.Checkpoint(ctx, x.ID, 0); err != nil {
+		if claim.Checkpoint, err = e.refs.Checkpoint(ctx, x.ID, 0); err != nil {
 			return nil, err
 		}
 	}
-	if claim.Again, err = e.Store.TakenSignals(ctx, x.ID); err != nil {
+	if claim.Again, err = e.refs.TakenSignals(ctx, x.ID); err != nil {
 		return nil, err
 	}
 	if claimed.Wait != nil {
@@ -104,7 +104,7 @@ func (e *Engine) tasksOf(ctx context.Context, execution uuid.UUID, ids []uuid.UU
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := e.Store.Tasks(ctx, execution, ids, false)
+	found, err := e.refs.Tasks(ctx, execution, ids, false)
 	if err != nil {
 		return nil, err
 	}
@@ -120,13 +120,13 @@ func (e *Engine) tasksOf(ctx context.Context, execution uuid.UUID, ids []uuid.UU
 // pendingSignals gives the oldest pending signals up to about a mebibyte.
 func (e *Engine) pendingSignals(ctx context.Context, execution uuid.UUID, patterns []string) ([]perdure.Signal, bool, error) {
 	const most = 200
-	signals, err := e.Store.PendingSignals(ctx, execution, patterns, most+1)
+	signals, err := e.refs.PendingSignals(ctx, execution, patterns, most+1)
 	if err != nil {
 		return nil, false, err
 	}
 	size := 0
 	for i, s := range signals {
-		if size += len(s.Value); i > 0 && (size > inlineSignals || i == most) {
+		if size += int(perdure.Payload{Bytes: s.Value, Blob: s.Blob}.Size()); i > 0 && (size > inlineSignals || i == most) {
 			return signals[:i], true, nil
 		}
 	}
@@ -197,7 +197,7 @@ func (d *draft) claimTask(t *perdure.Task, worker, claim uuid.UUID, embedded boo
 }
 
 func (e *Engine) taskClaim(ctx context.Context, c claimedTask) (*perdure.TaskClaim, error) {
-	tasks, err := e.Store.Tasks(ctx, c.Lease.ExecutionID, []uuid.UUID{c.Lease.TaskID}, false)
+	tasks, err := e.refs.Tasks(ctx, c.Lease.ExecutionID, []uuid.UUID{c.Lease.TaskID}, false)
 	if err != nil {
 		return nil, err
 	}

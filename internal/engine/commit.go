@@ -18,6 +18,9 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 	if err := e.checkCommit(c); err != nil {
 		return perdure.CommitReply{}, err
 	}
+	if err := e.checkSizes(c); err != nil {
+		return perdure.CommitReply{}, err
+	}
 	d, err := e.one(ctx, store.Command{
 		Name: "commit", Lane: store.LaneCommits, Org: org, Execution: c.Lease.ExecutionID, Bytes: sizeOf(c),
 		Needs: func(x *perdure.Execution) store.Needs {

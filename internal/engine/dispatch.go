@@ -16,6 +16,13 @@ func (e *Engine) Dispatch(org string, embedded bool) perdure.Dispatch {
 	return dispatch{e: e, org: org, embedded: embedded}
 }
 
+// Remote gives what workers elsewhere speak to, through a transport: contents
+// that rest in blobs are given by reference, for the transport to send piece by
+// piece, so that the server never holds one whole.
+func (e *Engine) Remote(org string) perdure.Dispatch {
+	return dispatch{e: e, org: org, byRef: true}
+}
+
 // ReturnEmbedded takes back the leases of the embedded workers of the process
 // that owned the data directory before. Call it once the lock is held, before
 // any worker starts.
@@ -25,6 +32,7 @@ type dispatch struct {
 	e        *Engine
 	org      string
 	embedded bool
+	byRef    bool // contents that rest in blobs are given by reference
 }
 
 func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure.Settings, error) {
@@ -34,12 +42,24 @@ func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure
 
 func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.Embedded = d.embedded
-	return d.e.claimAgents(ctx, d.org, p)
+	claims, err := d.e.claimAgents(ctx, d.org, p)
+	for i := range claims {
+		if err == nil {
+			err = d.fillAgent(ctx, &claims[i])
+		}
+	}
+	return claims, err
 }
 
 func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.Embedded = d.embedded
-	return d.e.claimTasks(ctx, d.org, p)
+	claims, err := d.e.claimTasks(ctx, d.org, p)
+	for i := range claims {
+		if err == nil {
+			err = d.fillTasks(ctx, claims[i].Task)
+		}
+	}
+	return claims, err
 }
 
 func (d dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
@@ -52,12 +72,20 @@ func (d dispatch) Release(ctx context.Context, r perdure.Release) error {
 
 func (d dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
 	c.Eager.Embedded = d.embedded
-	return d.e.commit(ctx, d.org, c)
+	reply, err := d.e.commit(ctx, d.org, c)
+	if err != nil {
+		return reply, err
+	}
+	return reply, unanswered(d.fillReply(ctx, c.Lease.ExecutionID, &reply))
 }
 
 func (d dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	f.Embedded = d.embedded
-	return d.e.finishTask(ctx, d.org, f)
+	reply, err := d.e.finishTask(ctx, d.org, f)
+	if err != nil || reply.Claim == nil {
+		return reply, err
+	}
+	return reply, unanswered(d.fillAgent(ctx, reply.Claim))
 }
 
 func (d dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
@@ -70,26 +98,26 @@ func (d dispatch) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[p
 			yield(perdure.Entry{}, err)
 			return
 		}
-		d.e.Store.Path(ctx, q.ExecutionID, q.Leaf, q.After, q.Newest, false)(yield)
+		d.read().Path(ctx, q.ExecutionID, q.Leaf, q.After, q.Newest, false)(yield)
 	}
 }
 
 func (d dispatch) Execution(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
-	return d.e.Store.Execution(ctx, d.org, id)
+	return d.read().Execution(ctx, d.org, id)
 }
 
 func (d dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
 	if err := d.own(ctx, execution); err != nil {
 		return nil, err
 	}
-	return d.e.Store.Tasks(ctx, execution, ids, false)
+	return d.read().Tasks(ctx, execution, ids, false)
 }
 
 func (d dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []string, limit int) ([]perdure.Signal, error) {
 	if err := d.own(ctx, execution); err != nil {
 		return nil, err
 	}
-	return d.e.Store.PendingSignals(ctx, execution, patterns, limit)
+	return d.read().PendingSignals(ctx, execution, patterns, limit)
 }
 
 func (d dispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
@@ -105,6 +133,6 @@ func (d dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.Re
 
 // own checks that the execution is the org's. Rows below it carry no org.
 func (d dispatch) own(ctx context.Context, id uuid.UUID) error {
-	_, err := d.e.Store.Execution(ctx, d.org, id)
+	_, err := d.e.refs.Execution(ctx, d.org, id)
 	return err
 }

@@ -13,6 +13,9 @@ import (
 
 // finishTask ends an attempt, and wakes the execution if it waited for that.
 func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinish) (perdure.FinishReply, error) {
+	if err := e.checkSize("the result", f.Result.Size()); err != nil {
+		return perdure.FinishReply{}, err
+	}
 	jitter := rand.Float64()
 	drains := e.alone.drains(f.WorkerID, e.Store.Now())
 	d, err := e.one(ctx, store.Command{

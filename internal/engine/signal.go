@@ -14,7 +14,10 @@ import (
 type SignalRequest struct {
 	Name  string
 	Value json.RawMessage
-	ID    string
+	// Ref is the id of content that was uploaded for the execution, in place of
+	// Value. The server does not look into it.
+	Ref *uuid.UUID
+	ID  string
 }
 
 // SignalReply says under which id the signal is stored, and where the
@@ -33,7 +36,13 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 	response := NewResponseID()
 	d, err := e.one(ctx, store.Command{
 		Name: "signal", Lane: store.LaneCommits, Org: org, Execution: id, Bytes: len(r.Value),
-		Needs: func(*perdure.Execution) store.Needs { return store.Needs{SignalIDs: []string{r.ID}} },
+		Needs: func(*perdure.Execution) store.Needs {
+			n := store.Needs{SignalIDs: []string{r.ID}}
+			if r.Ref != nil {
+				n.Blobs = []uuid.UUID{*r.Ref}
+			}
+			return n
+		},
 		Decide: func(s *store.State) (*store.Changes, error) {
 			if s.Execution == nil {
 				return nil, notFound(id)
@@ -57,14 +66,20 @@ func (e *Engine) checkSignal(r *SignalRequest) error {
 	if r.ID == "" {
 		r.ID = uuid.Must(uuid.NewV7()).String()
 	}
+	if r.Ref != nil && r.Value != nil {
+		return perdure.FieldErrorf("signalValueRef", "stands in place of signalValue; give one of them")
+	}
+	if r.Ref != nil {
+		return nil
+	}
 	if r.Value == nil {
 		r.Value = json.RawMessage("null")
 	}
+	if err := e.checkSize("the signal's value", int64(len(r.Value))); err != nil {
+		return err
+	}
 	if !json.Valid(r.Value) {
 		return perdure.FieldErrorf("signalValue", "is not valid JSON")
-	}
-	if int64(len(r.Value)) > e.PayloadLimit {
-		return perdure.Errorf(perdure.PayloadTooLarge, "the signal's value has %d bytes; the limit is %d", len(r.Value), e.PayloadLimit)
 	}
 	if r.Name == perdure.UserMessage {
 		return checkUserMessage(r.Value)
@@ -108,16 +123,33 @@ func decideSignal(s *store.State, r SignalRequest, response string) (*store.Chan
 		return nil, perdure.Errorf(perdure.ExecutionEnded, "execution %s is %s and takes no more signals", s.Execution.ID, s.Execution.Status)
 	}
 	d := begin(s)
+	ref, err := d.uploaded(r.Ref)
+	if err != nil {
+		return nil, err
+	}
 	d.x.NextSignal++
 	d.c.Signals = []perdure.Signal{{
-		ID: r.ID, Name: r.Name, Value: r.Value, State: perdure.SignalPending,
+		ID: r.ID, Name: r.Name, Value: r.Value, Blob: ref, State: perdure.SignalPending,
 		ResponseID: response, CreatedAt: s.Now, Order: d.x.NextSignal,
 	}}
 	members := map[string]any{"signalId": r.ID, "signalName": r.Name}
-	if len(r.Value) <= perdure.InlineLimit {
+	if ref == nil && len(r.Value) <= perdure.InlineLimit {
 		members["signalValue"] = r.Value
 	}
 	d.event(perdure.EventSignal, perdure.Place{ResponseID: response}, members)
 	d.wake(facts{signals: []string{r.Name}}, perdure.WokeSignal)
 	return d.done(SignalReply{r.ID, d.x.Status}), nil
+}
+
+// uploaded takes content that a client uploaded into the command.
+func (d *draft) uploaded(id *uuid.UUID) (*perdure.BlobRef, error) {
+	if id == nil {
+		return nil, nil
+	}
+	b, ok := d.s.Blobs[*id]
+	if !ok || b.Held != b.Length {
+		return nil, perdure.FieldErrorf("signalValueRef.blobId", "there is no whole content %s of this execution; upload it first (PUT .../content)", *id)
+	}
+	ref := &perdure.BlobRef{ID: b.ID, Length: b.Length, SHA256: b.SHA256}
+	return ref, d.useBlob(ref)
 }

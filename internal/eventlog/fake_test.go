@@ -45,6 +45,9 @@ func newBook() *book {
 	}
 }
 
+// Lazy gives what it holds whole: its entries rest in no blobs.
+func (b *book) Lazy() store.Reader { return b }
+
 func (b *book) log() *eventlog.Log { return eventlog.New(b, storeEpoch, &b.hints) }
 
 func (b *book) cursor(pos int64) string {

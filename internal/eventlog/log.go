@@ -59,6 +59,7 @@ type From struct {
 // Log reads logs. It is safe for any number of readers.
 type Log struct {
 	read       store.Reader
+	refs       store.Reader // read, with large contents left out
 	storeEpoch uint64
 	hints      notify.Notifier
 
@@ -68,7 +69,7 @@ type Log struct {
 
 // New makes a Log over a store's reading side and its epoch.
 func New(read store.Reader, storeEpoch uint64, hints notify.Notifier) *Log {
-	return &Log{read: read, storeEpoch: storeEpoch, hints: hints, followers: map[uuid.UUID]*follower{}}
+	return &Log{read: read, refs: read.Lazy(), storeEpoch: storeEpoch, hints: hints, followers: map[uuid.UUID]*follower{}}
 }
 
 // Cursor is the position at a head, for snapshots taken there.

@@ -38,7 +38,7 @@ func gone(r perdure.Record) bool {
 // appended is an entry in its event.
 type appended struct {
 	perdure.Entry
-	ContentBytes int `json:"contentBytes,omitempty"`
+	ContentBytes int64 `json:"contentBytes,omitempty"`
 }
 
 // entryFields gives the entry that an event names. The log holds only its id,
@@ -54,13 +54,22 @@ func (l *Log) entryFields(ctx context.Context, execution uuid.UUID, fields json.
 	if named.ID != nil || named.EntryID == nil {
 		return fields, nil // the store has joined the entry in already
 	}
-	e, err := l.read.Entry(ctx, execution, *named.EntryID)
+	e, err := l.refs.Entry(ctx, execution, *named.EntryID)
 	if err != nil {
 		return nil, err
 	}
 	a := appended{Entry: *e}
-	if len(e.Content) > entryLimit {
-		a.Content, a.ContentBytes = nil, len(e.Content)
+	switch {
+	case len(e.Content) > entryLimit:
+		a.Content, a.ContentBytes = nil, int64(len(e.Content))
+	case e.Blob != nil && e.Blob.Length > entryLimit:
+		a.ContentBytes = e.Blob.Length
+	case e.Blob != nil:
+		whole, err := l.read.Entry(ctx, execution, e.ID)
+		if err != nil {
+			return nil, err
+		}
+		a.Entry = *whole
 	}
 	return encode(a)
 }

@@ -119,7 +119,7 @@ func loadValues(v view, join joiner, execution uuid.UUID, signals []perdure.Sign
 		if err := join(v, execution, &s.Value, &s.Blob); err != nil {
 			return nil, err
 		}
-		if bytes += int64(len(s.Value)); bytes > limit {
+		if bytes += (perdure.Payload{Bytes: s.Value, Blob: s.Blob}).Size(); bytes > limit {
 			return signals[:i+1], nil
 		}
 	}
