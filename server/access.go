@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"crypto/subtle"
-	"encoding/json"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -45,8 +44,12 @@ type backend struct{ engine *engine.Engine }
 func (b backend) Dispatch(org string) perdure.Dispatch { return b.engine.Remote(org) }
 
 // Signal implements grpcapi.Backend.
-func (b backend) Signal(ctx context.Context, org string, execution uuid.UUID, name string, value json.RawMessage, id string) (string, perdure.Status, error) {
-	reply, err := b.engine.Signal(ctx, org, execution, engine.SignalRequest{Name: name, Value: value, ID: id})
+func (b backend) Signal(ctx context.Context, org string, execution uuid.UUID, name string, value perdure.Payload, id string) (string, perdure.Status, error) {
+	r := engine.SignalRequest{Name: name, Value: value.Bytes, ID: id}
+	if value.Blob != nil {
+		r.Ref = &value.Blob.ID
+	}
+	reply, err := b.engine.Signal(ctx, org, execution, r)
 	return reply.SignalID, reply.Status, err
 }
 

@@ -237,6 +237,9 @@ func (s *blind) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID,
 	return s.Store.Tasks(ctx, execution, ids, lazy)
 }
 
+// Lazy is as blind: it gives contents whole.
+func (s *blind) Lazy() store.Reader { return s }
+
 // A command that is made and whose answer cannot be read is asked again: a
 // worker that took it for refused would give its number to another commit.
 func TestCommandThatIsMadeIsNeverRefused(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"io"
 	"iter"
 	"log/slog"
@@ -168,12 +167,12 @@ func (f *fake) GetBlob(_ context.Context, _, blob uuid.UUID) (io.ReadCloser, err
 type backend struct {
 	fake       *fake
 	checkpoint *perdure.Checkpoint
-	signal     func(org string, execution uuid.UUID, name string, value json.RawMessage, id string) (string, perdure.Status, error)
+	signal     func(org string, execution uuid.UUID, name string, value perdure.Payload, id string) (string, perdure.Status, error)
 }
 
 func (b *backend) Dispatch(string) perdure.Dispatch { return b.fake }
 
-func (b *backend) Signal(_ context.Context, org string, execution uuid.UUID, name string, value json.RawMessage, id string) (string, perdure.Status, error) {
+func (b *backend) Signal(_ context.Context, org string, execution uuid.UUID, name string, value perdure.Payload, id string) (string, perdure.Status, error) {
 	return b.signal(org, execution, name, value, id)
 }
 

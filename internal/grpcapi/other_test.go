@@ -2,7 +2,6 @@ package grpcapi_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"testing"
 
@@ -41,8 +40,8 @@ func TestSignalsOfOtherLanguages(t *testing.T) {
 	ctx, conn := w.raw(t, "worker")
 	agents := perdurev1.NewAgentDispatchClient(conn)
 	execution := uuid.New()
-	w.backend.signal = func(org string, id uuid.UUID, name string, value json.RawMessage, signal string) (string, perdure.Status, error) {
-		same(t, "the signal", []any{"acme", execution, "userMessage", `{"text":"hi"}`, "s1"}, []any{org, id, name, string(value), signal})
+	w.backend.signal = func(org string, id uuid.UUID, name string, value perdure.Payload, signal string) (string, perdure.Status, error) {
+		same(t, "the signal", []any{"acme", execution, "userMessage", `{"text":"hi"}`, "s1"}, []any{org, id, name, string(value.Bytes), signal})
 		return "s1", perdure.StatusWaiting, nil
 	}
 	sent, err := agents.SignalAgent(ctx, &perdurev1.SignalAgentRequest{

@@ -7,7 +7,6 @@ package grpcapi
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"log/slog"
 	"net"
 	"sync"
@@ -31,8 +30,9 @@ type Backend interface {
 	// that comes filled alone may have to be stored again to be sent.
 	Dispatch(org string) perdure.Dispatch
 	// Signal stores a signal, under an id of its own if id is "", and tells
-	// where the execution stands.
-	Signal(ctx context.Context, org string, execution uuid.UUID, name string, value json.RawMessage, id string) (signalID string, status perdure.Status, err error)
+	// where the execution stands. Of a value that was uploaded, only the blob's
+	// id is set.
+	Signal(ctx context.Context, org string, execution uuid.UUID, name string, value perdure.Payload, id string) (signalID string, status perdure.Status, err error)
 	// LatestCheckpoint gives the newest checkpoint; nil or not_found before the
 	// first. A state over perdure.InlineLimit comes with its Blob.
 	LatestCheckpoint(ctx context.Context, org string, execution uuid.UUID) (*perdure.Checkpoint, error)

@@ -3,9 +3,6 @@ package grpcapi
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"errors"
-	"io"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -119,18 +116,33 @@ func (s *agentService) SignalAgent(ctx context.Context, m *perdurev1.SignalAgent
 	if err != nil {
 		return nil, err
 	}
-	value := m.GetSignalValue()
-	if len(value) > largestSignal {
-		return nil, perdure.Errorf(perdure.PayloadTooLarge, "the value has %d bytes; a signal by gRPC has at most %d, the REST API takes larger ones", len(value), largestSignal)
-	}
-	if len(value) == 0 {
-		value = nil
+	value, err := signalValue(m)
+	if err != nil {
+		return nil, err
 	}
 	signal, status, err := s.backend.Signal(ctx, callerOf(ctx).Org, id, m.GetSignalName(), value, m.GetSignalId())
 	if err != nil {
 		return nil, err
 	}
 	return &perdurev1.SignalAgentResponse{SignalId: signal, Status: pbconv.StatusToProto(status)}, nil
+}
+
+// signalValue is the value in place, or the blob that was uploaded for it.
+func signalValue(m *perdurev1.SignalAgentRequest) (perdure.Payload, error) {
+	value := m.GetSignalValue()
+	switch {
+	case len(value) > largestSignal:
+		return perdure.Payload{}, perdure.Errorf(perdure.PayloadTooLarge,
+			"the value has %d bytes; in the message it may have %d, larger ones go ahead with PutBlob and are named by signal_value_blob", len(value), largestSignal)
+	case len(value) > 0 && len(m.GetSignalValueBlob()) > 0:
+		return perdure.Payload{}, perdure.FieldErrorf("signal_value_blob", "stands in place of signal_value; give one of them")
+	case len(value) > 0:
+		return perdure.Inline(value), nil
+	case len(m.GetSignalValueBlob()) > 0:
+		id, err := pbconv.UUIDFromProto("signal_value_blob", m.GetSignalValueBlob())
+		return perdure.Payload{Blob: &perdure.BlobRef{ID: id}}, err
+	}
+	return perdure.Payload{}, nil
 }
 
 func (s *agentService) GetLatestCheckpoint(ctx context.Context, m *perdurev1.GetLatestCheckpointRequest) (*perdurev1.GetLatestCheckpointResponse, error) {
@@ -153,81 +165,4 @@ func (s *agentService) GetLatestCheckpoint(ctx context.Context, m *perdurev1.Get
 		state.Inline = nil
 	}
 	return reply, nil
-}
-
-func (s *agentService) ScheduleAgentTask(stream perdurev1.AgentDispatch_ScheduleAgentTaskServer) error {
-	first, err := stream.Recv()
-	if err != nil {
-		return noHeader(err)
-	}
-	header := first.GetHeader()
-	if header == nil {
-		return noHeader(io.EOF)
-	}
-	input, err := s.receiveInput(stream, header.GetLength())
-	if err != nil {
-		return err
-	}
-	ctx := stream.Context()
-	var key string
-	answer, err := one(ctx, header.GetLease(), header.GetNumber(), func(c *perdure.Commit) error {
-		task, err := newTask(ctx, c.Lease, header, input)
-		c.Tasks, c.Place, key = []perdure.NewTask{task}, task.Place, task.Key
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	id := perdure.TaskID(key)
-	return stream.SendAndClose(&perdurev1.ScheduleAgentTaskResponse{TaskId: pbconv.UUIDToProto(id), Commit: answer})
-}
-
-// receiveInput collects the chunks. The whole is needed at once, for the key is
-// a hash of its canonical form.
-func (s *agentService) receiveInput(stream perdurev1.AgentDispatch_ScheduleAgentTaskServer, length int64) ([]byte, error) {
-	if length < 0 || length > s.limit {
-		return nil, perdure.Errorf(perdure.PayloadTooLarge, "the input has %d bytes; the limit is %d", length, s.limit)
-	}
-	var input []byte
-	for {
-		m, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if input = append(input, m.GetChunk()...); int64(len(input)) > length {
-			return nil, perdure.FieldErrorf("length", "the input goes on after the %d bytes that were announced", length)
-		}
-	}
-	if int64(len(input)) < length {
-		return nil, perdure.FieldErrorf("length", "the input ended after %d of %d bytes", len(input), length)
-	}
-	return input, nil
-}
-
-func newTask(ctx context.Context, lease perdure.Lease, m *perdurev1.ScheduleAgentTaskHeader, input []byte) (perdure.NewTask, error) {
-	options, err := pbconv.TaskOptionsFromProto(m.GetOptions())
-	if err != nil {
-		return perdure.NewTask{}, err
-	}
-	task := perdure.NewTask{
-		Kind: m.GetKind(), InputHash: sha256.Sum256(input), Options: options, Place: pbconv.PlaceFromProto(m.GetPlace()),
-		Input: perdure.Inline(input),
-	}
-	if options.Key != "" {
-		task.Key = perdure.CallerTaskKey(lease.ExecutionID, task.Kind, options.Key)
-	} else if task.Key, err = perdure.DefaultTaskKey(lease.ExecutionID, task.Kind, input, options.Instance); err != nil {
-		return perdure.NewTask{}, err
-	}
-	if len(input) > perdure.InlineLimit {
-		owner := perdure.BlobOwner{ExecutionID: lease.ExecutionID, Lease: &lease}
-		ref, err := callerOf(ctx).PutBlob(ctx, owner, int64(len(input)), bytes.NewReader(input))
-		if err != nil {
-			return perdure.NewTask{}, err
-		}
-		task.Input = perdure.Payload{Blob: &ref}
-	}
-	return task, nil
 }

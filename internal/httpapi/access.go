@@ -93,21 +93,28 @@ func (s *server) ownHost(r *http.Request) bool {
 // ownOrg lets a request pass to its own org, and workers' keys nowhere: they
 // are for gRPC. Another org looks like one that is not there.
 func (s *server) ownOrg(ctx huma.Context, next func(huma.Context)) {
-	c := callerOf(ctx.Context())
-	switch {
-	case ctx.Param("org") != c.org:
-		s.refuse(ctx, newProblem(perdure.NotFound, "there is no such org for this key"))
-	case c.role != perdure.KeyAdmin && c.role != perdure.KeyClient:
-		s.refuse(ctx, newProblem(perdure.PermissionDenied, "a key of role "+string(c.role)+" may not use the client API"))
-	default:
-		next(ctx)
+	if p := strange(callerOf(ctx.Context()), ctx.Param("org")); p != nil {
+		s.refuse(ctx, p)
+		return
 	}
+	next(ctx)
+}
+
+// strange says why a caller may not use the org.
+func strange(c caller, org string) *problem {
+	switch {
+	case org != c.org:
+		return newProblem(perdure.NotFound, "there is no such org for this key")
+	case c.role != perdure.KeyAdmin && c.role != perdure.KeyClient:
+		return newProblem(perdure.PermissionDenied, "a key of role "+string(c.role)+" may not use the client API")
+	}
+	return nil
 }
 
 // admin lets administrators pass.
 func (s *server) admin(ctx huma.Context, next func(huma.Context)) {
 	if callerOf(ctx.Context()).role != perdure.KeyAdmin {
-		s.refuse(ctx, newProblem(perdure.PermissionDenied, "only a key of role admin may see or change keys"))
+		s.refuse(ctx, newProblem(perdure.PermissionDenied, "only a key of role admin may do this"))
 		return
 	}
 	next(ctx)

@@ -109,5 +109,6 @@ func (s *server) routes() {
 	s.partRoutes()
 	s.logRoutes()
 	s.keyRoutes()
+	s.retentionRoutes()
 	s.accessRoutes()
 }

@@ -25,6 +25,7 @@ type definitionBody struct {
 	Tools        []string                   `json:"tools,omitempty"`
 	Config       perdure.AgentConfig        `json:"config,omitempty"`
 	Metadata     map[string]json.RawMessage `json:"metadata,omitempty" doc:"Up to 16 KiB."`
+	Retention    *periods                   `json:"retention,omitempty" doc:"How long executions that start from it keep things; what is not said is the org's to say."`
 
 	ID        any `json:"id,omitempty" readOnly:"true"`
 	CreatedAt any `json:"createdAt,omitempty" readOnly:"true"`
@@ -34,9 +35,13 @@ type definitionBody struct {
 
 func (b definitionBody) definition() (perdure.Definition, error) {
 	metadata, err := objectOf(b.Metadata)
+	if err != nil {
+		return perdure.Definition{}, err
+	}
+	keep, err := b.Retention.policy()
 	return perdure.Definition{
 		Name: b.Name, Slug: b.Slug, Description: b.Description, SystemPrompt: b.SystemPrompt,
-		Models: b.Models, Tools: b.Tools, Config: b.Config, Metadata: metadata,
+		Models: b.Models, Tools: b.Tools, Config: b.Config, Metadata: metadata, Retention: keep,
 	}, err
 }
 

@@ -49,6 +49,7 @@ type executionOutput struct {
 type signalBody struct {
 	Name  string          `json:"signalName"`
 	Value json.RawMessage `json:"signalValue,omitempty" doc:"Any JSON. That of userMessage is {text} or {parts}."`
+	Ref   *contentRef     `json:"signalValueRef,omitempty" doc:"In place of signalValue: content that was uploaded with PUT .../content."`
 	ID    string          `json:"signalId,omitempty" doc:"Sending the same id again changes nothing."`
 }
 
@@ -64,6 +65,7 @@ func (s *server) executionRoutes() {
 	get(s, one, "getExecution", "Get an execution", s.getExecution)
 	on(s, http.MethodDelete, one, "cancelExecution", "Cancel an execution: 202; one that has ended stays as it is: 200", s.cancel, status(202), alsoUnchanged)
 	on(s, http.MethodPost, one+"/signal", "signalExecution", "Send a signal", s.signal)
+	s.contentRoute()
 }
 
 // alsoUnchanged describes the answer for an execution that has ended.
@@ -179,7 +181,11 @@ func (s *server) signal(ctx context.Context, in *signalInput) (*body[engine.Sign
 	if err != nil {
 		return nil, err
 	}
-	reply, err := s.Engine.Signal(ctx, in.Org, id, engine.SignalRequest{Name: in.Body.Name, Value: in.Body.Value, ID: in.Body.ID})
+	r := engine.SignalRequest{Name: in.Body.Name, Value: in.Body.Value, ID: in.Body.ID}
+	if in.Body.Ref != nil {
+		r.Ref = &in.Body.Ref.BlobID
+	}
+	reply, err := s.Engine.Signal(ctx, in.Org, id, r)
 	if err != nil {
 		return nil, err
 	}

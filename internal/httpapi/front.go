@@ -36,7 +36,9 @@ func (s *server) front() http.Handler {
 		body := &kept{ReadCloser: r.Body}
 		r.Body = body
 		s.serve(answer, r)
-		if answer.status == http.StatusRequestEntityTooLarge {
+		// A client that waits to be told to send is told not to.
+		waits := strings.EqualFold(r.Header.Get("Expect"), "100-continue")
+		if answer.status == http.StatusRequestEntityTooLarge && !waits {
 			body.drain(answer)
 		}
 	})
@@ -64,7 +66,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		ctx = context.WithValue(ctx, queryKey{}, r.URL.Query())
 	}
 	r = r.WithContext(ctx)
-	if r.ContentLength > BodyLimit {
+	if r.ContentLength > BodyLimit && !isContent(r) {
 		tooLarge().write(w)
 		return
 	}

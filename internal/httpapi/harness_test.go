@@ -106,7 +106,11 @@ const org = "/api/orgs/default"
 // with a dot.
 func (h *house) call(method, path, body string, headers ...string) reply {
 	h.t.Helper()
-	req := h.request(method, path, body, headers...)
+	return h.send(h.request(method, path, body, headers...))
+}
+
+func (h *house) send(req *http.Request) reply {
+	h.t.Helper()
 	res, err := http.DefaultTransport.RoundTrip(req) // follows no redirect
 	if err != nil {
 		h.t.Fatal(err)

@@ -141,6 +141,8 @@ func tagOf(path string) string {
 	switch {
 	case len(path) >= 5 && path[:5] == "/keys":
 		return "Keys"
+	case path == "/retention" || path == prunePath:
+		return "Retention"
 	case len(path) >= 18 && path[:18] == "/agent-definitions":
 		return "Definitions"
 	}

@@ -2535,12 +2535,15 @@ type SignalAgentRequest struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId []byte                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	SignalName  string                 `protobuf:"bytes,2,opt,name=signal_name,json=signalName,proto3" json:"signal_name,omitempty"`
-	// JSON, at most 1 MiB; the REST API takes larger ones.
+	// JSON, at most 1 MiB; larger ones go ahead with PutBlob.
 	SignalValue []byte `protobuf:"bytes,3,opt,name=signal_value,json=signalValue,proto3" json:"signal_value,omitempty"`
 	// Made by the server if not given.
-	SignalId      string `protobuf:"bytes,4,opt,name=signal_id,json=signalId,proto3" json:"signal_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	SignalId string `protobuf:"bytes,4,opt,name=signal_id,json=signalId,proto3" json:"signal_id,omitempty"`
+	// In place of signal_value: the id of a blob that PutBlob stored for this
+	// execution, without a lease. The server does not look into it.
+	SignalValueBlob []byte `protobuf:"bytes,5,opt,name=signal_value_blob,json=signalValueBlob,proto3" json:"signal_value_blob,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *SignalAgentRequest) Reset() {
@@ -2599,6 +2602,13 @@ func (x *SignalAgentRequest) GetSignalId() string {
 		return x.SignalId
 	}
 	return ""
+}
+
+func (x *SignalAgentRequest) GetSignalValueBlob() []byte {
+	if x != nil {
+		return x.SignalValueBlob
+	}
+	return nil
 }
 
 type SignalAgentResponse struct {
@@ -2917,13 +2927,14 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\vsignal_name\x18\x02 \x01(\tR\n" +
 	"signalName\"-\n" +
 	"\x11HasSignalResponse\x12\x18\n" +
-	"\apending\x18\x01 \x01(\bR\apending\"\x98\x01\n" +
+	"\apending\x18\x01 \x01(\bR\apending\"\xc4\x01\n" +
 	"\x12SignalAgentRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\x12\x1f\n" +
 	"\vsignal_name\x18\x02 \x01(\tR\n" +
 	"signalName\x12!\n" +
 	"\fsignal_value\x18\x03 \x01(\fR\vsignalValue\x12\x1b\n" +
-	"\tsignal_id\x18\x04 \x01(\tR\bsignalId\"g\n" +
+	"\tsignal_id\x18\x04 \x01(\tR\bsignalId\x12*\n" +
+	"\x11signal_value_blob\x18\x05 \x01(\fR\x0fsignalValueBlob\"g\n" +
 	"\x13SignalAgentResponse\x12\x1b\n" +
 	"\tsignal_id\x18\x01 \x01(\tR\bsignalId\x123\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1b.perdure.v1.ExecutionStatusR\x06status\"C\n" +

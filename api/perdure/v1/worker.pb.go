@@ -1326,7 +1326,7 @@ func (*PutBlobRequest_Chunk) isPutBlobRequest_Part() {}
 type PutBlobHeader struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId []byte                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
-	// One of the leases is set.
+	// One of the leases, or none for the value of a signal.
 	Lease     *Lease     `protobuf:"bytes,2,opt,name=lease,proto3" json:"lease,omitempty"`
 	TaskLease *TaskLease `protobuf:"bytes,3,opt,name=task_lease,json=taskLease,proto3" json:"task_lease,omitempty"`
 	// In bytes.

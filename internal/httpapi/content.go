@@ -1,0 +1,107 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// contentRef names content that was uploaded ahead.
+type contentRef struct {
+	BlobID uuid.UUID `json:"blobId" format:"uuid"`
+}
+
+// content is what an upload is answered.
+type content struct {
+	BlobID uuid.UUID    `json:"blobId" format:"uuid"`
+	Length int64        `json:"length"`
+	SHA256 perdure.Hash `json:"sha256"`
+}
+
+const contentPath = "/agent-executions/{id}/content"
+
+// contentRoute takes uploads. The body streams into the store, so that it is
+// served beside huma, which reads bodies whole; the document describes it.
+func (s *server) contentRoute() {
+	s.mux.HandleFunc("PUT "+orgPath+contentPath, s.putContent)
+	s.api.OpenAPI().AddOperation(&huma.Operation{
+		Method: http.MethodPut, Path: orgPath + contentPath, OperationID: "putContent", Tags: []string{"Executions"},
+		Summary:     "Upload content that a signal names then; any JSON, to the server's limit. It is deleted if nothing names it within an hour.",
+		Security:    []map[string][]string{{"bearer": {}}, {"cookie": {}}},
+		Parameters:  []*huma.Param{pathParam("org"), pathParam("id")},
+		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{}}}},
+		Responses: map[string]*huma.Response{
+			"200": {
+				Description: "It is stored.",
+				Content:     map[string]*huma.MediaType{"application/json": {Schema: contentSchema}},
+			},
+			"default": problemResponse,
+		},
+	})
+}
+
+func pathParam(name string) *huma.Param {
+	return &huma.Param{Name: name, In: "path", Required: true, Schema: &huma.Schema{Type: "string"}}
+}
+
+var contentSchema = &huma.Schema{
+	Type: "object", Required: []string{"blobId", "length", "sha256"},
+	Properties: map[string]*huma.Schema{
+		"blobId": {Type: "string", Format: "uuid"},
+		"length": {Type: "integer", Format: "int64"},
+		"sha256": {Type: "string", Description: "Hexadecimal."},
+	},
+}
+
+// isContent tells whether the request uploads content, to which the limit of
+// other bodies does not apply.
+func isContent(r *http.Request) bool {
+	return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/content")
+}
+
+func (s *server) putContent(w http.ResponseWriter, r *http.Request) {
+	if p := strange(callerOf(r.Context()), r.PathValue("org")); p != nil {
+		p.write(w)
+		return
+	}
+	out, err := s.takeContent(r, w)
+	if err != nil {
+		s.problemOf(r.Context(), err).write(w)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(out) // the client has gone
+}
+
+func (s *server) takeContent(r *http.Request, w http.ResponseWriter) (*content, error) {
+	id, err := parseID("execution", r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if r.ContentLength < 0 {
+		return nil, perdure.FieldErrorf("Content-Length", "must say how many bytes the content has")
+	}
+	// As long as something comes, the upload may take its time.
+	body := &patient{r: r, c: http.NewResponseController(w)}
+	ref, err := s.Engine.PutContent(r.Context(), r.PathValue("org"), id, r.ContentLength, body)
+	if err != nil {
+		return nil, err
+	}
+	return &content{BlobID: ref.ID, Length: ref.Length, SHA256: ref.SHA256}, nil
+}
+
+// patient reads a body, with a minute for each piece of it.
+type patient struct {
+	r *http.Request
+	c *http.ResponseController
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	_ = p.c.SetReadDeadline(time.Now().Add(time.Minute)) // without one, it may take for ever
+	return p.r.Body.Read(b)
+}
