@@ -94,6 +94,8 @@ type request struct {
 	query  url.Values
 	header http.Header
 	body   any
+	raw    io.Reader // in place of body: length bytes
+	length int64
 }
 
 // url joins the org's path; each piece is one segment, whatever it holds.
@@ -119,6 +121,12 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, c.url(r), body)
 	if err != nil {
 		return nil, perdure.FieldErrorf("server", "%v", err)
+	}
+	if r.raw != nil {
+		req.Body, req.ContentLength = io.NopCloser(io.LimitReader(r.raw, r.length)), r.length
+		req.Header.Set("Content-Type", "application/json")
+		// So that what is too large is refused before it is sent.
+		req.Header.Set("Expect", "100-continue")
 	}
 	for name, values := range r.header {
 		req.Header[name] = values

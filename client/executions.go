@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"iter"
@@ -120,6 +121,14 @@ type SignalRequest struct {
 	Name  string          `json:"signalName"`
 	Value json.RawMessage `json:"signalValue,omitempty"`
 	ID    string          `json:"signalId,omitempty"`
+
+	// Ref names content that was uploaded with PutContent, in place of Value.
+	Ref *ContentRef `json:"signalValueRef,omitempty"`
+}
+
+// ContentRef names content that was uploaded.
+type ContentRef struct {
+	BlobID uuid.UUID `json:"blobId"`
 }
 
 // UserMessage is a signal with what the user says.
@@ -138,10 +147,21 @@ type SignalReply struct {
 	Status   perdure.Status `json:"status"`
 }
 
-// Signal sends a signal. Errors: invalid_argument, not_found, execution_ended,
-// payload_too_large.
+// largestInPlace is the most bytes of a value that Signal sends in the body,
+// which may have 8 MiB.
+const largestInPlace = 4 << 20
+
+// Signal sends a signal. A large value goes ahead with PutContent. Errors:
+// invalid_argument, not_found, execution_ended, payload_too_large.
 func (c *Client) Signal(ctx context.Context, id uuid.UUID, r SignalRequest) (SignalReply, error) {
 	var reply SignalReply
+	if len(r.Value) > largestInPlace {
+		ref, err := c.PutContent(ctx, id, int64(len(r.Value)), bytes.NewReader(r.Value))
+		if err != nil {
+			return reply, err
+		}
+		r.Value, r.Ref = nil, &ContentRef{BlobID: ref.ID}
+	}
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{executions, id.String(), "signal"}, body: r}, &reply)
 	return reply, err
 }

@@ -25,12 +25,14 @@ type serving struct {
 	queueLimits    map[string]int
 	standard       standard
 	noPark         bool
+	payloadLimit   int // MiB
 }
 
 func (s *serving) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "address for HTTP: API and web page")
 	f.StringVar(&s.grpcAddr, "grpc-addr", "127.0.0.1:9090", "address for workers (gRPC)")
+	f.IntVar(&s.payloadLimit, "payload-limit", perdure.DefaultPayloadLimit>>20, "the most MiB of one input, result, entry or signal")
 	f.DurationVar(&s.lease, "lease", 15*time.Second, "how long a worker may be silent before its work goes to another")
 	f.StringToIntVar(&s.queueLimits, "queue-limit", nil, "how many tasks of one org run at once on a queue, as name=N")
 }
@@ -43,6 +45,9 @@ func (s *serving) check() error {
 		if n < 1 {
 			return usageError{"--queue-limit " + queue + "=" + strconv.Itoa(n) + " lets nothing run", "give at least 1"}
 		}
+	}
+	if s.payloadLimit < 1 || s.payloadLimit > 1024 {
+		return usageError{"--payload-limit must be from 1 to 1024 (MiB)", ""}
 	}
 	return nil
 }
@@ -96,7 +101,8 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 		return nil, err
 	}
 	config := server.Config{
-		Data: data, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits, Logger: s.logger(slog.LevelInfo), Version: version,
+		Data: data, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
+		PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
 	}
 	for deadline := time.Now().Add(connectWithin); ; {
 		opened, err := server.Open(ctx, config)

@@ -88,7 +88,7 @@ func (a *app) runsCommand() *cobra.Command {
 		Use: "runs", Short: "List runs, newest first", GroupID: "runs", Aliases: []string{"ls"},
 		Example: `  perdure runs --status waiting,running
   perdure runs --json | jq -r '.items[].id'`,
-		Args: cobra.NoArgs,
+		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fillFilter(&f, status, metadata); err != nil {
 				return err
@@ -110,6 +110,7 @@ func (a *app) runsCommand() *cobra.Command {
 	flags.IntVar(&o.Limit, "limit", 20, "how many at most, to 1000")
 	flags.StringVar(&o.Cursor, "cursor", "", "go on with the nextCursor of an earlier list")
 	a.jsonFlag(cmd)
+	cmd.AddCommand(a.runsPruneCommand())
 	return cmd
 }
 

@@ -95,7 +95,7 @@ func openWriter(ctx context.Context, o Options) (*conn, error) {
 	query := url.Values{"_pragma": {
 		// First, for it holds only if there is nothing in the file yet.
 		"auto_vacuum(incremental)",
-		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "wal_autocheckpoint(4000)", "cache_size(-65536)",
+		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "wal_autocheckpoint(4000)", "cache_size(-4096)",
 	}}
 	if o.MaxPages > 0 {
 		query.Add("_pragma", fmt.Sprintf("max_page_count(%d)", o.MaxPages))

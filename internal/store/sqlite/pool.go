@@ -16,7 +16,7 @@ type pool struct {
 func openPool(ctx context.Context, path string, size int) (*pool, error) {
 	p := &pool{free: make(chan *conn, size)}
 	for range size {
-		c, err := openConn(ctx, dsn(path, url.Values{"mode": {"ro"}, "_pragma": {"query_only(1)", "cache_size(-8192)"}}))
+		c, err := openConn(ctx, dsn(path, url.Values{"mode": {"ro"}, "_pragma": {"query_only(1)", "cache_size(-2048)"}}))
 		if err != nil {
 			return nil, errors.Join(err, p.close())
 		}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) runsPruneCommand() *cobra.Command {
+	var r client.PruneRequest
+	var status []string
+	var definition string
+	cmd := &cobra.Command{
+		Use: "prune", Short: "Delete runs that are kept no longer, and give the disk space back",
+		Long: `Deletes ended runs that are older than --older-than, with their conversations,
+tasks and logs. Without --older-than it goes by the retention policies of the org
+and of definitions, over old checkpoints and logs, too. What runs or waits is
+never touched. --dry-run counts what would go, and changes nothing.`,
+		Example: `  perdure runs prune --dry-run --older-than 30d
+  perdure runs prune --older-than 30d --status failed,cancelled`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range status {
+				s, err := perdure.ParseStatus(strings.TrimSpace(name))
+				if err != nil {
+					return err
+				}
+				r.Status = append(r.Status, s)
+			}
+			if definition != "" {
+				id, err := uuid.Parse(definition)
+				if err != nil {
+					return usageError{definition + " is no id of a definition", "perdure definitions list shows them"}
+				}
+				r.DefinitionID = &id
+			}
+			return a.look(cmd.Context(), func(l *link) error { return a.prune(cmd.Context(), l.Client, r) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&r.OlderThan, "older-than", "", "runs that ended that long ago, like 30d or 12h; 0 for all that have ended")
+	flags.BoolVar(&r.DryRun, "dry-run", false, "count what would go, and change nothing")
+	flags.StringSliceVar(&status, "status", nil, "only those that ended so: completed, failed, cancelled")
+	flags.StringVar(&definition, "definition", "", "only those that started from the definition of this id")
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+// prune asks again until nothing is left, and says how far it is.
+func (a *app) prune(ctx context.Context, c *client.Client, r client.PruneRequest) error {
+	var all client.PruneReport
+	for {
+		report, err := c.Prune(ctx, r)
+		if err != nil {
+			return err
+		}
+		addPruned(&all, report)
+		nothing := report.Executions.Count+report.Checkpoints.Count+report.Logs.Count == 0
+		if !report.More || nothing || ctx.Err() != nil {
+			break
+		}
+		fmt.Fprintf(a.stderr, "%d runs deleted, %s; more to go\n", all.Executions.Count, bytesText(all.Executions.Bytes))
+	}
+	all.DryRun, all.More = r.DryRun, false
+	if a.json {
+		return a.printJSON(all)
+	}
+	return a.printPruned(all)
+}
+
+func addPruned(all, part *client.PruneReport) {
+	for _, pair := range [][2]*client.PruneCount{
+		{&all.Executions, &part.Executions}, {&all.Checkpoints, &part.Checkpoints}, {&all.Logs, &part.Logs},
+	} {
+		sum, more := pair[0], pair[1]
+		sum.Count, sum.Bytes = sum.Count+more.Count, sum.Bytes+more.Bytes
+		if sum.Oldest == nil || more.Oldest != nil && more.Oldest.Before(sum.Oldest.Time) {
+			sum.Oldest = more.Oldest
+		}
+		sum.ByStatus, sum.ByKind = addCounts(sum.ByStatus, more.ByStatus), addCounts(sum.ByKind, more.ByKind)
+	}
+}
+
+func addCounts[K comparable](sum, more map[K]int64) map[K]int64 {
+	if sum == nil {
+		return maps.Clone(more)
+	}
+	for key, n := range more {
+		sum[key] += n
+	}
+	return sum
+}
+
+func (a *app) printPruned(r client.PruneReport) error {
+	verb := "deleted"
+	if r.DryRun {
+		verb = "would delete"
+	}
+	any := false
+	for _, line := range []struct {
+		what  string
+		count client.PruneCount
+	}{{"runs", r.Executions}, {"old checkpoints", r.Checkpoints}, {"logs", r.Logs}} {
+		if line.count.Count == 0 {
+			continue
+		}
+		any = true
+		if _, err := fmt.Fprintf(a.stdout, "%s %d %s, %s%s\n", verb, line.count.Count, line.what, bytesText(line.count.Bytes), prunedDetail(line.count)); err != nil {
+			return err
+		}
+	}
+	if !any {
+		_, err := fmt.Fprintln(a.stdout, "nothing to delete")
+		return err
+	}
+	return nil
+}
+
+// prunedDetail says what they are, and how old.
+func prunedDetail(c client.PruneCount) string {
+	var b strings.Builder
+	for _, status := range slices.Sorted(maps.Keys(c.ByStatus)) {
+		fmt.Fprintf(&b, "; %d %s", c.ByStatus[status], strings.ToLower(string(status)))
+	}
+	for _, kind := range slices.Sorted(maps.Keys(c.ByKind)) {
+		fmt.Fprintf(&b, "; %d of kind %s", c.ByKind[kind], kind)
+	}
+	if c.Oldest != nil {
+		fmt.Fprintf(&b, "; the oldest from %s", c.Oldest.Local().Format(shortTime))
+	}
+	return b.String()
+}
+
+// bytesText is a size for people.
+func bytesText(n int64) string {
+	const unit = 1 << 10
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	size, prefix := float64(n)/unit, 0
+	for size >= unit && prefix < 3 {
+		size, prefix = size/unit, prefix+1
+	}
+	return fmt.Sprintf("%.1f %ciB", size, "KMGT"[prefix])
+}
