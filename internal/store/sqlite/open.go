@@ -95,6 +95,8 @@ func openWriter(ctx context.Context, o Options) (*conn, error) {
 	query := url.Values{"_pragma": {
 		// First, for it holds only if there is nothing in the file yet.
 		"auto_vacuum(incremental)",
+		// The cache is small, and the system's own serves what is beyond it: a
+		// large transfer fills whatever is allowed.
 		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "wal_autocheckpoint(4000)", "cache_size(-4096)",
 	}}
 	if o.MaxPages > 0 {
