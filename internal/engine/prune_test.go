@@ -136,7 +136,7 @@ func (s *spy) Do(ctx context.Context, c store.Command) ([]any, error) {
 // in between two of them is answered there and then.
 func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 	b := newBench(t)
-	id := b.ended(2000)
+	id := b.ended(800)
 	writer := b.started()
 	steps, commits := 0, 0
 	b.use(&spy{Store: b.s, before: func(c store.Command) error {
@@ -155,8 +155,8 @@ func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 	report, err := b.e.Prune(b.Context(), org, PruneRequest{OlderThan: new(time.Duration)})
 	b.must(err)
 	b.wantGone(id)
-	// 2000 entries and as many events.
-	if report.Executions.Count != 1 || steps < 4000/pruneRows {
+	// 800 entries and as many events.
+	if report.Executions.Count != 1 || steps < 1600/pruneRows {
 		t.Errorf("%d executions were deleted in %d steps", report.Executions.Count, steps)
 	}
 }
@@ -167,7 +167,7 @@ func TestAPruneThatWasCutOffGoesOn(t *testing.T) {
 	cut := errors.New("the process died")
 	for _, at := range []int{1, 2, 3, 7} {
 		b := newBench(t)
-		id := b.ended(600)
+		id := b.ended(400)
 		n := 0
 		b.use(&spy{Store: b.s, before: func(store.Command) error {
 			if n++; n >= at {

@@ -33,7 +33,10 @@ func (s *server) front() http.Handler {
 		defer s.recovered(answer, r)
 		answer.Header().Set("X-Content-Type-Options", "nosniff")
 		answer.Header().Set("Referrer-Policy", "no-referrer")
+		// A copy, for by its own the server knows that a client still waits to
+		// be told to send.
 		body := &kept{ReadCloser: r.Body}
+		r = r.WithContext(r.Context())
 		r.Body = body
 		s.serve(answer, r)
 		// A client that waits to be told to send is told not to.
