@@ -100,7 +100,7 @@ const nextOrg = "SELECT min(org_id) FROM agent_execution WHERE org_id > ?"
 func (r *reader) Orgs(ctx context.Context) ([]string, error) {
 	var orgs []string
 	err := r.pool.read(ctx, func(v view) (err error) {
-		orgs, err = pendingOrgs(v, nextOrg)
+		orgs, err = pendingOrgs(v, "", nextOrg)
 		return err
 	})
 	return orgs, err

@@ -51,12 +51,12 @@ func (f *fixture) large(n int) uuid.UUID {
 	}
 	f.upload(id, random(perdure.BlobChunk+1), perdure.BlobChunk)
 	f.must(f.outside(org, store.Changes{Idempotency: &store.Idempotency{Key: id.String(), Execution: id, ExpiresAt: f.ago(-time.Hour)}}))
-	f.end(id, f.s.Now())
+	f.endExecution(id, f.s.Now())
 	return id
 }
 
 // end ends an execution, at that time, with an event.
-func (f *fixture) end(id uuid.UUID, at perdure.Time) {
+func (f *fixture) endExecution(id uuid.UUID, at perdure.Time) {
 	f.Helper()
 	f.change(id, func(s *store.State) *store.Changes {
 		l := logOf(s.Head)
@@ -260,7 +260,7 @@ func checkpointBlobs(f *fixture) {
 func pagesAreFreed(f *fixture) {
 	id := f.start()
 	f.upload(id, random(4<<20), perdure.BlobChunk)
-	f.end(id, f.s.Now())
+	f.endExecution(id, f.s.Now())
 	f.prune(id, store.Prune{Execution: true})
 	f.drop(1000)
 	last, _, err := f.s.Unused(f.ctx)

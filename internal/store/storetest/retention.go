@@ -55,7 +55,7 @@ func (f *fixture) retained(own *perdure.Retention, ended time.Duration) uuid.UUI
 		l.event(s, perdure.EventCreated)
 		return &store.Changes{Execution: &made, Head: &l.head, Records: l.records, Retain: own}, nil
 	}})
-	f.end(x.ID, f.ago(ended))
+	f.endExecution(x.ID, f.ago(ended))
 	return x.ID
 }
 
