@@ -12,9 +12,20 @@ type Checkpoint struct {
 	Sequence    int64           `json:"sequence"`
 	LeafEntryID *uuid.UUID      `json:"leafEntryId"`
 	State       json.RawMessage `json:"state"`
-	Metadata    json.RawMessage `json:"metadata,omitempty"` // {checkpoint_reason, entry_count}
+	Metadata    json.RawMessage `json:"metadata,omitempty"` // {checkpoint_reason, entry_count, state_version}
 	CreatedAt   Time            `json:"createdAt"`
 
 	// Blob holds the state where it is over InlineLimit and not loaded.
 	Blob *BlobRef `json:"-"`
+}
+
+// StateVersion is the version of the state that the metadata tells; 0 for none.
+func (c Checkpoint) StateVersion() int {
+	var metadata struct {
+		StateVersion int `json:"state_version"`
+	}
+	if err := json.Unmarshal(c.Metadata, &metadata); err != nil {
+		return 0 // there is no metadata, or it is not ours
+	}
+	return metadata.StateVersion
 }

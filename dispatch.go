@@ -51,8 +51,9 @@ type Dispatch interface {
 	// Tasks gives tasks of an execution with their results, in the order asked;
 	// nil where there is none.
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Task, error)
-	// Signals gives the pending signals whose names match, oldest first.
-	Signals(ctx context.Context, execution uuid.UUID, patterns []string, limit int) ([]Signal, error)
+	// Signals gives the pending signals whose names match and whose order is
+	// over after, oldest first: at most limit, and about 1 MiB, of them.
+	Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]Signal, error)
 
 	// PutBlob uploads content over InlineLimit ahead of the commit that names
 	// it. Errors: payload_too_large, lease_lost.
@@ -209,10 +210,13 @@ type Release struct {
 }
 
 // AgentRelease gives one execution back. Panic, if set, counts as one and says
-// what it was.
+// what it was. Unfit, if set, says why this worker cannot go on with it, so that
+// another may: it is put off like an execution that lost its worker, and after
+// as many times it fails with Unfit as its error.
 type AgentRelease struct {
 	Lease Lease
 	Panic string
+	Unfit string
 }
 
 // TaskRelease gives one attempt back.
@@ -239,6 +243,8 @@ type Commit struct {
 	// Eager offers free task slots of this worker.
 	Eager Eager
 	Place Place
+	// Chose records what waits came to, for a function that is entered again.
+	Chose []Choice
 }
 
 // Eager offers slots for tasks that the commit schedules.
@@ -278,6 +284,9 @@ type StepRecord struct {
 type NewCheckpoint struct {
 	State  Payload
 	Reason string
+	// StateVersion is in the checkpoint's metadata as state_version, unless it
+	// is 0.
+	StateVersion int
 }
 
 // BlockEnd gives a block's final length.
@@ -324,6 +333,11 @@ type CommitReply struct {
 	// Adopted maps the ids of appended entries whose key was known already to
 	// the ids of the stored ones.
 	Adopted map[uuid.UUID]uuid.UUID
+	// At is the store's time of the commit, which the entries were created at.
+	At Time
+	// Wait is the wait of a suspend that was met already, with the leaves marked
+	// that are.
+	Wait *Wait
 }
 
 // TaskFinish ends an attempt with a result or an error.

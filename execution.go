@@ -60,6 +60,8 @@ type Execution struct {
 	Panics  int `json:"-"`
 	// CheckpointAt is when the newest checkpoint was made; until then, zero.
 	CheckpointAt Time `json:"-"`
+	// Asked is what is kept of the waits since the checkpoint.
+	Asked Asked `json:"-"`
 	// CancelBy is when a cancelling execution ends whatever its worker does.
 	CancelBy Time `json:"-"`
 	// NextSignal is the order of the next signal.

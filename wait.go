@@ -2,6 +2,7 @@ package perdure
 
 import (
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -27,6 +28,11 @@ type Wait struct {
 	Task   *uuid.UUID    `json:"task,omitempty"`
 	On     TaskCondition `json:"on,omitempty"`
 	Timer  *Time         `json:"timer,omitempty"`
+	// After is a timer that is due so long after the first time that it was
+	// asked for under Name since the newest checkpoint, by the store's clock.
+	// What is stored has Timer in its place.
+	After time.Duration `json:"after,omitempty"`
+	Name  string        `json:"name,omitempty"`
 	Met    bool          `json:"met,omitempty"`
 }
 
@@ -51,6 +57,12 @@ func WaitTaskOn(id uuid.UUID, on TaskCondition) Wait { return Wait{Task: &id, On
 
 // WaitUntil waits for a moment.
 func WaitUntil(t Time) Wait { return Wait{Timer: &t} }
+
+// WaitAfter waits for d, counted from the first time that it was asked for under
+// the name since the newest checkpoint.
+func WaitAfter(name string, d time.Duration) Wait {
+	return Wait{Name: name, After: max(d, 1)}
+}
 
 // WaitAny is met when one of the waits is.
 func WaitAny(waits ...Wait) Wait { return Wait{Any: waits} }
@@ -112,6 +124,34 @@ func (w Wait) NextTimer() (Time, bool) {
 	return next, found
 }
 
+// At gives the tree with every timer that was asked for by its duration
+// resolved, and the due times to keep in place of those before.
+func (w Wait) At(now Time, asked Asked) (Wait, []Due) {
+	var dues []Due
+	at := func(waits []Wait) []Wait {
+		if waits == nil {
+			return nil
+		}
+		resolved := make([]Wait, len(waits))
+		for i, child := range waits {
+			var some []Due
+			resolved[i], some = child.At(now, asked)
+			dues = append(dues, some...)
+		}
+		return resolved
+	}
+	w.Any, w.All = at(w.Any), at(w.All)
+	if w.After > 0 {
+		due, known := asked.Due(w.Name)
+		if !known {
+			due = now.Add(w.After)
+		}
+		dues = append(dues, Due{w.Name, due})
+		w.Timer, w.After, w.Name = &due, 0, ""
+	}
+	return w, dues
+}
+
 // Mark gives the tree with every leaf that the facts meet marked, and whether
 // the whole is met. The receiver is left as it was.
 func (w Wait) Mark(facts Facts) (Wait, bool) {
@@ -161,17 +201,23 @@ func (c TaskCondition) meets(status TaskStatus) bool {
 // any must have children, names and patterns must be well formed.
 func (w Wait) Check() error { return w.check("wait", 0) }
 
-const maxWaitDepth = 16
+const (
+	maxWaitDepth = 16
+	maxTimerName = 400
+)
 
 func (w Wait) check(at string, depth int) error {
 	kinds := 0
-	for _, set := range []bool{w.Any != nil, w.All != nil, w.Signal != "", w.Task != nil, w.Timer != nil} {
+	for _, set := range []bool{w.Any != nil, w.All != nil, w.Signal != "", w.Task != nil, w.Timer != nil, w.After != 0} {
 		if set {
 			kinds++
 		}
 	}
 	if kinds != 1 {
-		return FieldErrorf(at, "must have exactly one of any, all, signal, task and timer")
+		return FieldErrorf(at, "must have exactly one of any, all, signal, task, timer and after")
+	}
+	if w.After < 0 || w.After != 0 && (w.Name == "" || len(w.Name) > maxTimerName) {
+		return FieldErrorf(at, "after must be over 0 and have a name of 1 to %d characters", maxTimerName)
 	}
 	if depth > maxWaitDepth {
 		return FieldErrorf(at, "is nested deeper than %d", maxWaitDepth)

@@ -80,6 +80,9 @@ type Context interface {
 	// State decodes the newest checkpoint's state into v; it gives false if
 	// there is none yet.
 	State(v any) (bool, error)
+	// StateVersion is the version that the newest checkpoint's state was saved
+	// with; 0 for none. Versioned reads it.
+	StateVersion() int
 	// Flush commits what is pending. It blocks.
 	Flush() error
 
@@ -104,7 +107,13 @@ type Context interface {
 	// WaitAnySignal is WaitSignal for several patterns: the signal that was sent
 	// first among those that match any. It blocks.
 	WaitAnySignal(timeout time.Duration, patterns ...string) (perdure.Signal, error)
-	// DrainSignals takes the signals that match and are there now.
+	// WaitAny waits for the first of the conditions; with a timeout over 0 it
+	// gives ErrTimeout when that is over. If several are met at once, it is the
+	// first of them. It blocks.
+	WaitAny(timeout time.Duration, conditions ...Condition) (Met, error)
+	// DrainSignals takes all the signals that match and are there now, however
+	// many, in the order in which they were sent; those that are given again
+	// come first.
 	DrainSignals(pattern string) ([]perdure.Signal, error)
 	// HasSignal tells whether one is there.
 	HasSignal(pattern string) (bool, error)

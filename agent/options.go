@@ -39,6 +39,7 @@ type CheckpointOption func(*CheckpointSettings)
 type CheckpointSettings struct {
 	Reason   string
 	WithNext bool
+	Version  int
 }
 
 // Reason says why the checkpoint is made; it is in its metadata.
@@ -46,6 +47,10 @@ func Reason(why string) CheckpointOption { return func(s *CheckpointSettings) { 
 
 // WithNext puts the checkpoint into the next commit instead of one of its own.
 func WithNext() CheckpointOption { return func(s *CheckpointSettings) { s.WithNext = true } }
+
+// StateVersion notes the version of the state in the checkpoint's metadata.
+// Versioned.Save does it.
+func StateVersion(n int) CheckpointOption { return func(s *CheckpointSettings) { s.Version = n } }
 
 // TaskOption changes how a task is run.
 type TaskOption func(*TaskSettings)

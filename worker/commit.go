@@ -21,7 +21,7 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	}
 	c := r.pending
 	c.Lease, c.Number, c.Outcome, c.Place = r.claim.Lease, r.number+1, o, r.place
-	c.Eager = r.w.offer()
+	c.Eager, c.Chose = r.w.offer(), r.asks.chose
 	defer func() { r.w.taskSlots.release(c.Eager.Slots) }()
 	ctx, cancel := r.leaseContext()
 	defer cancel()
@@ -83,6 +83,9 @@ func (r *run) forget() {
 	kept := len(r.taken) - len(r.pending.Take)
 	r.signals = append(slices.Clone(r.taken[kept:]), r.signals...)
 	r.taken = r.taken[:kept]
+	if r.before != nil { // the checkpoint goes with the rest
+		r.asks, r.before = *r.before, nil
+	}
 	r.pending, r.entries = perdure.Commit{}, nil
 	r.leaf = r.stored
 }
@@ -168,9 +171,10 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 		}
 	}
 	r.stored = r.leaf
+	r.asks.chose, r.before = nil, nil
 	if state != nil {
-		r.seq, r.state, r.ckptLeaf = reply.CheckpointSeq, state.State.Bytes, r.leaf
-		r.sleeps, r.taken = map[string]int{}, nil
+		r.seq, r.state, r.version, r.ckptLeaf = reply.CheckpointSeq, state.State.Bytes, state.StateVersion, r.leaf
+		r.taken = nil
 	}
 	r.learn(reply.Tasks)
 	r.addSignals(reply.Signals)
@@ -218,7 +222,14 @@ func (r *run) Checkpoint(state any, opts ...agent.CheckpointOption) error {
 	for _, opt := range opts {
 		opt(&settings)
 	}
-	r.pending.Checkpoint = &perdure.NewCheckpoint{State: perdure.Inline(raw), Reason: settings.Reason}
+	r.pending.Checkpoint = &perdure.NewCheckpoint{
+		State: perdure.Inline(raw), Reason: settings.Reason, StateVersion: settings.Version,
+	}
+	if r.before == nil {
+		before := r.asks
+		r.before = &before
+	}
+	r.asks = asks{count: map[string]int{}} // waits are counted from the checkpoint on
 	if settings.WithNext {
 		return nil
 	}
@@ -233,6 +244,18 @@ func (r *run) Flush() error {
 	_, err := r.commit(perdure.Outcome{})
 	return err
 }
+
+// settle commits a checkpoint that was put off, before a signal is taken: what is
+// taken after it must not be consumed by it.
+func (r *run) settle() error {
+	if r.pending.Checkpoint == nil {
+		return nil
+	}
+	return r.Flush()
+}
+
+// StateVersion implements agent.Context.
+func (r *run) StateVersion() int { return r.version }
 
 // State implements agent.Context.
 func (r *run) State(v any) (bool, error) {

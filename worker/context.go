@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -88,6 +89,8 @@ func (r *run) Schedule(kind string, input any, opts ...agent.TaskOption) agent.F
 	return agent.FutureOf(id, kind)
 }
 
+func hashOf(content []byte) perdure.Hash { return sha256.Sum256(content) }
+
 func newTask(execution uuid.UUID, kind string, input json.RawMessage, s agent.TaskSettings) (perdure.NewTask, error) {
 	t := perdure.NewTask{
 		Kind: kind, Input: perdure.Inline(input), InputHash: hashOf(input), Options: s.TaskOptions, Place: s.Place,
@@ -109,83 +112,6 @@ func (r *run) CancelTask(f agent.Future) {
 	if f.Err() == nil && !slices.Contains(r.pending.CancelTask, f.ID) {
 		r.pending.CancelTask = append(r.pending.CancelTask, f.ID)
 	}
-}
-
-// Await implements agent.Context.
-func (r *run) Await(how agent.How, futures ...agent.Future) ([]agent.Result, error) {
-	if err := r.blocking("Await"); err != nil {
-		return nil, err
-	}
-	for _, f := range futures {
-		if f.Err() != nil {
-			return nil, f.Err()
-		}
-	}
-	for !met(how, r.results(futures)) {
-		if err := r.suspend(waitFor(how, futures)); err != nil {
-			return nil, err
-		}
-	}
-	return r.results(futures), nil
-}
-
-func (r *run) results(futures []agent.Future) []agent.Result {
-	results := make([]agent.Result, len(futures))
-	for i, f := range futures {
-		results[i] = agent.Result{Task: r.tasks[f.ID]}
-	}
-	return results
-}
-
-// met tells whether a wait is over, from what is known.
-func met(how agent.How, results []agent.Result) bool {
-	ended, failed, done := 0, 0, 0
-	for _, result := range results {
-		if !result.Ended() {
-			continue
-		}
-		ended++
-		if result.Err() == nil {
-			done++
-		} else {
-			failed++
-		}
-	}
-	switch {
-	case ended == len(results):
-		return true
-	case how == agent.AllOrFailure:
-		return failed > 0
-	case how == agent.FirstSuccess:
-		return done > 0
-	case how == agent.First:
-		return ended > 0
-	}
-	return false
-}
-
-// waitFor is the stored form of the same condition.
-func waitFor(how agent.How, futures []agent.Future) perdure.Wait {
-	all := make([]perdure.Wait, len(futures))
-	for i, f := range futures {
-		all[i] = perdure.WaitTask(f.ID)
-	}
-	on := func(c perdure.TaskCondition) []perdure.Wait {
-		waits := []perdure.Wait{perdure.WaitAll(all...)}
-		for _, f := range futures {
-			waits = append(waits, perdure.WaitTaskOn(f.ID, c))
-		}
-		return waits
-	}
-	switch how {
-	case agent.AllOrFailure:
-		return perdure.WaitAny(on(perdure.TaskDidFail)...)
-	case agent.FirstSuccess:
-		return perdure.WaitAny(on(perdure.TaskSucceeded)...)
-	case agent.First:
-		return perdure.WaitAny(all...)
-	}
-	return perdure.WaitAll(all...)
 }
 
 // Messages implements agent.Context.

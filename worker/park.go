@@ -8,17 +8,25 @@ import (
 )
 
 // suspend commits what is pending with the wait, and parks the goroutine until
-// the wait is met. It returns with what is new learned; it does not return if
-// the goroutine is discarded.
-func (r *run) suspend(wait perdure.Wait) error {
+// the wait is met. It returns with what is new learned, and gives the wait with
+// the leaves marked that are met; it does not return if the goroutine is
+// discarded.
+func (r *run) suspend(wait perdure.Wait) (perdure.Wait, error) {
 	r.setParking(true)
 	reply, err := r.commit(perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &wait})
 	if err != nil || !reply.Suspended {
 		r.setParking(false)
-		return err
+		return markedOf(reply.Wait), err
 	}
 	r.park()
-	return r.check()
+	return markedOf(r.claim.Execution.Wait), r.check()
+}
+
+func markedOf(w *perdure.Wait) perdure.Wait {
+	if w == nil {
+		return perdure.Wait{}
+	}
+	return *w
 }
 
 // setParking says that the claim that answers the next commit may be handed to

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
@@ -36,14 +35,18 @@ type run struct {
 	seq      int64 // of the newest checkpoint
 	ckptLeaf *uuid.UUID
 	state    json.RawMessage
+	version  int // of the state
 	tasks    map[uuid.UUID]*perdure.Task // ended ones, from committed bytes
 	asked    map[uuid.UUID]bool          // tasks scheduled or looked up in this run of the function
 	signals  []perdure.Signal            // there and not taken, oldest first
 	more     bool                        // the server has signals that are not among these
+	seen     int64                       // order of the last signal up to which none is missing
 	fresh    time.Time                   // when signals was read
 	taken    []perdure.Signal            // taken since the checkpoint, in order; the pending ones last
 	steps    map[string]bool             // names used
-	sleeps   map[string]int              // how often asked for since the checkpoint
+	asks     asks                        // waits since the checkpoint, a pending one included
+	before   *asks                       // those of before the pending checkpoint
+	unread   []string                    // signals that kept the function from ending and that it has not taken
 	onEnd    []func(perdure.Status)
 	pending  perdure.Commit
 	entries  []perdure.Entry // pending, as Messages shows them
@@ -121,9 +124,7 @@ func (r *run) adopt(c perdure.AgentClaim) {
 	r.stream = r.w.streams.open(r, nil, &lease, func(err error) { r.lose(lease, err) })
 	r.stream.SetPlace(r.place)
 	r.learn(c.Results)
-	// Signals that were given again and not asked for yet are still to come.
-	again := slices.DeleteFunc(slices.Clone(r.signals), func(s perdure.Signal) bool { return s.State != perdure.SignalTaken })
-	r.signals, r.more, r.fresh = append(again, c.Signals...), c.MoreSignals, time.Now()
+	r.setSignals(c)
 	r.w.mu.Lock()
 	r.handed = false
 	r.w.mu.Unlock()
@@ -133,25 +134,16 @@ func (r *run) adopt(c perdure.AgentClaim) {
 func (r *run) reset() {
 	c := r.claim
 	r.leaf, r.stored = c.Execution.Leaf, c.Execution.Leaf
-	r.seq, r.state, r.ckptLeaf = 0, nil, nil
-	if c.Checkpoint != nil {
-		r.seq, r.state, r.ckptLeaf = c.Checkpoint.Sequence, c.Checkpoint.State, c.Checkpoint.LeafEntryID
+	r.seq, r.state, r.version, r.ckptLeaf = 0, nil, 0, nil
+	if k := c.Checkpoint; k != nil {
+		r.seq, r.state, r.version, r.ckptLeaf = k.Sequence, k.State, k.StateVersion(), k.LeafEntryID
 	}
 	r.SetPlace(perdure.Place{ResponseID: c.Execution.ResponseID})
 	r.tasks, r.asked = map[uuid.UUID]*perdure.Task{}, map[uuid.UUID]bool{}
 	r.learn(c.Results)
-	r.steps, r.sleeps = map[string]bool{}, map[string]int{}
+	r.steps = map[string]bool{}
+	r.asks, r.before = asks{count: map[string]int{}, asked: c.Execution.Asked}, nil
 	r.pending, r.entries, r.taken, r.onEnd = perdure.Commit{}, nil, nil, nil
-}
-
-// giveAgain puts signals that were taken since the checkpoint ahead of the
-// others: a function that is entered again is given them first.
-func (r *run) giveAgain(taken []perdure.Signal) {
-	again := slices.Clone(taken)
-	for i := range again {
-		again[i].State = perdure.SignalTaken
-	}
-	r.signals = append(again, r.signals...)
 }
 
 func (r *run) learn(tasks []*perdure.Task) {
@@ -217,9 +209,10 @@ func (r *run) over() bool {
 // again enters the function once more in the same claim: signals came that the
 // end has to wait for.
 func (r *run) again() {
-	state, seq, leaf, ckpt := r.state, r.seq, r.stored, r.ckptLeaf
-	tasks, taken := r.tasks, r.taken
+	state, version, seq, leaf, ckpt := r.state, r.version, r.seq, r.stored, r.ckptLeaf
+	tasks, taken, asked := r.tasks, r.taken, r.asks.asked
 	r.reset()
+	r.asks.asked, r.version = asked, version
 	r.state, r.seq, r.leaf, r.stored, r.ckptLeaf, r.tasks = state, seq, leaf, leaf, ckpt, tasks
 	r.giveAgain(taken)
 }

@@ -253,7 +253,7 @@ func (b *bench) snapshot(id uuid.UUID) string {
 	b.must(err)
 	checkpoints, err := b.s.Checkpoints(b.Context(), id, "", 1000)
 	b.must(err)
-	pending, err := b.s.PendingSignals(b.Context(), id, nil, 1000)
+	pending, err := b.s.PendingSignals(b.Context(), id, nil, 0, 1000)
 	b.must(err)
 	taken, err := b.s.TakenSignals(b.Context(), id)
 	b.must(err)

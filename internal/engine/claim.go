@@ -120,7 +120,7 @@ func (e *Engine) tasksOf(ctx context.Context, execution uuid.UUID, ids []uuid.UU
 // pendingSignals gives the oldest pending signals up to about a mebibyte.
 func (e *Engine) pendingSignals(ctx context.Context, execution uuid.UUID, patterns []string) ([]perdure.Signal, bool, error) {
 	const most = 200
-	signals, err := e.refs.PendingSignals(ctx, execution, patterns, most+1)
+	signals, err := e.refs.PendingSignals(ctx, execution, patterns, 0, most+1)
 	if err != nil {
 		return nil, false, err
 	}

@@ -48,10 +48,12 @@ type commitAnswer struct {
 	Claims     []claimedTask           `json:"claims,omitempty"`
 	Checkpoint int64                   `json:"checkpoint,omitempty"`
 	Adopted    map[uuid.UUID]uuid.UUID `json:"adopted,omitempty"`
+	At         perdure.Time            `json:"at"`
+	Wait       *perdure.Wait           `json:"wait,omitempty"`
 }
 
 func (e *Engine) commitReply(ctx context.Context, c perdure.Commit, a commitAnswer) (perdure.CommitReply, error) {
-	r := perdure.CommitReply{Ended: a.Ended, Suspended: a.Suspended, CheckpointSeq: a.Checkpoint, Adopted: a.Adopted}
+	r := perdure.CommitReply{Ended: a.Ended, Suspended: a.Suspended, CheckpointSeq: a.Checkpoint, Adopted: a.Adopted, At: a.At, Wait: a.Wait}
 	execution := c.Lease.ExecutionID
 	var err error
 	if len(a.Patterns) > 0 {
@@ -141,7 +143,7 @@ func (e *Engine) decideCommit(s *store.State, c perdure.Commit) (*store.Changes,
 	if err := d.outcome(c, &a); err != nil {
 		return nil, err
 	}
-	a.Checkpoint = x.CheckpointSeq
+	a.Checkpoint, a.At = x.CheckpointSeq, s.Now
 	x.LastCommit = perdure.CommitNumber{Fence: c.Lease.Fence, Number: c.Number}
 	var err error
 	if x.Answer, err = json.Marshal(a); err != nil {
@@ -214,7 +216,13 @@ func (e *Engine) write(d *draft, c perdure.Commit, a *commitAnswer) error {
 	for _, ev := range c.Events {
 		d.record(perdure.Record{Type: ev.Type, Place: ev.Place, Fields: ev.Fields})
 	}
-	return d.checkpoint(c.Checkpoint)
+	if err := d.checkpoint(c.Checkpoint); err != nil {
+		return err
+	}
+	for _, choice := range c.Chose { // counted from the checkpoint on
+		d.x.Asked = d.x.Asked.With(choice)
+	}
+	return nil
 }
 
 // appendAll appends entries; one whose key is known stands for the stored one,
@@ -294,14 +302,18 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	if mustBeAlone(d.x) {
 		d.hint(recheck) // its worker may have others again
 	}
-	d.x.Crashes, d.x.Panics = 0, 0
+	d.x.Crashes, d.x.Panics, d.x.Asked = 0, 0, perdure.Asked{}
 	state := c.State.Bytes
 	if state == nil && c.State.Blob == nil {
 		state = json.RawMessage("null")
 	}
+	metadata := map[string]any{"checkpoint_reason": c.Reason, "entry_count": d.x.EntryCount}
+	if c.StateVersion != 0 {
+		metadata["state_version"] = c.StateVersion
+	}
 	d.c.Checkpoint = &perdure.Checkpoint{
 		Sequence: d.x.CheckpointSeq, LeafEntryID: d.x.Leaf, State: state, Blob: c.State.Blob, CreatedAt: d.s.Now,
-		Metadata: fields(map[string]any{"checkpoint_reason": c.Reason, "entry_count": d.x.EntryCount}),
+		Metadata: fields(metadata),
 	}
 	d.c.ConsumeTaken = true
 	d.event(perdure.EventCheckpoint, perdure.Place{}, map[string]any{"sequence": d.x.CheckpointSeq})
@@ -367,8 +379,10 @@ func (d *draft) suspend(w perdure.Wait, a *commitAnswer) error {
 	for id, t := range d.s.Tasks {
 		f.tasks[id] = t.Status
 	}
+	w, d.x.Asked.Dues = w.At(d.s.Now, d.x.Asked)
 	marked, met := w.Mark(f)
 	if met {
+		a.Wait = &marked
 		a.Patterns = w.Signals()
 		a.Tasks = endedOf(d.s.Tasks, w.Tasks())
 		return nil
@@ -459,6 +473,11 @@ func (e *Engine) checkCommit(c perdure.Commit) error {
 			return perdure.FieldErrorf("outcome.wait", "a suspend needs a wait")
 		}
 		if err := c.Outcome.Wait.Check(); err != nil {
+			return err
+		}
+	}
+	for _, choice := range c.Chose {
+		if err := choice.Check(); err != nil {
 			return err
 		}
 	}

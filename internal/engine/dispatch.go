@@ -113,11 +113,11 @@ func (d dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUI
 	return d.read().Tasks(ctx, execution, ids, false)
 }
 
-func (d dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []string, limit int) ([]perdure.Signal, error) {
+func (d dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
 	if err := d.own(ctx, execution); err != nil {
 		return nil, err
 	}
-	return d.read().PendingSignals(ctx, execution, patterns, limit)
+	return d.read().PendingSignals(ctx, execution, patterns, after, limit)
 }
 
 func (d dispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {

@@ -252,7 +252,7 @@ func TestIDsBelongToTheirExecution(t *testing.T) {
 		}
 	}
 	one.commit(func(c *perdure.Commit) { c.Take = []string{"s1"} })
-	signals, err := b.d.Signals(t.Context(), two.id, nil, 10)
+	signals, err := b.d.Signals(t.Context(), two.id, nil, 0, 10)
 	b.must(err)
 	wantIDs(t, "the second's signals", signals, "s1")
 }

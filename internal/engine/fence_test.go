@@ -154,7 +154,7 @@ func TestAnotherOrgsExecutionIsUnknown(t *testing.T) {
 	b.wantCode(err, perdure.NotFound)
 	_, err = foreign.Tasks(t.Context(), h.id, nil)
 	b.wantCode(err, perdure.NotFound)
-	_, err = foreign.Signals(t.Context(), h.id, nil, 1)
+	_, err = foreign.Signals(t.Context(), h.id, nil, 0, 1)
 	b.wantCode(err, perdure.NotFound)
 	_, err = b.e.Signal(t.Context(), "globex", h.id, SignalRequest{Name: "x"})
 	b.wantCode(err, perdure.NotFound)

@@ -146,15 +146,23 @@ func decideReap(s *store.State, now perdure.Time) (*store.Changes, error) {
 		return nil, nil
 	}
 	d := begin(s)
+	why := fmt.Sprintf("its worker was lost %d times since the last checkpoint, at last worker %s, silent since before %s",
+		x.Crashes+1, x.WorkerID, x.LeaseUntil)
+	return d.putOff(why, "crash_loop", perdure.WokeLost)
+}
+
+// putOff gives an execution back that its worker could not bring further, and
+// fails it after as many times as there may be of those since a checkpoint.
+func (d *draft) putOff(why string, code perdure.Code, woke perdure.Woke) (*store.Changes, error) {
+	x := d.x
 	x.Crashes++
 	if x.Crashes >= maxCrashes && x.Status == perdure.StatusRunning {
-		return d.fail("crash_loop", fmt.Sprintf("its worker was lost %d times since the last checkpoint, at last worker %s, silent since before %s",
-			x.Crashes, x.WorkerID, x.LeaseUntil))
+		return d.fail(code, why)
 	}
 	crashes := x.Crashes
-	changes, err := d.giveBack(perdure.WokeLost)
+	changes, err := d.giveBack(woke)
 	if err == nil && crashes > 1 && x.Status == perdure.StatusPending {
-		x.NotBefore = s.Now.Add(min(time.Second<<min(crashes-1, 10), maxGuard))
+		x.NotBefore = d.s.Now.Add(min(time.Second<<min(crashes-1, 10), maxGuard))
 	}
 	return changes, err
 }

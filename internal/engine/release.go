@@ -56,6 +56,9 @@ func decideRelease(s *store.State, r perdure.AgentRelease) (*store.Changes, erro
 		return nil, nil
 	}
 	d := begin(s)
+	if r.Unfit != "" {
+		return d.putOff(r.Unfit, "unfit_worker", perdure.WokeReturned)
+	}
 	if r.Panic != "" {
 		d.x.Panics++
 	}

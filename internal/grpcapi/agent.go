@@ -156,7 +156,7 @@ func (s *agentService) GetSignals(m *perdurev1.GetSignalsRequest, out perdurev1.
 		return err
 	}
 	c := callerOf(out.Context())
-	signals, err := c.Signals(out.Context(), execution, m.GetPatterns(), int(m.GetLimit()))
+	signals, err := c.Signals(out.Context(), execution, m.GetPatterns(), m.GetAfter(), int(m.GetLimit()))
 	if err != nil {
 		return err
 	}

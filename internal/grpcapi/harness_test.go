@@ -126,8 +126,8 @@ func (f *fake) Tasks(_ context.Context, execution uuid.UUID, ids []uuid.UUID) ([
 	return ask[[]*perdure.Task](f, "Tasks", args{execution, ids})
 }
 
-func (f *fake) Signals(_ context.Context, execution uuid.UUID, patterns []string, limit int) ([]perdure.Signal, error) {
-	return ask[[]perdure.Signal](f, "Signals", args{execution, patterns, limit})
+func (f *fake) Signals(_ context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
+	return ask[[]perdure.Signal](f, "Signals", args{execution, patterns, after, limit})
 }
 
 func (f *fake) PutBlob(_ context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {

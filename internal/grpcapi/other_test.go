@@ -60,7 +60,7 @@ func TestSignalsOfOtherLanguages(t *testing.T) {
 		if err != nil || has.GetPending() != pending {
 			t.Errorf("HasSignal gave %v, %v", has, err)
 		}
-		same(t, "what was looked for", any(args{execution, []string{"user*"}, 1}), w.fake.last(t))
+		same(t, "what was looked for", any(args{execution, []string{"user*"}, int64(0), 1}), w.fake.last(t))
 	}
 }
 

@@ -107,7 +107,7 @@ func (s *agentService) HasSignal(ctx context.Context, m *perdurev1.HasSignalRequ
 	if err != nil {
 		return nil, err
 	}
-	signals, err := callerOf(ctx).Signals(ctx, id, []string{m.GetSignalName()}, 1)
+	signals, err := callerOf(ctx).Signals(ctx, id, []string{m.GetSignalName()}, 0, 1)
 	return &perdurev1.HasSignalResponse{Pending: len(signals) > 0}, err
 }
 

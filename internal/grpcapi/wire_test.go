@@ -127,11 +127,11 @@ func TestEveryReadIsTheSameAsInProcess(t *testing.T) {
 	t.Run("Signals", func(t *testing.T) {
 		reply := pbconvtest.Fill[[]perdure.Signal](full)
 		w.fake.answer = func(string, any) (any, error) { return reply, nil }
-		got, err := c.Signals(ctx, execution, []string{"a.*", "b"}, 17)
+		got, err := c.Signals(ctx, execution, []string{"a.*", "b"}, 5, 17)
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, "the request", any(args{execution, []string{"a.*", "b"}, 17}), w.fake.last(t))
+		same(t, "the request", any(args{execution, []string{"a.*", "b"}, int64(5), 17}), w.fake.last(t))
 		same(t, "the answer", reply, got)
 	})
 	t.Run("Entries", func(t *testing.T) {

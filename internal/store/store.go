@@ -115,7 +115,7 @@ type Needs struct {
 	Entries    []uuid.UUID
 	EntryKeys  []string
 	SignalIDs  []string
-	Patterns   []string // pending signals that match, the oldest 1000 of them
+	Patterns   []string // pending signals that match, the oldest 1000 of them beside SignalIDs
 	Taken      bool     // signals taken and not consumed
 	Blocks     []perdure.BlockKey
 	TaskBlocks []uuid.UUID // all open blocks of these tasks
@@ -405,9 +405,10 @@ type Reader interface {
 	// ListTasks lists oldest first, steps left out unless asked for.
 	ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (Page[*perdure.Task], error)
 
-	// PendingSignals gives those that match any pattern (all for none), oldest
-	// first, with values: at most limit, and about 1 MiB, of them.
-	PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, limit int) ([]perdure.Signal, error)
+	// PendingSignals gives those that match any pattern (all for none) and whose
+	// order is over after, oldest first, with values: at most limit, and about
+	// 1 MiB, of them.
+	PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error)
 	// TakenSignals gives those taken and not consumed, in the order taken.
 	TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error)
 

@@ -102,8 +102,8 @@ func (c *Client) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID
 }
 
 // Signals implements perdure.Dispatch.
-func (c *Client) Signals(ctx context.Context, execution uuid.UUID, patterns []string, limit int) ([]perdure.Signal, error) {
-	m := &perdurev1.GetSignalsRequest{ExecutionId: pbconv.UUIDToProto(execution), Patterns: patterns, Limit: int64(limit)}
+func (c *Client) Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
+	m := &perdurev1.GetSignalsRequest{ExecutionId: pbconv.UUIDToProto(execution), Patterns: patterns, After: after, Limit: int64(limit)}
 	return again(ctx, c, "GetSignals", func(ctx context.Context) ([]perdure.Signal, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()

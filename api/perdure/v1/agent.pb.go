@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -219,6 +220,7 @@ type CommitRequest struct {
 	Outcome       *Outcome    `protobuf:"bytes,11,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	Eager         *Eager      `protobuf:"bytes,12,opt,name=eager,proto3" json:"eager,omitempty"`
 	Place         *Place      `protobuf:"bytes,13,opt,name=place,proto3" json:"place,omitempty"`
+	Chose         []*Choice   `protobuf:"bytes,14,rep,name=chose,proto3" json:"chose,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -344,6 +346,75 @@ func (x *CommitRequest) GetPlace() *Place {
 	return nil
 }
 
+func (x *CommitRequest) GetChose() []*Choice {
+	if x != nil {
+		return x.Chose
+	}
+	return nil
+}
+
+// Choice records what a wait came to: which of several things, from 0.
+type Choice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// How often the name was asked for since the newest checkpoint, from 1.
+	Number        int64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Index         int64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Choice) Reset() {
+	*x = Choice{}
+	mi := &file_perdure_v1_agent_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Choice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Choice) ProtoMessage() {}
+
+func (x *Choice) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_agent_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Choice.ProtoReflect.Descriptor instead.
+func (*Choice) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Choice) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Choice) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Choice) GetIndex() int64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
 // NewEntry is an entry to append.
 type NewEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -356,7 +427,7 @@ type NewEntry struct {
 
 func (x *NewEntry) Reset() {
 	*x = NewEntry{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[3]
+	mi := &file_perdure_v1_agent_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -368,7 +439,7 @@ func (x *NewEntry) String() string {
 func (*NewEntry) ProtoMessage() {}
 
 func (x *NewEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[3]
+	mi := &file_perdure_v1_agent_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -381,7 +452,7 @@ func (x *NewEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewEntry.ProtoReflect.Descriptor instead.
 func (*NewEntry) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{3}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *NewEntry) GetEntry() *Entry {
@@ -415,7 +486,7 @@ type NewTask struct {
 
 func (x *NewTask) Reset() {
 	*x = NewTask{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[4]
+	mi := &file_perdure_v1_agent_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -427,7 +498,7 @@ func (x *NewTask) String() string {
 func (*NewTask) ProtoMessage() {}
 
 func (x *NewTask) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[4]
+	mi := &file_perdure_v1_agent_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -440,7 +511,7 @@ func (x *NewTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewTask.ProtoReflect.Descriptor instead.
 func (*NewTask) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{4}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NewTask) GetKind() string {
@@ -498,7 +569,7 @@ type StepRecord struct {
 
 func (x *StepRecord) Reset() {
 	*x = StepRecord{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[5]
+	mi := &file_perdure_v1_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -510,7 +581,7 @@ func (x *StepRecord) String() string {
 func (*StepRecord) ProtoMessage() {}
 
 func (x *StepRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[5]
+	mi := &file_perdure_v1_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -523,7 +594,7 @@ func (x *StepRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRecord.ProtoReflect.Descriptor instead.
 func (*StepRecord) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{5}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StepRecord) GetName() string {
@@ -556,16 +627,18 @@ func (x *StepRecord) GetError() *TaskError {
 
 // NewCheckpoint asks for a checkpoint at the leaf that the commit leads to.
 type NewCheckpoint struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	State         *Content               `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	State  *Content               `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	Reason string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// In the checkpoint's metadata as state_version, unless it is 0.
+	StateVersion  int64 `protobuf:"varint,3,opt,name=state_version,json=stateVersion,proto3" json:"state_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NewCheckpoint) Reset() {
 	*x = NewCheckpoint{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[6]
+	mi := &file_perdure_v1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -577,7 +650,7 @@ func (x *NewCheckpoint) String() string {
 func (*NewCheckpoint) ProtoMessage() {}
 
 func (x *NewCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[6]
+	mi := &file_perdure_v1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -590,7 +663,7 @@ func (x *NewCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewCheckpoint.ProtoReflect.Descriptor instead.
 func (*NewCheckpoint) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{6}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NewCheckpoint) GetState() *Content {
@@ -605,6 +678,13 @@ func (x *NewCheckpoint) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *NewCheckpoint) GetStateVersion() int64 {
+	if x != nil {
+		return x.StateVersion
+	}
+	return 0
 }
 
 // Outcome is how a commit leaves the execution.
@@ -624,7 +704,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[7]
+	mi := &file_perdure_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -636,7 +716,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[7]
+	mi := &file_perdure_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -649,7 +729,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Outcome) GetKind() OutcomeKind {
@@ -700,7 +780,7 @@ type Eager struct {
 
 func (x *Eager) Reset() {
 	*x = Eager{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[8]
+	mi := &file_perdure_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -712,7 +792,7 @@ func (x *Eager) String() string {
 func (*Eager) ProtoMessage() {}
 
 func (x *Eager) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[8]
+	mi := &file_perdure_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -725,7 +805,7 @@ func (x *Eager) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Eager.ProtoReflect.Descriptor instead.
 func (*Eager) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Eager) GetWorkerId() []byte {
@@ -772,14 +852,18 @@ type CommitResponse struct {
 	// The number of the newest checkpoint.
 	CheckpointSeq int64 `protobuf:"varint,6,opt,name=checkpoint_seq,json=checkpointSeq,proto3" json:"checkpoint_seq,omitempty"`
 	// The appended entries whose key was known already.
-	Adopted       []*AdoptedEntry `protobuf:"bytes,7,rep,name=adopted,proto3" json:"adopted,omitempty"`
+	Adopted []*AdoptedEntry `protobuf:"bytes,7,rep,name=adopted,proto3" json:"adopted,omitempty"`
+	// The server's time of the commit, which its entries were created at.
+	At *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=at,proto3" json:"at,omitempty"`
+	// The wait of a suspend that was met already, its met leaves marked.
+	Wait          *Wait `protobuf:"bytes,9,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[9]
+	mi := &file_perdure_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +875,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[9]
+	mi := &file_perdure_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +888,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CommitResponse) GetEnded() ExecutionStatus {
@@ -856,6 +940,20 @@ func (x *CommitResponse) GetAdopted() []*AdoptedEntry {
 	return nil
 }
 
+func (x *CommitResponse) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *CommitResponse) GetWait() *Wait {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
 // AdoptedEntry says which stored entry stands for an appended one.
 type AdoptedEntry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -867,7 +965,7 @@ type AdoptedEntry struct {
 
 func (x *AdoptedEntry) Reset() {
 	*x = AdoptedEntry{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[10]
+	mi := &file_perdure_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -879,7 +977,7 @@ func (x *AdoptedEntry) String() string {
 func (*AdoptedEntry) ProtoMessage() {}
 
 func (x *AdoptedEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[10]
+	mi := &file_perdure_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -892,7 +990,7 @@ func (x *AdoptedEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptedEntry.ProtoReflect.Descriptor instead.
 func (*AdoptedEntry) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AdoptedEntry) GetAppendedId() []byte {
@@ -918,7 +1016,7 @@ type GetExecutionRequest struct {
 
 func (x *GetExecutionRequest) Reset() {
 	*x = GetExecutionRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[11]
+	mi := &file_perdure_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -930,7 +1028,7 @@ func (x *GetExecutionRequest) String() string {
 func (*GetExecutionRequest) ProtoMessage() {}
 
 func (x *GetExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[11]
+	mi := &file_perdure_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -943,7 +1041,7 @@ func (x *GetExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetExecutionRequest.ProtoReflect.Descriptor instead.
 func (*GetExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetExecutionRequest) GetExecutionId() []byte {
@@ -966,7 +1064,7 @@ type GetExecutionResponse struct {
 
 func (x *GetExecutionResponse) Reset() {
 	*x = GetExecutionResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[12]
+	mi := &file_perdure_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -978,7 +1076,7 @@ func (x *GetExecutionResponse) String() string {
 func (*GetExecutionResponse) ProtoMessage() {}
 
 func (x *GetExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[12]
+	mi := &file_perdure_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -991,7 +1089,7 @@ func (x *GetExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetExecutionResponse.ProtoReflect.Descriptor instead.
 func (*GetExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetExecutionResponse) GetPart() isGetExecutionResponse_Part {
@@ -1050,7 +1148,7 @@ type GetEntriesRequest struct {
 
 func (x *GetEntriesRequest) Reset() {
 	*x = GetEntriesRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[13]
+	mi := &file_perdure_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1062,7 +1160,7 @@ func (x *GetEntriesRequest) String() string {
 func (*GetEntriesRequest) ProtoMessage() {}
 
 func (x *GetEntriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[13]
+	mi := &file_perdure_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1075,7 +1173,7 @@ func (x *GetEntriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEntriesRequest.ProtoReflect.Descriptor instead.
 func (*GetEntriesRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetEntriesRequest) GetExecutionId() []byte {
@@ -1119,7 +1217,7 @@ type GetEntriesResponse struct {
 
 func (x *GetEntriesResponse) Reset() {
 	*x = GetEntriesResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[14]
+	mi := &file_perdure_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1131,7 +1229,7 @@ func (x *GetEntriesResponse) String() string {
 func (*GetEntriesResponse) ProtoMessage() {}
 
 func (x *GetEntriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[14]
+	mi := &file_perdure_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1144,7 +1242,7 @@ func (x *GetEntriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEntriesResponse.ProtoReflect.Descriptor instead.
 func (*GetEntriesResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetEntriesResponse) GetPart() isGetEntriesResponse_Part {
@@ -1198,7 +1296,7 @@ type GetTasksRequest struct {
 
 func (x *GetTasksRequest) Reset() {
 	*x = GetTasksRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[15]
+	mi := &file_perdure_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1308,7 @@ func (x *GetTasksRequest) String() string {
 func (*GetTasksRequest) ProtoMessage() {}
 
 func (x *GetTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[15]
+	mi := &file_perdure_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1321,7 @@ func (x *GetTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasksRequest.ProtoReflect.Descriptor instead.
 func (*GetTasksRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetTasksRequest) GetExecutionId() []byte {
@@ -1253,7 +1351,7 @@ type GetTasksResponse struct {
 
 func (x *GetTasksResponse) Reset() {
 	*x = GetTasksResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[16]
+	mi := &file_perdure_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1265,7 +1363,7 @@ func (x *GetTasksResponse) String() string {
 func (*GetTasksResponse) ProtoMessage() {}
 
 func (x *GetTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[16]
+	mi := &file_perdure_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1278,7 +1376,7 @@ func (x *GetTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasksResponse.ProtoReflect.Descriptor instead.
 func (*GetTasksResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetTasksResponse) GetPart() isGetTasksResponse_Part {
@@ -1326,15 +1424,17 @@ type GetSignalsRequest struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId []byte                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	// Names or patterns.
-	Patterns      []string `protobuf:"bytes,2,rep,name=patterns,proto3" json:"patterns,omitempty"`
-	Limit         int64    `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Patterns []string `protobuf:"bytes,2,rep,name=patterns,proto3" json:"patterns,omitempty"`
+	Limit    int64    `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Only signals whose order is over this.
+	After         int64 `protobuf:"varint,4,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetSignalsRequest) Reset() {
 	*x = GetSignalsRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[17]
+	mi := &file_perdure_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1346,7 +1446,7 @@ func (x *GetSignalsRequest) String() string {
 func (*GetSignalsRequest) ProtoMessage() {}
 
 func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[17]
+	mi := &file_perdure_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1359,7 +1459,7 @@ func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSignalsRequest.ProtoReflect.Descriptor instead.
 func (*GetSignalsRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetSignalsRequest) GetExecutionId() []byte {
@@ -1383,6 +1483,13 @@ func (x *GetSignalsRequest) GetLimit() int64 {
 	return 0
 }
 
+func (x *GetSignalsRequest) GetAfter() int64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
 type GetSignalsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Part:
@@ -1396,7 +1503,7 @@ type GetSignalsResponse struct {
 
 func (x *GetSignalsResponse) Reset() {
 	*x = GetSignalsResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[18]
+	mi := &file_perdure_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1515,7 @@ func (x *GetSignalsResponse) String() string {
 func (*GetSignalsResponse) ProtoMessage() {}
 
 func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[18]
+	mi := &file_perdure_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1528,7 @@ func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSignalsResponse.ProtoReflect.Descriptor instead.
 func (*GetSignalsResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetSignalsResponse) GetPart() isGetSignalsResponse_Part {
@@ -1474,7 +1581,7 @@ type GetLatestCheckpointRequest struct {
 
 func (x *GetLatestCheckpointRequest) Reset() {
 	*x = GetLatestCheckpointRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[19]
+	mi := &file_perdure_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1486,7 +1593,7 @@ func (x *GetLatestCheckpointRequest) String() string {
 func (*GetLatestCheckpointRequest) ProtoMessage() {}
 
 func (x *GetLatestCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[19]
+	mi := &file_perdure_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1499,7 +1606,7 @@ func (x *GetLatestCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLatestCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*GetLatestCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetLatestCheckpointRequest) GetExecutionId() []byte {
@@ -1519,7 +1626,7 @@ type GetLatestCheckpointResponse struct {
 
 func (x *GetLatestCheckpointResponse) Reset() {
 	*x = GetLatestCheckpointResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[20]
+	mi := &file_perdure_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1638,7 @@ func (x *GetLatestCheckpointResponse) String() string {
 func (*GetLatestCheckpointResponse) ProtoMessage() {}
 
 func (x *GetLatestCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[20]
+	mi := &file_perdure_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1651,7 @@ func (x *GetLatestCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLatestCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*GetLatestCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetLatestCheckpointResponse) GetCheckpoint() *Checkpoint {
@@ -1567,7 +1674,7 @@ type AppendEntryRequest struct {
 
 func (x *AppendEntryRequest) Reset() {
 	*x = AppendEntryRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[21]
+	mi := &file_perdure_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1686,7 @@ func (x *AppendEntryRequest) String() string {
 func (*AppendEntryRequest) ProtoMessage() {}
 
 func (x *AppendEntryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[21]
+	mi := &file_perdure_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1699,7 @@ func (x *AppendEntryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEntryRequest.ProtoReflect.Descriptor instead.
 func (*AppendEntryRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AppendEntryRequest) GetLease() *Lease {
@@ -1634,7 +1741,7 @@ type AppendEntryResponse struct {
 
 func (x *AppendEntryResponse) Reset() {
 	*x = AppendEntryResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[22]
+	mi := &file_perdure_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1646,7 +1753,7 @@ func (x *AppendEntryResponse) String() string {
 func (*AppendEntryResponse) ProtoMessage() {}
 
 func (x *AppendEntryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[22]
+	mi := &file_perdure_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1659,7 +1766,7 @@ func (x *AppendEntryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEntryResponse.ProtoReflect.Descriptor instead.
 func (*AppendEntryResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AppendEntryResponse) GetEntryId() []byte {
@@ -1687,7 +1794,7 @@ type SubmitCheckpointRequest struct {
 
 func (x *SubmitCheckpointRequest) Reset() {
 	*x = SubmitCheckpointRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[23]
+	mi := &file_perdure_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1699,7 +1806,7 @@ func (x *SubmitCheckpointRequest) String() string {
 func (*SubmitCheckpointRequest) ProtoMessage() {}
 
 func (x *SubmitCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[23]
+	mi := &file_perdure_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1712,7 +1819,7 @@ func (x *SubmitCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*SubmitCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SubmitCheckpointRequest) GetLease() *Lease {
@@ -1746,7 +1853,7 @@ type SubmitCheckpointResponse struct {
 
 func (x *SubmitCheckpointResponse) Reset() {
 	*x = SubmitCheckpointResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[24]
+	mi := &file_perdure_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1758,7 +1865,7 @@ func (x *SubmitCheckpointResponse) String() string {
 func (*SubmitCheckpointResponse) ProtoMessage() {}
 
 func (x *SubmitCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[24]
+	mi := &file_perdure_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1771,7 +1878,7 @@ func (x *SubmitCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*SubmitCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SubmitCheckpointResponse) GetSequence() int64 {
@@ -1801,7 +1908,7 @@ type ScheduleAgentTaskRequest struct {
 
 func (x *ScheduleAgentTaskRequest) Reset() {
 	*x = ScheduleAgentTaskRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[25]
+	mi := &file_perdure_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1813,7 +1920,7 @@ func (x *ScheduleAgentTaskRequest) String() string {
 func (*ScheduleAgentTaskRequest) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[25]
+	mi := &file_perdure_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1826,7 +1933,7 @@ func (x *ScheduleAgentTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskRequest.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ScheduleAgentTaskRequest) GetPart() isScheduleAgentTaskRequest_Part {
@@ -1887,7 +1994,7 @@ type ScheduleAgentTaskHeader struct {
 
 func (x *ScheduleAgentTaskHeader) Reset() {
 	*x = ScheduleAgentTaskHeader{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[26]
+	mi := &file_perdure_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +2006,7 @@ func (x *ScheduleAgentTaskHeader) String() string {
 func (*ScheduleAgentTaskHeader) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[26]
+	mi := &file_perdure_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +2019,7 @@ func (x *ScheduleAgentTaskHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskHeader.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskHeader) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ScheduleAgentTaskHeader) GetLease() *Lease {
@@ -1967,7 +2074,7 @@ type ScheduleAgentTaskResponse struct {
 
 func (x *ScheduleAgentTaskResponse) Reset() {
 	*x = ScheduleAgentTaskResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[27]
+	mi := &file_perdure_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1979,7 +2086,7 @@ func (x *ScheduleAgentTaskResponse) String() string {
 func (*ScheduleAgentTaskResponse) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[27]
+	mi := &file_perdure_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1992,7 +2099,7 @@ func (x *ScheduleAgentTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskResponse.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ScheduleAgentTaskResponse) GetTaskId() []byte {
@@ -2020,7 +2127,7 @@ type SuspendAgentRequest struct {
 
 func (x *SuspendAgentRequest) Reset() {
 	*x = SuspendAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[28]
+	mi := &file_perdure_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2139,7 @@ func (x *SuspendAgentRequest) String() string {
 func (*SuspendAgentRequest) ProtoMessage() {}
 
 func (x *SuspendAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[28]
+	mi := &file_perdure_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2152,7 @@ func (x *SuspendAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendAgentRequest.ProtoReflect.Descriptor instead.
 func (*SuspendAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SuspendAgentRequest) GetLease() *Lease {
@@ -2078,7 +2185,7 @@ type SuspendAgentResponse struct {
 
 func (x *SuspendAgentResponse) Reset() {
 	*x = SuspendAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[29]
+	mi := &file_perdure_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2090,7 +2197,7 @@ func (x *SuspendAgentResponse) String() string {
 func (*SuspendAgentResponse) ProtoMessage() {}
 
 func (x *SuspendAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[29]
+	mi := &file_perdure_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,7 +2210,7 @@ func (x *SuspendAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendAgentResponse.ProtoReflect.Descriptor instead.
 func (*SuspendAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SuspendAgentResponse) GetCommit() *CommitResponse {
@@ -2126,7 +2233,7 @@ type CompleteAgentRequest struct {
 
 func (x *CompleteAgentRequest) Reset() {
 	*x = CompleteAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[30]
+	mi := &file_perdure_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2138,7 +2245,7 @@ func (x *CompleteAgentRequest) String() string {
 func (*CompleteAgentRequest) ProtoMessage() {}
 
 func (x *CompleteAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[30]
+	mi := &file_perdure_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2151,7 +2258,7 @@ func (x *CompleteAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteAgentRequest.ProtoReflect.Descriptor instead.
 func (*CompleteAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CompleteAgentRequest) GetLease() *Lease {
@@ -2191,7 +2298,7 @@ type CompleteAgentResponse struct {
 
 func (x *CompleteAgentResponse) Reset() {
 	*x = CompleteAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[31]
+	mi := &file_perdure_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2203,7 +2310,7 @@ func (x *CompleteAgentResponse) String() string {
 func (*CompleteAgentResponse) ProtoMessage() {}
 
 func (x *CompleteAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[31]
+	mi := &file_perdure_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2216,7 +2323,7 @@ func (x *CompleteAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteAgentResponse.ProtoReflect.Descriptor instead.
 func (*CompleteAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CompleteAgentResponse) GetCommit() *CommitResponse {
@@ -2237,7 +2344,7 @@ type FailAgentRequest struct {
 
 func (x *FailAgentRequest) Reset() {
 	*x = FailAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[32]
+	mi := &file_perdure_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2249,7 +2356,7 @@ func (x *FailAgentRequest) String() string {
 func (*FailAgentRequest) ProtoMessage() {}
 
 func (x *FailAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[32]
+	mi := &file_perdure_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2262,7 +2369,7 @@ func (x *FailAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailAgentRequest.ProtoReflect.Descriptor instead.
 func (*FailAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *FailAgentRequest) GetLease() *Lease {
@@ -2295,7 +2402,7 @@ type FailAgentResponse struct {
 
 func (x *FailAgentResponse) Reset() {
 	*x = FailAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[33]
+	mi := &file_perdure_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2414,7 @@ func (x *FailAgentResponse) String() string {
 func (*FailAgentResponse) ProtoMessage() {}
 
 func (x *FailAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[33]
+	mi := &file_perdure_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2427,7 @@ func (x *FailAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailAgentResponse.ProtoReflect.Descriptor instead.
 func (*FailAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *FailAgentResponse) GetCommit() *CommitResponse {
@@ -2341,7 +2448,7 @@ type ConsumeSignalsRequest struct {
 
 func (x *ConsumeSignalsRequest) Reset() {
 	*x = ConsumeSignalsRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[34]
+	mi := &file_perdure_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2460,7 @@ func (x *ConsumeSignalsRequest) String() string {
 func (*ConsumeSignalsRequest) ProtoMessage() {}
 
 func (x *ConsumeSignalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[34]
+	mi := &file_perdure_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +2473,7 @@ func (x *ConsumeSignalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeSignalsRequest.ProtoReflect.Descriptor instead.
 func (*ConsumeSignalsRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ConsumeSignalsRequest) GetLease() *Lease {
@@ -2399,7 +2506,7 @@ type ConsumeSignalsResponse struct {
 
 func (x *ConsumeSignalsResponse) Reset() {
 	*x = ConsumeSignalsResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[35]
+	mi := &file_perdure_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2411,7 +2518,7 @@ func (x *ConsumeSignalsResponse) String() string {
 func (*ConsumeSignalsResponse) ProtoMessage() {}
 
 func (x *ConsumeSignalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[35]
+	mi := &file_perdure_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2424,7 +2531,7 @@ func (x *ConsumeSignalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeSignalsResponse.ProtoReflect.Descriptor instead.
 func (*ConsumeSignalsResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ConsumeSignalsResponse) GetCommit() *CommitResponse {
@@ -2445,7 +2552,7 @@ type HasSignalRequest struct {
 
 func (x *HasSignalRequest) Reset() {
 	*x = HasSignalRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[36]
+	mi := &file_perdure_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2457,7 +2564,7 @@ func (x *HasSignalRequest) String() string {
 func (*HasSignalRequest) ProtoMessage() {}
 
 func (x *HasSignalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[36]
+	mi := &file_perdure_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2470,7 +2577,7 @@ func (x *HasSignalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HasSignalRequest.ProtoReflect.Descriptor instead.
 func (*HasSignalRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *HasSignalRequest) GetExecutionId() []byte {
@@ -2496,7 +2603,7 @@ type HasSignalResponse struct {
 
 func (x *HasSignalResponse) Reset() {
 	*x = HasSignalResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[37]
+	mi := &file_perdure_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2508,7 +2615,7 @@ func (x *HasSignalResponse) String() string {
 func (*HasSignalResponse) ProtoMessage() {}
 
 func (x *HasSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[37]
+	mi := &file_perdure_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2521,7 +2628,7 @@ func (x *HasSignalResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HasSignalResponse.ProtoReflect.Descriptor instead.
 func (*HasSignalResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *HasSignalResponse) GetPending() bool {
@@ -2548,7 +2655,7 @@ type SignalAgentRequest struct {
 
 func (x *SignalAgentRequest) Reset() {
 	*x = SignalAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[38]
+	mi := &file_perdure_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2560,7 +2667,7 @@ func (x *SignalAgentRequest) String() string {
 func (*SignalAgentRequest) ProtoMessage() {}
 
 func (x *SignalAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[38]
+	mi := &file_perdure_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2573,7 +2680,7 @@ func (x *SignalAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalAgentRequest.ProtoReflect.Descriptor instead.
 func (*SignalAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SignalAgentRequest) GetExecutionId() []byte {
@@ -2622,7 +2729,7 @@ type SignalAgentResponse struct {
 
 func (x *SignalAgentResponse) Reset() {
 	*x = SignalAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[39]
+	mi := &file_perdure_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2741,7 @@ func (x *SignalAgentResponse) String() string {
 func (*SignalAgentResponse) ProtoMessage() {}
 
 func (x *SignalAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[39]
+	mi := &file_perdure_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2754,7 @@ func (x *SignalAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalAgentResponse.ProtoReflect.Descriptor instead.
 func (*SignalAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SignalAgentResponse) GetSignalId() string {
@@ -2673,7 +2780,7 @@ type StreamAgentDataRequest struct {
 
 func (x *StreamAgentDataRequest) Reset() {
 	*x = StreamAgentDataRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[40]
+	mi := &file_perdure_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2685,7 +2792,7 @@ func (x *StreamAgentDataRequest) String() string {
 func (*StreamAgentDataRequest) ProtoMessage() {}
 
 func (x *StreamAgentDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[40]
+	mi := &file_perdure_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2698,7 +2805,7 @@ func (x *StreamAgentDataRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAgentDataRequest.ProtoReflect.Descriptor instead.
 func (*StreamAgentDataRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StreamAgentDataRequest) GetFrames() []*Frame {
@@ -2718,7 +2825,7 @@ type StreamAgentDataResponse struct {
 
 func (x *StreamAgentDataResponse) Reset() {
 	*x = StreamAgentDataResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[41]
+	mi := &file_perdure_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2730,7 +2837,7 @@ func (x *StreamAgentDataResponse) String() string {
 func (*StreamAgentDataResponse) ProtoMessage() {}
 
 func (x *StreamAgentDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[41]
+	mi := &file_perdure_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2743,7 +2850,7 @@ func (x *StreamAgentDataResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAgentDataResponse.ProtoReflect.Descriptor instead.
 func (*StreamAgentDataResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *StreamAgentDataResponse) GetHeld() []*BlockEnd {
@@ -2758,7 +2865,7 @@ var File_perdure_v1_agent_proto protoreflect.FileDescriptor
 const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\n" +
 	"\x16perdure/v1/agent.proto\x12\n" +
-	"perdure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x16perdure/v1/types.proto\"\xa2\x01\n" +
+	"perdure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16perdure/v1/types.proto\"\xa2\x01\n" +
 	"\x10PollAgentRequest\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\x14\n" +
@@ -2766,7 +2873,7 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x05slots\x18\x04 \x01(\x03R\x05slots\x12-\n" +
 	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"C\n" +
 	"\x11PollAgentResponse\x12.\n" +
-	"\x06claims\x18\x01 \x03(\v2\x16.perdure.v1.AgentClaimR\x06claims\"\xa8\x04\n" +
+	"\x06claims\x18\x01 \x03(\v2\x16.perdure.v1.AgentClaimR\x06claims\"\xd2\x04\n" +
 	"\rCommitRequest\x12'\n" +
 	"\x05lease\x18\x01 \x01(\v2\x11.perdure.v1.LeaseR\x05lease\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\x12.\n" +
@@ -2783,7 +2890,12 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	" \x03(\v2\x14.perdure.v1.BlockEndR\x06blocks\x12-\n" +
 	"\aoutcome\x18\v \x01(\v2\x13.perdure.v1.OutcomeR\aoutcome\x12'\n" +
 	"\x05eager\x18\f \x01(\v2\x11.perdure.v1.EagerR\x05eager\x12'\n" +
-	"\x05place\x18\r \x01(\v2\x11.perdure.v1.PlaceR\x05place\"b\n" +
+	"\x05place\x18\r \x01(\v2\x11.perdure.v1.PlaceR\x05place\x12(\n" +
+	"\x05chose\x18\x0e \x03(\v2\x12.perdure.v1.ChoiceR\x05chose\"J\n" +
+	"\x06Choice\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x03R\x06number\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\x03R\x05index\"b\n" +
 	"\bNewEntry\x12'\n" +
 	"\x05entry\x18\x01 \x01(\v2\x11.perdure.v1.EntryR\x05entry\x12-\n" +
 	"\acontent\x18\x02 \x01(\v2\x13.perdure.v1.ContentR\acontent\"\xd5\x01\n" +
@@ -2800,10 +2912,11 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12+\n" +
 	"\x06result\x18\x03 \x01(\v2\x13.perdure.v1.ContentR\x06result\x12+\n" +
-	"\x05error\x18\x04 \x01(\v2\x15.perdure.v1.TaskErrorR\x05error\"R\n" +
+	"\x05error\x18\x04 \x01(\v2\x15.perdure.v1.TaskErrorR\x05error\"w\n" +
 	"\rNewCheckpoint\x12)\n" +
 	"\x05state\x18\x01 \x01(\v2\x13.perdure.v1.ContentR\x05state\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xce\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12#\n" +
+	"\rstate_version\x18\x03 \x01(\x03R\fstateVersion\"\xce\x01\n" +
 	"\aOutcome\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.perdure.v1.OutcomeKindR\x04kind\x12$\n" +
 	"\x04wait\x18\x02 \x01(\v2\x10.perdure.v1.WaitR\x04wait\x12+\n" +
@@ -2814,7 +2927,7 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12\x14\n" +
 	"\x05kinds\x18\x02 \x03(\tR\x05kinds\x12\x16\n" +
 	"\x06queues\x18\x03 \x03(\tR\x06queues\x12\x14\n" +
-	"\x05slots\x18\x04 \x01(\x03R\x05slots\"\xc1\x02\n" +
+	"\x05slots\x18\x04 \x01(\x03R\x05slots\"\x93\x03\n" +
 	"\x0eCommitResponse\x121\n" +
 	"\x05ended\x18\x01 \x01(\x0e2\x1b.perdure.v1.ExecutionStatusR\x05ended\x12\x1c\n" +
 	"\tsuspended\x18\x02 \x01(\bR\tsuspended\x12,\n" +
@@ -2822,7 +2935,9 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x05tasks\x18\x04 \x03(\v2\x10.perdure.v1.TaskR\x05tasks\x12-\n" +
 	"\x06claims\x18\x05 \x03(\v2\x15.perdure.v1.TaskClaimR\x06claims\x12%\n" +
 	"\x0echeckpoint_seq\x18\x06 \x01(\x03R\rcheckpointSeq\x122\n" +
-	"\aadopted\x18\a \x03(\v2\x18.perdure.v1.AdoptedEntryR\aadopted\"L\n" +
+	"\aadopted\x18\a \x03(\v2\x18.perdure.v1.AdoptedEntryR\aadopted\x12*\n" +
+	"\x02at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12$\n" +
+	"\x04wait\x18\t \x01(\v2\x10.perdure.v1.WaitR\x04wait\"L\n" +
 	"\fAdoptedEntry\x12\x1f\n" +
 	"\vappended_id\x18\x01 \x01(\fR\n" +
 	"appendedId\x12\x1b\n" +
@@ -2849,11 +2964,12 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x10GetTasksResponse\x12&\n" +
 	"\x04task\x18\x01 \x01(\v2\x10.perdure.v1.TaskH\x00R\x04task\x12\x16\n" +
 	"\x05chunk\x18\x02 \x01(\fH\x00R\x05chunkB\x06\n" +
-	"\x04part\"h\n" +
+	"\x04part\"~\n" +
 	"\x11GetSignalsRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\x12\x1a\n" +
 	"\bpatterns\x18\x02 \x03(\tR\bpatterns\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x03R\x05limit\"b\n" +
+	"\x05limit\x18\x03 \x01(\x03R\x05limit\x12\x14\n" +
+	"\x05after\x18\x04 \x01(\x03R\x05after\"b\n" +
 	"\x12GetSignalsResponse\x12,\n" +
 	"\x06signal\x18\x01 \x01(\v2\x12.perdure.v1.SignalH\x00R\x06signal\x12\x16\n" +
 	"\x05chunk\x18\x02 \x01(\fH\x00R\x05chunkB\x06\n" +
@@ -2982,169 +3098,174 @@ func file_perdure_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_perdure_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_perdure_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_perdure_v1_agent_proto_goTypes = []any{
 	(OutcomeKind)(0),                    // 0: perdure.v1.OutcomeKind
 	(*PollAgentRequest)(nil),            // 1: perdure.v1.PollAgentRequest
 	(*PollAgentResponse)(nil),           // 2: perdure.v1.PollAgentResponse
 	(*CommitRequest)(nil),               // 3: perdure.v1.CommitRequest
-	(*NewEntry)(nil),                    // 4: perdure.v1.NewEntry
-	(*NewTask)(nil),                     // 5: perdure.v1.NewTask
-	(*StepRecord)(nil),                  // 6: perdure.v1.StepRecord
-	(*NewCheckpoint)(nil),               // 7: perdure.v1.NewCheckpoint
-	(*Outcome)(nil),                     // 8: perdure.v1.Outcome
-	(*Eager)(nil),                       // 9: perdure.v1.Eager
-	(*CommitResponse)(nil),              // 10: perdure.v1.CommitResponse
-	(*AdoptedEntry)(nil),                // 11: perdure.v1.AdoptedEntry
-	(*GetExecutionRequest)(nil),         // 12: perdure.v1.GetExecutionRequest
-	(*GetExecutionResponse)(nil),        // 13: perdure.v1.GetExecutionResponse
-	(*GetEntriesRequest)(nil),           // 14: perdure.v1.GetEntriesRequest
-	(*GetEntriesResponse)(nil),          // 15: perdure.v1.GetEntriesResponse
-	(*GetTasksRequest)(nil),             // 16: perdure.v1.GetTasksRequest
-	(*GetTasksResponse)(nil),            // 17: perdure.v1.GetTasksResponse
-	(*GetSignalsRequest)(nil),           // 18: perdure.v1.GetSignalsRequest
-	(*GetSignalsResponse)(nil),          // 19: perdure.v1.GetSignalsResponse
-	(*GetLatestCheckpointRequest)(nil),  // 20: perdure.v1.GetLatestCheckpointRequest
-	(*GetLatestCheckpointResponse)(nil), // 21: perdure.v1.GetLatestCheckpointResponse
-	(*AppendEntryRequest)(nil),          // 22: perdure.v1.AppendEntryRequest
-	(*AppendEntryResponse)(nil),         // 23: perdure.v1.AppendEntryResponse
-	(*SubmitCheckpointRequest)(nil),     // 24: perdure.v1.SubmitCheckpointRequest
-	(*SubmitCheckpointResponse)(nil),    // 25: perdure.v1.SubmitCheckpointResponse
-	(*ScheduleAgentTaskRequest)(nil),    // 26: perdure.v1.ScheduleAgentTaskRequest
-	(*ScheduleAgentTaskHeader)(nil),     // 27: perdure.v1.ScheduleAgentTaskHeader
-	(*ScheduleAgentTaskResponse)(nil),   // 28: perdure.v1.ScheduleAgentTaskResponse
-	(*SuspendAgentRequest)(nil),         // 29: perdure.v1.SuspendAgentRequest
-	(*SuspendAgentResponse)(nil),        // 30: perdure.v1.SuspendAgentResponse
-	(*CompleteAgentRequest)(nil),        // 31: perdure.v1.CompleteAgentRequest
-	(*CompleteAgentResponse)(nil),       // 32: perdure.v1.CompleteAgentResponse
-	(*FailAgentRequest)(nil),            // 33: perdure.v1.FailAgentRequest
-	(*FailAgentResponse)(nil),           // 34: perdure.v1.FailAgentResponse
-	(*ConsumeSignalsRequest)(nil),       // 35: perdure.v1.ConsumeSignalsRequest
-	(*ConsumeSignalsResponse)(nil),      // 36: perdure.v1.ConsumeSignalsResponse
-	(*HasSignalRequest)(nil),            // 37: perdure.v1.HasSignalRequest
-	(*HasSignalResponse)(nil),           // 38: perdure.v1.HasSignalResponse
-	(*SignalAgentRequest)(nil),          // 39: perdure.v1.SignalAgentRequest
-	(*SignalAgentResponse)(nil),         // 40: perdure.v1.SignalAgentResponse
-	(*StreamAgentDataRequest)(nil),      // 41: perdure.v1.StreamAgentDataRequest
-	(*StreamAgentDataResponse)(nil),     // 42: perdure.v1.StreamAgentDataResponse
-	(*durationpb.Duration)(nil),         // 43: google.protobuf.Duration
-	(*AgentClaim)(nil),                  // 44: perdure.v1.AgentClaim
-	(*Lease)(nil),                       // 45: perdure.v1.Lease
-	(*NewEvent)(nil),                    // 46: perdure.v1.NewEvent
-	(*BlockEnd)(nil),                    // 47: perdure.v1.BlockEnd
-	(*Place)(nil),                       // 48: perdure.v1.Place
-	(*Entry)(nil),                       // 49: perdure.v1.Entry
-	(*Content)(nil),                     // 50: perdure.v1.Content
-	(*TaskOptions)(nil),                 // 51: perdure.v1.TaskOptions
-	(*TaskError)(nil),                   // 52: perdure.v1.TaskError
-	(*Wait)(nil),                        // 53: perdure.v1.Wait
-	(ExecutionStatus)(0),                // 54: perdure.v1.ExecutionStatus
-	(*Signal)(nil),                      // 55: perdure.v1.Signal
-	(*Task)(nil),                        // 56: perdure.v1.Task
-	(*TaskClaim)(nil),                   // 57: perdure.v1.TaskClaim
-	(*Execution)(nil),                   // 58: perdure.v1.Execution
-	(*Checkpoint)(nil),                  // 59: perdure.v1.Checkpoint
-	(*Frame)(nil),                       // 60: perdure.v1.Frame
+	(*Choice)(nil),                      // 4: perdure.v1.Choice
+	(*NewEntry)(nil),                    // 5: perdure.v1.NewEntry
+	(*NewTask)(nil),                     // 6: perdure.v1.NewTask
+	(*StepRecord)(nil),                  // 7: perdure.v1.StepRecord
+	(*NewCheckpoint)(nil),               // 8: perdure.v1.NewCheckpoint
+	(*Outcome)(nil),                     // 9: perdure.v1.Outcome
+	(*Eager)(nil),                       // 10: perdure.v1.Eager
+	(*CommitResponse)(nil),              // 11: perdure.v1.CommitResponse
+	(*AdoptedEntry)(nil),                // 12: perdure.v1.AdoptedEntry
+	(*GetExecutionRequest)(nil),         // 13: perdure.v1.GetExecutionRequest
+	(*GetExecutionResponse)(nil),        // 14: perdure.v1.GetExecutionResponse
+	(*GetEntriesRequest)(nil),           // 15: perdure.v1.GetEntriesRequest
+	(*GetEntriesResponse)(nil),          // 16: perdure.v1.GetEntriesResponse
+	(*GetTasksRequest)(nil),             // 17: perdure.v1.GetTasksRequest
+	(*GetTasksResponse)(nil),            // 18: perdure.v1.GetTasksResponse
+	(*GetSignalsRequest)(nil),           // 19: perdure.v1.GetSignalsRequest
+	(*GetSignalsResponse)(nil),          // 20: perdure.v1.GetSignalsResponse
+	(*GetLatestCheckpointRequest)(nil),  // 21: perdure.v1.GetLatestCheckpointRequest
+	(*GetLatestCheckpointResponse)(nil), // 22: perdure.v1.GetLatestCheckpointResponse
+	(*AppendEntryRequest)(nil),          // 23: perdure.v1.AppendEntryRequest
+	(*AppendEntryResponse)(nil),         // 24: perdure.v1.AppendEntryResponse
+	(*SubmitCheckpointRequest)(nil),     // 25: perdure.v1.SubmitCheckpointRequest
+	(*SubmitCheckpointResponse)(nil),    // 26: perdure.v1.SubmitCheckpointResponse
+	(*ScheduleAgentTaskRequest)(nil),    // 27: perdure.v1.ScheduleAgentTaskRequest
+	(*ScheduleAgentTaskHeader)(nil),     // 28: perdure.v1.ScheduleAgentTaskHeader
+	(*ScheduleAgentTaskResponse)(nil),   // 29: perdure.v1.ScheduleAgentTaskResponse
+	(*SuspendAgentRequest)(nil),         // 30: perdure.v1.SuspendAgentRequest
+	(*SuspendAgentResponse)(nil),        // 31: perdure.v1.SuspendAgentResponse
+	(*CompleteAgentRequest)(nil),        // 32: perdure.v1.CompleteAgentRequest
+	(*CompleteAgentResponse)(nil),       // 33: perdure.v1.CompleteAgentResponse
+	(*FailAgentRequest)(nil),            // 34: perdure.v1.FailAgentRequest
+	(*FailAgentResponse)(nil),           // 35: perdure.v1.FailAgentResponse
+	(*ConsumeSignalsRequest)(nil),       // 36: perdure.v1.ConsumeSignalsRequest
+	(*ConsumeSignalsResponse)(nil),      // 37: perdure.v1.ConsumeSignalsResponse
+	(*HasSignalRequest)(nil),            // 38: perdure.v1.HasSignalRequest
+	(*HasSignalResponse)(nil),           // 39: perdure.v1.HasSignalResponse
+	(*SignalAgentRequest)(nil),          // 40: perdure.v1.SignalAgentRequest
+	(*SignalAgentResponse)(nil),         // 41: perdure.v1.SignalAgentResponse
+	(*StreamAgentDataRequest)(nil),      // 42: perdure.v1.StreamAgentDataRequest
+	(*StreamAgentDataResponse)(nil),     // 43: perdure.v1.StreamAgentDataResponse
+	(*durationpb.Duration)(nil),         // 44: google.protobuf.Duration
+	(*AgentClaim)(nil),                  // 45: perdure.v1.AgentClaim
+	(*Lease)(nil),                       // 46: perdure.v1.Lease
+	(*NewEvent)(nil),                    // 47: perdure.v1.NewEvent
+	(*BlockEnd)(nil),                    // 48: perdure.v1.BlockEnd
+	(*Place)(nil),                       // 49: perdure.v1.Place
+	(*Entry)(nil),                       // 50: perdure.v1.Entry
+	(*Content)(nil),                     // 51: perdure.v1.Content
+	(*TaskOptions)(nil),                 // 52: perdure.v1.TaskOptions
+	(*TaskError)(nil),                   // 53: perdure.v1.TaskError
+	(*Wait)(nil),                        // 54: perdure.v1.Wait
+	(ExecutionStatus)(0),                // 55: perdure.v1.ExecutionStatus
+	(*Signal)(nil),                      // 56: perdure.v1.Signal
+	(*Task)(nil),                        // 57: perdure.v1.Task
+	(*TaskClaim)(nil),                   // 58: perdure.v1.TaskClaim
+	(*timestamppb.Timestamp)(nil),       // 59: google.protobuf.Timestamp
+	(*Execution)(nil),                   // 60: perdure.v1.Execution
+	(*Checkpoint)(nil),                  // 61: perdure.v1.Checkpoint
+	(*Frame)(nil),                       // 62: perdure.v1.Frame
 }
 var file_perdure_v1_agent_proto_depIdxs = []int32{
-	43, // 0: perdure.v1.PollAgentRequest.wait:type_name -> google.protobuf.Duration
-	44, // 1: perdure.v1.PollAgentResponse.claims:type_name -> perdure.v1.AgentClaim
-	45, // 2: perdure.v1.CommitRequest.lease:type_name -> perdure.v1.Lease
-	4,  // 3: perdure.v1.CommitRequest.entries:type_name -> perdure.v1.NewEntry
-	5,  // 4: perdure.v1.CommitRequest.tasks:type_name -> perdure.v1.NewTask
-	6,  // 5: perdure.v1.CommitRequest.steps:type_name -> perdure.v1.StepRecord
-	7,  // 6: perdure.v1.CommitRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
-	46, // 7: perdure.v1.CommitRequest.events:type_name -> perdure.v1.NewEvent
-	47, // 8: perdure.v1.CommitRequest.blocks:type_name -> perdure.v1.BlockEnd
-	8,  // 9: perdure.v1.CommitRequest.outcome:type_name -> perdure.v1.Outcome
-	9,  // 10: perdure.v1.CommitRequest.eager:type_name -> perdure.v1.Eager
-	48, // 11: perdure.v1.CommitRequest.place:type_name -> perdure.v1.Place
-	49, // 12: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
-	50, // 13: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
-	50, // 14: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
-	51, // 15: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
-	48, // 16: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
-	50, // 17: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
-	52, // 18: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
-	50, // 19: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
-	0,  // 20: perdure.v1.Outcome.kind:type_name -> perdure.v1.OutcomeKind
-	53, // 21: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
-	50, // 22: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
-	52, // 23: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
-	54, // 24: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
-	55, // 25: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
-	56, // 26: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
-	57, // 27: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
-	11, // 28: perdure.v1.CommitResponse.adopted:type_name -> perdure.v1.AdoptedEntry
-	58, // 29: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
-	49, // 30: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
-	56, // 31: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
-	55, // 32: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
-	59, // 33: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
-	45, // 34: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
-	4,  // 35: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
-	10, // 36: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
-	45, // 37: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
-	7,  // 38: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
-	10, // 39: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
-	27, // 40: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
-	45, // 41: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
-	51, // 42: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
-	48, // 43: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
-	10, // 44: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
-	45, // 45: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
-	53, // 46: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
-	10, // 47: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	45, // 48: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
-	50, // 49: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
-	10, // 50: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	45, // 51: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
-	52, // 52: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
-	10, // 53: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	45, // 54: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
-	10, // 55: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
-	54, // 56: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
-	60, // 57: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
-	47, // 58: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
-	1,  // 59: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
-	3,  // 60: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
-	12, // 61: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
-	14, // 62: perdure.v1.AgentDispatch.GetEntries:input_type -> perdure.v1.GetEntriesRequest
-	16, // 63: perdure.v1.AgentDispatch.GetTasks:input_type -> perdure.v1.GetTasksRequest
-	18, // 64: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
-	20, // 65: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
-	22, // 66: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
-	24, // 67: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
-	26, // 68: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
-	29, // 69: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
-	31, // 70: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
-	33, // 71: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
-	35, // 72: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
-	37, // 73: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
-	39, // 74: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
-	41, // 75: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
-	2,  // 76: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
-	10, // 77: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
-	13, // 78: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
-	15, // 79: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
-	17, // 80: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
-	19, // 81: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
-	21, // 82: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
-	23, // 83: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
-	25, // 84: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
-	28, // 85: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
-	30, // 86: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
-	32, // 87: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
-	34, // 88: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
-	36, // 89: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
-	38, // 90: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
-	40, // 91: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
-	42, // 92: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
-	76, // [76:93] is the sub-list for method output_type
-	59, // [59:76] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	44, // 0: perdure.v1.PollAgentRequest.wait:type_name -> google.protobuf.Duration
+	45, // 1: perdure.v1.PollAgentResponse.claims:type_name -> perdure.v1.AgentClaim
+	46, // 2: perdure.v1.CommitRequest.lease:type_name -> perdure.v1.Lease
+	5,  // 3: perdure.v1.CommitRequest.entries:type_name -> perdure.v1.NewEntry
+	6,  // 4: perdure.v1.CommitRequest.tasks:type_name -> perdure.v1.NewTask
+	7,  // 5: perdure.v1.CommitRequest.steps:type_name -> perdure.v1.StepRecord
+	8,  // 6: perdure.v1.CommitRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
+	47, // 7: perdure.v1.CommitRequest.events:type_name -> perdure.v1.NewEvent
+	48, // 8: perdure.v1.CommitRequest.blocks:type_name -> perdure.v1.BlockEnd
+	9,  // 9: perdure.v1.CommitRequest.outcome:type_name -> perdure.v1.Outcome
+	10, // 10: perdure.v1.CommitRequest.eager:type_name -> perdure.v1.Eager
+	49, // 11: perdure.v1.CommitRequest.place:type_name -> perdure.v1.Place
+	4,  // 12: perdure.v1.CommitRequest.chose:type_name -> perdure.v1.Choice
+	50, // 13: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
+	51, // 14: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
+	51, // 15: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
+	52, // 16: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
+	49, // 17: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
+	51, // 18: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
+	53, // 19: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
+	51, // 20: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
+	0,  // 21: perdure.v1.Outcome.kind:type_name -> perdure.v1.OutcomeKind
+	54, // 22: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
+	51, // 23: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
+	53, // 24: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
+	55, // 25: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
+	56, // 26: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
+	57, // 27: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
+	58, // 28: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
+	12, // 29: perdure.v1.CommitResponse.adopted:type_name -> perdure.v1.AdoptedEntry
+	59, // 30: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
+	54, // 31: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
+	60, // 32: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
+	50, // 33: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
+	57, // 34: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
+	56, // 35: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
+	61, // 36: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
+	46, // 37: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
+	5,  // 38: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
+	11, // 39: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
+	46, // 40: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
+	8,  // 41: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
+	11, // 42: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
+	28, // 43: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
+	46, // 44: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
+	52, // 45: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
+	49, // 46: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
+	11, // 47: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
+	46, // 48: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
+	54, // 49: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
+	11, // 50: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	46, // 51: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
+	51, // 52: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
+	11, // 53: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	46, // 54: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
+	53, // 55: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
+	11, // 56: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	46, // 57: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
+	11, // 58: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
+	55, // 59: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
+	62, // 60: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
+	48, // 61: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
+	1,  // 62: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
+	3,  // 63: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
+	13, // 64: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
+	15, // 65: perdure.v1.AgentDispatch.GetEntries:input_type -> perdure.v1.GetEntriesRequest
+	17, // 66: perdure.v1.AgentDispatch.GetTasks:input_type -> perdure.v1.GetTasksRequest
+	19, // 67: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
+	21, // 68: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
+	23, // 69: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
+	25, // 70: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
+	27, // 71: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
+	30, // 72: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
+	32, // 73: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
+	34, // 74: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
+	36, // 75: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
+	38, // 76: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
+	40, // 77: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
+	42, // 78: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
+	2,  // 79: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
+	11, // 80: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
+	14, // 81: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
+	16, // 82: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
+	18, // 83: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
+	20, // 84: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
+	22, // 85: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
+	24, // 86: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
+	26, // 87: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
+	29, // 88: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
+	31, // 89: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
+	33, // 90: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
+	35, // 91: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
+	37, // 92: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
+	39, // 93: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
+	41, // 94: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
+	43, // 95: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
+	79, // [79:96] is the sub-list for method output_type
+	62, // [62:79] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_agent_proto_init() }
@@ -3153,24 +3274,24 @@ func file_perdure_v1_agent_proto_init() {
 		return
 	}
 	file_perdure_v1_types_proto_init()
-	file_perdure_v1_agent_proto_msgTypes[12].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[13].OneofWrappers = []any{
 		(*GetExecutionResponse_Execution)(nil),
 		(*GetExecutionResponse_Chunk)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[13].OneofWrappers = []any{}
-	file_perdure_v1_agent_proto_msgTypes[14].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[14].OneofWrappers = []any{}
+	file_perdure_v1_agent_proto_msgTypes[15].OneofWrappers = []any{
 		(*GetEntriesResponse_Entry)(nil),
 		(*GetEntriesResponse_Chunk)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[16].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[17].OneofWrappers = []any{
 		(*GetTasksResponse_Task)(nil),
 		(*GetTasksResponse_Chunk)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[18].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[19].OneofWrappers = []any{
 		(*GetSignalsResponse_Signal)(nil),
 		(*GetSignalsResponse_Chunk)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[25].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[26].OneofWrappers = []any{
 		(*ScheduleAgentTaskRequest_Header)(nil),
 		(*ScheduleAgentTaskRequest_Chunk)(nil),
 	}
@@ -3180,7 +3301,7 @@ func file_perdure_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_agent_proto_rawDesc), len(file_perdure_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1330,11 +1330,15 @@ type Wait struct {
 	Any   *WaitList              `protobuf:"bytes,1,opt,name=any,proto3" json:"any,omitempty"`
 	All   *WaitList              `protobuf:"bytes,2,opt,name=all,proto3" json:"all,omitempty"`
 	// A name, or a pattern: * is one segment between dots, ** one or more.
-	Signal        string                 `protobuf:"bytes,3,opt,name=signal,proto3" json:"signal,omitempty"`
-	Task          []byte                 `protobuf:"bytes,4,opt,name=task,proto3,oneof" json:"task,omitempty"`
-	On            TaskCondition          `protobuf:"varint,5,opt,name=on,proto3,enum=perdure.v1.TaskCondition" json:"on,omitempty"`
-	Timer         *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=timer,proto3" json:"timer,omitempty"`
-	Met           bool                   `protobuf:"varint,7,opt,name=met,proto3" json:"met,omitempty"`
+	Signal string                 `protobuf:"bytes,3,opt,name=signal,proto3" json:"signal,omitempty"`
+	Task   []byte                 `protobuf:"bytes,4,opt,name=task,proto3,oneof" json:"task,omitempty"`
+	On     TaskCondition          `protobuf:"varint,5,opt,name=on,proto3,enum=perdure.v1.TaskCondition" json:"on,omitempty"`
+	Timer  *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=timer,proto3" json:"timer,omitempty"`
+	Met    bool                   `protobuf:"varint,7,opt,name=met,proto3" json:"met,omitempty"`
+	// In place of timer: due so long after the first time that it was asked for
+	// under the name since the newest checkpoint, by the server's clock.
+	After         *durationpb.Duration `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
+	Name          string               `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1416,6 +1420,20 @@ func (x *Wait) GetMet() bool {
 		return x.Met
 	}
 	return false
+}
+
+func (x *Wait) GetAfter() *durationpb.Duration {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *Wait) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
 }
 
 // WaitList is the waits of an any or all.
@@ -1502,9 +1520,11 @@ type Execution struct {
 	LastCommit  *CommitNumber          `protobuf:"bytes,32,opt,name=last_commit,json=lastCommit,proto3" json:"last_commit,omitempty"`
 	Woke        Woke                   `protobuf:"varint,33,opt,name=woke,proto3,enum=perdure.v1.Woke" json:"woke,omitempty"`
 	// Expired leases and panics since the newest checkpoint.
-	Crashes       int64 `protobuf:"varint,34,opt,name=crashes,proto3" json:"crashes,omitempty"`
-	Panics        int64 `protobuf:"varint,35,opt,name=panics,proto3" json:"panics,omitempty"`
-	EntryCount    int64 `protobuf:"varint,36,opt,name=entry_count,json=entryCount,proto3" json:"entry_count,omitempty"`
+	Crashes    int64 `protobuf:"varint,34,opt,name=crashes,proto3" json:"crashes,omitempty"`
+	Panics     int64 `protobuf:"varint,35,opt,name=panics,proto3" json:"panics,omitempty"`
+	EntryCount int64 `protobuf:"varint,36,opt,name=entry_count,json=entryCount,proto3" json:"entry_count,omitempty"`
+	// What is kept of the waits since the newest checkpoint.
+	Asked         *Asked `protobuf:"bytes,37,opt,name=asked,proto3" json:"asked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1791,6 +1811,173 @@ func (x *Execution) GetEntryCount() int64 {
 	return 0
 }
 
+func (x *Execution) GetAsked() *Asked {
+	if x != nil {
+		return x.Asked
+	}
+	return nil
+}
+
+// Asked is what an execution keeps of the waits since its newest checkpoint.
+type Asked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dues          []*Due                 `protobuf:"bytes,1,rep,name=dues,proto3" json:"dues,omitempty"`
+	Outcomes      []*Outcomes            `protobuf:"bytes,2,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Asked) Reset() {
+	*x = Asked{}
+	mi := &file_perdure_v1_types_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Asked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Asked) ProtoMessage() {}
+
+func (x *Asked) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Asked.ProtoReflect.Descriptor instead.
+func (*Asked) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Asked) GetDues() []*Due {
+	if x != nil {
+		return x.Dues
+	}
+	return nil
+}
+
+func (x *Asked) GetOutcomes() []*Outcomes {
+	if x != nil {
+		return x.Outcomes
+	}
+	return nil
+}
+
+// Due is when a timer is due that was asked for by its duration.
+type Due struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Due) Reset() {
+	*x = Due{}
+	mi := &file_perdure_v1_types_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Due) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Due) ProtoMessage() {}
+
+func (x *Due) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Due.ProtoReflect.Descriptor instead.
+func (*Due) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Due) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Due) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+// Outcomes are what the waits of one name came to, in the order asked; -1 where
+// that was not recorded.
+type Outcomes struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Of            []int64                `protobuf:"varint,2,rep,packed,name=of,proto3" json:"of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Outcomes) Reset() {
+	*x = Outcomes{}
+	mi := &file_perdure_v1_types_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Outcomes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Outcomes) ProtoMessage() {}
+
+func (x *Outcomes) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Outcomes.ProtoReflect.Descriptor instead.
+func (*Outcomes) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Outcomes) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Outcomes) GetOf() []int64 {
+	if x != nil {
+		return x.Of
+	}
+	return nil
+}
+
 // Checkpoint is a numbered position of an execution.
 type Checkpoint struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1805,7 +1992,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_perdure_v1_types_proto_msgTypes[11]
+	mi := &file_perdure_v1_types_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +2004,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[11]
+	mi := &file_perdure_v1_types_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +2017,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{11}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Checkpoint) GetSequence() int64 {
@@ -1895,7 +2082,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_perdure_v1_types_proto_msgTypes[12]
+	mi := &file_perdure_v1_types_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1907,7 +2094,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[12]
+	mi := &file_perdure_v1_types_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1920,7 +2107,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{12}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Entry) GetId() []byte {
@@ -2033,7 +2220,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_perdure_v1_types_proto_msgTypes[13]
+	mi := &file_perdure_v1_types_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +2232,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[13]
+	mi := &file_perdure_v1_types_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +2245,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{13}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Signal) GetSignalId() string {
@@ -2146,7 +2333,7 @@ type TaskOptions struct {
 
 func (x *TaskOptions) Reset() {
 	*x = TaskOptions{}
-	mi := &file_perdure_v1_types_proto_msgTypes[14]
+	mi := &file_perdure_v1_types_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2345,7 @@ func (x *TaskOptions) String() string {
 func (*TaskOptions) ProtoMessage() {}
 
 func (x *TaskOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[14]
+	mi := &file_perdure_v1_types_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2358,7 @@ func (x *TaskOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskOptions.ProtoReflect.Descriptor instead.
 func (*TaskOptions) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{14}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TaskOptions) GetQueue() string {
@@ -2289,7 +2476,7 @@ type TaskError struct {
 
 func (x *TaskError) Reset() {
 	*x = TaskError{}
-	mi := &file_perdure_v1_types_proto_msgTypes[15]
+	mi := &file_perdure_v1_types_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2488,7 @@ func (x *TaskError) String() string {
 func (*TaskError) ProtoMessage() {}
 
 func (x *TaskError) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[15]
+	mi := &file_perdure_v1_types_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2501,7 @@ func (x *TaskError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskError.ProtoReflect.Descriptor instead.
 func (*TaskError) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{15}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TaskError) GetCode() ErrorCode {
@@ -2395,7 +2582,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_perdure_v1_types_proto_msgTypes[16]
+	mi := &file_perdure_v1_types_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2407,7 +2594,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[16]
+	mi := &file_perdure_v1_types_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2420,7 +2607,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{16}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Task) GetId() []byte {
@@ -2658,7 +2845,7 @@ type AgentClaim struct {
 
 func (x *AgentClaim) Reset() {
 	*x = AgentClaim{}
-	mi := &file_perdure_v1_types_proto_msgTypes[17]
+	mi := &file_perdure_v1_types_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2670,7 +2857,7 @@ func (x *AgentClaim) String() string {
 func (*AgentClaim) ProtoMessage() {}
 
 func (x *AgentClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[17]
+	mi := &file_perdure_v1_types_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2683,7 +2870,7 @@ func (x *AgentClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentClaim.ProtoReflect.Descriptor instead.
 func (*AgentClaim) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{17}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AgentClaim) GetLease() *Lease {
@@ -2770,7 +2957,7 @@ type TaskClaim struct {
 
 func (x *TaskClaim) Reset() {
 	*x = TaskClaim{}
-	mi := &file_perdure_v1_types_proto_msgTypes[18]
+	mi := &file_perdure_v1_types_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +2969,7 @@ func (x *TaskClaim) String() string {
 func (*TaskClaim) ProtoMessage() {}
 
 func (x *TaskClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[18]
+	mi := &file_perdure_v1_types_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +2982,7 @@ func (x *TaskClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskClaim.ProtoReflect.Descriptor instead.
 func (*TaskClaim) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{18}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TaskClaim) GetLease() *TaskLease {
@@ -2850,7 +3037,7 @@ type BlockEnd struct {
 
 func (x *BlockEnd) Reset() {
 	*x = BlockEnd{}
-	mi := &file_perdure_v1_types_proto_msgTypes[19]
+	mi := &file_perdure_v1_types_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2862,7 +3049,7 @@ func (x *BlockEnd) String() string {
 func (*BlockEnd) ProtoMessage() {}
 
 func (x *BlockEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[19]
+	mi := &file_perdure_v1_types_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2875,7 +3062,7 @@ func (x *BlockEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockEnd.ProtoReflect.Descriptor instead.
 func (*BlockEnd) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{19}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BlockEnd) GetTaskId() []byte {
@@ -2919,7 +3106,7 @@ type NewEvent struct {
 
 func (x *NewEvent) Reset() {
 	*x = NewEvent{}
-	mi := &file_perdure_v1_types_proto_msgTypes[20]
+	mi := &file_perdure_v1_types_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2931,7 +3118,7 @@ func (x *NewEvent) String() string {
 func (*NewEvent) ProtoMessage() {}
 
 func (x *NewEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[20]
+	mi := &file_perdure_v1_types_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2944,7 +3131,7 @@ func (x *NewEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewEvent.ProtoReflect.Descriptor instead.
 func (*NewEvent) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{20}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *NewEvent) GetType() EventType {
@@ -2996,7 +3183,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_perdure_v1_types_proto_msgTypes[21]
+	mi := &file_perdure_v1_types_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3008,7 +3195,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[21]
+	mi := &file_perdure_v1_types_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3021,7 +3208,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{21}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Frame) GetLease() *TaskLease {
@@ -3120,7 +3307,7 @@ type FrameReply struct {
 
 func (x *FrameReply) Reset() {
 	*x = FrameReply{}
-	mi := &file_perdure_v1_types_proto_msgTypes[22]
+	mi := &file_perdure_v1_types_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3132,7 +3319,7 @@ func (x *FrameReply) String() string {
 func (*FrameReply) ProtoMessage() {}
 
 func (x *FrameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[22]
+	mi := &file_perdure_v1_types_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3145,7 +3332,7 @@ func (x *FrameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrameReply.ProtoReflect.Descriptor instead.
 func (*FrameReply) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{22}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *FrameReply) GetHeld() int64 {
@@ -3211,7 +3398,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x03 \x01(\tR\tmessageId\x12 \n" +
 	"\ftool_call_id\x18\x04 \x01(\tR\n" +
-	"toolCallId\"\xff\x01\n" +
+	"toolCallId\"\xc4\x02\n" +
 	"\x04Wait\x12&\n" +
 	"\x03any\x18\x01 \x01(\v2\x14.perdure.v1.WaitListR\x03any\x12&\n" +
 	"\x03all\x18\x02 \x01(\v2\x14.perdure.v1.WaitListR\x03all\x12\x16\n" +
@@ -3219,10 +3406,12 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x04task\x18\x04 \x01(\fH\x00R\x04task\x88\x01\x01\x12)\n" +
 	"\x02on\x18\x05 \x01(\x0e2\x19.perdure.v1.TaskConditionR\x02on\x120\n" +
 	"\x05timer\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05timer\x12\x10\n" +
-	"\x03met\x18\a \x01(\bR\x03metB\a\n" +
+	"\x03met\x18\a \x01(\bR\x03met\x12/\n" +
+	"\x05after\x18\b \x01(\v2\x19.google.protobuf.DurationR\x05after\x12\x12\n" +
+	"\x04name\x18\t \x01(\tR\x04nameB\a\n" +
 	"\x05_task\"2\n" +
 	"\bWaitList\x12&\n" +
-	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\xf0\v\n" +
+	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\x99\f\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x123\n" +
@@ -3269,14 +3458,24 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\acrashes\x18\" \x01(\x03R\acrashes\x12\x16\n" +
 	"\x06panics\x18# \x01(\x03R\x06panics\x12\x1f\n" +
 	"\ventry_count\x18$ \x01(\x03R\n" +
-	"entryCountB\x16\n" +
+	"entryCount\x12'\n" +
+	"\x05asked\x18% \x01(\v2\x11.perdure.v1.AskedR\x05askedB\x16\n" +
 	"\x14_agent_definition_idB\b\n" +
 	"\x06_errorB\x13\n" +
 	"\x11_other_error_codeB\f\n" +
 	"\n" +
 	"_worker_idB\v\n" +
 	"\t_metadataB\x10\n" +
-	"\x0e_leaf_entry_id\"\xf7\x01\n" +
+	"\x0e_leaf_entry_id\"^\n" +
+	"\x05Asked\x12#\n" +
+	"\x04dues\x18\x01 \x03(\v2\x0f.perdure.v1.DueR\x04dues\x120\n" +
+	"\boutcomes\x18\x02 \x03(\v2\x14.perdure.v1.OutcomesR\boutcomes\"E\n" +
+	"\x03Due\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\".\n" +
+	"\bOutcomes\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
+	"\x02of\x18\x02 \x03(\x03R\x02of\"\xf7\x01\n" +
 	"\n" +
 	"Checkpoint\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x03R\bsequence\x12'\n" +
@@ -3562,7 +3761,7 @@ func file_perdure_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_perdure_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_perdure_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_perdure_v1_types_proto_goTypes = []any{
 	(ExecutionStatus)(0),          // 0: perdure.v1.ExecutionStatus
 	(PersistenceMode)(0),          // 1: perdure.v1.PersistenceMode
@@ -3587,100 +3786,108 @@ var file_perdure_v1_types_proto_goTypes = []any{
 	(*Wait)(nil),                  // 20: perdure.v1.Wait
 	(*WaitList)(nil),              // 21: perdure.v1.WaitList
 	(*Execution)(nil),             // 22: perdure.v1.Execution
-	(*Checkpoint)(nil),            // 23: perdure.v1.Checkpoint
-	(*Entry)(nil),                 // 24: perdure.v1.Entry
-	(*Signal)(nil),                // 25: perdure.v1.Signal
-	(*TaskOptions)(nil),           // 26: perdure.v1.TaskOptions
-	(*TaskError)(nil),             // 27: perdure.v1.TaskError
-	(*Task)(nil),                  // 28: perdure.v1.Task
-	(*AgentClaim)(nil),            // 29: perdure.v1.AgentClaim
-	(*TaskClaim)(nil),             // 30: perdure.v1.TaskClaim
-	(*BlockEnd)(nil),              // 31: perdure.v1.BlockEnd
-	(*NewEvent)(nil),              // 32: perdure.v1.NewEvent
-	(*Frame)(nil),                 // 33: perdure.v1.Frame
-	(*FrameReply)(nil),            // 34: perdure.v1.FrameReply
-	(*durationpb.Duration)(nil),   // 35: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
+	(*Asked)(nil),                 // 23: perdure.v1.Asked
+	(*Due)(nil),                   // 24: perdure.v1.Due
+	(*Outcomes)(nil),              // 25: perdure.v1.Outcomes
+	(*Checkpoint)(nil),            // 26: perdure.v1.Checkpoint
+	(*Entry)(nil),                 // 27: perdure.v1.Entry
+	(*Signal)(nil),                // 28: perdure.v1.Signal
+	(*TaskOptions)(nil),           // 29: perdure.v1.TaskOptions
+	(*TaskError)(nil),             // 30: perdure.v1.TaskError
+	(*Task)(nil),                  // 31: perdure.v1.Task
+	(*AgentClaim)(nil),            // 32: perdure.v1.AgentClaim
+	(*TaskClaim)(nil),             // 33: perdure.v1.TaskClaim
+	(*BlockEnd)(nil),              // 34: perdure.v1.BlockEnd
+	(*NewEvent)(nil),              // 35: perdure.v1.NewEvent
+	(*Frame)(nil),                 // 36: perdure.v1.Frame
+	(*FrameReply)(nil),            // 37: perdure.v1.FrameReply
+	(*durationpb.Duration)(nil),   // 38: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
 }
 var file_perdure_v1_types_proto_depIdxs = []int32{
 	11, // 0: perdure.v1.Error.code:type_name -> perdure.v1.ErrorCode
 	13, // 1: perdure.v1.Error.fields:type_name -> perdure.v1.FieldError
-	35, // 2: perdure.v1.Error.retry_after:type_name -> google.protobuf.Duration
+	38, // 2: perdure.v1.Error.retry_after:type_name -> google.protobuf.Duration
 	14, // 3: perdure.v1.Content.blob:type_name -> perdure.v1.BlobRef
 	21, // 4: perdure.v1.Wait.any:type_name -> perdure.v1.WaitList
 	21, // 5: perdure.v1.Wait.all:type_name -> perdure.v1.WaitList
 	8,  // 6: perdure.v1.Wait.on:type_name -> perdure.v1.TaskCondition
-	36, // 7: perdure.v1.Wait.timer:type_name -> google.protobuf.Timestamp
-	20, // 8: perdure.v1.WaitList.waits:type_name -> perdure.v1.Wait
-	0,  // 9: perdure.v1.Execution.status:type_name -> perdure.v1.ExecutionStatus
-	20, // 10: perdure.v1.Execution.wait:type_name -> perdure.v1.Wait
-	1,  // 11: perdure.v1.Execution.persistence_mode:type_name -> perdure.v1.PersistenceMode
-	15, // 12: perdure.v1.Execution.input:type_name -> perdure.v1.Content
-	15, // 13: perdure.v1.Execution.output:type_name -> perdure.v1.Content
-	11, // 14: perdure.v1.Execution.error_code:type_name -> perdure.v1.ErrorCode
-	36, // 15: perdure.v1.Execution.created_at:type_name -> google.protobuf.Timestamp
-	36, // 16: perdure.v1.Execution.updated_at:type_name -> google.protobuf.Timestamp
-	36, // 17: perdure.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	36, // 18: perdure.v1.Execution.completed_at:type_name -> google.protobuf.Timestamp
-	36, // 19: perdure.v1.Execution.lease_until:type_name -> google.protobuf.Timestamp
-	18, // 20: perdure.v1.Execution.last_commit:type_name -> perdure.v1.CommitNumber
-	2,  // 21: perdure.v1.Execution.woke:type_name -> perdure.v1.Woke
-	15, // 22: perdure.v1.Checkpoint.state:type_name -> perdure.v1.Content
-	36, // 23: perdure.v1.Checkpoint.created_at:type_name -> google.protobuf.Timestamp
-	3,  // 24: perdure.v1.Entry.entry_type:type_name -> perdure.v1.EntryType
-	4,  // 25: perdure.v1.Entry.role:type_name -> perdure.v1.Role
-	15, // 26: perdure.v1.Entry.content:type_name -> perdure.v1.Content
-	36, // 27: perdure.v1.Entry.created_at:type_name -> google.protobuf.Timestamp
-	15, // 28: perdure.v1.Signal.signal_value:type_name -> perdure.v1.Content
-	5,  // 29: perdure.v1.Signal.state:type_name -> perdure.v1.SignalState
-	36, // 30: perdure.v1.Signal.created_at:type_name -> google.protobuf.Timestamp
-	35, // 31: perdure.v1.TaskOptions.backoff_base:type_name -> google.protobuf.Duration
-	35, // 32: perdure.v1.TaskOptions.backoff_max:type_name -> google.protobuf.Duration
-	35, // 33: perdure.v1.TaskOptions.schedule_to_close:type_name -> google.protobuf.Duration
-	35, // 34: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
-	35, // 35: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	7,  // 36: perdure.v1.TaskOptions.on_lost:type_name -> perdure.v1.OnLost
-	35, // 37: perdure.v1.TaskOptions.key_ttl:type_name -> google.protobuf.Duration
-	11, // 38: perdure.v1.TaskError.code:type_name -> perdure.v1.ErrorCode
-	35, // 39: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
-	6,  // 40: perdure.v1.Task.status:type_name -> perdure.v1.TaskStatus
-	15, // 41: perdure.v1.Task.input:type_name -> perdure.v1.Content
-	15, // 42: perdure.v1.Task.result:type_name -> perdure.v1.Content
-	27, // 43: perdure.v1.Task.error:type_name -> perdure.v1.TaskError
-	36, // 44: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	36, // 45: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	36, // 46: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	26, // 47: perdure.v1.Task.options:type_name -> perdure.v1.TaskOptions
-	36, // 48: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
-	36, // 49: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
-	19, // 50: perdure.v1.Task.place:type_name -> perdure.v1.Place
-	36, // 51: perdure.v1.Task.attempt_at:type_name -> google.protobuf.Timestamp
-	36, // 52: perdure.v1.Task.sign_at:type_name -> google.protobuf.Timestamp
-	16, // 53: perdure.v1.AgentClaim.lease:type_name -> perdure.v1.Lease
-	22, // 54: perdure.v1.AgentClaim.execution:type_name -> perdure.v1.Execution
-	35, // 55: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
-	2,  // 56: perdure.v1.AgentClaim.woke:type_name -> perdure.v1.Woke
-	23, // 57: perdure.v1.AgentClaim.checkpoint:type_name -> perdure.v1.Checkpoint
-	18, // 58: perdure.v1.AgentClaim.last_commit:type_name -> perdure.v1.CommitNumber
-	28, // 59: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
-	25, // 60: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
-	25, // 61: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
-	17, // 62: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
-	35, // 63: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
-	28, // 64: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
-	9,  // 65: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
-	19, // 66: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
-	17, // 67: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
-	16, // 68: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
-	9,  // 69: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
-	19, // 70: perdure.v1.Frame.place:type_name -> perdure.v1.Place
-	10, // 71: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
-	12, // 72: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
-	73, // [73:73] is the sub-list for method output_type
-	73, // [73:73] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	39, // 7: perdure.v1.Wait.timer:type_name -> google.protobuf.Timestamp
+	38, // 8: perdure.v1.Wait.after:type_name -> google.protobuf.Duration
+	20, // 9: perdure.v1.WaitList.waits:type_name -> perdure.v1.Wait
+	0,  // 10: perdure.v1.Execution.status:type_name -> perdure.v1.ExecutionStatus
+	20, // 11: perdure.v1.Execution.wait:type_name -> perdure.v1.Wait
+	1,  // 12: perdure.v1.Execution.persistence_mode:type_name -> perdure.v1.PersistenceMode
+	15, // 13: perdure.v1.Execution.input:type_name -> perdure.v1.Content
+	15, // 14: perdure.v1.Execution.output:type_name -> perdure.v1.Content
+	11, // 15: perdure.v1.Execution.error_code:type_name -> perdure.v1.ErrorCode
+	39, // 16: perdure.v1.Execution.created_at:type_name -> google.protobuf.Timestamp
+	39, // 17: perdure.v1.Execution.updated_at:type_name -> google.protobuf.Timestamp
+	39, // 18: perdure.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	39, // 19: perdure.v1.Execution.completed_at:type_name -> google.protobuf.Timestamp
+	39, // 20: perdure.v1.Execution.lease_until:type_name -> google.protobuf.Timestamp
+	18, // 21: perdure.v1.Execution.last_commit:type_name -> perdure.v1.CommitNumber
+	2,  // 22: perdure.v1.Execution.woke:type_name -> perdure.v1.Woke
+	23, // 23: perdure.v1.Execution.asked:type_name -> perdure.v1.Asked
+	24, // 24: perdure.v1.Asked.dues:type_name -> perdure.v1.Due
+	25, // 25: perdure.v1.Asked.outcomes:type_name -> perdure.v1.Outcomes
+	39, // 26: perdure.v1.Due.at:type_name -> google.protobuf.Timestamp
+	15, // 27: perdure.v1.Checkpoint.state:type_name -> perdure.v1.Content
+	39, // 28: perdure.v1.Checkpoint.created_at:type_name -> google.protobuf.Timestamp
+	3,  // 29: perdure.v1.Entry.entry_type:type_name -> perdure.v1.EntryType
+	4,  // 30: perdure.v1.Entry.role:type_name -> perdure.v1.Role
+	15, // 31: perdure.v1.Entry.content:type_name -> perdure.v1.Content
+	39, // 32: perdure.v1.Entry.created_at:type_name -> google.protobuf.Timestamp
+	15, // 33: perdure.v1.Signal.signal_value:type_name -> perdure.v1.Content
+	5,  // 34: perdure.v1.Signal.state:type_name -> perdure.v1.SignalState
+	39, // 35: perdure.v1.Signal.created_at:type_name -> google.protobuf.Timestamp
+	38, // 36: perdure.v1.TaskOptions.backoff_base:type_name -> google.protobuf.Duration
+	38, // 37: perdure.v1.TaskOptions.backoff_max:type_name -> google.protobuf.Duration
+	38, // 38: perdure.v1.TaskOptions.schedule_to_close:type_name -> google.protobuf.Duration
+	38, // 39: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
+	38, // 40: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	7,  // 41: perdure.v1.TaskOptions.on_lost:type_name -> perdure.v1.OnLost
+	38, // 42: perdure.v1.TaskOptions.key_ttl:type_name -> google.protobuf.Duration
+	11, // 43: perdure.v1.TaskError.code:type_name -> perdure.v1.ErrorCode
+	38, // 44: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
+	6,  // 45: perdure.v1.Task.status:type_name -> perdure.v1.TaskStatus
+	15, // 46: perdure.v1.Task.input:type_name -> perdure.v1.Content
+	15, // 47: perdure.v1.Task.result:type_name -> perdure.v1.Content
+	30, // 48: perdure.v1.Task.error:type_name -> perdure.v1.TaskError
+	39, // 49: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	39, // 50: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	39, // 51: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	29, // 52: perdure.v1.Task.options:type_name -> perdure.v1.TaskOptions
+	39, // 53: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
+	39, // 54: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
+	19, // 55: perdure.v1.Task.place:type_name -> perdure.v1.Place
+	39, // 56: perdure.v1.Task.attempt_at:type_name -> google.protobuf.Timestamp
+	39, // 57: perdure.v1.Task.sign_at:type_name -> google.protobuf.Timestamp
+	16, // 58: perdure.v1.AgentClaim.lease:type_name -> perdure.v1.Lease
+	22, // 59: perdure.v1.AgentClaim.execution:type_name -> perdure.v1.Execution
+	38, // 60: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
+	2,  // 61: perdure.v1.AgentClaim.woke:type_name -> perdure.v1.Woke
+	26, // 62: perdure.v1.AgentClaim.checkpoint:type_name -> perdure.v1.Checkpoint
+	18, // 63: perdure.v1.AgentClaim.last_commit:type_name -> perdure.v1.CommitNumber
+	31, // 64: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
+	28, // 65: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
+	28, // 66: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
+	17, // 67: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
+	38, // 68: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
+	31, // 69: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
+	9,  // 70: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
+	19, // 71: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
+	17, // 72: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
+	16, // 73: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
+	9,  // 74: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
+	19, // 75: perdure.v1.Frame.place:type_name -> perdure.v1.Place
+	10, // 76: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
+	12, // 77: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
+	78, // [78:78] is the sub-list for method output_type
+	78, // [78:78] is the sub-list for method input_type
+	78, // [78:78] is the sub-list for extension type_name
+	78, // [78:78] is the sub-list for extension extendee
+	0,  // [0:78] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_types_proto_init() }
@@ -3691,19 +3898,19 @@ func file_perdure_v1_types_proto_init() {
 	file_perdure_v1_types_proto_msgTypes[3].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[8].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[10].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[11].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[12].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[14].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[16].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[20].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[21].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[15].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[17].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[19].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[23].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[24].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_types_proto_rawDesc), len(file_perdure_v1_types_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   23,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

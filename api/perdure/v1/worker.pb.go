@@ -726,7 +726,9 @@ type AgentRelease struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lease *Lease                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
 	// If set, the agent panicked, with this.
-	Panic         string `protobuf:"bytes,2,opt,name=panic,proto3" json:"panic,omitempty"`
+	Panic string `protobuf:"bytes,2,opt,name=panic,proto3" json:"panic,omitempty"`
+	// If set, why this worker cannot go on with the execution.
+	Unfit         string `protobuf:"bytes,3,opt,name=unfit,proto3" json:"unfit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -771,6 +773,13 @@ func (x *AgentRelease) GetLease() *Lease {
 func (x *AgentRelease) GetPanic() string {
 	if x != nil {
 		return x.Panic
+	}
+	return ""
+}
+
+func (x *AgentRelease) GetUnfit() string {
+	if x != nil {
+		return x.Unfit
 	}
 	return ""
 }
@@ -1585,10 +1594,11 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x120\n" +
 	"\x06agents\x18\x02 \x03(\v2\x18.perdure.v1.AgentReleaseR\x06agents\x12-\n" +
 	"\x05tasks\x18\x03 \x03(\v2\x17.perdure.v1.TaskReleaseR\x05tasks\x12\x1c\n" +
-	"\tdiscarded\x18\x04 \x03(\fR\tdiscarded\"M\n" +
+	"\tdiscarded\x18\x04 \x03(\fR\tdiscarded\"c\n" +
 	"\fAgentRelease\x12'\n" +
 	"\x05lease\x18\x01 \x01(\v2\x11.perdure.v1.LeaseR\x05lease\x12\x14\n" +
-	"\x05panic\x18\x02 \x01(\tR\x05panic\"T\n" +
+	"\x05panic\x18\x02 \x01(\tR\x05panic\x12\x14\n" +
+	"\x05unfit\x18\x03 \x01(\tR\x05unfit\"T\n" +
 	"\vTaskRelease\x12+\n" +
 	"\x05lease\x18\x01 \x01(\v2\x15.perdure.v1.TaskLeaseR\x05lease\x12\x18\n" +
 	"\astarted\x18\x02 \x01(\bR\astarted\"\x11\n" +

@@ -13,7 +13,7 @@ var executionTable = table{name: "agent_execution", key: 1, contents: 2, columns
 	"error", "error_code", "queue", "workspace", "current_checkpoint_seq", "worker_id", "traceparent", "metadata",
 	"created_at", "updated_at", "started_at", "completed_at", "version", "leaf_entry_id", "entry_count", "response_id",
 	"fence", "claim_id", "lease_until", "embedded", "last_commit_fence", "last_commit_number", "answer",
-	"ready_at", "not_before", "woke", "crashes", "panics", "cancel_by", "next_signal", "checkpoint_at",
+	"ready_at", "not_before", "woke", "crashes", "panics", "cancel_by", "next_signal", "checkpoint_at", "asked",
 	"input_blob", "output_blob", "input", "output",
 }}
 
@@ -28,6 +28,14 @@ func executionValues(x *perdure.Execution) ([]any, error) {
 		}
 		wait = encoded
 	}
+	var asked any
+	if len(x.Asked.Dues) > 0 || len(x.Asked.Outcomes) > 0 {
+		encoded, err := encode(x.Asked)
+		if err != nil {
+			return nil, err
+		}
+		asked = encoded
+	}
 	return []any{
 		x.ID[:], x.Org, optID(x.DefinitionID), x.Kind, string(x.PersistenceMode), string(x.Status), optText(x.WaitReason), wait,
 		textOf(x.Error), textOf(x.ErrorCode), x.Queue, optText(x.Workspace), x.CheckpointSeq, optID(x.WorkerID),
@@ -35,7 +43,7 @@ func executionValues(x *perdure.Execution) ([]any, error) {
 		millis(x.CreatedAt), millis(x.UpdatedAt), optMillis(x.StartedAt), optMillis(x.CompletedAt), x.Version,
 		optID(x.Leaf), x.EntryCount, optText(x.ResponseID),
 		x.Fence, idOrNull(x.ClaimID), millis(x.LeaseUntil), flag(x.Embedded), x.LastCommit.Fence, x.LastCommit.Number, rawBytes(x.Answer),
-		millis(x.ReadyAt), millis(x.NotBefore), optText(x.Woke), int64(x.Crashes), int64(x.Panics), millis(x.CancelBy), x.NextSignal, millis(x.CheckpointAt),
+		millis(x.ReadyAt), millis(x.NotBefore), optText(x.Woke), int64(x.Crashes), int64(x.Panics), millis(x.CancelBy), x.NextSignal, millis(x.CheckpointAt), asked,
 		refID(x.InputBlob), refID(x.OutputBlob),
 	}, nil
 }
@@ -71,6 +79,7 @@ func executionScan(x *perdure.Execution, input, output **uuid.UUID) []any {
 		(*timeCol)(&x.ReadyAt), (*timeCol)(&x.NotBefore),
 		text[perdure.Woke]{&x.Woke},
 		&x.Crashes, &x.Panics, (*timeCol)(&x.CancelBy), &x.NextSignal, (*timeCol)(&x.CheckpointAt),
+		decoded{&x.Asked},
 		optUUID{input},
 		optUUID{output},
 	}

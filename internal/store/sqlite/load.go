@@ -101,7 +101,7 @@ func (t *transaction) loadSignals(execution uuid.UUID, n store.Needs, s *store.S
 		}
 	}
 	if len(n.Patterns) > 0 {
-		if s.Pending, err = loadPending(t.view, execution, n.Patterns, pendingLimit); err != nil {
+		if s.Pending, err = loadPending(t.view, execution, n.Patterns, -1, pendingLimit+len(n.SignalIDs)); err != nil {
 			return err
 		}
 	}

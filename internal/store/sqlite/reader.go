@@ -143,13 +143,16 @@ func (r *reader) Checkpoints(ctx context.Context, execution uuid.UUID, cursor st
 }
 
 // PendingSignals implements [store.Reader].
-func (r *reader) PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, limit int) ([]perdure.Signal, error) {
+func (r *reader) PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"**"}
 	}
+	if after <= 0 {
+		after = -1 // all of them
+	}
 	var signals []perdure.Signal
 	err := r.pool.read(ctx, func(v view) (err error) {
-		if signals, err = loadPending(v, execution, patterns, pageLimit(limit)); err != nil {
+		if signals, err = loadPending(v, execution, patterns, after, pageLimit(limit)); err != nil {
 			return err
 		}
 		signals, err = loadValues(v, r.join, execution, signals, signalBytes)

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// pendingLimit is how many pending signals a decision is shown at most.
+// pendingLimit is how many pending signals a decision is shown at most, beside
+// those that it names itself.
 const pendingLimit = 1000
 
 const insertSignal = "INSERT INTO agent_signal (agent_execution_id, id, signal_name, state, signal_order, taken_at, response_id, created_at, value_blob, signal_value)" +
@@ -40,8 +41,8 @@ const (
 const (
 	signalColumns = "id, signal_name, state, signal_order, taken_at, response_id, created_at, value_blob"
 	signalFrom    = " FROM agent_signal WHERE agent_execution_id = ?"
-	namedPending  = signalFrom + " AND state = 'pending' AND signal_name = ? ORDER BY signal_order LIMIT ?"
-	allPending    = signalFrom + " AND state = 'pending' ORDER BY signal_order"
+	namedPending  = signalFrom + " AND state = 'pending' AND signal_name = ? AND signal_order > ? ORDER BY signal_order LIMIT ?"
+	allPending    = signalFrom + " AND state = 'pending' AND signal_order > ? ORDER BY signal_order"
 	allTaken      = signalFrom + " AND state = 'taken' ORDER BY taken_order"
 	signalByID    = "SELECT " + signalColumns + signalFrom + " AND id = ?"
 	signalValue   = "SELECT signal_value FROM agent_signal WHERE agent_execution_id = ? AND id = ?"
@@ -79,19 +80,19 @@ func loadSignals(v view, query string, args []any, limit int, keep func(name str
 	return all, err
 }
 
-// loadPending reads the pending signals that match any of the patterns, oldest
-// first, without their values. Names are looked up in the index, and one scan
+// loadPending reads the pending signals that match any of the patterns and come
+// after the given one, oldest first, without their values. Names are looked up in the index, and one scan
 // serves all patterns.
-func loadPending(v view, execution uuid.UUID, patterns []string, limit int) ([]perdure.Signal, error) {
+func loadPending(v view, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
 	if slices.ContainsFunc(patterns, perdure.IsPattern) {
-		return loadSignals(v, "SELECT "+signalColumns+allPending, []any{execution[:]}, limit, func(name string) bool {
+		return loadSignals(v, "SELECT "+signalColumns+allPending, []any{execution[:], after}, limit, func(name string) bool {
 			return slices.ContainsFunc(patterns, func(p string) bool { return perdure.MatchName(p, name) })
 		})
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(patterns)))
 	var all []perdure.Signal
 	for _, name := range names {
-		some, err := loadSignals(v, "SELECT "+signalColumns+namedPending, []any{execution[:], name, limit}, limit, nil)
+		some, err := loadSignals(v, "SELECT "+signalColumns+namedPending, []any{execution[:], name, after, limit}, limit, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -152,7 +152,7 @@ func blobsJoined(f *fixture) {
 	c, err := f.s.Checkpoint(f.ctx, id, 0)
 	f.must(err)
 	joined("the checkpoint", c.State, c.Blob)
-	signals, err := f.s.PendingSignals(f.ctx, id, nil, 1)
+	signals, err := f.s.PendingSignals(f.ctx, id, nil, 0, 1)
 	f.must(err)
 	joined("the signal", signals[0].Value, signals[0].Blob)
 	t := f.task(id, task.ID)
@@ -188,7 +188,7 @@ func largeInPlace(f *fixture) {
 	f.change(id, func(s *store.State) *store.Changes {
 		return &store.Changes{Signals: []perdure.Signal{{ID: "s", Name: "n", State: perdure.SignalPending, Value: content, CreatedAt: s.Now}}}
 	})
-	signals, err := f.s.PendingSignals(f.ctx, id, []string{"n"}, 1)
+	signals, err := f.s.PendingSignals(f.ctx, id, []string{"n"}, 0, 1)
 	f.must(err)
 	f.equal("the signal", signals[0].Value, content)
 	entry := perdure.Entry{ID: uuid.New(), Type: perdure.EntryMessage, Role: perdure.RoleUser, Content: content, CreatedAt: f.s.Now()}

@@ -176,7 +176,7 @@ func (i *invariant) checkTask(t *perdure.Task) {
 
 func (i *invariant) checkSignals() {
 	i.Helper()
-	signals, err := i.s.PendingSignals(i.ctx, i.id, nil, 1000)
+	signals, err := i.s.PendingSignals(i.ctx, i.id, nil, 0, 1000)
 	if i.failed("signals", err) {
 		return
 	}

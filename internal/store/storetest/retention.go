@@ -204,7 +204,7 @@ func lazyReader(f *fixture) {
 	c, err := lazy.Checkpoint(f.ctx, id, 0)
 	f.must(err)
 	left("the checkpoint", c.State, c.Blob)
-	signals, err := lazy.PendingSignals(f.ctx, id, nil, 1)
+	signals, err := lazy.PendingSignals(f.ctx, id, nil, 0, 1)
 	f.must(err)
 	left("the signal", signals[0].Value, signals[0].Blob)
 	tasks, err := lazy.Tasks(f.ctx, id, []uuid.UUID{task.ID}, false)

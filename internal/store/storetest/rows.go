@@ -32,6 +32,10 @@ func wholeExecution(id uuid.UUID) *perdure.Execution {
 		ReadyAt: milestone(5), NotBefore: milestone(6), Woke: perdure.WokeTimer, Crashes: 8, Panics: 9, CancelBy: milestone(7),
 		CheckpointAt: milestone(8),
 		NextSignal:   10, EntryCount: 11,
+		Asked: perdure.Asked{
+			Dues:     []perdure.Due{{Name: "sleep#1", At: milestone(8)}},
+			Outcomes: []perdure.Outcomes{{Name: "wait", Of: []int{0, perdure.NoOutcome, 2}}},
+		},
 	}
 }
 
@@ -72,6 +76,7 @@ func executionFields(f *fixture) {
 	changed.ResponseID, changed.Fence, changed.Answer = "resp_2", 60, json.RawMessage(`{"ok":false}`)
 	changed.LastCommit = perdure.CommitNumber{Fence: 60, Number: 1}
 	changed.ReadyAt, changed.NotBefore, changed.Woke = milestone(50), milestone(60), perdure.WokeLost
+	changed.Asked = perdure.Asked{Outcomes: []perdure.Outcomes{{Name: "sleep", Of: []int{0}}}}
 	changed.Crashes, changed.Panics, changed.CancelBy, changed.NextSignal, changed.EntryCount = 80, 90, milestone(70), 100, 110
 	changed.CheckpointAt = milestone(80)
 	f.change(x.ID, func(*store.State) *store.Changes { return &store.Changes{Execution: &changed} })

@@ -21,7 +21,7 @@ func signalFields(f *fixture) {
 		{ID: "s-2", Name: "c", Value: json.RawMessage(`null`), State: perdure.SignalPending, CreatedAt: milestone(2), Order: 2},
 	}
 	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Signals: sent} })
-	got, err := f.s.PendingSignals(f.ctx, id, nil, 10)
+	got, err := f.s.PendingSignals(f.ctx, id, nil, 0, 10)
 	f.must(err)
 	f.equal("the signals", got, sent)
 	bare := sent[0]
@@ -59,17 +59,20 @@ func signalsTaken(f *fixture) {
 	f.signals(id, "a", "b", "a", "c.d", "a")
 	for _, c := range []struct {
 		patterns []string
+		after    int64
 		limit    int
 		want     []string
 	}{
-		{[]string{"a"}, 10, []string{"s1", "s3", "s5"}},
-		{[]string{"c.d", "a", "a"}, 10, []string{"s1", "s3", "s4", "s5"}},
-		{[]string{"a", "b"}, 2, []string{"s1", "s2"}},
-		{[]string{"*"}, 10, []string{"s1", "s2", "s3", "s5"}},
-		{[]string{"**"}, 4, []string{"s1", "s2", "s3", "s4"}},
-		{[]string{"x"}, 4, nil},
+		{[]string{"a"}, 0, 10, []string{"s1", "s3", "s5"}},
+		{[]string{"a"}, 1, 10, []string{"s3", "s5"}},
+		{[]string{"c.d", "a", "a"}, 0, 10, []string{"s1", "s3", "s4", "s5"}},
+		{[]string{"a", "b"}, 0, 2, []string{"s1", "s2"}},
+		{[]string{"*"}, 0, 10, []string{"s1", "s2", "s3", "s5"}},
+		{[]string{"*"}, 2, 10, []string{"s3", "s5"}},
+		{[]string{"**"}, 0, 4, []string{"s1", "s2", "s3", "s4"}},
+		{[]string{"x"}, 0, 4, nil},
 	} {
-		got, err := f.s.PendingSignals(f.ctx, id, c.patterns, c.limit)
+		got, err := f.s.PendingSignals(f.ctx, id, c.patterns, c.after, c.limit)
 		f.must(err)
 		f.equal("pending", ids(got), c.want)
 	}
@@ -92,7 +95,7 @@ func signalsTaken(f *fixture) {
 	f.must(err)
 	f.equal("taken after the consuming", ids(got), nil)
 	f.equal("a consumed signal", f.look(id, store.Needs{SignalIDs: []string{"s1"}}).Signals["s1"].State, perdure.SignalConsumed)
-	got, err = f.s.PendingSignals(f.ctx, id, nil, 10)
+	got, err = f.s.PendingSignals(f.ctx, id, nil, 0, 10)
 	f.must(err)
 	f.equal("pending after the consuming", ids(got), []string{"s5"})
 }

@@ -15,6 +15,7 @@ func CommitToProto(c perdure.Commit) *perdurev1.CommitRequest {
 		Events: each(c.Events, newEventToProto), CancelTasks: each(c.CancelTask, UUIDToProto),
 		Blocks: each(c.Blocks, BlockEndToProto), Outcome: outcomeToProto(c.Outcome),
 		Eager: eagerToProto(c.Eager), Place: placeToProto(c.Place),
+		Chose: each(c.Chose, choiceToProto),
 	}
 }
 
@@ -28,6 +29,7 @@ func CommitFromProto(m *perdurev1.CommitRequest) (perdure.Commit, error) {
 			Events: each(m.GetEvents(), d.newEvent), CancelTask: d.ids("cancel_tasks", m.GetCancelTasks()),
 			Blocks: each(m.GetBlocks(), d.blockEnd), Outcome: d.outcome(m.GetOutcome()),
 			Eager: d.eager(m.GetEager()), Place: PlaceFromProto(m.GetPlace()),
+			Chose: each(m.GetChose(), choiceFromProto),
 		}
 	})
 }
@@ -62,7 +64,7 @@ func newCheckpointToProto(c *perdure.NewCheckpoint) *perdurev1.NewCheckpoint {
 	if c == nil {
 		return nil
 	}
-	return &perdurev1.NewCheckpoint{State: PayloadToProto(c.State), Reason: c.Reason}
+	return &perdurev1.NewCheckpoint{State: PayloadToProto(c.State), Reason: c.Reason, StateVersion: int64(c.StateVersion)}
 }
 
 // NewCheckpointFromProto converts what asks for a checkpoint; nil stays nil.
@@ -74,7 +76,9 @@ func (d *decoder) newCheckpoint(m *perdurev1.NewCheckpoint) *perdure.NewCheckpoi
 	if m == nil {
 		return nil
 	}
-	return &perdure.NewCheckpoint{State: d.payload("checkpoint.state", m.GetState()), Reason: m.GetReason()}
+	return &perdure.NewCheckpoint{
+		State: d.payload("checkpoint.state", m.GetState()), Reason: m.GetReason(), StateVersion: int(m.GetStateVersion()),
+	}
 }
 
 func newEventToProto(e perdure.NewEvent) *perdurev1.NewEvent {
@@ -128,7 +132,7 @@ func CommitReplyToProto(r perdure.CommitReply) *perdurev1.CommitResponse {
 	return &perdurev1.CommitResponse{
 		Ended: statuses.to[r.Ended], Suspended: r.Suspended, Signals: each(r.Signals, SignalToProto),
 		Tasks: each(r.Tasks, TaskToProto), Claims: each(r.Claims, TaskClaimToProto), CheckpointSeq: r.CheckpointSeq,
-		Adopted: adoptedToProto(r.Adopted),
+		Adopted: adoptedToProto(r.Adopted), At: timeToProto(r.At), Wait: waitToProto(r.Wait),
 	}
 }
 
@@ -139,7 +143,7 @@ func CommitReplyFromProto(m *perdurev1.CommitResponse) (perdure.CommitReply, err
 			Ended: read(d, statuses, "ended", m.GetEnded()), Suspended: m.GetSuspended(),
 			Signals: each(m.GetSignals(), d.signal), Tasks: each(m.GetTasks(), d.task),
 			Claims: each(m.GetClaims(), d.taskClaim), CheckpointSeq: m.GetCheckpointSeq(),
-			Adopted: d.adopted(m.GetAdopted()),
+			Adopted: d.adopted(m.GetAdopted()), At: d.time("at", m.GetAt()), Wait: d.wait(m.GetWait()),
 		}
 	})
 }

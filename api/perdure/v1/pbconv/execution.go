@@ -29,7 +29,7 @@ func ExecutionToProto(x *perdure.Execution) *perdurev1.Execution {
 		Fence: x.Fence, ClaimId: UUIDToProto(x.ClaimID), LeaseUntil: timeToProto(x.LeaseUntil),
 		Embedded: x.Embedded, LastCommit: commitNumberToProto(x.LastCommit),
 		Woke: wokes.to[x.Woke], Crashes: int64(x.Crashes), Panics: int64(x.Panics),
-		EntryCount: x.EntryCount,
+		EntryCount: x.EntryCount, Asked: askedToProto(x.Asked),
 	}
 	m.ErrorCode, m.OtherErrorCode = codePtrToProto(x.ErrorCode)
 	return m
@@ -63,6 +63,7 @@ func (d *decoder) execution(m *perdurev1.Execution) *perdure.Execution {
 		LeaseUntil: d.time("execution.lease_until", m.GetLeaseUntil()), Embedded: m.GetEmbedded(),
 		LastCommit: commitNumber(m.GetLastCommit()), Woke: read(d, wokes, "execution.woke", m.GetWoke()),
 		Crashes: int(m.GetCrashes()), Panics: int(m.GetPanics()), EntryCount: m.GetEntryCount(),
+		Asked: d.asked(m.GetAsked()),
 	}
 	x.Input, x.InputBlob = d.content("execution.input", m.GetInput())
 	x.Output, x.OutputBlob = d.content("execution.output", m.GetOutput())
@@ -115,6 +116,7 @@ func waitToProto(w *perdure.Wait) *perdurev1.Wait {
 	return &perdurev1.Wait{
 		Any: waitsToProto(w.Any), All: waitsToProto(w.All), Signal: w.Signal,
 		Task: idPtrToProto(w.Task), On: taskConditions.to[w.On], Timer: timePtrToProto(w.Timer), Met: w.Met,
+		After: durationToProto(w.After), Name: w.Name,
 	}
 }
 
@@ -138,6 +140,7 @@ func (d *decoder) wait(m *perdurev1.Wait) *perdure.Wait {
 		Any: d.waits(m.GetAny()), All: d.waits(m.GetAll()), Signal: m.GetSignal(),
 		Task: d.idPtr("wait.task", m.Task), On: read(d, taskConditions, "wait.on", m.GetOn()),
 		Timer: d.timePtr("wait.timer", m.GetTimer()), Met: m.GetMet(),
+		After: d.duration("wait.after", m.GetAfter()), Name: m.GetName(),
 	}
 }
 

@@ -21,7 +21,7 @@ func ReleaseToProto(r perdure.Release) *perdurev1.ReleaseRequest {
 	return &perdurev1.ReleaseRequest{
 		WorkerId: UUIDToProto(r.WorkerID),
 		Agents: each(r.Agents, func(a perdure.AgentRelease) *perdurev1.AgentRelease {
-			return &perdurev1.AgentRelease{Lease: LeaseToProto(a.Lease), Panic: text(a.Panic)}
+			return &perdurev1.AgentRelease{Lease: LeaseToProto(a.Lease), Panic: text(a.Panic), Unfit: text(a.Unfit)}
 		}),
 		Tasks: each(r.Tasks, func(t perdure.TaskRelease) *perdurev1.TaskRelease {
 			return &perdurev1.TaskRelease{Lease: taskLeaseToProto(t.Lease), Started: t.Started}
@@ -36,7 +36,7 @@ func ReleaseFromProto(m *perdurev1.ReleaseRequest) (perdure.Release, error) {
 		return perdure.Release{
 			WorkerID: d.id("worker_id", m.GetWorkerId()),
 			Agents: each(m.GetAgents(), func(a *perdurev1.AgentRelease) perdure.AgentRelease {
-				return perdure.AgentRelease{Lease: d.lease(a.GetLease()), Panic: a.GetPanic()}
+				return perdure.AgentRelease{Lease: d.lease(a.GetLease()), Panic: a.GetPanic(), Unfit: a.GetUnfit()}
 			}),
 			Tasks: each(m.GetTasks(), func(t *perdurev1.TaskRelease) perdure.TaskRelease {
 				return perdure.TaskRelease{Lease: d.taskLease(t.GetLease()), Started: t.GetStarted()}

@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure"
+)
+
+// Versioned is the checkpoint state of an agent whose type changes over time.
+// The version goes into the checkpoint's metadata, so that the state itself
+// stays the author's plain JSON.
+type Versioned[T any] struct {
+	version    int
+	migrations map[int]Migration
+}
+
+// Migration brings the state of one version to the next.
+type Migration struct {
+	from int
+	do   func(json.RawMessage) (json.RawMessage, error)
+}
+
+// Migrate makes a migration of the states of the version from to the next
+// version.
+func Migrate[Old, New any](from int, fn func(Old) (New, error)) Migration {
+	return Migration{from: from, do: func(raw json.RawMessage) (json.RawMessage, error) {
+		var old Old
+		if err := json.Unmarshal(raw, &old); err != nil {
+			return nil, err
+		}
+		next, err := fn(old)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(next)
+	}}
+}
+
+// DefineState says that an agent's state is a T, of the given version from 1.
+// Older states are brought forward by the migrations, a version at a time. A
+// state that was saved without a version is of version 0; without a migration
+// from 0 it is taken for version 1. DefineState panics if a version from 1 on
+// has no migration to the next, or two: that is a mistake of the program.
+func DefineState[T any](version int, migrations ...Migration) Versioned[T] {
+	v := Versioned[T]{version: version, migrations: map[int]Migration{}}
+	for _, m := range migrations {
+		if _, twice := v.migrations[m.from]; twice || m.from < 0 || m.from >= version {
+			panic(fmt.Sprintf("agent: a second migration from state version %d, or one that state version %d has no use for", m.from, version))
+		}
+		v.migrations[m.from] = m
+	}
+	for from := 1; from < version; from++ {
+		if _, ok := v.migrations[from]; !ok {
+			panic(fmt.Sprintf("agent: state version %d has no migration from version %d", version, from))
+		}
+	}
+	if version < 1 {
+		panic("agent: the versions of a state count from 1")
+	}
+	return v
+}
+
+// ErrNewerState is wrapped by the error for a state that a newer version of the
+// agent has saved. An agent that returns it is given back, so that a worker with
+// the newer version may go on.
+var ErrNewerState = errors.New("the state is newer than this worker")
+
+// Load gives the newest checkpoint's state; false if there is no checkpoint yet.
+// Errors: ErrNewerState, invalid_argument (it does not decode, or a migration
+// failed).
+func (v Versioned[T]) Load(ctx Context) (T, bool, error) {
+	var state T
+	var raw json.RawMessage
+	known, err := ctx.State(&raw)
+	if !known || err != nil {
+		return state, known, err
+	}
+	version := ctx.StateVersion()
+	if version > v.version {
+		failure := perdure.Errorf(perdure.InvalidArgument,
+			"the checkpoint's state has version %d, and this worker knows versions up to %d; run a worker with the version of the agent that saved it, or a newer one", version, v.version)
+		failure.Err = ErrNewerState
+		return state, true, failure
+	}
+	if raw, err = v.migrate(raw, version); err != nil {
+		return state, true, err
+	}
+	if err := json.Unmarshal(raw, &state); err != nil {
+		return state, true, perdure.FieldErrorf("state", "of version %d does not decode: %v", version, err)
+	}
+	return state, true, nil
+}
+
+// migrate brings a state to the newest version.
+func (v Versioned[T]) migrate(raw json.RawMessage, version int) (json.RawMessage, error) {
+	for ; version < v.version; version++ {
+		m, ok := v.migrations[version]
+		if !ok {
+			continue // from 0
+		}
+		next, err := m.do(raw)
+		if err != nil {
+			return nil, perdure.FieldErrorf("state", "of version %d does not become version %d: %v", version, version+1, err)
+		}
+		raw = next
+	}
+	return raw, nil
+}
+
+// Save makes a checkpoint of the state. It blocks as Checkpoint does.
+func (v Versioned[T]) Save(ctx Context, state T, opts ...CheckpointOption) error {
+	return ctx.Checkpoint(state, append(opts[:len(opts):len(opts)], StateVersion(v.version))...)
+}

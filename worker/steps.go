@@ -1,0 +1,95 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// record looks for a step's record. An execution that was never claimed before
+// has none but those that this run made, and nothing is asked.
+func (r *run) record(key string) (*perdure.Task, error) {
+	id := perdure.TaskID(key)
+	if t := r.tasks[id]; t != nil {
+		return t, nil
+	}
+	if r.claim.LastCommit == (perdure.CommitNumber{}) {
+		return nil, nil
+	}
+	found, err := r.w.Dispatch.Tasks(r.live, r.ID(), []uuid.UUID{id})
+	if err != nil || len(found) == 0 || found[0] == nil {
+		return nil, err
+	}
+	r.tasks[id] = found[0]
+	return found[0], nil
+}
+
+// RunStep implements agent.Context.
+func (r *run) RunStep(name string, fn func(context.Context) (json.RawMessage, error), opts ...agent.StepOption) (json.RawMessage, error) {
+	if err := r.blocking("RunStep"); err != nil {
+		return nil, err
+	}
+	var settings agent.StepSettings
+	for _, opt := range opts {
+		opt(&settings)
+	}
+	key := perdure.StepKey(r.ID(), name, settings.Instance)
+	if r.steps[key] {
+		return nil, perdure.Errorf(perdure.StepNameReused, "the step %q was asked for twice; give each use a StepInstance of its own", name)
+	}
+	r.steps[key] = true
+	recorded, err := r.record(key)
+	if err != nil {
+		return nil, err
+	}
+	if recorded == nil {
+		if recorded, err = r.perform(name, key, fn, settings.Lazy); err != nil {
+			return nil, err
+		}
+	}
+	return recorded.Result, agent.Result{Task: recorded}.Err()
+}
+
+// perform runs a step and records its outcome.
+func (r *run) perform(name, key string, fn func(context.Context) (json.RawMessage, error), lazy bool) (*perdure.Task, error) {
+	if err := r.freshLease(); err != nil {
+		return nil, err
+	}
+	result, failure := fn(r)
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	rec := perdure.StepRecord{Name: name, Key: key, Result: perdure.Inline(result)}
+	task := &perdure.Task{ID: perdure.TaskID(key), Kind: name, Step: true, Status: perdure.TaskCompleted, Result: result}
+	if failure != nil {
+		rec.Result, rec.Error = perdure.Payload{}, failureOf(failure)
+		task.Status, task.Result, task.Error = perdure.TaskFailed, nil, rec.Error
+	}
+	r.pending.Steps = append(r.pending.Steps, rec)
+	r.tasks[task.ID] = task
+	if lazy {
+		return task, nil
+	}
+	_, err := r.commit(perdure.Outcome{})
+	return task, err
+}
+
+// freshLease waits, in the last fifth of the lease, for its renewal: nothing is
+// begun that might have to run elsewhere, too.
+func (r *run) freshLease() error {
+	for {
+		r.mu.Lock()
+		late := r.renew.late()
+		r.mu.Unlock()
+		if !late {
+			return nil
+		}
+		rest(r.Context, r.claim.LeaseFor/20)
+		if err := r.check(); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package worker
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// asking is one wait whose outcome may be another the next time it is asked
+// for. Its outcome is recorded, so that a function that is entered again comes
+// to the same.
+type asking struct {
+	name    string
+	number  int // how often it was asked for since the checkpoint
+	outcome int // what it came to, if that is recorded
+}
+
+// asks is what is counted of waits since the checkpoint.
+type asks struct {
+	count map[string]int
+	asked perdure.Asked
+	chose []perdure.Choice // not committed yet
+}
+
+// Outcomes of a wait with a timeout; a signal that came is found again by itself.
+const timedOut = 1
+
+// waitName names waits for the same things.
+func waitName(what string, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
+	return what + " " + hex.EncodeToString(sum[:8])
+}
+
+// timer names the nth timer of the wait.
+func (a asking) timer(n int) string { return fmt.Sprintf("%s#%d.%d", a.name, a.number, n) }
+
+// ask begins a wait of the name.
+func (r *run) ask(name string) asking {
+	r.asks.count[name]++
+	number := r.asks.count[name]
+	return asking{name, number, r.asks.asked.Outcome(name, number)}
+}
+
+// chose records what a wait came to, with the next commit.
+func (r *run) chose(a asking, index int) {
+	c := perdure.Choice{Name: a.name, Number: a.number, Index: index}
+	r.asks.asked = r.asks.asked.With(c)
+	r.asks.chose = append(r.asks.chose, c)
+}
+
+// Sleep implements agent.Context.
+func (r *run) Sleep(d time.Duration) error {
+	if err := r.blocking("Sleep"); err != nil {
+		return err
+	}
+	a := r.ask("sleep")
+	if a.outcome != perdure.NoOutcome {
+		return nil
+	}
+	_, err := r.suspend(perdure.WaitAfter(a.timer(0), d)) // the store's clock says when
+	if err == nil {
+		r.chose(a, 0)
+	}
+	return err
+}
+
+// Await implements agent.Context.
+func (r *run) Await(how agent.How, futures ...agent.Future) ([]agent.Result, error) {
+	if err := r.blocking("Await"); err != nil {
+		return nil, err
+	}
+	for _, f := range futures {
+		if f.Err() != nil {
+			return nil, f.Err()
+		}
+	}
+	if how == agent.All || len(futures) < 2 {
+		return r.awaitMet(how, futures, waitFor(how, futures))
+	}
+	a := r.ask(waitName("await", append(idsOf(futures), fmt.Sprint(how))...))
+	if i := a.outcome; i >= 0 && i < len(futures) {
+		return r.awaitAgain(how, futures, i)
+	}
+	results, err := r.awaitMet(how, futures, waitFor(how, futures))
+	if i := decides(how, results); err == nil && i >= 0 {
+		r.chose(a, i)
+	}
+	return results, err
+}
+
+func idsOf(futures []agent.Future) []string {
+	var ids []string
+	for _, f := range futures {
+		ids = append(ids, f.ID.String())
+	}
+	return ids
+}
+
+// awaitMet waits until the futures are as wanted.
+func (r *run) awaitMet(how agent.How, futures []agent.Future, wait perdure.Wait) ([]agent.Result, error) {
+	for !met(how, r.results(futures)) {
+		if _, err := r.suspend(wait); err != nil {
+			return nil, err
+		}
+	}
+	return r.results(futures), nil
+}
+
+// awaitAgain gives the outcome that was decided by the ith future before: what
+// has ended since and would come before it does not count.
+func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.Result, error) {
+	_, err := r.awaitMet(agent.All, futures[i:i+1], perdure.WaitTask(futures[i].ID))
+	if err != nil {
+		return nil, err
+	}
+	results := r.results(futures)
+	for j := range i {
+		if decides(how, results[j:j+1]) >= 0 {
+			results[j] = agent.Result{}
+		}
+	}
+	return results, nil
+}
+
+// decides gives the first result that ends a wait ahead of the others' end, -1
+// if none does.
+func decides(how agent.How, results []agent.Result) int {
+	for i, result := range results {
+		switch {
+		case !result.Ended():
+		case how == agent.First,
+			how == agent.AllOrFailure && result.Err() != nil,
+			how == agent.FirstSuccess && result.Err() == nil:
+			return i
+		}
+	}
+	return -1
+}
+
+// met tells whether a wait is over, from what is known.
+func met(how agent.How, results []agent.Result) bool {
+	for _, result := range results {
+		if !result.Ended() {
+			return decides(how, results) >= 0
+		}
+	}
+	return true
+}
+
+func (r *run) results(futures []agent.Future) []agent.Result {
+	results := make([]agent.Result, len(futures))
+	for i, f := range futures {
+		results[i] = agent.Result{Task: r.tasks[f.ID]}
+	}
+	return results
+}
+
+// waitFor is the stored form of the same condition.
+func waitFor(how agent.How, futures []agent.Future) perdure.Wait {
+	all := make([]perdure.Wait, len(futures))
+	for i, f := range futures {
+		all[i] = perdure.WaitTask(f.ID)
+	}
+	on := func(c perdure.TaskCondition) []perdure.Wait {
+		waits := []perdure.Wait{perdure.WaitAll(all...)}
+		for _, f := range futures {
+			waits = append(waits, perdure.WaitTaskOn(f.ID, c))
+		}
+		return waits
+	}
+	switch how {
+	case agent.AllOrFailure:
+		return perdure.WaitAny(on(perdure.TaskDidFail)...)
+	case agent.FirstSuccess:
+		return perdure.WaitAny(on(perdure.TaskSucceeded)...)
+	case agent.First:
+		return perdure.WaitAny(all...)
+	}
+	return perdure.WaitAll(all...)
+}
+
+// fetch learns how a task that has ended stands, if that is not known here.
+func (r *run) fetch(id uuid.UUID) error {
+	if r.tasks[id] != nil {
+		return nil
+	}
+	found, err := r.w.Dispatch.Tasks(r.live, r.ID(), []uuid.UUID{id})
+	r.learn(found)
+	return err
+}
