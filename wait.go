@@ -33,7 +33,7 @@ type Wait struct {
 	// What is stored has Timer in its place.
 	After time.Duration `json:"after,omitempty"`
 	Name  string        `json:"name,omitempty"`
-	Met    bool          `json:"met,omitempty"`
+	Met   bool          `json:"met,omitempty"`
 }
 
 // Facts answers what a wait asks about the moment.

@@ -61,12 +61,17 @@ type Context interface {
 	Place() perdure.Place
 	// SetPlace changes it.
 	SetPlace(perdure.Place)
+	// SetTurn begins another turn of the same response: what follows carries its
+	// id, and belongs to no message yet.
+	SetTurn(id string)
 
-	// Messages gives the path of entries, root first. It reads only what this
-	// worker does not hold.
+	// Messages gives the path of entries, root first, as it is committed: what is
+	// pending is committed first, so it blocks. It reads only what this worker
+	// does not hold.
 	Messages() iter.Seq2[perdure.Entry, error]
 	// Tail gives the newest n entries of the path, oldest first; n of 0 gives
-	// those since the newest checkpoint.
+	// those since the newest checkpoint. It commits what is pending as Messages
+	// does, and blocks.
 	Tail(n int) ([]perdure.Entry, error)
 	// Leaf is the entry on which the next one hangs; nil before the first.
 	Leaf() *uuid.UUID

@@ -6,7 +6,6 @@ import (
 	"iter"
 
 	"github.com/google/uuid"
-	"github.com/invopop/jsonschema"
 	"github.com/perdure/perdure"
 )
 
@@ -103,13 +102,3 @@ func codeOf(err error) perdure.Code {
 
 func messageOf(err error) string { return err.Error() }
 
-// Schema is the JSON Schema of a Go type, nil where it has none of use.
-func Schema[T any]() json.RawMessage {
-	reflector := jsonschema.Reflector{Anonymous: true, AllowAdditionalProperties: true}
-	var zero T
-	raw, err := json.Marshal(reflector.Reflect(&zero))
-	if err != nil {
-		return nil
-	}
-	return raw
-}

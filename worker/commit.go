@@ -161,6 +161,9 @@ func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure
 func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.number++
 	if len(reply.Adopted) == 0 { // else what is stored is not what was appended
+		for i := range r.entries {
+			r.entries[i].CreatedAt = reply.At
+		}
 		r.w.paths.add(r.ID(), r.entries)
 	}
 	state := r.pending.Checkpoint
@@ -175,6 +178,7 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	if state != nil {
 		r.seq, r.state, r.version, r.ckptLeaf = reply.CheckpointSeq, state.State.Bytes, state.StateVersion, r.leaf
 		r.taken = nil
+		r.since = &[]perdure.Entry{} // what the checkpoint has is not appended again
 	}
 	r.learn(reply.Tasks)
 	r.addSignals(reply.Signals)
@@ -202,6 +206,9 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	}
 	if e.Type == perdure.EntryLLMCall {
 		e.Calls, e.Answers = nil, ""
+	}
+	if err := r.reportAgain(e); err != nil {
+		return uuid.Nil, err
 	}
 	r.pending.Entries = append(r.pending.Entries, perdure.NewEntry{Entry: e})
 	if e.OnPath() {

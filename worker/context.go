@@ -30,6 +30,13 @@ func (r *run) SetPlace(p perdure.Place) {
 	r.stream.SetPlace(p)
 }
 
+// SetTurn implements agent.Context.
+func (r *run) SetTurn(id string) {
+	p := r.place
+	p.TurnID, p.MessageID, p.ToolCallID = id, "", ""
+	r.SetPlace(p)
+}
+
 // Leaf implements agent.Context.
 func (r *run) Leaf() *uuid.UUID { return r.leaf }
 
@@ -117,40 +124,46 @@ func (r *run) CancelTask(f agent.Future) {
 // Messages implements agent.Context.
 func (r *run) Messages() iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
-		if r.stored != nil {
-			for e, err := range r.w.path(r.live, r.ID(), *r.stored) {
-				if !yield(e, err) || err != nil {
-					return
-				}
-			}
+		if err := r.flushEntries("Messages"); err != nil {
+			yield(perdure.Entry{}, err)
+			return
 		}
-		for _, e := range r.entries {
-			if !yield(e, nil) {
+		if r.stored == nil {
+			return
+		}
+		for e, err := range r.w.path(r.live, r.ID(), *r.stored) {
+			if !yield(e, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
+// flushEntries commits entries that are pending: what is read is always what is
+// stored.
+func (r *run) flushEntries(name string) error {
+	if err := r.blocking(name); err != nil {
+		return err
+	}
+	if len(r.pending.Entries) == 0 {
+		return nil
+	}
+	_, err := r.commit(perdure.Outcome{})
+	return err
+}
+
 // Tail implements agent.Context.
 func (r *run) Tail(n int) ([]perdure.Entry, error) {
-	var entries []perdure.Entry
+	if err := r.flushEntries("Tail"); err != nil {
+		return nil, err
+	}
 	q := perdure.EntryQuery{ExecutionID: r.ID(), Newest: n}
 	if n == 0 {
 		q.After = r.ckptLeaf
 	}
-	if r.stored != nil && (n > 0 || q.After == nil || *q.After != *r.stored) {
-		q.Leaf = *r.stored
-		for e, err := range r.w.Dispatch.Entries(r.live, q) {
-			if err != nil {
-				return nil, err
-			}
-			entries = append(entries, e)
-		}
+	if r.stored == nil || q.After != nil && *q.After == *r.stored {
+		return nil, nil
 	}
-	entries = append(entries, r.entries...)
-	if n > 0 && len(entries) > n {
-		entries = entries[len(entries)-n:]
-	}
-	return entries, nil
+	q.Leaf = *r.stored
+	return r.w.read(r.live, q)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -39,13 +41,38 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 		r.w.Logger.Error("the end of an execution was not stored", "execution", r.ID(), "error", err)
 		return false, err
 	}
+	if reply.Ended == "" && o.Kind == perdure.OutcomeComplete && len(r.unread) > 0 {
+		reply, err = r.commit(perdure.Outcome{Kind: perdure.OutcomeFail, Error: r.unreadFailure()})
+	}
+	if err != nil {
+		return false, err
+	}
 	if reply.Ended == "" {
+		r.unread = namesOf(reply.Signals)
 		return false, nil
 	}
 	for _, fn := range r.onEnd {
 		fn(reply.Ended)
 	}
 	return true, nil
+}
+
+// unreadFailure is how a function ends that was entered again because of
+// signals, and returned without having taken one: it would be entered again for
+// ever, and to end as if nothing were there would lose them.
+func (r *run) unreadFailure() *perdure.TaskError {
+	return &perdure.TaskError{Code: "signals_unread", Message: fmt.Sprintf(
+		"the agent returned without taking the pending signals %q, which its definition lists in Unless; take them with WaitSignal or DrainSignals, or leave them out of Unless", r.unread)}
+}
+
+func namesOf(signals []perdure.Signal) []string {
+	names := []string{}
+	for _, s := range signals {
+		if !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 func failureOf(err error) *perdure.TaskError {
@@ -68,8 +95,9 @@ func failureOf(err error) *perdure.TaskError {
 // finish is the last thing a run's goroutine does, however it ends.
 func (r *run) finish() {
 	defer r.w.goroutines.Done()
+	defer r.w.ended(r)
 	if r.holding && errors.Is(context.Cause(r.Context), errShutdown) {
-		r.release("")
+		r.release(perdure.AgentRelease{})
 	}
 	r.cancel(agent.ErrDiscarded)
 	r.w.streams.close(r.stream)
@@ -88,15 +116,16 @@ func (r *run) finish() {
 }
 
 // release gives the claim back.
-func (r *run) release(panicked string) {
+func (r *run) release(a perdure.AgentRelease) {
 	if r.live.Err() != nil {
 		return // the worker has waited for the server long enough
 	}
+	a.Lease = r.claim.Lease
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context), releaseTimeout)
 	defer cancel()
 	err := r.w.retry(ctx, func() error {
 		return r.w.Dispatch.Release(ctx, perdure.Release{
-			WorkerID: r.w.ID, Agents: []perdure.AgentRelease{{Lease: r.claim.Lease, Panic: panicked}},
+			WorkerID: r.w.ID, Agents: []perdure.AgentRelease{a},
 		})
 	})
 	if err != nil {

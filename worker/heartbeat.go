@@ -55,20 +55,22 @@ func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Durat
 
 // expire ends what this worker's own clock says it has lost: the server cannot
 // tell it while they do not reach each other. A claim that a run is about to
-// adopt has a lease of its own.
+// adopt has a lease of its own. An attempt that may run twice goes on until the
+// server answers: perhaps it was the server that was away, and keeps the lease.
 func (w *Worker) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.runs {
 		r.mu.Lock()
-		over := r.renew.over()
+		over, lease := r.renew.over(), r.lease
 		r.mu.Unlock()
-		if over && !r.handed {
+		if over && !r.handed && !r.over() {
 			r.drop(agent.ErrLeaseLost)
+			w.overdue = append(w.overdue, perdure.AgentRelease{Lease: lease})
 		}
 	}
 	for _, a := range w.attempts {
-		if a.renewed().over() {
+		if a.renewed().over() && a.claim.Task.Options.OnLost == perdure.OnLostReport {
 			a.cancel(agent.ErrLeaseLost)
 		}
 	}
@@ -105,6 +107,7 @@ func (w *Worker) held() held {
 }
 
 func (w *Worker) beatOnce(ctx context.Context, within time.Duration) {
+	w.giveOverdueBack(ctx, within)
 	h := w.held()
 	if len(h.runs)+len(h.attempts)+len(h.parked) == 0 {
 		return
@@ -132,6 +135,26 @@ func (w *Worker) beatOnce(ctx context.Context, within time.Duration) {
 			w.dropMoved(r, h.beat.Parked[i].At)
 		}
 	}
+}
+
+// giveOverdueBack returns executions that this worker has let go of because their
+// lease was over by its own clock. The server may still keep them for it, and
+// would count a crash.
+func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
+	w.mu.Lock()
+	overdue := w.overdue
+	w.mu.Unlock()
+	if len(overdue) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if err := w.Dispatch.Release(ctx, perdure.Release{WorkerID: w.ID, Agents: overdue}); err != nil {
+		return
+	}
+	w.mu.Lock()
+	w.overdue = w.overdue[len(overdue):]
+	w.mu.Unlock()
 }
 
 // heard takes in what the heartbeat's reply says of a run. A reply about an

@@ -80,6 +80,7 @@ func (r *run) awaitClaim() *perdure.AgentClaim {
 // park moves a run from those held to those parked, unless its next claim has
 // come already, or no goroutine may be kept.
 func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
+	weight := r.weigh()
 	w.mu.Lock()
 	select {
 	case m := <-r.resume:
@@ -95,17 +96,56 @@ func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 		w.mu.Unlock()
 		return nil, false
 	}
-	r.parkedAt = time.Now()
+	r.parkedAt, r.weight = time.Now(), weight
 	w.parked[r.id] = r
-	var victim *run
-	if len(w.parked) > w.Parked {
-		victim = w.oldestParked()
-	}
+	w.parkedBytes += weight
+	w.makeRoom()
 	w.mu.Unlock()
-	if victim != nil {
-		w.dropParked(victim)
-	}
 	return nil, true
+}
+
+// makeRoom discards the goroutines that have waited longest while there are too
+// many, or they hold too much; w.mu is held.
+func (w *Worker) makeRoom() {
+	for len(w.parked) > w.Parked || len(w.parked) > 0 && w.parkedBytes > w.ParkedBytes {
+		victim := w.oldestParked()
+		if w.parkedBytes > w.ParkedBytes {
+			w.paths.drop(victim.id)
+		}
+		w.unpark(victim)
+		victim.resume <- resumption{}
+	}
+}
+
+// unpark takes a run off the list of those parked; w.mu is held.
+func (w *Worker) unpark(r *run) {
+	delete(w.parked, r.id)
+	w.parkedBytes -= r.weight
+}
+
+// ended forgets a run whose goroutine is about to end.
+func (w *Worker) ended(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.begun, r)
+}
+
+// goroutineBytes is about what a goroutine and its run take by themselves.
+const goroutineBytes = 16 << 10
+
+// weigh gives about how many bytes stay in memory while the run is parked: what
+// its claim brought, what it learned since, and the path of its entries.
+func (r *run) weigh() int {
+	bytes := goroutineBytes + len(r.claim.Execution.Input) + len(r.state) + r.w.paths.size(r.id)
+	for _, t := range r.tasks {
+		bytes += len(t.Input) + len(t.Result) + 500
+	}
+	for _, list := range [][]perdure.Signal{r.signals, r.taken} {
+		for _, s := range list {
+			bytes += len(s.Value) + 200
+		}
+	}
+	return bytes
 }
 
 // oldestParked is the one that has waited longest; w.mu is held.
@@ -124,7 +164,7 @@ func (w *Worker) dropParked(r *run) {
 	w.mu.Lock()
 	mine := w.parked[r.id] == r
 	if mine {
-		delete(w.parked, r.id)
+		w.unpark(r)
 	}
 	w.mu.Unlock()
 	if mine {
@@ -144,7 +184,7 @@ func (w *Worker) goOn(c perdure.AgentClaim) bool {
 	defer w.mu.Unlock()
 	r, isParked := w.parked[id]
 	if isParked {
-		delete(w.parked, id)
+		w.unpark(r)
 	} else if r = w.runs[id]; r == nil || !r.parking {
 		return false
 	}

@@ -132,6 +132,26 @@ func (p *paths) at(execution uuid.UUID) *heldPath {
 	return h
 }
 
+// size is how many bytes are held of an execution.
+func (p *paths) size(execution uuid.UUID) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h := p.held[execution]; h != nil {
+		return h.bytes
+	}
+	return 0
+}
+
+// drop forgets what is held of an execution.
+func (p *paths) drop(execution uuid.UUID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h := p.held[execution]; h != nil {
+		p.bytes -= h.bytes
+		delete(p.held, execution)
+	}
+}
+
 func (p *paths) forgetOldest(but uuid.UUID) {
 	var oldest uuid.UUID
 	used := int64(-1)

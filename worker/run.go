@@ -35,7 +35,7 @@ type run struct {
 	seq      int64 // of the newest checkpoint
 	ckptLeaf *uuid.UUID
 	state    json.RawMessage
-	version  int // of the state
+	version  int                         // of the state
 	tasks    map[uuid.UUID]*perdure.Task // ended ones, from committed bytes
 	asked    map[uuid.UUID]bool          // tasks scheduled or looked up in this run of the function
 	signals  []perdure.Signal            // there and not taken, oldest first
@@ -49,7 +49,10 @@ type run struct {
 	unread   []string                    // signals that kept the function from ending and that it has not taken
 	onEnd    []func(perdure.Status)
 	pending  perdure.Commit
-	entries  []perdure.Entry // pending, as Messages shows them
+	entries  []perdure.Entry // pending ones that lie on the path
+
+	enteredAt *uuid.UUID       // the leaf when the function was entered
+	since     *[]perdure.Entry // stored since the checkpoint when it was, once read
 
 	stream *stream
 	resume chan resumption // holds one; sent to with the worker's mu held
@@ -71,6 +74,7 @@ type run struct {
 	handed   bool
 	parkAt   perdure.CommitNumber
 	parkedAt time.Time
+	weight   int // bytes that it holds while it is parked
 }
 
 // resumption tells a parked goroutine to go on with a claim, or to end.
@@ -102,7 +106,7 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	r.reset()
 	w.mu.Lock()
 	old := w.runs[r.id]
-	w.runs[r.id] = r
+	w.runs[r.id], w.begun[r] = r, true
 	if w.draining {
 		r.drop(errShutdown) // nothing is begun any more
 	}
@@ -133,7 +137,7 @@ func (r *run) adopt(c perdure.AgentClaim) {
 // reset puts the run where a function that is entered from the top stands.
 func (r *run) reset() {
 	c := r.claim
-	r.leaf, r.stored = c.Execution.Leaf, c.Execution.Leaf
+	r.leaf, r.stored, r.enteredAt, r.since = c.Execution.Leaf, c.Execution.Leaf, c.Execution.Leaf, nil
 	r.seq, r.state, r.version, r.ckptLeaf = 0, nil, 0, nil
 	if k := c.Checkpoint; k != nil {
 		r.seq, r.state, r.version, r.ckptLeaf = k.Sequence, k.State, k.StateVersion(), k.LeafEntryID
@@ -179,7 +183,12 @@ func (r *run) main() {
 		var panicked errPanic
 		if errors.As(err, &panicked) {
 			r.w.Logger.Error("agent code panicked", "execution", r.ID(), "panic", panicked.value)
-			r.release(panicked.Error())
+			r.release(perdure.AgentRelease{Panic: panicked.Error()})
+			return
+		}
+		if errors.Is(err, agent.ErrNewerState) {
+			r.w.Logger.Error("an execution needs a newer version of its agent", "execution", r.ID(), "kind", r.claim.Execution.Kind, "error", err)
+			r.release(perdure.AgentRelease{Unfit: failureOf(err).Message})
 			return
 		}
 		ended, err := r.end(out, err)
@@ -212,7 +221,7 @@ func (r *run) again() {
 	state, version, seq, leaf, ckpt := r.state, r.version, r.seq, r.stored, r.ckptLeaf
 	tasks, taken, asked := r.tasks, r.taken, r.asks.asked
 	r.reset()
-	r.asks.asked, r.version = asked, version
+	r.asks.asked, r.version, r.enteredAt = asked, version, leaf
 	r.state, r.seq, r.leaf, r.stored, r.ckptLeaf, r.tasks = state, seq, leaf, leaf, ckpt, tasks
 	r.giveAgain(taken)
 }

@@ -148,7 +148,9 @@ func (r *run) take(patterns ...string) (perdure.Signal, bool) {
 func (r *run) took(s perdure.Signal) {
 	r.pending.Take = append(r.pending.Take, s.ID)
 	r.taken = append(r.taken, s)
-	r.unread = nil
+	if s.State != perdure.SignalTaken && slices.Contains(r.unread, s.Name) {
+		r.unread = nil
+	}
 }
 
 func matchesAny(patterns []string, name string) bool {

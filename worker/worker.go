@@ -35,16 +35,25 @@ type Config struct {
 	// Parked bounds the goroutines kept of suspended executions; default 1,000.
 	// Below 0 none is kept: every wait enters the function again.
 	Parked int
+	// ParkedBytes bounds what those hold: their state, signals, results and
+	// entries; default 256 MiB. The one that has waited longest goes first.
+	ParkedBytes int
 	// ParkedFor is how long one is kept; default 10 min.
 	ParkedFor time.Duration
 	// Drain is how long running work may take to end at shutdown before it is
 	// cancelled and given back; default 30 s. Below 0 it is cancelled at once.
 	Drain time.Duration
+	// Grace is how long cancelled code may take to return, before the worker
+	// gives back what it held and Run returns without it; default 5 s.
+	Grace time.Duration
 	// PollWait is how long one poll waits at the server; default 20 s.
 	PollWait time.Duration
 	Clock    func() time.Duration // how leases are measured; default: since boot, suspend included
-	Logger   *slog.Logger
-	Version  string
+	// Report, if set, is told what looks like a mistake of agent code, in words:
+	// an entry that a function entered again appends a second time.
+	Report  func(string)
+	Logger  *slog.Logger
+	Version string
 }
 
 // Worker runs agents and tasks.
@@ -61,12 +70,15 @@ type Worker struct {
 	streams    *streams
 	paths      paths
 
-	mu         sync.Mutex // guards what follows
-	draining   bool
-	runs       map[uuid.UUID]*run     // executions whose code runs, by id
-	parked     map[uuid.UUID]*run     // executions whose goroutine is kept
-	attempts   map[uuid.UUID]*attempt // by claim id
-	registered chan struct{}
+	mu          sync.Mutex // guards what follows
+	draining    bool
+	runs        map[uuid.UUID]*run     // executions whose code runs, by id
+	parked      map[uuid.UUID]*run     // executions whose goroutine is kept
+	parkedBytes int                    // what those hold
+	begun       map[*run]bool          // every run whose goroutine has not ended
+	attempts    map[uuid.UUID]*attempt // by claim id
+	overdue     []perdure.AgentRelease // to give back once the server is there again
+	registered  chan struct{}
 }
 
 // New makes a worker. Register what it can run, then Run it.
@@ -80,7 +92,9 @@ func New(c Config) *Worker {
 	setDefault(&c.Agents, 50)
 	setDefault(&c.Tasks, 20)
 	setDefault(&c.Parked, 1000)
+	setDefault(&c.ParkedBytes, 256<<20)
 	setDefault(&c.ParkedFor, 10*time.Minute)
+	setDefault(&c.Grace, releaseTimeout)
 	setDefault(&c.Drain, 30*time.Second)
 	setDefault(&c.PollWait, 20*time.Second)
 	if c.Clock == nil {
@@ -93,7 +107,7 @@ func New(c Config) *Worker {
 		Config: c, agents: map[string]agent.Definition{}, tasks: map[string]agent.TaskDefinition{},
 		agentSlots: newSlots(c.Agents), taskSlots: newSlots(c.Tasks),
 		runs: map[uuid.UUID]*run{}, parked: map[uuid.UUID]*run{}, attempts: map[uuid.UUID]*attempt{},
-		registered: make(chan struct{}),
+		begun: map[*run]bool{}, registered: make(chan struct{}),
 	}
 }
 
@@ -125,7 +139,9 @@ func (w *Worker) Registered() <-chan struct{} { return w.registered }
 
 // Run works until ctx ends, then drains: it polls no more, gives back what
 // waits, lets what runs end for Config.Drain, then cancels it and gives it
-// back. It gives an error only if the worker could not be registered.
+// back. Code that does not return even then is left behind: its work is given
+// back, and the error names it; it ends with the process. Another error says
+// that the worker could not be registered.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.register(ctx); err != nil {
 		return err
@@ -146,11 +162,10 @@ func (w *Worker) Run(ctx context.Context) error {
 		loops.Go(func() { w.pollTasks(ctx, live) })
 	}
 	<-ctx.Done()
-	w.drain(stop, &loops)
+	err := w.drain(stop, &loops)
 	stop()
-	w.goroutines.Wait()
 	beats.Wait()
-	return nil
+	return err
 }
 
 func (w *Worker) register(ctx context.Context) error {
@@ -168,63 +183,6 @@ func (w *Worker) register(ctx context.Context) error {
 	setDefault(&w.settings.Lease, 15*time.Second)
 	return err
 }
-
-// drain ends the worker's work in order: no new work, no parked goroutines,
-// time for what runs, and then the rest is given back.
-func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) {
-	w.mu.Lock()
-	w.draining = true
-	parked := make([]*run, 0, len(w.parked))
-	for _, r := range w.parked {
-		parked = append(parked, r)
-	}
-	w.mu.Unlock()
-	for _, r := range parked {
-		w.dropParked(r)
-	}
-	loops.Wait()
-	done := make(chan struct{})
-	go func() { w.work.Wait(); close(done) }()
-	if within(done, max(w.Drain, 0)) {
-		return
-	}
-	w.giveBack()
-	if within(done, releaseTimeout) {
-		return
-	}
-	// What still tries to reach a server that is away is not waited for: its
-	// leases run out.
-	stop()
-	<-done
-}
-
-// within tells whether done was closed in time.
-func within(done <-chan struct{}, d time.Duration) bool {
-	patience := time.NewTimer(d)
-	defer patience.Stop()
-	select {
-	case <-done:
-		return true
-	case <-patience.C:
-		return false
-	}
-}
-
-// giveBack cancels everything that still runs; each goroutine returns its own
-// claim on its way out.
-func (w *Worker) giveBack() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, r := range w.runs {
-		r.drop(errShutdown)
-	}
-	for _, a := range w.attempts {
-		a.cancel(errShutdown)
-	}
-}
-
-// errShutdown is the cause of contexts that end because the worker does.
-var errShutdown = fmt.Errorf("the worker shuts down: %w", agent.ErrDiscarded)
 
 func (w *Worker) isDraining() bool {
 	w.mu.Lock()
