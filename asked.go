@@ -1,10 +1,17 @@
 package perdure
 
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
 // Asked is what an execution keeps of the waits that were asked for since its
 // newest checkpoint, so that a function that is entered again comes to the same
 // moments and the same outcomes. A checkpoint clears it.
 type Asked struct {
-	// Dues are the first due times of the timers of the newest wait.
+	// Dues are the first due times of the timers of waits whose outcome is not
+	// recorded.
 	Dues []Due `json:"dues,omitempty"`
 	// Outcomes are what earlier waits came to, a list for each name.
 	Outcomes []Outcomes `json:"outcomes,omitempty"`
@@ -57,7 +64,15 @@ func (c Choice) Check() error {
 	return nil
 }
 
-// With gives a copy that knows the choice, too. What is known already stays.
+// timerPrefix begins the names of a wait's timers.
+func timerPrefix(name string, number int) string { return name + "#" + strconv.Itoa(number) + "." }
+
+// TimerName names the nth timer of the numbered wait of a name: its due time is
+// kept until the wait's outcome is recorded.
+func TimerName(name string, number, n int) string { return timerPrefix(name, number) + strconv.Itoa(n) }
+
+// With gives a copy that knows the choice, too. What is known already stays; due
+// times of the wait are not needed any more.
 func (a Asked) With(c Choice) Asked {
 	outcomes := make([]Outcomes, 0, len(a.Outcomes)+1)
 	outcomes = append(outcomes, a.Outcomes...)
@@ -77,6 +92,8 @@ func (a Asked) With(c Choice) Asked {
 	}
 	outcomes[i].Of = of
 	a.Outcomes = outcomes
+	prefix := timerPrefix(c.Name, c.Number)
+	a.Dues = slices.DeleteFunc(slices.Clone(a.Dues), func(d Due) bool { return strings.HasPrefix(d.Name, prefix) })
 	return a
 }
 

@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -125,18 +126,15 @@ func (w Wait) NextTimer() (Time, bool) {
 }
 
 // At gives the tree with every timer that was asked for by its duration
-// resolved, and the due times to keep in place of those before.
-func (w Wait) At(now Time, asked Asked) (Wait, []Due) {
-	var dues []Due
+// resolved, and what is kept with the due times of those that are new.
+func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 	at := func(waits []Wait) []Wait {
 		if waits == nil {
 			return nil
 		}
 		resolved := make([]Wait, len(waits))
 		for i, child := range waits {
-			var some []Due
-			resolved[i], some = child.At(now, asked)
-			dues = append(dues, some...)
+			resolved[i], asked = child.At(now, asked)
 		}
 		return resolved
 	}
@@ -145,11 +143,11 @@ func (w Wait) At(now Time, asked Asked) (Wait, []Due) {
 		due, known := asked.Due(w.Name)
 		if !known {
 			due = now.Add(w.After)
+			asked.Dues = append(slices.Clip(asked.Dues), Due{w.Name, due})
 		}
-		dues = append(dues, Due{w.Name, due})
 		w.Timer, w.After, w.Name = &due, 0, ""
 	}
-	return w, dues
+	return w, asked
 }
 
 // Mark gives the tree with every leaf that the facts meet marked, and whether

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,25 +35,40 @@ type bench struct {
 	e *engine.Engine
 	s *sqlite.Store
 
+	// ahead is how far the store's clock is ahead of the machine's.
+	ahead atomic.Int64
+	// halt and serve stop and begin the server's own work.
+	halt, serve func()
+
 	agents []agent.Definition
 	tasks  []agent.TaskDefinition
 }
 
 func newBench(t *testing.T, lease time.Duration) *bench {
 	t.Helper()
-	s, err := sqlite.Open(context.WithoutCancel(t.Context()), sqlite.Options{Path: filepath.Join(t.TempDir(), "perdure.db")})
+	b := &bench{T: t}
+	s, err := sqlite.Open(context.WithoutCancel(t.Context()), sqlite.Options{
+		Path:  filepath.Join(t.TempDir(), "perdure.db"),
+		Clock: func() time.Time { return time.Now().Add(time.Duration(b.ahead.Load())) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{T: t, s: s, e: engine.New(engine.Config{Store: s, Lease: lease})}
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	over := make(chan error, 1)
-	go func() { over <- b.e.Run(ctx) }()
+	b.s, b.e = s, engine.New(engine.Config{Store: s, Lease: lease})
+	b.serve = func() {
+		ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+		over := make(chan error, 1)
+		go func() { over <- b.e.Run(ctx) }()
+		b.halt = sync.OnceFunc(func() {
+			stop()
+			if err := <-over; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	b.serve()
 	t.Cleanup(func() {
-		stop()
-		if err := <-over; err != nil {
-			t.Error(err)
-		}
+		b.halt()
 		storetest.Invariants(t, s)
 		if err := s.Close(); err != nil {
 			t.Error(err)

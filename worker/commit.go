@@ -207,8 +207,8 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	if e.Type == perdure.EntryLLMCall {
 		e.Calls, e.Answers = nil, ""
 	}
-	if err := r.reportAgain(e); err != nil {
-		return uuid.Nil, err
+	if id, err := r.appendedBefore(e); err != nil || id != uuid.Nil {
+		return id, err
 	}
 	r.pending.Entries = append(r.pending.Entries, perdure.NewEntry{Entry: e})
 	if e.OnPath() {

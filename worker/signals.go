@@ -190,6 +190,9 @@ func (r *run) WaitAnySignal(timeout time.Duration, patterns ...string) (perdure.
 				return perdure.Signal{}, err
 			}
 			s, _ := r.take(patterns...)
+			if timeout > 0 {
+				r.chose(a, signalCame)
+			}
 			return s, nil
 		}
 		if waited && timeout > 0 {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +29,12 @@ type asks struct {
 	chose []perdure.Choice // not committed yet
 }
 
-// Outcomes of a wait with a timeout; a signal that came is found again by itself.
-const timedOut = 1
+// Outcomes of a wait for signals with a timeout. A signal that came is found
+// again by itself.
+const (
+	signalCame = 0
+	timedOut   = 1
+)
 
 // waitName names waits for the same things.
 func waitName(what string, parts ...string) string {
@@ -38,7 +43,7 @@ func waitName(what string, parts ...string) string {
 }
 
 // timer names the nth timer of the wait.
-func (a asking) timer(n int) string { return fmt.Sprintf("%s#%d.%d", a.name, a.number, n) }
+func (a asking) timer(n int) string { return perdure.TimerName(a.name, a.number, n) }
 
 // ask begins a wait of the name.
 func (r *run) ask(name string) asking {
@@ -87,6 +92,11 @@ func (r *run) Await(how agent.How, futures ...agent.Future) ([]agent.Result, err
 	if i := a.outcome; i >= 0 && i < len(futures) {
 		return r.awaitAgain(how, futures, i)
 	}
+	if i := decides(how, r.results(futures)); i > 0 {
+		if err := r.refresh(futures[:i]); err != nil {
+			return nil, err
+		}
+	}
 	results, err := r.awaitMet(how, futures, waitFor(how, futures))
 	if i := decides(how, results); err == nil && i >= 0 {
 		r.chose(a, i)
@@ -110,6 +120,24 @@ func (r *run) awaitMet(how agent.How, futures []agent.Future, wait perdure.Wait)
 		}
 	}
 	return r.results(futures), nil
+}
+
+// refresh learns which of the futures have ended meanwhile: the first in input
+// order decides, also where only a later one's end was heard of.
+func (r *run) refresh(futures []agent.Future) error {
+	var ids []uuid.UUID
+	for _, f := range futures {
+		pending := slices.ContainsFunc(r.pending.Tasks, func(t perdure.NewTask) bool { return perdure.TaskID(t.Key) == f.ID })
+		if r.tasks[f.ID] == nil && !pending {
+			ids = append(ids, f.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	found, err := r.w.Dispatch.Tasks(r.live, r.ID(), ids)
+	r.learn(found)
+	return err
 }
 
 // awaitAgain gives the outcome that was decided by the ith future before: what
@@ -187,10 +215,5 @@ func waitFor(how agent.How, futures []agent.Future) perdure.Wait {
 
 // fetch learns how a task that has ended stands, if that is not known here.
 func (r *run) fetch(id uuid.UUID) error {
-	if r.tasks[id] != nil {
-		return nil
-	}
-	found, err := r.w.Dispatch.Tasks(r.live, r.ID(), []uuid.UUID{id})
-	r.learn(found)
-	return err
+	return r.refresh([]agent.Future{agent.FutureOf(id, "")})
 }

@@ -379,7 +379,7 @@ func (d *draft) suspend(w perdure.Wait, a *commitAnswer) error {
 	for id, t := range d.s.Tasks {
 		f.tasks[id] = t.Status
 	}
-	w, d.x.Asked.Dues = w.At(d.s.Now, d.x.Asked)
+	w, d.x.Asked = w.At(d.s.Now, d.x.Asked)
 	marked, met := w.Mark(f)
 	if met {
 		a.Wait = &marked
