@@ -101,4 +101,3 @@ func codeOf(err error) perdure.Code {
 }
 
 func messageOf(err error) string { return err.Error() }
-

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 )
@@ -11,22 +12,34 @@ import (
 // no references, which model providers do not take in the parameters of a tool,
 // but for a type that contains itself.
 func Schema[T any]() json.RawMessage {
-	of := reflect.TypeFor[T]()
-	root := of
+	root := reflect.TypeFor[T]()
 	for root != nil && root.Kind() == reflect.Pointer {
 		root = root.Elem()
 	}
-	reflector := jsonschema.Reflector{
-		Anonymous: true, AllowAdditionalProperties: true,
-		DoNotReference: !recursive(root, map[reflect.Type]bool{}),
-		ExpandedStruct: root != nil && root.Kind() == reflect.Struct && root.Name() != "",
-	}
+	loops := recursive(root, map[reflect.Type]bool{})
+	reflector := jsonschema.Reflector{Anonymous: true, AllowAdditionalProperties: true, DoNotReference: !loops}
 	var zero T
-	raw, err := json.Marshal(reflector.Reflect(&zero))
+	schema := reflector.Reflect(&zero)
+	if loops {
+		expandRoot(schema)
+	}
+	raw, err := json.Marshal(schema)
 	if err != nil {
 		return nil
 	}
 	return raw
+}
+
+// expandRoot puts what the root refers to in its place: an object at the root is
+// what every reader of tool schemas understands.
+func expandRoot(schema *jsonschema.Schema) {
+	of, ok := schema.Definitions[strings.TrimPrefix(schema.Ref, "#/$defs/")]
+	if !ok {
+		return
+	}
+	root := *of
+	root.Version, root.Definitions = schema.Version, schema.Definitions
+	*schema = root
 }
 
 // recursive tells whether a type contains itself.

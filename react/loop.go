@@ -29,10 +29,14 @@ type loop struct {
 // resume takes up the newest checkpoint, or begins.
 func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
 	l := &loop{ctx: ctx, c: c, in: in}
-	known, err := ctx.State(&l.st)
-	if err != nil || known {
+	st, known, err := states.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if known {
+		l.st = st
 		l.place()
-		return l, err
+		return l, nil
 	}
 	l.st.ResponseID = ctx.Execution().ResponseID
 	l.place()
@@ -97,7 +101,7 @@ func (l *loop) output() perdure.ReactOutput {
 
 // save puts the state into the next commit.
 func (l *loop) save(why string) error {
-	return l.ctx.Checkpoint(l.st, agent.WithNext(), agent.Reason(why))
+	return states.Save(l.ctx, l.st, agent.WithNext(), agent.Reason(why))
 }
 
 // idle is between responses: a one-shot run is done, another waits for the

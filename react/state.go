@@ -3,7 +3,12 @@ package react
 import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
 )
+
+// states says which versions of the state this program knows. A change that an
+// older state does not decode into needs the next version and a migration.
+var states = agent.DefineState[state](1)
 
 // state is what a checkpoint of the react agent holds. It does not grow with
 // the conversation.

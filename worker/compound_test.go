@@ -64,7 +64,9 @@ func TestWaitAny(t *testing.T) {
 			func(*bench, func(int)) []string { return []string{"s"} }, "1 s=1 ended:true",
 		},
 		"nothing of all": {
-			func(agent.Context) []agent.Condition { return []agent.Condition{agent.OnSignal("never"), agent.OnAll()} }, nil, "1",
+			func(agent.Context) []agent.Condition {
+				return []agent.Condition{agent.OnSignal("never"), agent.OnAll()}
+			}, nil, "1",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,116 @@
+package worker
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+type (
+	stateV1 struct{ Name string }
+	stateV2 struct{ First, Last string }
+)
+
+var (
+	oldState = agent.DefineState[stateV1](1)
+	newState = agent.DefineState[stateV2](2, agent.Migrate(1, func(old stateV1) (stateV2, error) {
+		first, last, _ := strings.Cut(old.Name, " ")
+		return stateV2{first, last}, nil
+	}))
+)
+
+// versioned runs an agent whose state has the version that its worker knows.
+func versioned[T any](states agent.Versioned[T], first T, say func(T) string) func(agent.Context) (string, error) {
+	return func(ctx agent.Context) (string, error) {
+		st, known, err := states.Load(ctx)
+		if err != nil {
+			return "", err
+		}
+		if !known {
+			st = first
+		}
+		if err := states.Save(ctx, st, agent.WithNext()); err != nil {
+			return "", err
+		}
+		if _, err := ctx.WaitSignal("go", 0); err != nil {
+			return "", err
+		}
+		return say(st), nil
+	}
+}
+
+func asOld(ctx agent.Context) (string, error) {
+	return versioned(oldState, stateV1{"Ada Lovelace"}, func(st stateV1) string { return st.Name })(ctx)
+}
+
+func asNew(ctx agent.Context) (string, error) {
+	return versioned(newState, stateV2{"Ada", "Lovelace"}, func(st stateV2) string { return st.Last })(ctx)
+}
+
+// The state of an old checkpoint is migrated by the function that the author
+// registered; what the API shows stays the author's plain JSON.
+func TestOldStateIsMigrated(t *testing.T) {
+	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
+		b.agent("a", asOld)
+		w := b.work(way)
+		id := b.start("a")
+		b.waiting(id, "signal")
+		w.stop()
+		c, err := b.s.Checkpoint(b.Context(), id, 0)
+		if err != nil || string(c.State) != `{"Name":"Ada Lovelace"}` || c.StateVersion() != 1 {
+			b.Fatalf("the checkpoint is %s, version %d (%v)", c.State, c.StateVersion(), err)
+		}
+		b.agents = nil
+		b.agent("a", asNew)
+		b.work(way)
+		b.signal(id, "go", "1")
+		b.output(id, "Lovelace")
+	})
+}
+
+// A worker that meets a state newer than it knows gives the execution back; a
+// worker with the newer agent goes on.
+func TestNewerStateWaitsForANewerWorker(t *testing.T) {
+	b := newBench(t, time.Minute)
+	b.agent("a", asNew)
+	w := b.work()
+	id := b.start("a")
+	b.waiting(id, "signal")
+	w.stop()
+	b.signal(id, "go", "1")
+	newer := b.agents
+	b.agents = nil
+	b.agent("a", asOld)
+	old := b.work()
+	eventually(t, "it to be given back", func() bool { return b.execution(id).Crashes > 0 })
+	old.stop()
+	b.agents = newer
+	b.work()
+	b.ahead.Add(int64(time.Hour)) // whatever it was put off
+	b.output(id, "Lovelace")
+}
+
+// Without a newer worker it fails in the end, and says which versions met.
+func TestNewerStateIsRefused(t *testing.T) {
+	b := newBench(t, time.Minute)
+	b.agent("a", asNew)
+	w := b.work()
+	id := b.start("a")
+	b.waiting(id, "signal")
+	w.stop()
+	b.signal(id, "go", "1")
+	b.agents = nil
+	b.agent("a", asOld)
+	b.work(func(c *Config) { c.PollWait = 10 * time.Millisecond })
+	for crashes := 1; crashes <= 9; crashes++ {
+		eventually(t, "it to be given back", func() bool { return b.execution(id).Crashes >= crashes })
+		b.ahead.Add(int64(2 * time.Minute))
+	}
+	x := b.ended(id, perdure.StatusFailed)
+	if !strings.Contains(*x.Error, "version 2") || !strings.Contains(*x.Error, "up to 1") {
+		t.Errorf("the error is %s: %s", *x.ErrorCode, *x.Error)
+	}
+}
