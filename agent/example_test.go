@@ -1,0 +1,77 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// The state of version 1, as checkpoints of before hold it.
+type orderV1 struct {
+	Customer string
+	Phase    int
+}
+
+// The state of version 2.
+type order struct {
+	First, Last string
+	Phase       int
+}
+
+var orders = agent.DefineState[order](2,
+	agent.Migrate(1, func(old orderV1) (order, error) {
+		first, last, _ := strings.Cut(old.Customer, " ")
+		return order{First: first, Last: last, Phase: old.Phase}, nil
+	}),
+)
+
+// An agent whose state has changed: executions whose checkpoint holds the older
+// one go on with it.
+func ExampleDefineState() {
+	agent.DefineFunc("order", func(ctx agent.Context, customer string) (string, error) {
+		st, known, err := orders.Load(ctx)
+		if err != nil {
+			return "", err
+		}
+		if !known {
+			st.First, st.Last, _ = strings.Cut(customer, " ")
+		}
+		for ; st.Phase < 3; st.Phase++ {
+			if err := orders.Save(ctx, st); err != nil {
+				return "", err
+			}
+			if _, err := agent.Call[int](ctx, "phase", st.Phase); err != nil {
+				return "", err
+			}
+		}
+		return "thank you, " + st.First, nil
+	})
+}
+
+// Waiting for whatever comes first: an answer, a task, or the time.
+func ExampleOnSignal() {
+	agent.DefineFunc("approval", func(ctx agent.Context, question string) (string, error) {
+		check := ctx.Schedule("check", question)
+		met, err := ctx.WaitAny(0,
+			agent.OnSignal("approval.*"),
+			agent.OnTask(check),
+			agent.OnTimer(24*time.Hour),
+		)
+		if err != nil {
+			return "", err
+		}
+		switch met.Index {
+		case 0:
+			s := met.Signal() // taken with this wait
+			_, err := ctx.Append(perdure.UserText(string(s.Value)), agent.WithKey(s.EntryKey()))
+			return "answered by " + s.Name, err
+		case 1:
+			good, err := agent.ValueOf[bool](met, 0)
+			return fmt.Sprint("checked: ", good), err
+		}
+		return "nobody answered for a day", nil
+	})
+}
