@@ -72,9 +72,9 @@ func (l *large) Checkpoint(ctx context.Context, execution uuid.UUID, sequence in
 	return l.Store.Checkpoint(ctx, execution, sequence)
 }
 
-func (l *large) PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, limit int) ([]perdure.Signal, error) {
+func (l *large) PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
 	l.whole++
-	return l.Store.PendingSignals(ctx, execution, patterns, limit)
+	return l.Store.PendingSignals(ctx, execution, patterns, after, limit)
 }
 
 // What workers elsewhere are given names large contents; the server loads none
@@ -94,7 +94,7 @@ func TestWorkersElsewhereAreGivenReferences(t *testing.T) {
 	if s := claims[0].Signals[0]; s.Value != nil || s.Blob == nil || *s.Blob != ref {
 		t.Errorf("the signal comes with %d bytes, %+v", len(s.Value), s.Blob)
 	}
-	signals, err := remote.Signals(b.Context(), id, nil, 10)
+	signals, err := remote.Signals(b.Context(), id, nil, 0, 10)
 	b.must(err)
 	if s := signals[0]; s.Value != nil || s.Blob == nil {
 		t.Errorf("asked for, it comes with %d bytes, %+v", len(s.Value), s.Blob)
@@ -106,7 +106,7 @@ func TestWorkersElsewhereAreGivenReferences(t *testing.T) {
 	if counted.whole != 0 {
 		t.Errorf("the server read %d times with all contents", counted.whole)
 	}
-	local, err := b.d.Signals(b.Context(), id, nil, 10)
+	local, err := b.d.Signals(b.Context(), id, nil, 0, 10)
 	b.must(err)
 	if s := local[0]; len(s.Value) != 100_000 || s.Blob != nil {
 		t.Errorf("in this process it comes with %d bytes, %+v", len(s.Value), s.Blob)

@@ -125,7 +125,7 @@ func TestASignalMayNameUploadedContent(t *testing.T) {
 	}
 	h.call("POST", h.path(x.ID, "/signal"), fmt.Sprintf(`{"signalName":"big","signalValueRef":{"blobId":%q}}`, c.BlobID)).want(200, nil)
 	claims := h.claim()
-	signals, err := h.worker.Signals(t.Context(), claims.id, []string{"big"}, 1)
+	signals, err := h.worker.Signals(t.Context(), claims.id, []string{"big"}, 0, 1)
 	if err != nil || len(signals) != 1 || string(signals[0].Value) != value {
 		t.Fatalf("the signal arrives as %d signals, %v", len(signals), err)
 	}
