@@ -92,13 +92,19 @@ func makeFile(path string) error {
 }
 
 func openWriter(ctx context.Context, o Options) (*conn, error) {
-	query := url.Values{"_pragma": {
-		// First, for it holds only if there is nothing in the file yet.
-		"auto_vacuum(incremental)",
+	query := url.Values{}
+	if size, err := os.Stat(o.Path); err == nil && size.Size() == 0 {
+		// It comes first and once: it holds only if there is nothing in the file
+		// yet, and writes to the file even where it changes nothing.
+		query.Add("_pragma", "auto_vacuum(incremental)")
+	}
+	for _, pragma := range []string{
 		// The cache is small, and the system's own serves what is beyond it: a
 		// large transfer fills whatever is allowed.
 		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "wal_autocheckpoint(4000)", "cache_size(-4096)",
-	}}
+	} {
+		query.Add("_pragma", pragma)
+	}
 	if o.MaxPages > 0 {
 		query.Add("_pragma", fmt.Sprintf("max_page_count(%d)", o.MaxPages))
 	}
