@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/internal/engine"
-	"github.com/perdure/perdure/internal/store/sqlite"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/worker"
 )
 
@@ -20,16 +21,13 @@ import (
 type bench struct {
 	t      *testing.T
 	engine *engine.Engine
-	store  *sqlite.Store
+	store  store.Store
 	stop   context.CancelFunc
 }
 
 func newBench(t *testing.T, parked int, agents []agent.Definition, tasks []agent.TaskDefinition) *bench {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: t.TempDir() + "/perdure.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := opentest.Store(t)
 	e := engine.New(engine.Config{Store: s, Lease: 5 * time.Second})
 	ctx, cancel := context.WithCancel(context.Background())
 	w := worker.New(worker.Config{Dispatch: e.Dispatch("default", true), Parked: parked, Drain: time.Second})
@@ -56,9 +54,6 @@ func newBench(t *testing.T, parked int, agents []agent.Definition, tasks []agent
 		cancel()
 		<-done
 		<-done
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 	return &bench{t: t, engine: e, store: s, stop: cancel}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/llm/scripted"
 )
 
@@ -69,6 +70,7 @@ func newConsole(t *testing.T, env ...string) *console {
 	t.Helper()
 	c := &console{t: t, dir: t.TempDir()}
 	root := t.TempDir()
+	t.Cleanup(func() { opentest.File(t, filepath.Join(root, "data", "perdure.db")) })
 	c.journal = filepath.Join(root, "journal")
 	c.env = environment(root, append(env,
 		"PERDURE_DATA="+filepath.Join(root, "data"), "PERDURE_SCRIPTS="+c.dir, "PERDURE_SCRIPTED_JOURNAL="+c.journal)...)

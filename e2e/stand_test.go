@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/store/opentest"
 )
 
 // stand is an installation of the real program: a server, and a worker in a
@@ -48,6 +49,8 @@ func newStand(t *testing.T, with setup) *stand {
 	env := environment(filepath.Join(root, "home"), with.env...)
 	lease := cmp.Or(with.lease, time.Second).String()
 	data := filepath.Join(root, "data")
+	// Cleanups run last in, first out: by then no process has it open.
+	t.Cleanup(func() { opentest.File(t, filepath.Join(data, "perdure.db")) })
 	if with.dev {
 		s.server = launch(t, command{name: "dev", env: env, dir: s.workspace, argv: []string{
 			perdure, "dev", "--data", data, "--addr", web, "--grpc-addr", rpc, "--lease", lease, "--workspace", s.workspace,

@@ -14,7 +14,8 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/notify"
-	"github.com/perdure/perdure/internal/store/sqlite"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/scripted"
 	"github.com/perdure/perdure/react"
@@ -26,12 +27,18 @@ import (
 type stage struct {
 	t       *testing.T
 	engine  *engine.Engine
-	store   *sqlite.Store
+	store   store.Store
 	folder  string
 	journal string
 }
 
 func newStage(t *testing.T, parked int, script string) *stage {
+	t.Helper()
+	return newStageOn(t, opentest.SQLite, parked, script)
+}
+
+// newStageOn is newStage on a store of that kind.
+func newStageOn(t *testing.T, open opentest.Opener, parked int, script string) *stage {
 	t.Helper()
 	s := &stage{t: t, folder: t.TempDir()}
 	s.journal = filepath.Join(t.TempDir(), "journal")
@@ -39,10 +46,7 @@ func newStage(t *testing.T, parked int, script string) *stage {
 	if err := os.WriteFile(filepath.Join(scripts, "s"), []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	if s.store, err = sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "perdure.db")}); err != nil {
-		t.Fatal(err)
-	}
+	s.store = open(t, nil)
 	s.engine = engine.New(engine.Config{Store: s.store, Lease: 5 * time.Second})
 	provider := scripted.New(scripted.Config{Dir: scripts, Journal: s.journal})
 	c := react.Config{
@@ -66,9 +70,6 @@ func newStage(t *testing.T, parked int, script string) *stage {
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
-		}
-		if err := s.store.Close(); err != nil {
-			t.Error(err)
 		}
 	})
 	<-w.Registered()

@@ -8,9 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/tool"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -36,6 +38,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Vars = append(e.Vars, clean(e.WorkDir)...)
+			e.Defer(func() { auditLeft(t, e.WorkDir) })
 			return os.Mkdir(filepath.Join(e.WorkDir, "d"), 0o700)
 		},
 	})
@@ -50,9 +53,24 @@ type program struct {
 	read   strings.Builder // what was read of out
 }
 
-// launch starts perdure in dir.
+// auditLeft checks the invariants over what processes in dir have stored.
+func auditLeft(t *testing.T, dir string) {
+	left := filepath.Join(dir, "d", "perdure.db")
+	if _, err := os.Stat(left); err == nil {
+		opentest.File(t, left)
+	}
+}
+
+// audited are the folders that a test audits at its end.
+var audited sync.Map
+
+// launch starts perdure in dir. What is stored there is audited when the test
+// ends.
 func launch(t *testing.T, dir string, args ...string) *program {
 	t.Helper()
+	if _, later := audited.LoadOrStore(dir, true); !later {
+		t.Cleanup(func() { auditLeft(t, dir) }) // the first cleanup to come is the last to run
+	}
 	p := &program{t: t, cmd: exec.Command("perdure", args...)}
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr = dir, clean(dir), &p.stderr
 	out, err := p.cmd.StdoutPipe()
@@ -63,7 +81,10 @@ func launch(t *testing.T, dir string, args ...string) *program {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.cmd.Process.Kill() }) // it has ended, mostly
+	t.Cleanup(func() { // it has ended, mostly
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	})
 	return p
 }
 

@@ -242,6 +242,7 @@ func (d *draft) appendAll(entries []perdure.NewEntry, a *commitAnswer) error {
 				continue
 			}
 			a.Adopted[e.ID] = known.ID
+			d.s.Entries[known.ID] = known // the next entry may hang on it
 			continue
 		}
 		if err := d.append(e); err != nil {

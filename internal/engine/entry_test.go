@@ -256,3 +256,25 @@ func TestIDsBelongToTheirExecution(t *testing.T) {
 	b.must(err)
 	wantIDs(t, "the second's signals", signals, "s1")
 }
+
+// An entry whose key is known stands for the stored one also as a parent,
+// wherever that is in the tree by now.
+func TestEntryHangsOnAnAdoptedOneThatIsNoLeaf(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	first := user(nil, "first")
+	first.Key = "input"
+	second := user(&first.ID, "second")
+	h.commit(func(c *perdure.Commit) { c.Entries = []perdure.NewEntry{first, second} })
+	again := user(nil, "first")
+	again.Key = "input"
+	other := user(&again.ID, "other")
+	reply := h.commit(func(c *perdure.Commit) { c.Entries = []perdure.NewEntry{again, other} })
+	if reply.Adopted[again.ID] != first.ID {
+		t.Errorf("adopted: %v", reply.Adopted)
+	}
+	path := b.pathOf(b.execution(h.id).Leaf, h.id)
+	if len(path) != 2 || path[0].ID != first.ID || path[1].ID != other.ID {
+		t.Errorf("the path is %v", path)
+	}
+}

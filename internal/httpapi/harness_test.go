@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,7 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 	"github.com/perdure/perdure/internal/httpapi"
 	"github.com/perdure/perdure/internal/notify"
-	"github.com/perdure/perdure/internal/store/sqlite"
+	"github.com/perdure/perdure/internal/store/opentest"
 	"go.uber.org/goleak"
 )
 
@@ -43,16 +42,12 @@ type house struct {
 // open starts a house. change may alter the API's configuration.
 func open(t *testing.T, change ...func(*httpapi.Config)) *house {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "test.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	st := opentest.Store(t)
 	h := &house{t: t, store: &brittle{Store: st}, id: uuid.New(), stop: make(chan struct{}), logged: &bytes.Buffer{}}
 	logger := slog.New(slog.NewTextHandler(h.logged, nil))
 	h.engine = engine.New(engine.Config{Store: h.store, Hints: &notify.Local{}, Logger: logger})
 	h.worker = h.engine.Dispatch("default", false)
-	_, err = h.worker.Register(t.Context(), perdure.Registration{
+	_, err := h.worker.Register(t.Context(), perdure.Registration{
 		WorkerID: h.id, Queues: []string{"default"},
 		Agents: []perdure.KindSpec{
 			{Kind: perdure.ReactKind, Providers: []string{"scripted"}},

@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store/sqlite"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // brittle is a store whose reading of executions can be made to fail.
 type brittle struct {
-	*sqlite.Store
+	store.Store
 	err atomic.Pointer[error]
 }
 

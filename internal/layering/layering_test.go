@@ -49,6 +49,10 @@ var rules = map[string][]string{
 	"internal/contract":        nil,
 	"server":                   {"internal/..."},
 
+	// Suites that run on every store.
+	"internal/engine/enginetest": {"internal/engine", "internal/store", "internal/store/..."},
+	"internal/store/opentest":    {"internal/store", "internal/store/..."},
+
 	// Programs name concrete technology and may import everything but tests'
 	// packages.
 	"cmd/perdure":  {"..."},

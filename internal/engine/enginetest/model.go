@@ -1,0 +1,288 @@
+package enginetest
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// The execution rules once more, without a store, without a log, and without
+// regard for cost: what the engine and a store do together is held against
+// this. A method is a command; it changes the execution as the command must,
+// or gives the code that it must be refused with.
+
+// execution is what the rules know of one.
+type execution struct {
+	id                   uuid.UUID
+	status               perdure.Status
+	wait                 *perdure.Wait
+	fence                int64
+	claim                uuid.UUID // of its holder; Nil if none
+	lease, cancelBy      time.Time
+	ready, notBefore     time.Time // while PENDING
+	crashes, panics      int       // since the checkpoint
+	checkpoint           int64
+	checkpointLeaf, leaf uuid.UUID // Nil for none
+	last                 perdure.CommitNumber
+	lastClaim            uuid.UUID
+	answer               answer // to the last commit
+	pending, taken       []string
+	names                map[string]string // of signals, by id
+	tasks                map[uuid.UUID]task
+	entries              map[uuid.UUID]entry
+	keys                 map[string]uuid.UUID
+	closing              int // results that the end has added below the leaf
+}
+
+type task struct {
+	kind                      string
+	hash                      perdure.Hash
+	status                    perdure.TaskStatus
+	attempt, spared, lost     int // spared are the attempts that do not count
+	most, priority            int
+	claim                     uuid.UUID
+	report, step              bool
+	created, lease, notBefore time.Time
+	deadline                  time.Time // zero for none
+}
+
+type entry struct {
+	parent uuid.UUID
+	role   perdure.Role
+	open   []string // calls that are not answered yet
+}
+
+// answer is what a commit is told, as far as it is the same each time.
+type answer struct {
+	ended      perdure.Status
+	suspended  bool
+	checkpoint int64
+	eager      int
+	adopted    map[uuid.UUID]uuid.UUID
+}
+
+func created(id uuid.UUID, now time.Time) *execution {
+	return &execution{
+		id: id, status: perdure.StatusPending, ready: now, names: map[string]string{},
+		tasks: map[uuid.UUID]task{}, entries: map[uuid.UUID]entry{}, keys: map[string]uuid.UUID{},
+	}
+}
+
+func (x *execution) clone() *execution {
+	c := *x
+	c.pending, c.taken = slices.Clone(x.pending), slices.Clone(x.taken)
+	c.names, c.tasks, c.entries, c.keys = maps.Clone(x.names), maps.Clone(x.tasks), maps.Clone(x.entries), maps.Clone(x.keys)
+	return &c
+}
+
+func (x *execution) holds(l perdure.Lease) bool {
+	return x.status.Held() && x.fence == l.Fence && x.claim == l.ClaimID
+}
+
+func (x *execution) claimable(now time.Time) bool {
+	return x.status == perdure.StatusPending && !x.notBefore.After(now)
+}
+
+func (x *execution) claimed(l perdure.Lease, now time.Time) {
+	x.fence++
+	x.status, x.claim, x.lease = perdure.StatusRunning, l.ClaimID, now.Add(lease)
+}
+
+func (x *execution) pend(now time.Time) {
+	x.status, x.claim, x.ready, x.notBefore = perdure.StatusPending, uuid.Nil, now, time.Time{}
+}
+
+// wake is called whenever anything has happened that a wait may be for.
+func (x *execution) wake(now time.Time) bool {
+	woken := x.status == perdure.StatusWaiting && x.met(*x.wait, now)
+	if woken {
+		x.pend(now)
+	}
+	return woken
+}
+
+func (x *execution) met(w perdure.Wait, now time.Time) bool {
+	met := func(w perdure.Wait) bool { return x.met(w, now) }
+	switch {
+	case w.Any != nil:
+		return slices.ContainsFunc(w.Any, met)
+	case w.All != nil:
+		return !slices.ContainsFunc(w.All, func(w perdure.Wait) bool { return !met(w) })
+	case w.Signal != "":
+		return x.hasPending(w.Signal)
+	case w.Timer != nil:
+		return !w.Timer.After(now)
+	}
+	status := x.tasks[*w.Task].status
+	return status.Terminal() && (w.On == "" || w.On == perdure.TaskEnded || (w.On == perdure.TaskSucceeded) == (status == perdure.TaskCompleted))
+}
+
+func (x *execution) hasPending(pattern string) bool {
+	return slices.ContainsFunc(x.pending, func(id string) bool { return perdure.MatchName(pattern, x.names[id]) })
+}
+
+func (x *execution) signal(id, name string, now time.Time) perdure.Code {
+	if _, known := x.names[id]; known {
+		return ""
+	}
+	if x.status.Terminal() {
+		return perdure.ExecutionEnded
+	}
+	x.names[id], x.pending = name, append(x.pending, id)
+	x.wake(now)
+	return ""
+}
+
+func (x *execution) cancel(now time.Time) {
+	switch {
+	case x.status == perdure.StatusRunning:
+		x.status, x.cancelBy = perdure.StatusCancelling, now.Add(grace)
+	case !x.status.Held() && !x.status.Terminal():
+		x.end(perdure.StatusCancelled)
+	}
+}
+
+// end closes everything: tasks, calls, taken signals, the lease.
+func (x *execution) end(status perdure.Status) {
+	x.status, x.claim = status, uuid.Nil
+	for id, t := range x.tasks {
+		if !t.status.Terminal() {
+			t.status = perdure.TaskCancelled
+			x.tasks[id] = t
+		}
+	}
+	x.closing = len(x.entries[x.leaf].open)
+	x.taken = nil // consumed
+}
+
+func (x *execution) release(l perdure.Lease, panicked bool, now time.Time) {
+	if !x.holds(l) {
+		return
+	}
+	if panicked {
+		x.panics++
+	}
+	if x.panics >= 3 {
+		x.end(perdure.StatusFailed)
+		return
+	}
+	x.giveBack(now)
+}
+
+func (x *execution) giveBack(now time.Time) {
+	if x.status == perdure.StatusCancelling {
+		x.end(perdure.StatusCancelled)
+		return
+	}
+	x.pend(now)
+}
+
+// sweep does what time alone brings about.
+func (x *execution) sweep(now time.Time) {
+	x.wake(now)
+	if x.status == perdure.StatusCancelling && !x.cancelBy.After(now) {
+		x.fence++
+		x.end(perdure.StatusCancelled)
+	}
+	for id, t := range x.tasks {
+		if !t.status.Terminal() && !t.deadline.IsZero() && !t.deadline.After(now) {
+			t.status, t.claim = perdure.TaskFailed, uuid.Nil
+			x.tasks[id] = t
+			x.wake(now)
+		}
+	}
+	if x.status.Held() && !x.lease.After(now) {
+		x.lost(now)
+	}
+	for id, t := range x.tasks {
+		if t.status == perdure.TaskRunning && !t.lease.After(now) {
+			x.loseAttempt(id, now)
+		}
+	}
+}
+
+// lost is a lease that ran out: from the second on it takes longer and longer
+// until the execution can be claimed again, and the tenth is the end.
+func (x *execution) lost(now time.Time) {
+	x.crashes++
+	if x.crashes >= 10 && x.status == perdure.StatusRunning {
+		x.end(perdure.StatusFailed)
+		return
+	}
+	x.giveBack(now)
+	if x.status == perdure.StatusPending && x.crashes > 1 {
+		x.notBefore = now.Add(min(time.Second<<(x.crashes-1), time.Minute))
+	}
+}
+
+func (x *execution) loseAttempt(id uuid.UUID, now time.Time) {
+	t := x.tasks[id]
+	t.spared++
+	t.lost++
+	t.claim = uuid.Nil
+	switch {
+	case t.report:
+		t.status = perdure.TaskInterrupted
+	case t.lost > 10:
+		t.status = perdure.TaskFailed
+	default:
+		t.status, t.notBefore = perdure.TaskPending, now
+	}
+	x.tasks[id] = t
+	if t.status.Terminal() {
+		x.wake(now)
+	}
+}
+
+func (t task) heldBy(l perdure.TaskLease) bool {
+	return t.status == perdure.TaskRunning && t.attempt == l.Attempt && t.claim == l.ClaimID
+}
+
+func (t task) claimedAs(l perdure.TaskLease, now time.Time) task {
+	t.attempt++
+	t.status, t.claim, t.lease = perdure.TaskRunning, l.ClaimID, now.Add(lease)
+	return t
+}
+
+// finish ends an attempt; it tells whether the execution was woken by it.
+func (x *execution) finish(f perdure.TaskFinish, now time.Time) (woken bool, refused perdure.Code) {
+	t, known := x.tasks[f.Lease.TaskID]
+	switch {
+	case !known:
+		return false, perdure.NotFound
+	case t.attempt != f.Lease.Attempt || t.claim != f.Lease.ClaimID || t.status == perdure.TaskCancelled || t.status == perdure.TaskInterrupted:
+		return false, perdure.LeaseLost
+	case t.status != perdure.TaskRunning:
+		return false, "" // delivered before
+	case f.Error == nil:
+		t.status = perdure.TaskCompleted
+	case f.Error.Permanent || t.attempt-t.spared >= t.most || (!t.deadline.IsZero() && !now.Add(f.Error.RetryAfter).Before(t.deadline)):
+		t.status = perdure.TaskFailed
+	default:
+		t.status, t.notBefore = perdure.TaskPending, now.Add(f.Error.RetryAfter)
+	}
+	x.tasks[f.Lease.TaskID] = t
+	return t.status.Terminal() && x.wake(now), ""
+}
+
+func (x *execution) releaseTask(l perdure.TaskLease, started bool, now time.Time) {
+	t := x.tasks[l.TaskID]
+	switch {
+	case !t.heldBy(l):
+	case started:
+		x.loseAttempt(l.TaskID, now)
+	default:
+		t.spared++
+		t.status, t.claim, t.notBefore = perdure.TaskPending, uuid.Nil, now
+		x.tasks[l.TaskID] = t
+	}
+}
+
+// order is that in which tasks are claimed: by priority, then the oldest.
+func (t task) order(other task) int {
+	return cmp.Or(cmp.Compare(t.priority, other.priority), t.created.Compare(other.created))
+}
