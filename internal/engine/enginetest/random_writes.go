@@ -24,6 +24,9 @@ func (m *machine) commit(t *rapid.T) {
 	if sometimes(t, "wrong number", 30) {
 		c.Number += int64(one(t, "by", []int{-1, 1}))
 	}
+	if sometimes(t, "forged claim", 30) {
+		c.Lease.ClaimID = uuid.UUID{3} // as after a failover that gives a fence again
+	}
 	m.fill(t, x, &c)
 	m.commits = append(m.commits, c)
 	m.send(c)

@@ -1,0 +1,221 @@
+package react_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/opentest"
+)
+
+// A run of thirty turns is ended at every call between worker and server, and
+// at every commit of the store, in turn; whatever the point, it ends with the
+// same conversation, no answer of the model is paid for twice, and no tool that
+// has finished runs again.
+//
+// A sample of the points is tried, chosen by PERDURE_KILL_SEED;
+// PERDURE_KILL_POINTS says how many, "all" of them if need be.
+func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
+	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
+		w := newWard(t, open)
+		want := w.play(point{})
+		want.undisturbed(t)
+		all := want.points()
+		tried := sample(t, all)
+		reached := make([]int, shards)
+		for shard := range shards {
+			t.Run(fmt.Sprint("shard", shard), func(t *testing.T) {
+				t.Parallel()
+				w := newWard(t, open)
+				for i := shard; i < len(tried); i += shards {
+					got := w.play(tried[i])
+					got.compare(t, want)
+					if got.reached {
+						reached[shard]++
+					}
+				}
+			})
+		}
+		t.Cleanup(func() {
+			total := 0
+			for _, n := range reached {
+				total += n
+			}
+			t.Logf("%d kill points of %d; %d were tried and %d of these reached", len(tried), len(all), len(tried), total)
+			if !t.Failed() && total < len(tried)*3/4 {
+				t.Error("too many of the points are never reached")
+			}
+		})
+	})
+}
+
+// shards is how many runs go on at once, each on a store of its own: they wait
+// for the disk most of the time.
+const shards = 4
+
+// how a call goes wrong.
+type how string
+
+const (
+	before how = "before" // the process dies before it arrives
+	lost   how = "lost"   // it is done, its answer is lost, and the process lives
+	after  how = "after"  // it is done, and the process dies
+)
+
+// point is a moment at which something goes wrong. Layer rpc is a call of the
+// worker, which dies alone; its lease runs out. Layer store is a commit of the
+// server, which dies with the worker in its process.
+type point struct {
+	layer, name string
+	nth         int // of the calls of that name, from 1
+	how         how
+	parked      int
+}
+
+func (p point) String() string {
+	return fmt.Sprintf("%s of %s %s %d, %d parked", p.how, p.layer, p.name, p.nth, p.parked)
+}
+
+// points enumerates what can go wrong in a run that made these calls.
+func (o *outcome) points() []point {
+	var all []point
+	for layer, calls := range map[string]map[string]int{"rpc": o.calls, "store": o.commits} {
+		for name, n := range calls {
+			for nth := range n {
+				for _, h := range ways(layer, name) {
+					all = append(all, point{layer: layer, name: name, nth: nth + 1, how: h, parked: 100 - 101*(nth%2)})
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b point) int {
+		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.name, b.name), cmp.Compare(a.nth, b.nth), cmp.Compare(a.how, b.how))
+	})
+	return all
+}
+
+func ways(layer, name string) []how {
+	switch {
+	case name == "start" || name == "kinds" || name == "register":
+		return nil // no part of the run
+	case layer == "rpc" && (name == "PollAgents" || name == "PollTasks"):
+		return []how{before, after} // what a lost answer claimed comes back with the lease, not sooner
+	case layer == "rpc":
+		return []how{before, lost, after}
+	}
+	return []how{before, after}
+}
+
+// sample chooses the points to try.
+func sample(t *testing.T, all []point) []point {
+	t.Helper()
+	most := 24
+	if text := os.Getenv("PERDURE_KILL_POINTS"); text == "all" {
+		return all
+	} else if text != "" {
+		var err error
+		if most, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("PERDURE_KILL_POINTS: %v", err)
+		}
+	}
+	seed := rand.Uint64()
+	if text := os.Getenv("PERDURE_KILL_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("PERDURE_KILL_SEED: %v", err)
+		}
+	}
+	t.Logf("PERDURE_KILL_SEED=%d", seed)
+	all = slices.Clone(all)
+	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:min(most, len(all))]
+}
+
+// outcome is what a run has left.
+type outcome struct {
+	point
+	reached        bool
+	lines          []line
+	records        int // llm_call entries
+	tasks          []*perdure.Task
+	starts         map[string]int // of tools, by label
+	asked          map[int]int    // of the model, by turn
+	calls, commits map[string]int
+}
+
+// line is an entry of the conversation; task is what it is the result of.
+type line struct{ text, label string }
+
+// undisturbed checks a run in which nothing went wrong.
+func (o *outcome) undisturbed(t *testing.T) {
+	t.Helper()
+	o.compare(t, o)
+	for _, task := range o.tasks {
+		if task.Attempt != 1 {
+			t.Errorf("%s was tried %d times", task.Kind, task.Attempt)
+		}
+	}
+	if n := len(o.points()); n < 1000 {
+		t.Errorf("the run has %d kill points", n)
+	}
+}
+
+// compare holds a run against one in which nothing went wrong.
+func (o *outcome) compare(t *testing.T, want *outcome) {
+	t.Helper()
+	bad := func(format string, args ...any) {
+		t.Helper()
+		t.Errorf("%s: "+format, append([]any{o.point}, args...)...)
+	}
+	if o.records != turns || len(o.tasks) != len(want.tasks) {
+		bad("%d stored model calls and %d tasks, want %d and %d", o.records, len(o.tasks), turns, len(want.tasks))
+	}
+	interrupted := map[string]bool{}
+	for _, task := range o.tasks {
+		o.compareTask(bad, task)
+		if task.Status == perdure.TaskInterrupted {
+			interrupted[labelOf(task)] = true
+		}
+	}
+	if len(o.lines) != len(want.lines) {
+		bad("the conversation is\n%v\nwant\n%v", o.lines, want.lines)
+		return
+	}
+	for i, l := range o.lines {
+		if l.text != want.lines[i].text && !interrupted[l.label] {
+			bad("line %d is %q, want %q", i, l.text, want.lines[i].text)
+		}
+	}
+}
+
+// compareTask checks that nothing ran more often than its attempts allow, and
+// what may have taken effect at most once.
+func (o *outcome) compareTask(bad func(string, ...any), task *perdure.Task) {
+	most := 1
+	if o.how == before || o.how == after {
+		most = 2
+	}
+	if task.Attempt > most {
+		bad("%s was tried %d times", task.Kind, task.Attempt)
+	}
+	if task.Kind == modelTask {
+		if n := o.asked[turnOf(task)]; n > task.Attempt || n < 1 {
+			bad("the model was asked %d times for turn %d in %d attempts", n, turnOf(task), task.Attempt)
+		}
+		return
+	}
+	n := o.starts[labelOf(task)]
+	switch {
+	case task.Kind != "look" && n > 1:
+		bad("%s ran %d times", labelOf(task), n)
+	case n > task.Attempt || (n == 0 && task.Status == perdure.TaskCompleted):
+		bad("%s ran %d times in %d attempts", labelOf(task), n, task.Attempt)
+	case task.Status != perdure.TaskCompleted && (task.Status != perdure.TaskInterrupted || task.Kind == "look" || most == 1):
+		bad("%s is %s", labelOf(task), task.Status)
+	}
+}

@@ -1,0 +1,79 @@
+package react_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/tool"
+)
+
+// oracle is a model that says in each turn what that turn has to say, and
+// counts how often it is asked.
+type oracle struct{ w *ward }
+
+func (oracle) Name() string { return "oracle" }
+
+func (o oracle) Stream(_ context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+	turn := 0
+	for _, m := range r.Messages {
+		if m.Role == perdure.RoleAssistant {
+			turn++
+		}
+	}
+	o.w.mu.Lock()
+	o.w.asked[turn]++
+	o.w.mu.Unlock()
+	text := fmt.Sprintf("turn %d", turn)
+	if err := emit(llm.Delta{Kind: llm.DeltaText, Text: text}); err != nil {
+		return nil, err
+	}
+	response := &llm.Response{Content: perdure.Content{
+		Parts: []perdure.Part{perdure.Text(text)}, Provider: "oracle", Model: "o",
+		Usage: &perdure.Usage{Input: int64(turn), Output: 1, Calls: 1}, StopReason: perdure.StopEndTurn,
+	}}
+	for _, c := range callsOf(turn) {
+		response.StopReason = perdure.StopToolUse
+		response.Parts = append(response.Parts, perdure.Part{
+			Type: perdure.PartToolCall, Name: c.tool, RawArguments: fmt.Sprintf(`{"label":%q}`, c.label),
+		})
+	}
+	return response, nil
+}
+
+// labelled is a call of a tool that the script makes once.
+type labelled struct{ tool, label string }
+
+// callsOf is the script: one tool, several at once, one that has to be alone
+// between others, and no tool in the last turn.
+func callsOf(turn int) []labelled {
+	var calls []labelled
+	if turn == turns-1 {
+		return nil
+	}
+	for i, name := range [][]string{{"look", "act"}, {"act", "act", "look"}, {"look", "alone", "look"}, {"look"}}[turn%4] {
+		calls = append(calls, labelled{name, fmt.Sprintf("%d-%d", turn, i)})
+	}
+	return calls
+}
+
+// tools are one that may run again and two that must not. They note that they
+// begin.
+func (w *ward) tools() []tool.Tool {
+	type in struct {
+		Label string `json:"label"`
+	}
+	run := func(_ context.Context, call *tool.Call, in in) (tool.Result, error) {
+		w.mu.Lock()
+		w.starts[in.Label]++
+		w.mu.Unlock()
+		call.Stdout([]byte("at " + in.Label))
+		return tool.Text("done " + in.Label), nil
+	}
+	return []tool.Tool{
+		tool.New("look", "Looks.", run, tool.WithOnLost(perdure.OnLostRetry)),
+		tool.New("act", "Acts.", run),
+		tool.New("alone", "Acts alone.", run, tool.WithBarrier()),
+	}
+}

@@ -1,0 +1,242 @@
+package react_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/opentest"
+	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/react"
+	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/worker"
+)
+
+const (
+	turns     = 30
+	modelTask = "llm-request"
+	wardLease = time.Hour // of the store's clock, which stands still
+)
+
+// ward is a store on which runs are played one after the other.
+type ward struct {
+	t      *testing.T
+	store  store.Store
+	now    atomic.Int64 // the store's time, in milliseconds
+	folder string
+
+	mu     sync.Mutex // guards what follows
+	starts map[string]int
+	asked  map[int]int
+}
+
+func newWard(t *testing.T, open opentest.Opener) *ward {
+	t.Helper()
+	w := &ward{t: t, folder: t.TempDir()}
+	w.now.Store(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).UnixMilli())
+	w.store = open(t, func() time.Time { return time.UnixMilli(w.now.Add(1)) })
+	return w
+}
+
+// process is a server and a worker, wherever they run.
+type process struct {
+	e    *engine.Engine
+	stop func() // ends the worker, and waits until nothing of it is left
+}
+
+func (w *ward) server(s store.Store) *engine.Engine {
+	return engine.New(engine.Config{Store: s, Lease: wardLease, Logger: slog.New(slog.DiscardHandler)})
+}
+
+// begin starts a worker that speaks to a server through a connection.
+func (w *ward) begin(e *engine.Engine, parked int, connect func(perdure.Dispatch) perdure.Dispatch) process {
+	w.t.Helper()
+	c := react.Config{
+		Providers: llm.NewProviders(oracle{w}), Tools: w.tools(),
+		Workspaces: func(dir string) (*tool.Workspace, error) {
+			return tool.OpenWorkspace(w.folder, dir, tool.WorkspaceOptions{})
+		},
+	}
+	one := worker.New(worker.Config{
+		Dispatch: connect(e.Dispatch("default", true)), Parked: parked, Drain: -1, PollWait: time.Minute,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	one.RegisterAgent(react.Agent(c))
+	for _, d := range react.Tasks(c) {
+		one.RegisterTask(d)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	over := make(chan error, 1)
+	go func() { over <- one.Run(ctx) }()
+	<-one.Registered()
+	return process{e, sync.OnceFunc(func() {
+		cancel()
+		if err := <-over; err != nil {
+			w.t.Error(err)
+		}
+	})}
+}
+
+// play plays the run from its start to its end, through the point.
+func (w *ward) play(p point) *outcome {
+	w.t.Helper()
+	w.mu.Lock()
+	w.starts, w.asked = map[string]int{}, map[int]int{}
+	w.mu.Unlock()
+	fate := newFate(p)
+	first := w.begin(w.server(&storetest.Faults{Store: w.store, Plan: fate.plan}), p.parked, func(d perdure.Dispatch) perdure.Dispatch {
+		return &mortal{Dispatch: d, fate: fate}
+	})
+	defer first.stop()
+	tools := []string{"look", "act", "alone"}
+	x, err := first.e.Start(w.t.Context(), "default", engine.StartRequest{
+		UserPrompt: "begin", OneShot: true, Tools: &tools, Models: []perdure.ModelConfig{{Provider: "oracle", ModelID: "o"}},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	now := first
+	if w.until(first.e, x.ID, fate.died) {
+		first.stop()
+		next := w.server(w.store)
+		w.takeBack(next, p.layer)
+		now = w.begin(next, p.parked, func(d perdure.Dispatch) perdure.Dispatch { return d })
+		defer now.stop()
+		w.until(now.e, x.ID, nil)
+	}
+	now.stop()
+	o := w.read(x.ID)
+	o.point, o.reached, o.calls, o.commits = p, fate.met(), fate.calls, fate.commits
+	return o
+}
+
+// takeBack takes the leases of the dead back: the process that owned the data
+// directory is gone, or time has passed.
+func (w *ward) takeBack(e *engine.Engine, layer string) {
+	w.t.Helper()
+	if layer == "store" {
+		if err := e.ReturnEmbedded(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
+		return
+	}
+	w.now.Add(wardLease.Milliseconds())
+	if err := e.Sweep(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// until waits for the end of the run, or tells that the process died first.
+func (w *ward) until(e *engine.Engine, id uuid.UUID, died <-chan struct{}) bool {
+	w.t.Helper()
+	hints, unsubscribe := e.Hints.Subscribe(notify.Log(id))
+	defer unsubscribe()
+	limit := time.NewTimer(2 * time.Minute)
+	defer limit.Stop()
+	for {
+		x, err := w.store.Execution(w.t.Context(), "default", id)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if x.Status == perdure.StatusCompleted {
+			return false
+		}
+		if x.Status.Terminal() {
+			w.t.Fatalf("the run is %s: %s", x.Status, *x.Error)
+		}
+		select {
+		case <-hints:
+		case <-died:
+			return true
+		case <-limit.C:
+			w.t.Fatalf("the run is %s (%s) and goes no further", x.Status, x.WaitReason)
+		}
+	}
+}
+
+// read gathers what a run has left.
+func (w *ward) read(id uuid.UUID) *outcome {
+	w.t.Helper()
+	o := &outcome{}
+	x, err := w.store.Execution(w.t.Context(), "default", id)
+	w.must(err)
+	for e, err := range w.store.Path(w.t.Context(), id, *x.Leaf, nil, 0, false) {
+		w.must(err)
+		m, err := e.Message()
+		w.must(err)
+		l := line{text: string(m.Role) + ": " + m.PlainText()}
+		for _, p := range m.Parts {
+			l.text += fmt.Sprintf(" %s %s %s %v", p.Name, p.RawArguments, perdure.Content{Parts: p.Parts}.PlainText(), p.IsError)
+		}
+		o.lines = append(o.lines, l)
+	}
+	all, err := w.store.AllEntries(w.t.Context(), id, "", 1000)
+	w.must(err)
+	for _, e := range all.Items {
+		if e.Type == perdure.EntryLLMCall {
+			o.records++
+		}
+	}
+	page, err := w.store.ListTasks(w.t.Context(), id, false, "", 1000)
+	w.must(err)
+	o.tasks = page.Items
+	w.name(o)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o.starts, o.asked = w.starts, w.asked
+	return o
+}
+
+// name says of which call each result is. Results stand in call order.
+func (w *ward) name(o *outcome) {
+	var waiting []string
+	for i, l := range o.lines {
+		switch {
+		case strings.HasPrefix(l.text, "assistant: turn "):
+			var turn int
+			_, err := fmt.Sscanf(l.text, "assistant: turn %d", &turn)
+			w.must(err)
+			for _, c := range callsOf(turn) {
+				waiting = append(waiting, c.label)
+			}
+		case strings.HasPrefix(l.text, "tool_result"):
+			o.lines[i].label, waiting = waiting[0], waiting[1:]
+		}
+	}
+}
+
+func (w *ward) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func labelOf(t *perdure.Task) string {
+	var in struct{ Label string }
+	if err := json.Unmarshal(t.Input, &in); err != nil {
+		return err.Error()
+	}
+	return in.Label
+}
+
+func turnOf(t *perdure.Task) int {
+	var in struct{ Turn int }
+	if err := json.Unmarshal(t.Input, &in); err != nil {
+		return -1
+	}
+	return in.Turn
+}
