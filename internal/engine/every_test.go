@@ -12,3 +12,22 @@ import (
 // Whatever several workers and clients do, and however the clock jumps, the
 // engine does what the model of the rules does.
 func TestRandomCommandsFollowTheRules(t *testing.T) { opentest.Each(t, enginetest.Random) }
+
+// Claims, commits, signals and reads that go on at once are answered as if they
+// had come one after the other.
+func TestHistoriesAreLinearizable(t *testing.T) { opentest.Each(t, enginetest.Linearizable) }
+
+// Ten workers poll at once, and exactly one gets the execution.
+func TestTenWorkersClaimOneAgent(t *testing.T) {
+	opentest.Each(t, enginetest.TenWorkersClaimOneAgent)
+}
+
+// Ten workers take five signals of one execution: each signal is taken once.
+func TestTenConsumersFiveSignals(t *testing.T) {
+	opentest.Each(t, enginetest.TenConsumersFiveSignals)
+}
+
+// A task is cancelled by its own execution alone.
+func TestCancelTaskOfAnotherAgentIsRefused(t *testing.T) {
+	opentest.Each(t, enginetest.CancelTaskOfAnotherAgentIsRefused)
+}
