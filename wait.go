@@ -295,15 +295,24 @@ func MatchName(pattern, name string) bool {
 	return matchSegments(strings.Split(pattern, "."), strings.Split(name, "."))
 }
 
+// matchSegments goes back to the last ** only, so that its cost is bounded by the
+// product of the lengths.
 func matchSegments(pattern, name []string) bool {
-	if len(pattern) == 0 || len(name) == 0 {
-		return len(pattern) == len(name)
+	p, n := 0, 0
+	deep, took := -1, 0 // the last ** passed, and the last segment that it took
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == "**":
+			deep, took = p, n
+			p, n = p+1, n+1
+		case p < len(pattern) && (pattern[p] == "*" || pattern[p] == name[n]):
+			p, n = p+1, n+1
+		case deep >= 0:
+			took++
+			p, n = deep+1, took+1
+		default:
+			return false
+		}
 	}
-	if pattern[0] == "**" {
-		return matchSegments(pattern[1:], name[1:]) || matchSegments(pattern, name[1:])
-	}
-	if pattern[0] != "*" && pattern[0] != name[0] {
-		return false
-	}
-	return matchSegments(pattern[1:], name[1:])
+	return p == len(pattern)
 }

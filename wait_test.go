@@ -1,6 +1,7 @@
 package perdure_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -154,5 +155,18 @@ func TestMatchName(t *testing.T) {
 		if got := perdure.MatchName(c.pattern, c.name); got != c.want {
 			t.Errorf("%s on %s: %v", c.pattern, c.name, got)
 		}
+	}
+}
+
+// A pattern of many ** costs no more than its length times the name's: it is
+// matched inside transactions.
+func TestMatchNameIsNeverSlow(t *testing.T) {
+	pattern := strings.Repeat("**.", 60) + "x"
+	name := strings.TrimSuffix(strings.Repeat("a.", 100), ".")
+	if perdure.CheckPattern(pattern) != nil || perdure.CheckName(name) != nil {
+		t.Fatal("they are not what may be stored")
+	}
+	if perdure.MatchName(pattern, name) || !perdure.MatchName(pattern, name[:len(name)-1]+"x") {
+		t.Error("the match is wrong")
 	}
 }
