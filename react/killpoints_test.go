@@ -23,7 +23,7 @@ import (
 func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		w := newWard(t, open)
-		want := w.play(point{})
+		want := w.play(t, point{})
 		want.undisturbed(t)
 		all := want.points()
 		tried := sample(t, all)
@@ -33,11 +33,13 @@ func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
 				t.Parallel()
 				w := newWard(t, open)
 				for i := shard; i < len(tried); i += shards {
-					got := w.play(tried[i])
-					got.compare(t, want)
-					if got.reached {
-						reached[shard]++
-					}
+					t.Run(tried[i].String(), func(t *testing.T) {
+						got := w.play(t, tried[i])
+						got.compare(t, want)
+						if got.reached {
+							reached[shard]++
+						}
+					})
 				}
 			})
 		}
@@ -56,7 +58,7 @@ func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
 
 // shards is how many runs go on at once, each on a store of its own: they wait
 // for the disk most of the time.
-const shards = 4
+const shards = 12
 
 // how a call goes wrong.
 type how string

@@ -35,6 +35,7 @@ const (
 type ward struct {
 	t      *testing.T
 	store  store.Store
+	org    string       // of the run
 	now    atomic.Int64 // the store's time, in milliseconds
 	folder string
 
@@ -51,14 +52,13 @@ func newWard(t *testing.T, open opentest.Opener) *ward {
 	return w
 }
 
-// process is a server and a worker, wherever they run.
-type process struct {
-	e    *engine.Engine
-	stop func() // ends the worker, and waits until nothing of it is left
-}
+// process is a worker that runs; stop ends it, and waits until nothing of it is
+// left.
+type process struct{ stop func() }
 
-func (w *ward) server(s store.Store) *engine.Engine {
-	return engine.New(engine.Config{Store: s, Lease: wardLease, Logger: slog.New(slog.DiscardHandler)})
+// server makes a server; hints are what all servers of a run share.
+func (w *ward) server(s store.Store, hints notify.Notifier) *engine.Engine {
+	return engine.New(engine.Config{Store: s, Hints: hints, Lease: wardLease, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // begin starts a worker that speaks to a server through a connection.
@@ -71,7 +71,7 @@ func (w *ward) begin(e *engine.Engine, parked int, connect func(perdure.Dispatch
 		},
 	}
 	one := worker.New(worker.Config{
-		Dispatch: connect(e.Dispatch("default", true)), Parked: parked, Drain: -1, PollWait: time.Minute,
+		Dispatch: connect(e.Dispatch(w.org, true)), Parked: parked, Drain: -1, PollWait: time.Minute,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	one.RegisterAgent(react.Agent(c))
@@ -82,7 +82,7 @@ func (w *ward) begin(e *engine.Engine, parked int, connect func(perdure.Dispatch
 	over := make(chan error, 1)
 	go func() { over <- one.Run(ctx) }()
 	<-one.Registered()
-	return process{e, sync.OnceFunc(func() {
+	return process{sync.OnceFunc(func() {
 		cancel()
 		if err := <-over; err != nil {
 			w.t.Error(err)
@@ -90,32 +90,34 @@ func (w *ward) begin(e *engine.Engine, parked int, connect func(perdure.Dispatch
 	})}
 }
 
-// play plays the run from its start to its end, through the point.
-func (w *ward) play(p point) *outcome {
-	w.t.Helper()
+// play plays the run from its start to its end, through the point. Each has an
+// org of its own, so that one that fails leaves nothing to the next.
+func (w *ward) play(t *testing.T, p point) *outcome {
+	t.Helper()
+	w.t, w.org = t, uuid.NewString()
 	w.mu.Lock()
 	w.starts, w.asked = map[string]int{}, map[int]int{}
 	w.mu.Unlock()
-	fate := newFate(p)
-	first := w.begin(w.server(&storetest.Faults{Store: w.store, Plan: fate.plan}), p.parked, func(d perdure.Dispatch) perdure.Dispatch {
+	fate, hints := newFate(p), &notify.Local{}
+	healthy := w.server(w.store, hints)
+	first := w.begin(w.server(&storetest.Faults{Store: w.store, Plan: fate.plan}, hints), p.parked, func(d perdure.Dispatch) perdure.Dispatch {
 		return &mortal{Dispatch: d, fate: fate}
 	})
 	defer first.stop()
 	tools := []string{"look", "act", "alone"}
-	x, err := first.e.Start(w.t.Context(), "default", engine.StartRequest{
+	x, err := healthy.Start(w.t.Context(), w.org, engine.StartRequest{
 		UserPrompt: "begin", OneShot: true, Tools: &tools, Models: []perdure.ModelConfig{{Provider: "oracle", ModelID: "o"}},
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	now := first
-	if w.until(first.e, x.ID, fate.died) {
+	if w.until(hints, x.ID, fate.died) {
 		first.stop()
-		next := w.server(w.store)
-		w.takeBack(next, p.layer)
-		now = w.begin(next, p.parked, func(d perdure.Dispatch) perdure.Dispatch { return d })
+		w.takeBack(healthy, p.layer)
+		now = w.begin(healthy, p.parked, func(d perdure.Dispatch) perdure.Dispatch { return d })
 		defer now.stop()
-		w.until(now.e, x.ID, nil)
+		w.until(hints, x.ID, nil)
 	}
 	now.stop()
 	o := w.read(x.ID)
@@ -140,14 +142,14 @@ func (w *ward) takeBack(e *engine.Engine, layer string) {
 }
 
 // until waits for the end of the run, or tells that the process died first.
-func (w *ward) until(e *engine.Engine, id uuid.UUID, died <-chan struct{}) bool {
+func (w *ward) until(from notify.Notifier, id uuid.UUID, died <-chan struct{}) bool {
 	w.t.Helper()
-	hints, unsubscribe := e.Hints.Subscribe(notify.Log(id))
+	hints, unsubscribe := from.Subscribe(notify.Log(id))
 	defer unsubscribe()
-	limit := time.NewTimer(2 * time.Minute)
+	limit := time.NewTimer(time.Minute)
 	defer limit.Stop()
 	for {
-		x, err := w.store.Execution(w.t.Context(), "default", id)
+		x, err := w.store.Execution(w.t.Context(), w.org, id)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -162,7 +164,11 @@ func (w *ward) until(e *engine.Engine, id uuid.UUID, died <-chan struct{}) bool 
 		case <-died:
 			return true
 		case <-limit.C:
-			w.t.Fatalf("the run is %s (%s) and goes no further", x.Status, x.WaitReason)
+			tasks, err := w.store.ListTasks(w.t.Context(), id, false, "", 1000)
+			w.must(err)
+			last := tasks.Items[len(tasks.Items)-1]
+			w.t.Fatalf("the run is %s (%s) and goes no further; its last task, %s, is %s at attempt %d, not before %s, now %s",
+				x.Status, x.WaitReason, last.Kind, last.Status, last.Attempt, last.NotBefore, w.store.Now())
 		}
 	}
 }
@@ -171,7 +177,7 @@ func (w *ward) until(e *engine.Engine, id uuid.UUID, died <-chan struct{}) bool 
 func (w *ward) read(id uuid.UUID) *outcome {
 	w.t.Helper()
 	o := &outcome{}
-	x, err := w.store.Execution(w.t.Context(), "default", id)
+	x, err := w.store.Execution(w.t.Context(), w.org, id)
 	w.must(err)
 	for e, err := range w.store.Path(w.t.Context(), id, *x.Leaf, nil, 0, false) {
 		w.must(err)

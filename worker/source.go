@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/perdure/perdure"
@@ -38,8 +37,14 @@ type terminal struct {
 	part  []byte
 }
 
-// replacement stands for bytes that are no UTF-8.
-const replacement = "\uFFFD"
+// whole puts U+FFFD in the place of each byte that is no UTF-8: of each, not of
+// a row of them, so that the text does not depend on how it was cut.
+func whole(p []byte) []byte {
+	if utf8.Valid(p) {
+		return p
+	}
+	return []byte(string([]rune(string(p))))
+}
 
 var _ agent.Stream = (*stream)(nil)
 
@@ -87,7 +92,7 @@ func (st *stream) grow(kind perdure.EventType, toolCallID, s string) {
 		st.endGrowing()
 		st.growing = st.begin(&block{kind: kind, toolCallID: toolCallID})
 	}
-	st.push(st.growing, []byte(strings.ToValidUTF8(s, replacement)))
+	st.push(st.growing, whole([]byte(s)))
 }
 
 // begin adds a block; the owner's mu is held.
@@ -199,7 +204,7 @@ func (t *terminal) complete(p []byte) []byte {
 		}
 	}
 	t.part = append([]byte(nil), p[end:]...)
-	return []byte(strings.ToValidUTF8(string(p[:end]), replacement))
+	return whole(p[:end])
 }
 
 // Data implements agent.Stream.
@@ -231,12 +236,12 @@ func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	st.endGrowing()
 	for i, t := range []*terminal{&st.stdout, &st.stderr} {
 		name := []string{"stdout", "stderr"}[i]
-		if len(t.part) > 0 && st.terminal+int64(len(replacement)) <= perdure.TerminalLimit {
+		if rest := whole(t.part); len(rest) > 0 && st.terminal+int64(len(rest)) <= perdure.TerminalLimit {
 			if t.block == nil {
 				t.block = st.begin(&block{kind: perdure.EventTerminal, terminal: name})
 			}
-			t.block.ahead = append(t.block.ahead, replacement...)
-			st.terminal += int64(len(replacement))
+			t.block.ahead = append(t.block.ahead, rest...)
+			st.terminal += int64(len(rest))
 		}
 		t.part = nil
 		if t.block != nil {

@@ -130,6 +130,12 @@ func (m *machine) compareExecution(x *execution) {
 		m.Fatalf("the execution is %s, fence %d, claim %s, last commit %v, checkpoint %d; the rules say %s, %d, %s, %v, %d",
 			got.Status, got.Fence, got.ClaimID, got.LastCommit, got.CheckpointSeq, x.status, x.fence, x.claim, x.last, x.checkpoint)
 	}
+	if got.Crashes != x.crashes || got.Panics != x.panics {
+		m.Fatalf("%d crashes and %d panics are counted, the rules say %d and %d", got.Crashes, got.Panics, x.crashes, x.panics)
+	}
+	if x.status.Held() && !got.LeaseUntil.Equal(x.lease) {
+		m.Fatalf("the lease lasts until %s, the rules say %s", got.LeaseUntil, x.lease)
+	}
 	pending, err := m.s.PendingSignals(m.ctx, x.id, nil, 100)
 	m.must(err)
 	taken, err := m.s.TakenSignals(m.ctx, x.id)
@@ -159,6 +165,9 @@ func (m *machine) compareTasks(x *execution) {
 		want := x.tasks[got.ID]
 		if got.Status != want.status || got.Attempt != want.attempt || got.Step != want.step || got.Kind != want.kind {
 			m.Fatalf("the task is %s at attempt %d of %s, the rules say %s, %d, %s", got.Status, got.Attempt, got.Kind, want.status, want.attempt, want.kind)
+		}
+		if left := got.Options.MaxAttempts - got.Attempt; !want.step && left != want.most+want.spared-want.attempt {
+			m.Fatalf("the task has %d tries left, the rules say %d", left, want.most+want.spared-want.attempt)
 		}
 	}
 }

@@ -198,6 +198,9 @@ func (m *machine) outcome(t *rapid.T, x *execution, c perdure.Commit) perdure.Ou
 
 func (m *machine) wait(t *rapid.T, x *execution, c perdure.Commit, depth int) perdure.Wait {
 	kind := below(t, "wait", 5)
+	if sometimes(t, "wait for what is not there", 60) {
+		return perdure.WaitTask(uuid.UUID{4})
+	}
 	if id, ok := m.someTask(t, x, c); ok && kind == 0 {
 		return perdure.WaitTaskOn(id, one(t, "on", []perdure.TaskCondition{"", perdure.TaskSucceeded, perdure.TaskDidFail}))
 	}
