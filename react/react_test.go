@@ -191,10 +191,14 @@ turn
 // The same conversation comes about whether the goroutine is kept at its waits
 // or the function is entered again at each of them; no effect happens twice, and
 // the same command asked for again runs again.
-func TestReactAgentWithoutDuplicates(t *testing.T) {
+func TestReactAgentNoDuplicateEntries(t *testing.T) {
+	opentest.Each(t, reactAgentNoDuplicateEntries)
+}
+
+func reactAgentNoDuplicateEntries(t *testing.T, open opentest.Opener) {
 	var conversations []string
 	for _, parked := range []int{100, -1} {
-		s := newStage(t, parked, repair)
+		s := newStageOn(t, open, parked, repair)
 		id := s.start(engine.StartRequest{UserPrompt: "mend it"})
 		x := s.idle(id, 0)
 		s.say(id, "thanks")
@@ -223,6 +227,32 @@ func TestReactAgentWithoutDuplicates(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, conversations[0])
 		}
 	}
+}
+
+// A suspension is no error: wherever the loop waits, for the model, for its
+// tools, for the user, no tool wrapper gets to see it, and no result says that
+// anything went wrong (trap 8).
+func TestToolSuspensionCreatesNoErrorEntry(t *testing.T) {
+	const script = "turn\n  call bash {\"command\": \"echo one\"}\n  call bash {\"command\": \"echo two\"}\nturn\n  call read-file {\"path\": \"a\"}\nturn\n  text Done.\n"
+	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
+		for _, parked := range []int{100, -1} {
+			s := newStageOn(t, open, parked, script)
+			if err := os.WriteFile(filepath.Join(s.folder, "a"), []byte("alpha\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
+			want := []string{"user: go", "assistant: [bash] [bash]", "one", "two", "assistant: [read-file]", "alpha", "assistant: Done."}
+			got := s.conversation(x.ID)
+			if len(got) != len(want) {
+				t.Fatalf("the conversation is\n%s", strings.Join(got, "\n"))
+			}
+			for i, line := range got {
+				if !strings.Contains(line, want[i]) || strings.Contains(line, "(true)") {
+					t.Errorf("line %d is %q, want %q and no error", i, line, want[i])
+				}
+			}
+		}
+	})
 }
 
 func TestOneShotCompletesWithUsage(t *testing.T) {

@@ -4,6 +4,10 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // FuzzFrames sends a text in pieces that are cut anywhere, overlap, come again
@@ -19,7 +23,7 @@ func FuzzFrames(f *testing.F) {
 		if text == "" {
 			return // nothing is no block
 		}
-		_, s := newSource(t)
+		a := newAssembly(t)
 		held := int64(0)
 		for ; len(plan) >= 2; plan = plan[2:] {
 			from := min(int(plan[0]), len(text))
@@ -30,34 +34,66 @@ func FuzzFrames(f *testing.F) {
 			for to < len(text) && !utf8.RuneStart(text[to]) {
 				to++
 			}
-			r := s.send(s.frame(1, int64(from), text[from:to]))[0]
-			if want := max(held, int64(to)); r.Err != nil || (int64(from) <= held && r.Held != want) || (int64(from) > held && r.Held != held) {
-				t.Fatalf("%d to %d of %d held answered %+v", from, to, held, r)
+			want := held
+			if int64(from) <= held {
+				want = max(held, int64(to))
 			}
-			held = r.Held
-			if held > int64(len(text)) || s.shown() != text[:held] {
-				t.Fatalf("%d bytes are held as %q of %q", held, s.shown(), text)
+			if held = a.send(int64(from), text[from:to], false); held != want || a.text != text[:held] {
+				t.Fatalf("%d to %d: %d bytes are held as %q, want %d of %q", from, to, held, a.text, want, text)
 			}
 		}
-		last := s.frame(1, held, text[held:])
-		last.Close = true
 		for range 2 {
-			if r := s.send(last)[0]; r.Err != nil || r.Held != int64(len(text)) {
-				t.Fatalf("the rest answered %+v", r)
+			if got := a.send(held, text[held:], true); got != int64(len(text)) || a.text != text {
+				t.Fatalf("%q was put together as %q, %d bytes", text, a.text, got)
 			}
-		}
-		if s.shown() != text {
-			t.Errorf("%q was put together as %q", text, s.shown())
 		}
 	})
 }
 
-// shown is the text of the one block that the source has.
-func (s source) shown() string {
-	s.Helper()
-	all := ""
-	for _, text := range s.text() {
-		all += text
+// assembly puts a block together from what is decided about its frames.
+type assembly struct {
+	*testing.T
+	s     *store.State
+	lease perdure.TaskLease
+	text  string
+}
+
+func newAssembly(t *testing.T) *assembly {
+	l := perdure.TaskLease{ExecutionID: uuid.New(), TaskID: uuid.New(), Attempt: 1, ClaimID: uuid.New()}
+	return &assembly{T: t, lease: l, s: &store.State{
+		Execution: &perdure.Execution{ID: l.ExecutionID, Status: perdure.StatusWaiting},
+		Tasks:     map[uuid.UUID]*perdure.Task{l.TaskID: {ID: l.TaskID, Status: perdure.TaskRunning, Attempt: 1, ClaimID: l.ClaimID}},
+		Blocks:    map[perdure.BlockKey]*store.Block{},
+	}}
+}
+
+// send decides about a frame, and gives how much is held then.
+func (a *assembly) send(offset int64, text string, last bool) int64 {
+	a.Helper()
+	changes, err := decideFrames(a.s, []perdure.Frame{
+		{Lease: &a.lease, Block: 1, Type: perdure.EventToken, Offset: offset, Text: text, Close: last},
+	})
+	if err != nil {
+		a.Fatal(err)
 	}
-	return all
+	for _, r := range changes.Records {
+		if r.Chunk == nil {
+			continue
+		}
+		if r.Chunk.Offset != int64(len(a.text)) || !utf8.ValidString(r.Chunk.Text) {
+			a.Fatalf("a chunk at %d of %d bytes: %q", r.Chunk.Offset, len(a.text), r.Chunk.Text)
+		}
+		a.text += r.Chunk.Text
+	}
+	if changes.Head != nil {
+		a.s.Head = *changes.Head
+	}
+	reply := changes.Answer.(*decided).value.([]perdure.FrameReply)[0]
+	if reply.Err != nil {
+		a.Fatal(reply.Err)
+	}
+	if a.text == "" { // a store keeps no block that holds nothing
+		clear(a.s.Blocks)
+	}
+	return reply.Held
 }

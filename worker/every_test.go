@@ -1,0 +1,320 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/store/opentest"
+)
+
+// everyWay runs a test on every store, with goroutines that are kept at their
+// waits and with functions that are entered again at each of them.
+func everyWay(t *testing.T, lease time.Duration, test func(b *bench, way func(*Config))) {
+	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
+		for name, kept := range map[string]int{"in place": 100, "entered again": -1} {
+			t.Run(name, func(t *testing.T) {
+				test(newBenchOn(t, open, lease), func(c *Config) { c.Parked = kept })
+			})
+		}
+	})
+}
+
+func assistant(text string) perdure.Message {
+	return perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{perdure.Text(text)}}}
+}
+
+// appendAll appends messages without keys.
+func appendAll(ctx agent.Context, messages ...perdure.Message) error {
+	for _, m := range messages {
+		if _, err := ctx.Append(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entries counts all entries of the execution, also those beside the path.
+func (b *bench) entries(id uuid.UUID) int {
+	b.Helper()
+	page, err := b.s.AllEntries(context.WithoutCancel(b.Context()), id, "", 1000)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return len(page.Items)
+}
+
+func (b *bench) wantTexts(id uuid.UUID, want ...string) {
+	b.Helper()
+	if got := b.texts(id); !slices.Equal(got, want) || b.entries(id) != len(want) {
+		b.Errorf("the conversation is %q with %d entries, want %q", got, b.entries(id), want)
+	}
+}
+
+// The path through the function differs from one entering to the next, and what
+// it appends is the same words again: nothing of it is taken for a duplicate of
+// what is stored (trap 1).
+func TestEntryCounterCollision(t *testing.T) {
+	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			var greeted bool
+			if _, err := ctx.State(&greeted); err != nil {
+				return "", err
+			}
+			if !greeted {
+				if err := appendAll(ctx, user("hello"), assistant("hi")); err != nil {
+					return "", err
+				}
+				if err := ctx.Checkpoint(true); err != nil {
+					return "", err
+				}
+			}
+			if _, err := ctx.WaitSignal("m", 0); err != nil {
+				return "", err
+			}
+			return "fine", appendAll(ctx, user("hello"), assistant("hi"))
+		})
+		b.work(way)
+		id := b.start("a")
+		b.waiting(id, "signal")
+		b.signal(id, "m", `"hello"`)
+		b.output(id, "fine")
+		b.wantTexts(id, "hello", "hi", "hello", "hi")
+	})
+}
+
+// A function that is entered again stores nothing again: neither what it guards
+// by Messages nor what has a key (trap 4).
+func TestEntryIdempotencyOnResume(t *testing.T) {
+	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			known := false
+			for _, err := range ctx.Messages() {
+				if err != nil {
+					return "", err
+				}
+				known = true
+			}
+			if !known {
+				if err := appendAll(ctx, user("guarded")); err != nil {
+					return "", err
+				}
+			}
+			for i := range 3 {
+				if _, err := ctx.Append(user(fmt.Sprint("keyed ", i)), agent.WithKey(fmt.Sprint(i))); err != nil {
+					return "", err
+				}
+				if _, err := ctx.WaitSignal("m", 0); err != nil {
+					return "", err
+				}
+			}
+			return "fine", nil
+		})
+		b.work(way)
+		id := b.start("a")
+		for i := range 3 {
+			b.until(id, "its next wait", func(x *perdure.Execution) bool {
+				return x.Status == perdure.StatusWaiting && x.EntryCount == int64(i)+2
+			})
+			b.signal(id, "m", `1`)
+		}
+		b.output(id, "fine")
+		b.wantTexts(id, "guarded", "keyed 0", "keyed 1", "keyed 2")
+	})
+}
+
+// A task that is asked for again, in the same run of the function and in the
+// next, is one task, that runs once and has one result.
+func TestTaskIdempotencyOnResume(t *testing.T) {
+	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
+		var ran atomic.Int32
+		b.task("double", func(_ agent.TaskContext, n int) (int, error) { ran.Add(1); return 2 * n, nil })
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			first, err := agent.Call[int](ctx, "double", 21)
+			if err != nil {
+				return "", err
+			}
+			if _, err := ctx.WaitSignal("m", 0); err != nil {
+				return "", err
+			}
+			second, err := agent.Call[int](ctx, "double", 21)
+			return fmt.Sprint(first, second), err
+		})
+		b.work(way)
+		id := b.start("a")
+		b.waiting(id, "signal")
+		b.signal(id, "m", `1`)
+		b.output(id, "42 42")
+		if n := b.count(id, perdure.EventTaskScheduled); ran.Load() != 1 || n != 1 {
+			t.Errorf("%d tasks ran %d times", n, ran.Load())
+		}
+	})
+}
+
+// doomed is the connection of a worker that is lost as it sends a checkpoint.
+type doomed struct {
+	perdure.Dispatch
+	dead atomic.Bool
+}
+
+func (d *doomed) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
+	if c.Checkpoint != nil {
+		d.dead.Store(true)
+	}
+	if d.dead.Load() {
+		return perdure.CommitReply{}, perdure.Errorf(perdure.LeaseLost, "planned: the worker is dead")
+	}
+	return d.Dispatch.Commit(ctx, c)
+}
+
+func (d *doomed) Release(ctx context.Context, r perdure.Release) error {
+	if d.dead.Load() {
+		return nil // the dead give nothing back: the lease runs out
+	}
+	return d.Dispatch.Release(ctx, r)
+}
+
+func (d *doomed) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
+	if d.dead.Load() {
+		return perdure.HeartbeatReply{}, unavailable()
+	}
+	return d.Dispatch.Heartbeat(ctx, h)
+}
+
+func (d *doomed) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
+	if d.dead.Load() {
+		<-ctx.Done()
+		return nil, nil
+	}
+	return d.Dispatch.PollAgents(ctx, p)
+}
+
+// A worker is lost after a signal was taken, its entry stored and a task done,
+// and before the checkpoint: the function gets the same signal and the same
+// result again, and nothing stands twice (traps 6 and 13).
+func TestCrashBeforeCheckpoint(t *testing.T) {
+	everyWay(t, time.Second, func(b *bench, way func(*Config)) {
+		var ran, entered atomic.Int32
+		b.task("double", func(_ agent.TaskContext, n int) (int, error) { ran.Add(1); return 2 * n, nil })
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			entered.Add(1)
+			s, err := ctx.WaitSignal("m", 0)
+			if err != nil {
+				return "", err
+			}
+			if _, err := ctx.Append(user(string(s.Value)), agent.WithKey(s.EntryKey())); err != nil {
+				return "", err
+			}
+			v, err := agent.Call[int](ctx, "double", 21)
+			if err != nil {
+				return "", err
+			}
+			if err := appendAll(ctx, assistant(fmt.Sprint(v))); err != nil {
+				return "", err
+			}
+			return "fine", ctx.Checkpoint(1)
+		})
+		first := &doomed{Dispatch: b.e.Dispatch(org, false)}
+		dead := b.work(way, func(c *Config) { c.Dispatch = first })
+		id := b.start("a")
+		b.signal(id, "m", `7`)
+		eventually(t, "the worker to be lost", first.dead.Load)
+		dead.stop()
+		b.work(way)
+		b.output(id, "fine")
+		b.wantTexts(id, "7", "42")
+		if ran.Load() != 1 || entered.Load() < 2 {
+			t.Errorf("the task ran %d times, the function %d", ran.Load(), entered.Load())
+		}
+	})
+}
+
+// Tasks end in the opposite order of that in which they were asked for; their
+// results come in the latter.
+func TestJoinAllKeepsInputOrder(t *testing.T) {
+	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
+		const n = 5
+		var ended [n + 1]chan struct{}
+		var once [n + 1]sync.Once
+		for i := range ended {
+			ended[i] = make(chan struct{})
+		}
+		close(ended[n])
+		b.task("double", func(ctx agent.TaskContext, i int) (int, error) {
+			select {
+			case <-ended[i+1]:
+			case <-ctx.Done():
+				return 0, context.Cause(ctx)
+			}
+			once[i].Do(func() { close(ended[i]) })
+			return 2 * i, nil
+		})
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			var futures []agent.Future
+			for i := range n {
+				futures = append(futures, ctx.Schedule("double", i))
+			}
+			got, err := agent.JoinAll[int](ctx, futures...)
+			return fmt.Sprint(got), err
+		})
+		b.work(way)
+		b.output(b.start("a"), "[0 2 4 6 8]")
+	})
+}
+
+// Select gives the first success: by input order, if there are several; a
+// failure is none; and where all fail it is an error.
+func TestSelectFirstSuccess(t *testing.T) {
+	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
+		release := make(chan struct{})
+		b.task("slow", func(ctx agent.TaskContext, i int) (int, error) {
+			select {
+			case <-release:
+			case <-ctx.Done():
+				return 0, context.Cause(ctx)
+			}
+			return i, nil
+		})
+		b.task("quick", func(_ agent.TaskContext, i int) (int, error) { return i, nil })
+		b.task("fail", func(_ agent.TaskContext, i int) (int, error) { return 0, agent.Permanent(fmt.Errorf("no luck %d", i)) })
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			all := []agent.Future{ctx.Schedule("fail", 1), ctx.Schedule("slow", 2), ctx.Schedule("quick", 3)}
+			var first int
+			if known, err := ctx.State(&first); err != nil {
+				return "", err
+			} else if !known {
+				if first, _, err = agent.Select[int](ctx, all...); err != nil {
+					return "", err
+				}
+				if err := ctx.Checkpoint(first); err != nil {
+					return "", err
+				}
+			}
+			if _, err := ctx.WaitSignal("m", 0); err != nil {
+				return "", err
+			}
+			if _, err := agent.JoinAll[int](ctx, all[1:]...); err != nil {
+				return "", err
+			}
+			j, w, err := agent.Select[int](ctx, all...)
+			if err != nil {
+				return "", err
+			}
+			_, _, failed := agent.Select[int](ctx, all[0], ctx.Schedule("fail", 4))
+			return fmt.Sprint(first, j, w, failed != nil), nil
+		})
+		b.work(way)
+		id := b.start("a")
+		b.waiting(id, "signal")
+		close(release)
+		b.signal(id, "m", `1`)
+		b.output(id, "2 1 2 true")
+	})
+}
