@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-const kills = 20
+const kills = 30
 
 // However often server and worker are killed, every model call is paid for
 // once (one that was in flight at a kill may be made again), every finished
@@ -28,6 +28,7 @@ func TestKilledAtRandomPoints(t *testing.T) {
 			name = "dev"
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			want := play(t, dev, nil)
 			got := play(t, dev, rand.New(rand.NewPCG(seed, 0)))
 			compareConversations(t, want, got)

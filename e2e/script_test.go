@@ -10,15 +10,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// longScript is a conversation of two messages, in which every tool is used
-// and every effect can be counted. What a tool reads no other one changes, so
-// that an interrupted one leaves the results of the others as they are.
+// longScript is a conversation of two messages and thirty turns, in which every
+// tool is used and every effect can be counted. What a tool reads no other one
+// changes, so that an interrupted one leaves the results of the others as they
+// are.
 func longScript() (first, second []turn) {
-	for i := range 8 {
+	for i := range 16 {
 		first = append(first, scriptTurn(i))
 	}
 	first = append(first, turn{Text: "That is half of it; tell me when to do the rest."})
-	for i := range 6 {
+	for i := range 12 {
 		second = append(second, scriptTurn(len(first)+i))
 	}
 	second = append(second, turn{Text: "Everything is done, and the files are in their places."})

@@ -241,7 +241,7 @@ func TestToolSuspensionCreatesNoErrorEntry(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
-			want := []string{"user: go", "assistant: [bash] [bash]", "one", "two", "assistant: [read-file]", "alpha", "assistant: Done."}
+			want := []string{"user: go", "[bash] [bash]", "one", "two", "[read-file]", "alpha", "assistant: Done."}
 			got := s.conversation(x.ID)
 			if len(got) != len(want) {
 				t.Fatalf("the conversation is\n%s", strings.Join(got, "\n"))
