@@ -28,7 +28,7 @@ import (
 const (
 	turns     = 30
 	modelTask = "llm-request"
-	wardLease = time.Hour // of the store's clock, which stands still
+	wardLease = time.Hour // which the store's clock jumps over
 )
 
 // ward is a store on which runs are played one after the other.
@@ -36,7 +36,7 @@ type ward struct {
 	t      *testing.T
 	store  store.Store
 	org    string       // of the run
-	now    atomic.Int64 // the store's time, in milliseconds
+	ahead  atomic.Int64 // how far the store's time is ahead, in nanoseconds
 	folder string
 
 	mu     sync.Mutex // guards what follows
@@ -47,8 +47,7 @@ type ward struct {
 func newWard(t *testing.T, open opentest.Opener) *ward {
 	t.Helper()
 	w := &ward{t: t, folder: t.TempDir()}
-	w.now.Store(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).UnixMilli())
-	w.store = open(t, func() time.Time { return time.UnixMilli(w.now.Add(1)) })
+	w.store = open(t, func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) })
 	return w
 }
 
@@ -135,7 +134,7 @@ func (w *ward) takeBack(e *engine.Engine, layer string) {
 		}
 		return
 	}
-	w.now.Add(wardLease.Milliseconds())
+	w.ahead.Add(int64(wardLease))
 	if err := e.Sweep(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
