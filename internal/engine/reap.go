@@ -56,12 +56,6 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// Sweep does once, now, what Run does again and again: it fires timers, ends
-// what has run out of time, and takes back the leases that are over, without
-// regard for how long the server has been there. It is for those who move the
-// store's clock by hand.
-func (e *Engine) Sweep(ctx context.Context) error { return e.round(ctx, e.Store.Now(), true) }
-
 // untilDue is how long the loop may rest: until the next thing is due, and at
 // most until the next sweep for leases.
 func (e *Engine) untilDue(ctx context.Context) time.Duration {

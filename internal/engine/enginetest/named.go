@@ -162,7 +162,7 @@ func userEntry(parent *uuid.UUID, text string) perdure.NewEntry {
 	return perdure.NewEntry{Entry: e}
 }
 
-// CancelTaskOfAnotherAgentIsRefused: a task belongs to its execution, and
+// CancelTaskOfAnotherAgentIsRefused checks that a task belongs to its execution, and
 // another one cannot end it, though it may know its id.
 func CancelTaskOfAnotherAgentIsRefused(t *testing.T, open opentest.Opener) {
 	f := newFixture(t, open)

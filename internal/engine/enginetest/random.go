@@ -2,7 +2,6 @@ package enginetest
 
 import (
 	"context"
-	"flag"
 	"slices"
 	"sync"
 	"testing"
@@ -82,33 +81,6 @@ func (m *machine) possible() []func(*rapid.T) {
 	return all
 }
 
-// inRapid is a test whose failures and cleanups are those of one run of rapid:
-// each run has a store of its own.
-type inRapid struct {
-	testing.TB
-	r *rapid.T
-}
-
-func (t inRapid) Cleanup(f func())                  { t.r.Cleanup(f) }
-func (t inRapid) Errorf(format string, args ...any) { t.r.Errorf(format, args...) }
-func (t inRapid) Fatalf(format string, args ...any) { t.r.Fatalf(format, args...) }
-func (t inRapid) Error(args ...any)                 { t.r.Error(args...) }
-func (t inRapid) Fatal(args ...any)                 { t.r.Fatal(args...) }
-
-// longer lets the runs of rapid take more steps than usual: it takes some until
-// there is anything to be wrong about.
-func longer(t *testing.T, steps string) {
-	const name = "rapid.steps"
-	usual := flag.Lookup(name).Value.String()
-	set := func(value string) {
-		if err := flag.Set(name, value); err != nil {
-			t.Fatal(err)
-		}
-	}
-	set(steps)
-	t.Cleanup(func() { set(usual) })
-}
-
 // machine holds an engine beside the model.
 type machine struct {
 	*rapid.T
@@ -167,65 +139,6 @@ func (m *machine) now() time.Time { return m.clock.Now() }
 func (m *machine) of(id uuid.UUID) *execution {
 	i := slices.IndexFunc(m.xs, func(x *execution) bool { return x.id == id })
 	return m.xs[i]
-}
-
-// number is from 0 to 1023. Rapid's own ranges and samples favour the first and
-// the last value, which is not wanted of a choice among equals.
-var number = rapid.Custom(func(t *rapid.T) int {
-	n := 0
-	for range 10 {
-		n *= 2
-		if rapid.Bool().Draw(t, "") {
-			n++
-		}
-	}
-	return n
-})
-
-// below draws a number from 0 to n-1.
-func below(t *rapid.T, label string, n int) int { return number.Draw(t, label) % n }
-
-// one draws an element.
-func one[E any](t *rapid.T, label string, from []E) E {
-	return from[below(t, label, len(from))]
-}
-
-// sometimes is true once in n times.
-func sometimes(t *rapid.T, label string, n int) bool { return below(t, label, n) == n-1 }
-
-// recent draws mostly one of the last few.
-func recent[E any](t *rapid.T, label string, from []E) E {
-	return prefer(t, label, from[max(0, len(from)-3):], from)
-}
-
-// prefer draws mostly from these, and now and then from all.
-func prefer[E any](t *rapid.T, label string, these, all []E) E {
-	if len(these) > 0 && !sometimes(t, "an old "+label, 6) {
-		return one(t, label, these)
-	}
-	return one(t, label, all)
-}
-
-// claim draws one of the claims that hold, or now and then one that is over.
-func (m *machine) claim(t *rapid.T) perdure.Lease {
-	var held []perdure.Lease
-	for _, l := range m.claims {
-		if m.of(l.ExecutionID).holds(l) {
-			held = append(held, l)
-		}
-	}
-	return prefer(t, "claim", held, m.claims)
-}
-
-// attempt does the same for the attempts of tasks.
-func (m *machine) attempt(t *rapid.T) perdure.TaskLease {
-	var held []perdure.TaskLease
-	for _, l := range m.attempts {
-		if m.of(l.ExecutionID).tasks[l.TaskID].heldBy(l) {
-			held = append(held, l)
-		}
-	}
-	return prefer(t, "attempt", held, m.attempts)
 }
 
 func (m *machine) start(*rapid.T) {
