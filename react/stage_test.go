@@ -10,8 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
-	"github.com/perdure/perdure/internal/store/sqlite"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/scripted"
 	"github.com/perdure/perdure/react"
@@ -39,10 +38,7 @@ func emptyTheatre(t *testing.T, script string) *theatre {
 	s := &theatre{stage: &stage{t: t, folder: t.TempDir()}, scripts: t.TempDir()}
 	s.journal = filepath.Join(t.TempDir(), "journal")
 	s.play("s", script)
-	var err error
-	if s.store, err = sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "perdure.db")}); err != nil {
-		t.Fatal(err)
-	}
+	s.store = opentest.Store(t)
 	s.engine = engine.New(engine.Config{Store: s.store, Lease: 5 * time.Second})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -50,10 +46,6 @@ func emptyTheatre(t *testing.T, script string) *theatre {
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		storetest.Invariants(t, s.store)
-		if err := s.store.Close(); err != nil {
 			t.Error(err)
 		}
 	})

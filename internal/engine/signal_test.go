@@ -181,8 +181,9 @@ func TestSignalsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Ten consumers in turn race for five signals: none doubled, none lost.
-func TestTenConsumersFiveSignals(t *testing.T) {
+// Ten consumers in turn race for five signals that are being sent: none doubled,
+// none lost.
+func TestTenConsumersWhileSignalsCome(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
 	h.suspend(perdure.WaitSignal("job"))
