@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"flag"
+	"math/bits"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -21,35 +22,44 @@ func (t inRapid) Fatalf(format string, args ...any) { t.r.Fatalf(format, args...
 func (t inRapid) Error(args ...any)                 { t.r.Error(args...) }
 func (t inRapid) Fatal(args ...any)                 { t.r.Fatal(args...) }
 
-// longer lets the runs of rapid take more steps than usual: it takes some until
-// there is anything to be wrong about.
-func longer(t *testing.T, steps string) {
-	const name = "rapid.steps"
-	usual := flag.Lookup(name).Value.String()
+// usually sets a flag of rapid for the time of a test, unless the command line
+// has set it.
+func usually(t *testing.T, name, value string) {
+	t.Helper()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	if given {
+		return
+	}
+	current := flag.Lookup(name).Value
+	usual := current.String()
 	set := func(value string) {
-		if err := flag.Set(name, value); err != nil {
+		if err := current.Set(value); err != nil { // flag.Set would count as given
 			t.Fatal(err)
 		}
 	}
-	set(steps)
+	set(value)
 	t.Cleanup(func() { set(usual) })
 }
 
-// number is from 0 to 1023. Rapid's own ranges and samples favour the first and
-// the last value, which is not wanted of a choice among equals.
-var number = rapid.Custom(func(t *rapid.T) int {
-	n := 0
-	for range 10 {
-		n *= 2
-		if rapid.Bool().Draw(t, "") {
-			n++
+var bit = rapid.Bool()
+
+// below draws a number from 0 to n-1. Rapid's own ranges and samples favour the
+// first and the last value, which is not wanted of a choice among equals; and
+// two bits more than needed make one that is no power of two even enough.
+func below(t *rapid.T, label string, n int) int {
+	width, drawn := bits.Len(uint(n-1)), 0
+	if n&(n-1) != 0 {
+		width += 2
+	}
+	for range width {
+		drawn *= 2
+		if bit.Draw(t, label) {
+			drawn++
 		}
 	}
-	return n
-})
-
-// below draws a number from 0 to n-1.
-func below(t *rapid.T, label string, n int) int { return number.Draw(t, label) % n }
+	return drawn % n
+}
 
 // one draws an element.
 func one[E any](t *rapid.T, label string, from []E) E {

@@ -45,7 +45,8 @@ func (c *clock) advance(d time.Duration) {
 // the clock, against the engine on a store and against the model; what is
 // stored is compared, and the invariants checked, after every command.
 func Random(t *testing.T, open opentest.Opener) {
-	longer(t, "60")
+	usually(t, "rapid.checks", "40") // a run is long, and looks at everything after each step
+	usually(t, "rapid.steps", "50")  // it takes some until there is anything to be wrong about
 	rapid.Check(t, func(r *rapid.T) {
 		m := newMachine(inRapid{t, r}, open)
 		m.start(r)
