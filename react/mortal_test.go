@@ -147,8 +147,8 @@ func (m *mortal) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID
 	return through(m, "Tasks", func() ([]*perdure.Task, error) { return m.Dispatch.Tasks(ctx, execution, ids) })
 }
 
-func (m *mortal) Signals(ctx context.Context, execution uuid.UUID, patterns []string, limit int) ([]perdure.Signal, error) {
-	return through(m, "Signals", func() ([]perdure.Signal, error) { return m.Dispatch.Signals(ctx, execution, patterns, limit) })
+func (m *mortal) Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
+	return through(m, "Signals", func() ([]perdure.Signal, error) { return m.Dispatch.Signals(ctx, execution, patterns, after, limit) })
 }
 
 func (m *mortal) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {

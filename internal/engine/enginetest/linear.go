@@ -140,7 +140,7 @@ func (c *crowd) ask(member int, r *rand.Rand) {
 		c.note(member, call, in, told{code: perdure.CodeOf(err)})
 	case n < 8:
 		in.pending = true
-		signals, err := c.d.Signals(c.Context(), in.execution, nil, 100)
+		signals, err := c.d.Signals(c.Context(), in.execution, nil, 0, 100)
 		c.note(member, call, in, told{code: perdure.CodeOf(err), pending: ids(signals)})
 	default:
 		in.signal = &engine.SignalRequest{Name: []string{"a", "b"}[r.IntN(2)], ID: fmt.Sprint("s", r.IntN(12))}

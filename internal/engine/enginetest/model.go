@@ -205,6 +205,10 @@ func (x *execution) sweep(now time.Time) {
 	}
 }
 
+// mustBeAlone tells whether it has taken so many workers down that it is not
+// claimed beside others.
+func (x *execution) mustBeAlone() bool { return x.crashes >= 3 }
+
 // lost is a lease that ran out: from the second on it takes longer and longer
 // until the execution can be claimed again, and the tenth is the end.
 func (x *execution) lost(now time.Time) {

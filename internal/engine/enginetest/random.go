@@ -158,6 +158,10 @@ func (m *machine) poll(t *rapid.T, kinds ...string) perdure.Poll {
 // there are slots.
 func (m *machine) pollAgents(t *rapid.T) {
 	p := m.poll(t, "agent")
+	p.WorkerID = uuid.New() // one that holds nothing yet
+	if slices.ContainsFunc(m.xs, (*execution).mustBeAlone) {
+		p.Slots = 1
+	}
 	claims, err := m.d.PollAgents(m.ctx, p)
 	m.must(err)
 	var ready []*execution
