@@ -57,8 +57,20 @@ type Dispatch interface {
 	// PutBlob uploads content over InlineLimit ahead of the commit that names
 	// it. Errors: payload_too_large, lease_lost.
 	PutBlob(ctx context.Context, owner BlobOwner, length int64, content io.Reader) (BlobRef, error)
-	// GetBlob gives the content of a blob of the execution.
+	// GetBlob gives the content of a blob of the execution. A withheld one is
+	// not_found.
 	GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error)
+
+	// ServeContents lets the server ask this worker for contents of its LOCAL
+	// executions, until ctx ends or the connection breaks; the caller begins
+	// again. Errors: unavailable, permission_denied.
+	ServeContents(ctx context.Context, worker uuid.UUID, source ContentSource) error
+}
+
+// ContentSource is the contents that a worker keeps of LOCAL executions.
+type ContentSource interface {
+	// Content gives the content of that hash. Errors: not_found.
+	Content(ctx context.Context, execution uuid.UUID, sum Hash) (io.ReadCloser, error)
 }
 
 // Registration is what a worker can run.
@@ -97,6 +109,9 @@ type Poll struct {
 	Kinds    []string
 	Slots    int
 	Wait     time.Duration // how long to wait for work; 0 answers at once
+	// Local says that the worker has a store of its own under a stable id, and
+	// may claim LOCAL executions: new ones, and those whose home it is.
+	Local    bool
 	Embedded bool
 }
 

@@ -62,6 +62,12 @@ type Execution struct {
 	CancelBy Time `json:"-"`
 	// NextSignal is the order of the next signal.
 	NextSignal int64 `json:"-"`
+	// HomeID is the only worker that may run it, of a LOCAL execution that was
+	// claimed once.
+	HomeID *uuid.UUID `json:"homeWorkerId,omitempty"`
+	// Away says, of a LOCAL execution that is PENDING, that the worker that
+	// holds its content is not connected.
+	Away *WorkerAway `json:"workerAway,omitempty"`
 	// EntryCount counts the execution's entries.
 	EntryCount int64 `json:"-"`
 	// InputBlob and OutputBlob hold what is over InlineLimit and not loaded.
@@ -78,6 +84,16 @@ func (x Execution) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(plain(x))
 }
+
+// WorkerAway tells of a worker that is not connected.
+type WorkerAway struct {
+	WorkerID uuid.UUID `json:"workerId"`
+	// Since is when it was last heard of; nil if not since the server started.
+	Since *Time `json:"since"`
+}
+
+// LocalQueue is the queue of the tasks of a worker's LOCAL executions.
+func LocalQueue(worker uuid.UUID) string { return "local:" + worker.String() }
 
 // Woke says why an execution became PENDING.
 type Woke string

@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 
@@ -41,6 +42,19 @@ type BlobRef struct {
 	ID     uuid.UUID `json:"id"`
 	Length int64     `json:"length"`
 	SHA256 Hash      `json:"sha256"`
+}
+
+// ContentID is the id of the blob that holds a content of a LOCAL execution, or
+// stands for it while the content is withheld from the server. Worker and
+// server derive the same.
+func ContentID(execution uuid.UUID, content Hash) uuid.UUID {
+	return uuid.NewSHA1(execution, []byte("content:"+content.String()))
+}
+
+// ContentRef is the reference of a content of a LOCAL execution.
+func ContentRef(execution uuid.UUID, content []byte) BlobRef {
+	sum := Hash(sha256.Sum256(content))
+	return BlobRef{ID: ContentID(execution, sum), Length: int64(len(content)), SHA256: sum}
 }
 
 // Payload is content given in place or by reference; with neither it is absent.
