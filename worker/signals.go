@@ -168,13 +168,15 @@ func (r *run) due(what string, d time.Duration) (perdure.Time, error) {
 }
 
 // record looks for a step's record. An execution that was never claimed before
-// has none but those that this run made, and nothing is asked.
+// has none but those that this run made, and nothing is asked; a LOCAL one may
+// have some whose commit did not reach the server.
 func (r *run) record(key string) (*perdure.Task, error) {
 	id := perdure.TaskID(key)
 	if t := r.tasks[id]; t != nil {
 		return t, nil
 	}
-	if r.claim.LastCommit == (perdure.CommitNumber{}) {
+	first := r.claim.LastCommit == (perdure.CommitNumber{})
+	if first && (r.w.kept == nil || !r.w.kept.Keeps(r.id)) {
 		return nil, nil
 	}
 	found, err := r.w.Dispatch.Tasks(r.live, r.ID(), []uuid.UUID{id})
