@@ -98,7 +98,7 @@ func (b *Batch) store(t transaction, c content) error {
 	}
 	for n := 0; n*chunkSize < len(c.bytes); n++ {
 		part := c.bytes[n*chunkSize : min((n+1)*chunkSize, len(c.bytes))]
-		if _, err := t.exec("INSERT INTO chunks (id, bytes) VALUES (?, ?)", firstChunk(id)+int64(n), part); err != nil {
+		if _, err := t.exec("INSERT OR REPLACE INTO chunks (id, bytes) VALUES (?, ?)", firstChunk(id)+int64(n), part); err != nil {
 			return err
 		}
 	}
