@@ -103,6 +103,10 @@ func (d dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.Re
 	return d.e.Store.Blob(ctx, execution, blob)
 }
 
+func (d dispatch) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
+	return d.e.sources.serve(ctx, d.org, worker, source)
+}
+
 // own checks that the execution is the org's. Rows below it carry no org.
 func (d dispatch) own(ctx context.Context, id uuid.UUID) error {
 	_, err := d.e.Store.Execution(ctx, d.org, id)

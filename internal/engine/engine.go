@@ -37,7 +37,8 @@ type Config struct {
 // Engine applies the rules to a store.
 type Engine struct {
 	Config
-	keys keyCache
+	keys    keyCache
+	sources sources
 }
 
 // New makes an engine.

@@ -1502,9 +1502,13 @@ type Execution struct {
 	LastCommit  *CommitNumber          `protobuf:"bytes,32,opt,name=last_commit,json=lastCommit,proto3" json:"last_commit,omitempty"`
 	Woke        Woke                   `protobuf:"varint,33,opt,name=woke,proto3,enum=perdure.v1.Woke" json:"woke,omitempty"`
 	// Expired leases and panics since the newest checkpoint.
-	Crashes       int64 `protobuf:"varint,34,opt,name=crashes,proto3" json:"crashes,omitempty"`
-	Panics        int64 `protobuf:"varint,35,opt,name=panics,proto3" json:"panics,omitempty"`
-	EntryCount    int64 `protobuf:"varint,36,opt,name=entry_count,json=entryCount,proto3" json:"entry_count,omitempty"`
+	Crashes    int64 `protobuf:"varint,34,opt,name=crashes,proto3" json:"crashes,omitempty"`
+	Panics     int64 `protobuf:"varint,35,opt,name=panics,proto3" json:"panics,omitempty"`
+	EntryCount int64 `protobuf:"varint,36,opt,name=entry_count,json=entryCount,proto3" json:"entry_count,omitempty"`
+	// The only worker that may run it, of a LOCAL execution that was claimed once.
+	HomeWorkerId []byte `protobuf:"bytes,37,opt,name=home_worker_id,json=homeWorkerId,proto3,oneof" json:"home_worker_id,omitempty"`
+	// Set on a LOCAL execution that is pending while its home is not connected.
+	Away          *WorkerAway `protobuf:"bytes,38,opt,name=away,proto3" json:"away,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1791,6 +1795,74 @@ func (x *Execution) GetEntryCount() int64 {
 	return 0
 }
 
+func (x *Execution) GetHomeWorkerId() []byte {
+	if x != nil {
+		return x.HomeWorkerId
+	}
+	return nil
+}
+
+func (x *Execution) GetAway() *WorkerAway {
+	if x != nil {
+		return x.Away
+	}
+	return nil
+}
+
+// WorkerAway tells of a worker that is not connected.
+type WorkerAway struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	WorkerId []byte                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	// When it was last heard of; absent if not since the server started.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkerAway) Reset() {
+	*x = WorkerAway{}
+	mi := &file_perdure_v1_types_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkerAway) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkerAway) ProtoMessage() {}
+
+func (x *WorkerAway) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkerAway.ProtoReflect.Descriptor instead.
+func (*WorkerAway) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *WorkerAway) GetWorkerId() []byte {
+	if x != nil {
+		return x.WorkerId
+	}
+	return nil
+}
+
+func (x *WorkerAway) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
 // Checkpoint is a numbered position of an execution.
 type Checkpoint struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1805,7 +1877,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_perdure_v1_types_proto_msgTypes[11]
+	mi := &file_perdure_v1_types_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1889,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[11]
+	mi := &file_perdure_v1_types_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1902,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{11}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Checkpoint) GetSequence() int64 {
@@ -1895,7 +1967,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_perdure_v1_types_proto_msgTypes[12]
+	mi := &file_perdure_v1_types_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1907,7 +1979,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[12]
+	mi := &file_perdure_v1_types_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1920,7 +1992,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{12}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Entry) GetId() []byte {
@@ -2033,7 +2105,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_perdure_v1_types_proto_msgTypes[13]
+	mi := &file_perdure_v1_types_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +2117,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[13]
+	mi := &file_perdure_v1_types_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +2130,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{13}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Signal) GetSignalId() string {
@@ -2140,7 +2212,7 @@ type TaskOptions struct {
 
 func (x *TaskOptions) Reset() {
 	*x = TaskOptions{}
-	mi := &file_perdure_v1_types_proto_msgTypes[14]
+	mi := &file_perdure_v1_types_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2152,7 +2224,7 @@ func (x *TaskOptions) String() string {
 func (*TaskOptions) ProtoMessage() {}
 
 func (x *TaskOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[14]
+	mi := &file_perdure_v1_types_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2165,7 +2237,7 @@ func (x *TaskOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskOptions.ProtoReflect.Descriptor instead.
 func (*TaskOptions) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{14}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TaskOptions) GetQueue() string {
@@ -2262,7 +2334,7 @@ type TaskError struct {
 
 func (x *TaskError) Reset() {
 	*x = TaskError{}
-	mi := &file_perdure_v1_types_proto_msgTypes[15]
+	mi := &file_perdure_v1_types_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2346,7 @@ func (x *TaskError) String() string {
 func (*TaskError) ProtoMessage() {}
 
 func (x *TaskError) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[15]
+	mi := &file_perdure_v1_types_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2359,7 @@ func (x *TaskError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskError.ProtoReflect.Descriptor instead.
 func (*TaskError) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{15}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TaskError) GetCode() ErrorCode {
@@ -2362,7 +2434,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_perdure_v1_types_proto_msgTypes[16]
+	mi := &file_perdure_v1_types_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2446,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[16]
+	mi := &file_perdure_v1_types_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2459,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{16}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Task) GetId() []byte {
@@ -2597,7 +2669,7 @@ type AgentClaim struct {
 
 func (x *AgentClaim) Reset() {
 	*x = AgentClaim{}
-	mi := &file_perdure_v1_types_proto_msgTypes[17]
+	mi := &file_perdure_v1_types_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2609,7 +2681,7 @@ func (x *AgentClaim) String() string {
 func (*AgentClaim) ProtoMessage() {}
 
 func (x *AgentClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[17]
+	mi := &file_perdure_v1_types_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2622,7 +2694,7 @@ func (x *AgentClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentClaim.ProtoReflect.Descriptor instead.
 func (*AgentClaim) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{17}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AgentClaim) GetLease() *Lease {
@@ -2709,7 +2781,7 @@ type TaskClaim struct {
 
 func (x *TaskClaim) Reset() {
 	*x = TaskClaim{}
-	mi := &file_perdure_v1_types_proto_msgTypes[18]
+	mi := &file_perdure_v1_types_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2721,7 +2793,7 @@ func (x *TaskClaim) String() string {
 func (*TaskClaim) ProtoMessage() {}
 
 func (x *TaskClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[18]
+	mi := &file_perdure_v1_types_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2734,7 +2806,7 @@ func (x *TaskClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskClaim.ProtoReflect.Descriptor instead.
 func (*TaskClaim) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{18}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TaskClaim) GetLease() *TaskLease {
@@ -2789,7 +2861,7 @@ type BlockEnd struct {
 
 func (x *BlockEnd) Reset() {
 	*x = BlockEnd{}
-	mi := &file_perdure_v1_types_proto_msgTypes[19]
+	mi := &file_perdure_v1_types_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2801,7 +2873,7 @@ func (x *BlockEnd) String() string {
 func (*BlockEnd) ProtoMessage() {}
 
 func (x *BlockEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[19]
+	mi := &file_perdure_v1_types_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2814,7 +2886,7 @@ func (x *BlockEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockEnd.ProtoReflect.Descriptor instead.
 func (*BlockEnd) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{19}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BlockEnd) GetTaskId() []byte {
@@ -2858,7 +2930,7 @@ type NewEvent struct {
 
 func (x *NewEvent) Reset() {
 	*x = NewEvent{}
-	mi := &file_perdure_v1_types_proto_msgTypes[20]
+	mi := &file_perdure_v1_types_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +2942,7 @@ func (x *NewEvent) String() string {
 func (*NewEvent) ProtoMessage() {}
 
 func (x *NewEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[20]
+	mi := &file_perdure_v1_types_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +2955,7 @@ func (x *NewEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewEvent.ProtoReflect.Descriptor instead.
 func (*NewEvent) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{20}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *NewEvent) GetType() EventType {
@@ -2935,7 +3007,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_perdure_v1_types_proto_msgTypes[21]
+	mi := &file_perdure_v1_types_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2947,7 +3019,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[21]
+	mi := &file_perdure_v1_types_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2960,7 +3032,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{21}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Frame) GetLease() *TaskLease {
@@ -3059,7 +3131,7 @@ type FrameReply struct {
 
 func (x *FrameReply) Reset() {
 	*x = FrameReply{}
-	mi := &file_perdure_v1_types_proto_msgTypes[22]
+	mi := &file_perdure_v1_types_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3071,7 +3143,7 @@ func (x *FrameReply) String() string {
 func (*FrameReply) ProtoMessage() {}
 
 func (x *FrameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[22]
+	mi := &file_perdure_v1_types_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3084,7 +3156,7 @@ func (x *FrameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrameReply.ProtoReflect.Descriptor instead.
 func (*FrameReply) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{22}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *FrameReply) GetHeld() int64 {
@@ -3161,7 +3233,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x03met\x18\a \x01(\bR\x03metB\a\n" +
 	"\x05_task\"2\n" +
 	"\bWaitList\x12&\n" +
-	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\xf0\v\n" +
+	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\xda\f\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x123\n" +
@@ -3208,14 +3280,21 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\acrashes\x18\" \x01(\x03R\acrashes\x12\x16\n" +
 	"\x06panics\x18# \x01(\x03R\x06panics\x12\x1f\n" +
 	"\ventry_count\x18$ \x01(\x03R\n" +
-	"entryCountB\x16\n" +
+	"entryCount\x12)\n" +
+	"\x0ehome_worker_id\x18% \x01(\fH\x06R\fhomeWorkerId\x88\x01\x01\x12*\n" +
+	"\x04away\x18& \x01(\v2\x16.perdure.v1.WorkerAwayR\x04awayB\x16\n" +
 	"\x14_agent_definition_idB\b\n" +
 	"\x06_errorB\x13\n" +
 	"\x11_other_error_codeB\f\n" +
 	"\n" +
 	"_worker_idB\v\n" +
 	"\t_metadataB\x10\n" +
-	"\x0e_leaf_entry_id\"\xf7\x01\n" +
+	"\x0e_leaf_entry_idB\x11\n" +
+	"\x0f_home_worker_id\"[\n" +
+	"\n" +
+	"WorkerAway\x12\x1b\n" +
+	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xf7\x01\n" +
 	"\n" +
 	"Checkpoint\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x03R\bsequence\x12'\n" +
@@ -3493,7 +3572,7 @@ func file_perdure_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_perdure_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_perdure_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_perdure_v1_types_proto_goTypes = []any{
 	(ExecutionStatus)(0),          // 0: perdure.v1.ExecutionStatus
 	(PersistenceMode)(0),          // 1: perdure.v1.PersistenceMode
@@ -3518,30 +3597,31 @@ var file_perdure_v1_types_proto_goTypes = []any{
 	(*Wait)(nil),                  // 20: perdure.v1.Wait
 	(*WaitList)(nil),              // 21: perdure.v1.WaitList
 	(*Execution)(nil),             // 22: perdure.v1.Execution
-	(*Checkpoint)(nil),            // 23: perdure.v1.Checkpoint
-	(*Entry)(nil),                 // 24: perdure.v1.Entry
-	(*Signal)(nil),                // 25: perdure.v1.Signal
-	(*TaskOptions)(nil),           // 26: perdure.v1.TaskOptions
-	(*TaskError)(nil),             // 27: perdure.v1.TaskError
-	(*Task)(nil),                  // 28: perdure.v1.Task
-	(*AgentClaim)(nil),            // 29: perdure.v1.AgentClaim
-	(*TaskClaim)(nil),             // 30: perdure.v1.TaskClaim
-	(*BlockEnd)(nil),              // 31: perdure.v1.BlockEnd
-	(*NewEvent)(nil),              // 32: perdure.v1.NewEvent
-	(*Frame)(nil),                 // 33: perdure.v1.Frame
-	(*FrameReply)(nil),            // 34: perdure.v1.FrameReply
-	(*durationpb.Duration)(nil),   // 35: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
+	(*WorkerAway)(nil),            // 23: perdure.v1.WorkerAway
+	(*Checkpoint)(nil),            // 24: perdure.v1.Checkpoint
+	(*Entry)(nil),                 // 25: perdure.v1.Entry
+	(*Signal)(nil),                // 26: perdure.v1.Signal
+	(*TaskOptions)(nil),           // 27: perdure.v1.TaskOptions
+	(*TaskError)(nil),             // 28: perdure.v1.TaskError
+	(*Task)(nil),                  // 29: perdure.v1.Task
+	(*AgentClaim)(nil),            // 30: perdure.v1.AgentClaim
+	(*TaskClaim)(nil),             // 31: perdure.v1.TaskClaim
+	(*BlockEnd)(nil),              // 32: perdure.v1.BlockEnd
+	(*NewEvent)(nil),              // 33: perdure.v1.NewEvent
+	(*Frame)(nil),                 // 34: perdure.v1.Frame
+	(*FrameReply)(nil),            // 35: perdure.v1.FrameReply
+	(*durationpb.Duration)(nil),   // 36: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 37: google.protobuf.Timestamp
 }
 var file_perdure_v1_types_proto_depIdxs = []int32{
 	11, // 0: perdure.v1.Error.code:type_name -> perdure.v1.ErrorCode
 	13, // 1: perdure.v1.Error.fields:type_name -> perdure.v1.FieldError
-	35, // 2: perdure.v1.Error.retry_after:type_name -> google.protobuf.Duration
+	36, // 2: perdure.v1.Error.retry_after:type_name -> google.protobuf.Duration
 	14, // 3: perdure.v1.Content.blob:type_name -> perdure.v1.BlobRef
 	21, // 4: perdure.v1.Wait.any:type_name -> perdure.v1.WaitList
 	21, // 5: perdure.v1.Wait.all:type_name -> perdure.v1.WaitList
 	8,  // 6: perdure.v1.Wait.on:type_name -> perdure.v1.TaskCondition
-	36, // 7: perdure.v1.Wait.timer:type_name -> google.protobuf.Timestamp
+	37, // 7: perdure.v1.Wait.timer:type_name -> google.protobuf.Timestamp
 	20, // 8: perdure.v1.WaitList.waits:type_name -> perdure.v1.Wait
 	0,  // 9: perdure.v1.Execution.status:type_name -> perdure.v1.ExecutionStatus
 	20, // 10: perdure.v1.Execution.wait:type_name -> perdure.v1.Wait
@@ -3549,66 +3629,68 @@ var file_perdure_v1_types_proto_depIdxs = []int32{
 	15, // 12: perdure.v1.Execution.input:type_name -> perdure.v1.Content
 	15, // 13: perdure.v1.Execution.output:type_name -> perdure.v1.Content
 	11, // 14: perdure.v1.Execution.error_code:type_name -> perdure.v1.ErrorCode
-	36, // 15: perdure.v1.Execution.created_at:type_name -> google.protobuf.Timestamp
-	36, // 16: perdure.v1.Execution.updated_at:type_name -> google.protobuf.Timestamp
-	36, // 17: perdure.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	36, // 18: perdure.v1.Execution.completed_at:type_name -> google.protobuf.Timestamp
-	36, // 19: perdure.v1.Execution.lease_until:type_name -> google.protobuf.Timestamp
+	37, // 15: perdure.v1.Execution.created_at:type_name -> google.protobuf.Timestamp
+	37, // 16: perdure.v1.Execution.updated_at:type_name -> google.protobuf.Timestamp
+	37, // 17: perdure.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	37, // 18: perdure.v1.Execution.completed_at:type_name -> google.protobuf.Timestamp
+	37, // 19: perdure.v1.Execution.lease_until:type_name -> google.protobuf.Timestamp
 	18, // 20: perdure.v1.Execution.last_commit:type_name -> perdure.v1.CommitNumber
 	2,  // 21: perdure.v1.Execution.woke:type_name -> perdure.v1.Woke
-	15, // 22: perdure.v1.Checkpoint.state:type_name -> perdure.v1.Content
-	36, // 23: perdure.v1.Checkpoint.created_at:type_name -> google.protobuf.Timestamp
-	3,  // 24: perdure.v1.Entry.entry_type:type_name -> perdure.v1.EntryType
-	4,  // 25: perdure.v1.Entry.role:type_name -> perdure.v1.Role
-	15, // 26: perdure.v1.Entry.content:type_name -> perdure.v1.Content
-	36, // 27: perdure.v1.Entry.created_at:type_name -> google.protobuf.Timestamp
-	15, // 28: perdure.v1.Signal.signal_value:type_name -> perdure.v1.Content
-	5,  // 29: perdure.v1.Signal.state:type_name -> perdure.v1.SignalState
-	36, // 30: perdure.v1.Signal.created_at:type_name -> google.protobuf.Timestamp
-	35, // 31: perdure.v1.TaskOptions.backoff_base:type_name -> google.protobuf.Duration
-	35, // 32: perdure.v1.TaskOptions.backoff_max:type_name -> google.protobuf.Duration
-	35, // 33: perdure.v1.TaskOptions.schedule_to_close:type_name -> google.protobuf.Duration
-	35, // 34: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
-	35, // 35: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	7,  // 36: perdure.v1.TaskOptions.on_lost:type_name -> perdure.v1.OnLost
-	11, // 37: perdure.v1.TaskError.code:type_name -> perdure.v1.ErrorCode
-	35, // 38: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
-	6,  // 39: perdure.v1.Task.status:type_name -> perdure.v1.TaskStatus
-	15, // 40: perdure.v1.Task.input:type_name -> perdure.v1.Content
-	15, // 41: perdure.v1.Task.result:type_name -> perdure.v1.Content
-	27, // 42: perdure.v1.Task.error:type_name -> perdure.v1.TaskError
-	36, // 43: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	36, // 44: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	36, // 45: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	26, // 46: perdure.v1.Task.options:type_name -> perdure.v1.TaskOptions
-	36, // 47: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
-	36, // 48: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
-	19, // 49: perdure.v1.Task.place:type_name -> perdure.v1.Place
-	16, // 50: perdure.v1.AgentClaim.lease:type_name -> perdure.v1.Lease
-	22, // 51: perdure.v1.AgentClaim.execution:type_name -> perdure.v1.Execution
-	35, // 52: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
-	2,  // 53: perdure.v1.AgentClaim.woke:type_name -> perdure.v1.Woke
-	23, // 54: perdure.v1.AgentClaim.checkpoint:type_name -> perdure.v1.Checkpoint
-	18, // 55: perdure.v1.AgentClaim.last_commit:type_name -> perdure.v1.CommitNumber
-	28, // 56: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
-	25, // 57: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
-	25, // 58: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
-	17, // 59: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
-	35, // 60: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
-	28, // 61: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
-	9,  // 62: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
-	19, // 63: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
-	17, // 64: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
-	16, // 65: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
-	9,  // 66: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
-	19, // 67: perdure.v1.Frame.place:type_name -> perdure.v1.Place
-	10, // 68: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
-	12, // 69: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
-	70, // [70:70] is the sub-list for method output_type
-	70, // [70:70] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	23, // 22: perdure.v1.Execution.away:type_name -> perdure.v1.WorkerAway
+	37, // 23: perdure.v1.WorkerAway.since:type_name -> google.protobuf.Timestamp
+	15, // 24: perdure.v1.Checkpoint.state:type_name -> perdure.v1.Content
+	37, // 25: perdure.v1.Checkpoint.created_at:type_name -> google.protobuf.Timestamp
+	3,  // 26: perdure.v1.Entry.entry_type:type_name -> perdure.v1.EntryType
+	4,  // 27: perdure.v1.Entry.role:type_name -> perdure.v1.Role
+	15, // 28: perdure.v1.Entry.content:type_name -> perdure.v1.Content
+	37, // 29: perdure.v1.Entry.created_at:type_name -> google.protobuf.Timestamp
+	15, // 30: perdure.v1.Signal.signal_value:type_name -> perdure.v1.Content
+	5,  // 31: perdure.v1.Signal.state:type_name -> perdure.v1.SignalState
+	37, // 32: perdure.v1.Signal.created_at:type_name -> google.protobuf.Timestamp
+	36, // 33: perdure.v1.TaskOptions.backoff_base:type_name -> google.protobuf.Duration
+	36, // 34: perdure.v1.TaskOptions.backoff_max:type_name -> google.protobuf.Duration
+	36, // 35: perdure.v1.TaskOptions.schedule_to_close:type_name -> google.protobuf.Duration
+	36, // 36: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
+	36, // 37: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	7,  // 38: perdure.v1.TaskOptions.on_lost:type_name -> perdure.v1.OnLost
+	11, // 39: perdure.v1.TaskError.code:type_name -> perdure.v1.ErrorCode
+	36, // 40: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
+	6,  // 41: perdure.v1.Task.status:type_name -> perdure.v1.TaskStatus
+	15, // 42: perdure.v1.Task.input:type_name -> perdure.v1.Content
+	15, // 43: perdure.v1.Task.result:type_name -> perdure.v1.Content
+	28, // 44: perdure.v1.Task.error:type_name -> perdure.v1.TaskError
+	37, // 45: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	37, // 46: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	37, // 47: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	27, // 48: perdure.v1.Task.options:type_name -> perdure.v1.TaskOptions
+	37, // 49: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
+	37, // 50: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
+	19, // 51: perdure.v1.Task.place:type_name -> perdure.v1.Place
+	16, // 52: perdure.v1.AgentClaim.lease:type_name -> perdure.v1.Lease
+	22, // 53: perdure.v1.AgentClaim.execution:type_name -> perdure.v1.Execution
+	36, // 54: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
+	2,  // 55: perdure.v1.AgentClaim.woke:type_name -> perdure.v1.Woke
+	24, // 56: perdure.v1.AgentClaim.checkpoint:type_name -> perdure.v1.Checkpoint
+	18, // 57: perdure.v1.AgentClaim.last_commit:type_name -> perdure.v1.CommitNumber
+	29, // 58: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
+	26, // 59: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
+	26, // 60: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
+	17, // 61: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
+	36, // 62: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
+	29, // 63: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
+	9,  // 64: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
+	19, // 65: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
+	17, // 66: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
+	16, // 67: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
+	9,  // 68: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
+	19, // 69: perdure.v1.Frame.place:type_name -> perdure.v1.Place
+	10, // 70: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
+	12, // 71: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
+	72, // [72:72] is the sub-list for method output_type
+	72, // [72:72] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_types_proto_init() }
@@ -3619,19 +3701,19 @@ func file_perdure_v1_types_proto_init() {
 	file_perdure_v1_types_proto_msgTypes[3].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[8].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[10].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[11].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[12].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[14].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[16].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[20].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[13].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[15].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[17].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[21].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[22].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_types_proto_rawDesc), len(file_perdure_v1_types_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -13,6 +13,7 @@ type poll interface {
 	GetKinds() []string
 	GetSlots() int64
 	GetWait() *durationpb.Duration
+	GetLocal() bool
 }
 
 // ReleaseToProto converts what gives claims back.
