@@ -143,7 +143,15 @@ func (t *transaction) loadBlobs(execution uuid.UUID, n store.Needs, s *store.Sta
 			s.Blobs[id] = b
 		}
 	}
-	return nil
+	if n.Withheld == 0 {
+		return nil
+	}
+	return t.each(withheldBlobs, []any{execution[:], n.Withheld}, func(row func(...any) error) error {
+		var b store.Blob
+		err := row(blobScan(&b)...)
+		s.Withheld = append(s.Withheld, b)
+		return err
+	})
 }
 
 // loadOutside loads what does not belong to an execution.

@@ -94,6 +94,8 @@ func makeFile(path string) error {
 func openWriter(ctx context.Context, o Options) (*conn, error) {
 	query := url.Values{"_pragma": {
 		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "wal_autocheckpoint(4000)", "cache_size(-65536)",
+		// What is deleted is overwritten: it may have been only passing through.
+		"secure_delete(1)",
 	}}
 	if o.MaxPages > 0 {
 		query.Add("_pragma", fmt.Sprintf("max_page_count(%d)", o.MaxPages))

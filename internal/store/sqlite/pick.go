@@ -22,9 +22,9 @@ func pick(v view, org string, p *store.Pick, now perdure.Time) ([]candidate, err
 	}
 	switch p.Kind {
 	case store.PickAgents:
-		return pickQueued(v, org, p, limit, now, pendingAgents)
+		return pickQueued(v, org, p, limit, now, pendingAgents, claimable(p.Home)...)
 	case store.PickTasks:
-		return pickQueued(v, org, p, limit, now, pendingTasks)
+		return pickQueued(v, org, p, limit, now, pendingTasks, nil)
 	}
 	query, ok := dueQueries[p.Kind]
 	if !ok {
@@ -76,7 +76,7 @@ type queued struct {
 var (
 	pendingAgents = queued{
 		rows: "SELECT id, NULL, 0, ready_at FROM agent_execution WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING'" +
-			" AND not_before <= ? ORDER BY ready_at LIMIT ?",
+			" AND persistence_mode = ? AND home_worker_id IS ? AND not_before <= ? ORDER BY ready_at LIMIT ?",
 		orgs: "SELECT min(org_id) FROM agent_execution WHERE status = 'PENDING' AND org_id > ?",
 	}
 	pendingTasks = queued{
@@ -92,9 +92,21 @@ type ranked struct {
 	priority, since int64
 }
 
-// pickQueued merges the heads of each queue and kind: the cost follows from
-// how many are picked, not from how many are pending.
-func pickQueued(v view, org string, p *store.Pick, limit int, now perdure.Time, q queued) ([]candidate, error) {
+// claimable are the values of persistence_mode and home_worker_id that a worker
+// may claim: it looks for each in the index, and so passes over nothing that
+// waits for another worker.
+func claimable(home *uuid.UUID) [][]any {
+	modes := [][]any{{string(perdure.Remote), nil}}
+	if home != nil {
+		modes = append(modes, []any{string(perdure.Local), nil}, []any{string(perdure.Local), optID(home)})
+	}
+	return modes
+}
+
+// pickQueued merges the heads of each queue and kind, and of each of the
+// narrower lists: the cost follows from how many are picked, not from how many
+// are pending.
+func pickQueued(v view, org string, p *store.Pick, limit int, now perdure.Time, q queued, lists ...[]any) ([]candidate, error) {
 	orgs := []string{org}
 	if org == "" {
 		var err error
@@ -103,25 +115,36 @@ func pickQueued(v view, org string, p *store.Pick, limit int, now perdure.Time, 
 		}
 	}
 	var all []ranked
-	for _, org := range orgs {
-		for _, queue := range p.Queues {
-			for _, kind := range p.Kinds {
-				err := v.each(q.rows, []any{org, queue, kind, millis(now), limit}, func(row func(...any) error) error {
-					var r ranked
-					err := row(&r.execution, optUUID{&r.task}, &r.priority, &r.since)
-					all = append(all, r)
-					return err
-				})
-				if err != nil {
-					return nil, err
-				}
-			}
+	for _, head := range heads(orgs, p, lists) {
+		err := v.each(q.rows, append(head, millis(now), limit), func(row func(...any) error) error {
+			var r ranked
+			err := row(&r.execution, optUUID{&r.task}, &r.priority, &r.since)
+			all = append(all, r)
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	slices.SortStableFunc(all, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.since, b.since))
 	})
 	return distinct(all, limit), nil
+}
+
+// heads are what the lists are found by whose first rows are candidates.
+func heads(orgs []string, p *store.Pick, lists [][]any) [][]any {
+	var all [][]any
+	for _, org := range orgs {
+		for _, queue := range p.Queues {
+			for _, kind := range p.Kinds {
+				for _, narrow := range lists {
+					all = append(all, append([]any{org, queue, kind}, narrow...))
+				}
+			}
+		}
+	}
+	return all
 }
 
 // distinct takes the first limit candidates; a queue or a kind named twice

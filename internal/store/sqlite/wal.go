@@ -3,6 +3,9 @@ package sqlite
 import (
 	"context"
 	"os"
+	"slices"
+
+	"github.com/perdure/perdure/internal/store"
 )
 
 const (
@@ -24,10 +27,46 @@ func (c *committer) trim() {
 	if wal, err := os.Stat(c.path + "-wal"); err != nil || wal.Size() < c.walLimit {
 		return
 	}
-	v := view{c.conn, context.Background()}
-	for _, pragma := range []string{"PRAGMA busy_timeout = 100", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA busy_timeout = 10000"} {
-		if _, err := v.exec(pragma); err != nil {
-			c.logger.Warn("the write-ahead log could not be begun anew", "err", err)
-		}
+	c.beginAnew()
+}
+
+// forgetRest is how many sweeps pass after readers have kept the log from being
+// begun anew: a try makes writers wait.
+const forgetRest = 8
+
+// forget begins the log anew soon after something was erased: it still holds
+// what the file no longer does. It goes with the sweeps, so that one time does
+// for all that was erased since the last one.
+func (c *committer) forget(batch []*call) {
+	sweep := slices.ContainsFunc(batch, func(call *call) bool { return call.Lane == store.LaneSweeps })
+	if !c.erased || !sweep {
+		return
 	}
+	if c.rest > 0 {
+		c.rest--
+		return
+	}
+	if c.beginAnew() {
+		c.erased = false
+	} else {
+		c.rest = forgetRest
+	}
+}
+
+// beginAnew folds the log into the file and empties it; it tells whether it
+// could.
+func (c *committer) beginAnew() bool {
+	v := view{c.conn, context.Background()}
+	var busy, frames, folded int64
+	_, err := v.exec("PRAGMA busy_timeout = 100")
+	if err == nil {
+		_, err = v.one("PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, &frames, &folded)
+	}
+	if _, resetErr := v.exec("PRAGMA busy_timeout = 10000"); err == nil {
+		err = resetErr
+	}
+	if err != nil {
+		c.logger.Warn("the write-ahead log could not be begun anew", "err", err)
+	}
+	return err == nil && busy == 0
 }
