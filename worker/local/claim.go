@@ -157,7 +157,7 @@ func silent(e *perdure.TaskError) *perdure.TaskError {
 		return nil
 	}
 	quiet := *e
-	quiet.Message = ""
+	quiet.Message = perdure.KeptByWorker
 	return &quiet
 }
 

@@ -291,7 +291,7 @@ func TestWhatComesBackIsWhole(t *testing.T) {
 		}
 		i++
 	}
-	failed := perdure.TaskError{Code: "x"}
+	failed := perdure.TaskError{Code: "x", Message: perdure.KeptByWorker}
 	task := uuid.New()
 	finish := perdure.TaskFinish{
 		Lease: perdure.TaskLease{ExecutionID: c.id, TaskID: task, Attempt: 3}, Error: &perdure.TaskError{Code: "x", Message: "why"},

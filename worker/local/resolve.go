@@ -85,7 +85,7 @@ func (d *Dispatch) tasks(ctx context.Context, execution uuid.UUID, tasks []*perd
 // task fills in what the server does not have of a task. Its input is left: who
 // scheduled it has it.
 func (d *Dispatch) task(ctx context.Context, execution uuid.UUID, t *perdure.Task) error {
-	if t.Error == nil || t.Error.Message != "" {
+	if t.Error == nil || t.Error.Message != "" && t.Error.Message != perdure.KeptByWorker {
 		return d.content(ctx, execution, &t.Result, t.ResultBlob)
 	}
 	failed := *t.Error
