@@ -17,20 +17,26 @@ type Execution struct {
 	DefinitionID    *uuid.UUID      `json:"agentDefinitionId"`
 	Input           json.RawMessage `json:"input"`
 	Output          json.RawMessage `json:"output"`
-	Error           *string         `json:"error"`
-	ErrorCode       *Code           `json:"errorCode"`
-	Queue           string          `json:"queue"`
-	Workspace       string          `json:"workspace"`
-	CheckpointSeq   int64           `json:"currentCheckpointSeq"`
-	MaxSeq          int64           `json:"maxSeq"`
-	WorkerID        *uuid.UUID      `json:"workerId"`
-	Traceparent     string          `json:"traceparent"`
-	Metadata        json.RawMessage `json:"metadata"`
-	CreatedAt       Time            `json:"createdAt"`
-	UpdatedAt       Time            `json:"updatedAt"`
-	StartedAt       *Time           `json:"startedAt"`
-	CompletedAt     *Time           `json:"completedAt"`
-	Version         int64           `json:"version"`
+	// InputBytes and those below it are shown to clients where input or output
+	// are not.
+	InputBytes    int64           `json:"inputBytes,omitempty" wire:"-"`
+	InputSHA256   string          `json:"inputSha256,omitempty" wire:"-"`
+	OutputBytes   int64           `json:"outputBytes,omitempty" wire:"-"`
+	OutputSHA256  string          `json:"outputSha256,omitempty" wire:"-"`
+	Error         *string         `json:"error"`
+	ErrorCode     *Code           `json:"errorCode"`
+	Queue         string          `json:"queue"`
+	Workspace     string          `json:"workspace"`
+	CheckpointSeq int64           `json:"currentCheckpointSeq"`
+	MaxSeq        int64           `json:"maxSeq"`
+	WorkerID      *uuid.UUID      `json:"workerId"`
+	Traceparent   string          `json:"traceparent"`
+	Metadata      json.RawMessage `json:"metadata"`
+	CreatedAt     Time            `json:"createdAt"`
+	UpdatedAt     Time            `json:"updatedAt"`
+	StartedAt     *Time           `json:"startedAt"`
+	CompletedAt   *Time           `json:"completedAt"`
+	Version       int64           `json:"version"`
 
 	Org string `json:"-"`
 	// Leaf is the entry on which the next one hangs.

@@ -57,6 +57,10 @@ func ContentRef(execution uuid.UUID, content []byte) BlobRef {
 	return BlobRef{ID: ContentID(execution, sum), Length: int64(len(content)), SHA256: sum}
 }
 
+// OnWorker stands, in what clients are shown, for a content that is withheld.
+// The members that end in Bytes and Sha256 beside it say which.
+var OnWorker = json.RawMessage(`"worker"`)
+
 // KeptByWorker is the message of an error of a LOCAL execution, on the server:
 // what was said is content.
 const KeptByWorker = "kept by the worker"
