@@ -17,6 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store/sqlite"
 	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/worker/local"
 	"go.uber.org/goleak"
 )
 
@@ -36,15 +37,22 @@ type bench struct {
 
 	agents []agent.Definition
 	tasks  []agent.TaskDefinition
+
+	// mode is that of the executions it starts; with Local each worker has a
+	// store of its own, kept open until the test ends.
+	mode   perdure.PersistenceMode
+	stores []*local.Store
+	folder string // of the server's store
 }
 
 func newBench(t *testing.T, lease time.Duration) *bench {
 	t.Helper()
-	s, err := sqlite.Open(context.WithoutCancel(t.Context()), sqlite.Options{Path: filepath.Join(t.TempDir(), "perdure.db")})
+	folder := t.TempDir()
+	s, err := sqlite.Open(context.WithoutCancel(t.Context()), sqlite.Options{Path: filepath.Join(folder, "perdure.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{T: t, s: s, e: engine.New(engine.Config{Store: s, Lease: lease})}
+	b := &bench{T: t, s: s, e: engine.New(engine.Config{Store: s, Lease: lease}), mode: perdure.Remote, folder: folder}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	over := make(chan error, 1)
 	go func() { over <- b.e.Run(ctx) }()
@@ -54,11 +62,27 @@ func newBench(t *testing.T, lease time.Duration) *bench {
 			t.Error(err)
 		}
 		storetest.Invariants(t, s)
+		for _, kept := range b.stores {
+			if err := kept.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return b
+}
+
+// newStore makes a store for a worker.
+func (b *bench) newStore() *local.Store {
+	b.Helper()
+	s, err := local.Open(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.stores = append(b.stores, s)
+	return s
 }
 
 func (b *bench) agent(name string, fn func(agent.Context) (string, error), unless ...string) {
@@ -84,6 +108,9 @@ func (b *bench) work(change ...func(*Config)) running {
 	c := Config{Dispatch: b.e.Dispatch(org, false), Drain: -1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	for _, edit := range change {
 		edit(&c)
+	}
+	if b.mode == perdure.Local && c.Local == nil {
+		c.Local = b.newStore()
 	}
 	w := New(c)
 	for _, d := range b.agents {
@@ -131,7 +158,7 @@ func (b *bench) known(kind string) {
 
 func (b *bench) start(kind string) uuid.UUID {
 	b.Helper()
-	x, err := b.e.Start(b.Context(), org, engine.StartRequest{Kind: kind})
+	x, err := b.e.Start(b.Context(), org, engine.StartRequest{Kind: kind, PersistenceMode: b.mode})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -199,7 +226,8 @@ func (b *bench) ended(id uuid.UUID, want perdure.Status) *perdure.Execution {
 func (b *bench) output(id uuid.UUID, want string) {
 	b.Helper()
 	var got string
-	if err := json.Unmarshal(b.ended(id, perdure.StatusCompleted).Output, &got); err != nil || got != want {
+	x := b.ended(id, perdure.StatusCompleted)
+	if err := json.Unmarshal(b.content(id, x.Output, x.OutputBlob), &got); err != nil || got != want {
 		b.Fatalf("the output is %q (%v), want %q", got, err, want)
 	}
 }
@@ -250,6 +278,7 @@ func (b *bench) texts(id uuid.UUID) []string {
 		if err != nil {
 			b.Fatal(err)
 		}
+		e.Content = b.content(id, e.Content, e.Blob)
 		m, err := e.Message()
 		if err != nil {
 			b.Fatal(err)
@@ -257,6 +286,25 @@ func (b *bench) texts(id uuid.UUID) []string {
 		texts = append(texts, m.PlainText())
 	}
 	return texts
+}
+
+// content gives a content from the server, or from the worker that keeps it.
+func (b *bench) content(id uuid.UUID, there json.RawMessage, ref *perdure.BlobRef) json.RawMessage {
+	b.Helper()
+	if there != nil || ref == nil {
+		return there
+	}
+	for _, s := range b.stores {
+		content, err := s.Get(context.WithoutCancel(b.Context()), id, ref.SHA256)
+		if err == nil {
+			return content
+		}
+		if !perdure.IsCode(err, perdure.NotFound) {
+			b.Fatal(err)
+		}
+	}
+	b.Fatalf("no worker has the content %s", ref.SHA256)
+	return nil
 }
 
 // parked waits until the worker keeps the goroutine of the execution.
