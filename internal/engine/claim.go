@@ -19,7 +19,7 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 		request := uuid.New()
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim agents", Lane: store.LaneClaims, Org: org,
-			Pick:   &store.Pick{Kind: store.PickAgents, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots},
+			Pick:   &store.Pick{Kind: store.PickAgents, Queues: p.Queues, Kinds: p.Kinds, Home: homeOf(p), Limit: p.Slots},
 			Decide: func(s *store.State) (*store.Changes, error) { return e.decideClaim(s, p, request) },
 		})
 		if err != nil {
@@ -39,10 +39,11 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 
 func (e *Engine) decideClaim(s *store.State, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
 	x := s.Execution
-	if x == nil || x.Status != perdure.StatusPending || !x.NotBefore.Reached(s.Now) {
+	if x == nil || x.Status != perdure.StatusPending || !x.NotBefore.Reached(s.Now) || !mayClaim(x, p.WorkerID, p.Local) {
 		return nil, nil
 	}
 	d := begin(s)
+	d.settle(p.WorkerID)
 	d.claimFor(p.WorkerID, derive(request, x.ID.String()), p.Embedded, s.Now.Add(e.Lease))
 	claimed := *d.x
 	return d.done(&claimed), nil
@@ -194,6 +195,9 @@ const recheck = "recheck"
 func poll[T any](ctx context.Context, e *Engine, org string, p perdure.Poll, topic func(org, queue string) string, try func(context.Context) ([]T, error)) ([]T, error) {
 	if p.Slots <= 0 || len(p.Kinds) == 0 {
 		return nil, perdure.FieldErrorf("slots", "a poll needs a free slot and a kind")
+	}
+	if p.Local && p.WorkerID == uuid.Nil {
+		return nil, perdure.FieldErrorf("workerId", "is missing; a worker that keeps contents has an id that stays")
 	}
 	topics := []string{recheck}
 	for _, queue := range p.Queues {

@@ -34,15 +34,18 @@ func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure
 
 func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.Embedded = d.embedded
+	defer d.e.polling(d.org, p)()
 	return d.e.claimAgents(ctx, d.org, p)
 }
 
 func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.Embedded = d.embedded
+	defer d.e.polling(d.org, p)()
 	return d.e.claimTasks(ctx, d.org, p)
 }
 
 func (d dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
+	d.e.beating(d.org, h.WorkerID)
 	return d.e.heartbeat(ctx, d.org, h)
 }
 
@@ -104,7 +107,7 @@ func (d dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.Re
 }
 
 func (d dispatch) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
-	return d.e.sources.serve(ctx, d.org, worker, source)
+	return d.e.serve(ctx, d.org, worker, source)
 }
 
 // own checks that the execution is the org's. Rows below it carry no org.

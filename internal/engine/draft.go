@@ -18,6 +18,7 @@ type draft struct {
 	x     *perdure.Execution
 	c     store.Changes
 	hints []string
+	shown []shown            // to live readers
 	tasks map[uuid.UUID]bool // already in c.Tasks
 }
 
@@ -36,7 +37,7 @@ func (d *draft) done(value any) *store.Changes {
 	d.x.UpdatedAt = d.s.Now
 	d.x.Version++
 	d.c.Execution = d.x
-	d.c.Answer = &decided{value: value, hints: d.hints}
+	d.c.Answer = &decided{value: value, hints: d.hints, shown: d.shown}
 	return &d.c
 }
 
@@ -47,7 +48,7 @@ func (d *draft) doneLog(value any) *store.Changes {
 		d.c.Head = &head
 		d.hint(notify.Log(d.x.ID))
 	}
-	d.c.Answer = &decided{value: value, hints: d.hints}
+	d.c.Answer = &decided{value: value, hints: d.hints, shown: d.shown}
 	return &d.c
 }
 
@@ -104,9 +105,13 @@ func (d *draft) chunk(b *store.Block, text string, toolCallID string) error {
 		b.Seq, b.FirstPos = d.s.Head.LastSeq, pos
 	}
 	id, attempt := blockSource(b.Key)
+	chunk := &perdure.Chunk{Offset: b.Length, Text: text, Stream: b.Stream, ToolCallID: toolCallID}
+	if d.local() {
+		d.show([]byte(text))
+		chunk.Text, chunk.Length = "", int64(len(text))
+	}
 	d.c.Records = append(d.c.Records, perdure.Record{
-		Pos: pos, Seq: b.Seq, Type: b.Type, CreatedAt: d.s.Now, Place: b.Place, TaskID: id, Attempt: attempt,
-		Chunk: &perdure.Chunk{Offset: b.Length, Text: text, Stream: b.Stream, ToolCallID: toolCallID},
+		Pos: pos, Seq: b.Seq, Type: b.Type, CreatedAt: d.s.Now, Place: b.Place, TaskID: id, Attempt: attempt, Chunk: chunk,
 	})
 	d.c.ChunkKeys = append(d.c.ChunkKeys, b.Key)
 	h, err := digest(b.Digest)
@@ -134,6 +139,10 @@ func (d *draft) closeBlock(b *store.Block, reason perdure.BlockReason) error {
 	b.Open, b.Reason = false, reason
 	var sum perdure.Hash
 	h.Sum(sum[:0])
+	if d.local() && reason != perdure.BlockSuperseded {
+		b.Content = &perdure.BlobRef{ID: perdure.ContentID(d.x.ID, sum), Length: b.Length, SHA256: sum}
+		d.c.Withhold = append(d.c.Withhold, *b.Content)
+	}
 	id, attempt := blockSource(b.Key)
 	d.record(perdure.Record{
 		Type: perdure.EventBlockClosed, Place: b.Place, TaskID: id, Attempt: attempt,

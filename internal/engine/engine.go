@@ -37,8 +37,10 @@ type Config struct {
 // Engine applies the rules to a store.
 type Engine struct {
 	Config
-	keys    keyCache
-	sources sources
+	keys       keyCache
+	sources    sources
+	promotions promotions
+	live       live
 }
 
 // New makes an engine.
@@ -64,28 +66,35 @@ func New(c Config) *Engine {
 	return &Engine{Config: c}
 }
 
-// Read gives the store's reading side.
-func (e *Engine) Read() store.Reader { return e.Store }
-
 // do runs a command and, once it is durable, sends the hints that its decision
 // collected. It gives the answers of the decisions that changed something.
 func (e *Engine) do(ctx context.Context, c store.Command) ([]*decided, error) {
+	all, err := e.write(ctx, c)
+	e.tell(all)
+	return all, err
+}
+
+func (e *Engine) write(ctx context.Context, c store.Command) ([]*decided, error) {
 	answers, err := e.Store.Do(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	var all []*decided
 	for _, a := range answers {
-		d, ok := a.(*decided)
-		if !ok || d == nil {
-			continue
+		if d, ok := a.(*decided); ok && d != nil {
+			all = append(all, d)
 		}
+	}
+	return all, nil
+}
+
+// tell gives the hints.
+func (e *Engine) tell(all []*decided) {
+	for _, d := range all {
 		for _, topic := range d.hints {
 			e.Hints.Publish(topic)
 		}
-		all = append(all, d)
 	}
-	return all, nil
 }
 
 // one is do for a command that names its execution.
@@ -100,11 +109,29 @@ func (e *Engine) one(ctx context.Context, c store.Command) (*decided, error) {
 	return all[0], nil
 }
 
+// oneShown is one for a command that may show something to live readers which
+// the log does not keep. They have it before they are told of it.
+func (e *Engine) oneShown(ctx context.Context, c store.Command) (*decided, error) {
+	over := e.live.writing(c.Execution)
+	all, err := e.write(ctx, c)
+	var content []shown
+	for _, d := range all {
+		content = append(content, d.shown...)
+	}
+	over(content)
+	e.tell(all)
+	if err != nil || len(all) == 0 {
+		return &decided{}, err
+	}
+	return all[0], nil
+}
+
 // decided is what a decision answers: a value for the caller, and the hints to
 // give after the commit.
 type decided struct {
 	value any
 	hints []string
+	shown []shown // to live readers
 }
 
 // unanswered is the error of a command that is durable and whose answer could

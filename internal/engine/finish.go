@@ -52,6 +52,10 @@ func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, jitter float
 	if t.Status != perdure.TaskRunning {
 		return e.repeatedFinish(s, f, t)
 	}
+	result := e.keptOf(s.Execution)
+	if result.payload("result", f.Result); result.err != nil {
+		return nil, result.err
+	}
 	d := begin(s)
 	if err := d.endBlocks(f.Blocks); err != nil {
 		return nil, err
@@ -63,7 +67,7 @@ func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, jitter float
 		return d.done(nil), nil
 	}
 	woken := d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
-	if !woken || !f.Parked {
+	if !woken || !f.Parked || !mayClaim(d.x, f.WorkerID, true) {
 		return d.done(nil), nil
 	}
 	d.claimFor(f.WorkerID, wakeClaim(f.Lease), f.Embedded, s.Now.Add(e.Lease))
@@ -98,7 +102,7 @@ func (d *draft) endAttempt(t *perdure.Task, f perdure.TaskFinish, jitter float64
 		t.Result, t.ResultBlob, t.Error = f.Result.Bytes, f.Result.Blob, nil
 		return d.endTask(t, perdure.TaskCompleted, perdure.EventTaskCompleted, perdure.BlockDone)
 	}
-	t.Error = f.Error
+	t.Error = d.quiet(f.Error)
 	pause := t.Options.Backoff(t.Attempt)
 	pause = max(pause/2+time.Duration(jitter*float64(pause)/2), f.Error.RetryAfter)
 	if d.mayRetry(t, pause) {

@@ -32,13 +32,7 @@ func (l *Log) render(ctx context.Context, execution uuid.UUID, r perdure.Record)
 // content is no longer kept. The first piece is still shown, empty, so that no
 // seq is missing.
 func gone(r perdure.Record) bool {
-	return r.Chunk != nil && r.Chunk.Text == "" && r.Chunk.Offset > 0
-}
-
-// appended is an entry in its event.
-type appended struct {
-	perdure.Entry
-	ContentBytes int `json:"contentBytes,omitempty"`
+	return r.Chunk != nil && r.Chunk.Text == "" && r.Chunk.Length == 0 && r.Chunk.Offset > 0
 }
 
 // entryFields gives the entry that an event names. The log holds only its id,
@@ -58,9 +52,11 @@ func (l *Log) entryFields(ctx context.Context, execution uuid.UUID, fields json.
 	if err != nil {
 		return nil, err
 	}
-	a := appended{Entry: *e}
-	if len(e.Content) > entryLimit {
-		a.Content, a.ContentBytes = nil, len(e.Content)
+	switch {
+	case e.Content == nil && e.Blob != nil:
+		e.Content, e.ContentBytes, e.ContentSHA256 = perdure.OnWorker, e.Blob.Length, e.Blob.SHA256.String()
+	case len(e.Content) > entryLimit:
+		e.Content, e.ContentBytes = nil, int64(len(e.Content))
 	}
-	return encode(a)
+	return encode(e)
 }
