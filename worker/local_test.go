@@ -89,9 +89,8 @@ func TestNoContentAtRest(t *testing.T) {
 				}
 				return
 			}
-			if n := inFiles(t, b.folder); len(n) > 0 {
-				t.Errorf("content is in the server's files: %v", n)
-			}
+			// What passed through is erased, and overwritten soon after.
+			eventually(t, "the server's files to be free of content", func() bool { return len(inFiles(t, b.folder)) == 0 })
 			for what, text := range map[string]string{
 				"a block": secret + " text", "a terminal": secret + " output", "the input": fmt.Sprintf("%q", secret+" input"),
 			} {
@@ -159,7 +158,7 @@ func TestLocalRunWaitsForItsHome(t *testing.T) {
 	if pending.HomeID == nil || *pending.HomeID != store.WorkerID() {
 		t.Errorf("its home is %v", pending.HomeID)
 	}
-	x, err := b.e.Dispatch(org, false).Execution(t.Context(), id)
+	x, err := b.e.Read().Execution(t.Context(), org, id)
 	if err != nil || x.Away == nil || x.Away.WorkerID != store.WorkerID() {
 		t.Errorf("it does not say who is away: %+v, %v", x.Away, err)
 	}
@@ -175,6 +174,85 @@ func TestLocalRunWaitsForItsHome(t *testing.T) {
 		if there, err := o.Local.Has(t.Context(), id); there || err != nil {
 			t.Errorf("another worker has content of it: %v %v", there, err)
 		}
+	}
+}
+
+// Promoted while it waits, a LOCAL run has its whole conversation on the server,
+// and a worker that has never seen it goes on with it; its home is not needed
+// any more.
+func TestPromotedRunGoesOnElsewhere(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	b.mode = perdure.Local
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		ctx.Stream().Text("shown")
+		if _, err := ctx.Append(user(big), agent.WithKey("begin")); err != nil {
+			return "", err
+		}
+		if err := ctx.Checkpoint(big); err != nil {
+			return "", err
+		}
+		for range 2 {
+			s, err := ctx.WaitSignal("say", 0)
+			if err != nil {
+				return "", err
+			}
+			if _, err := ctx.Append(user(string(s.Value)), agent.WithKey(s.EntryKey())); err != nil {
+				return "", err
+			}
+			if err := ctx.Flush(); err != nil {
+				return "", err
+			}
+		}
+		var said []string
+		for e, err := range ctx.Messages() {
+			if err != nil {
+				return "", err
+			}
+			m, err := e.Message()
+			if err != nil {
+				return "", err
+			}
+			said = append(said, short(m.PlainText()))
+		}
+		return strings.Join(said, "|"), nil
+	})
+	first := b.work()
+	id := b.start("a")
+	b.waiting(id, "signal")
+	b.signal(id, "say", `"one"`)
+	eventually(t, "it to wait again", func() bool { return len(b.texts(id)) == 2 && b.execution(id).Status == perdure.StatusWaiting })
+	var failed error
+	eventually(t, "the promotion", func() bool {
+		_, failed = b.e.Promote(t.Context(), org, id)
+		return !perdure.IsCode(failed, perdure.Unavailable)
+	})
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	if x := b.execution(id); x.PersistenceMode != perdure.Remote {
+		t.Errorf("it is %s", x.PersistenceMode)
+	}
+	first.stop()
+	for _, kept := range b.stores { // the conversation is read from the server alone
+		if err := kept.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.stores, b.mode = nil, perdure.Remote
+	if texts := b.texts(id); len(texts) != 2 || texts[0] != big || texts[1] != `"one"` {
+		t.Errorf("%d texts are on the server", len(texts))
+	}
+	b.work()
+	b.signal(id, "say", `"two"`)
+	b.output(id, short(big)+`|"one"(5)|"two"(5)`)
+	shown := ""
+	for _, r := range b.log(id) {
+		if r.Chunk != nil {
+			shown += r.Chunk.Text
+		}
+	}
+	if !strings.HasPrefix(shown, "shown") {
+		t.Errorf("the log shows %q", shown)
 	}
 }
 
