@@ -365,7 +365,10 @@ type Frame struct {
 	Place      Place
 	Offset     int64
 	Text       string
-	Stream     string
+	// Sum is, in a LOCAL execution, the SHA-256 of the block up to the end of
+	// Text: the server must not keep what it would need to make it.
+	Sum    Hash
+	Stream string
 	// ToolCallID is set on a block of tool-call arguments (type data).
 	ToolCallID string
 	// Close says that the block ends with this piece.

@@ -97,7 +97,7 @@ func (d *draft) task(t *perdure.Task) {
 }
 
 // chunk appends text to an open block, as a record that shares its seq.
-func (d *draft) chunk(b *store.Block, text string, toolCallID string) error {
+func (d *draft) chunk(b *store.Block, text, toolCallID string, sum perdure.Hash) error {
 	d.s.Head.LastPos++
 	pos := d.s.Head.LastPos
 	if b.Length == 0 && b.FirstPos == 0 {
@@ -114,17 +114,38 @@ func (d *draft) chunk(b *store.Block, text string, toolCallID string) error {
 		Pos: pos, Seq: b.Seq, Type: b.Type, CreatedAt: d.s.Now, Place: b.Place, TaskID: id, Attempt: attempt, Chunk: chunk,
 	})
 	d.c.ChunkKeys = append(d.c.ChunkKeys, b.Key)
+	b.Length += int64(len(text))
+	b.LastPos = pos
+	return d.hash(b, text, sum)
+}
+
+// hash takes a block's text into its digest. A running SHA-256 holds the last
+// bytes as they are: of a LOCAL execution's block, the worker's own sum is kept.
+func (d *draft) hash(b *store.Block, text string, sum perdure.Hash) error {
+	if d.local() {
+		b.Digest = sum[:]
+		return nil
+	}
 	h, err := digest(b.Digest)
 	if err != nil {
 		return err
 	}
 	h.Write([]byte(text))
-	if b.Digest, err = h.(encoding.BinaryMarshaler).MarshalBinary(); err != nil {
-		return err
+	b.Digest, err = h.(encoding.BinaryMarshaler).MarshalBinary()
+	return err
+}
+
+// sumOf is the SHA-256 of a block.
+func (d *draft) sumOf(b *store.Block) (sum perdure.Hash, err error) {
+	if d.local() {
+		copy(sum[:], b.Digest)
+		return sum, nil
 	}
-	b.Length += int64(len(text))
-	b.LastPos = pos
-	return nil
+	h, err := digest(b.Digest)
+	if err == nil {
+		h.Sum(sum[:0])
+	}
+	return sum, err
 }
 
 // closeBlock closes an open block and says so in the log.
@@ -132,13 +153,11 @@ func (d *draft) closeBlock(b *store.Block, reason perdure.BlockReason) error {
 	if !b.Open {
 		return nil
 	}
-	h, err := digest(b.Digest)
+	sum, err := d.sumOf(b)
 	if err != nil {
 		return err
 	}
 	b.Open, b.Reason = false, reason
-	var sum perdure.Hash
-	h.Sum(sum[:0])
 	if d.local() && reason != perdure.BlockSuperseded {
 		b.Content = &perdure.BlobRef{ID: perdure.ContentID(d.x.ID, sum), Length: b.Length, SHA256: sum}
 		d.c.Withhold = append(d.c.Withhold, *b.Content)

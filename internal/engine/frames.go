@@ -138,7 +138,10 @@ func (d *draft) grow(b *store.Block, f perdure.Frame) (int64, error) {
 		return b.Length, nil
 	}
 	if known := b.Length - f.Offset; known < int64(len(f.Text)) {
-		if err := d.chunk(b, f.Text[known:], f.ToolCallID); err != nil {
+		if d.local() && f.Sum == (perdure.Hash{}) {
+			return b.Length, perdure.FieldErrorf("sha256", "is missing; a LOCAL execution's block comes with its SHA-256 so far")
+		}
+		if err := d.chunk(b, f.Text[known:], f.ToolCallID, f.Sum); err != nil {
 			return b.Length, err
 		}
 		d.putBlock(b)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -41,6 +42,7 @@ type growth struct {
 // Append implements [perdure.Dispatch]. What a LOCAL execution shows is stored
 // before the server sees it: the server passes it on and keeps its hash.
 func (d *Dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
+	frames = slices.Clone(frames)
 	grown, err := d.keepShown(ctx, frames)
 	if err != nil {
 		return nil, err
@@ -54,8 +56,19 @@ func (d *Dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdur
 	return replies, err
 }
 
-// keepShown stores the frames of LOCAL executions, in one transaction. It gives
-// by the frames' places where their blocks stand.
+// sumAt gives the hash of a block up to the end of a frame's text. Of a frame
+// that is sent again it is in the store.
+func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next growing, f perdure.Frame) (perdure.Hash, error) {
+	end := f.Offset + int64(len(f.Text))
+	if end == next.length {
+		return p.sum, nil
+	}
+	return d.store.sumShown(ctx, execution, p.source, f.Block, end)
+}
+
+// keepShown puts the hashes of blocks into the frames of LOCAL executions, and
+// stores them, in one transaction. It gives by the frames' places where their
+// blocks stand.
 func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[int]growth, error) {
 	var batches map[uuid.UUID]*Batch
 	var grown map[int]growth
@@ -96,6 +109,9 @@ func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[i
 			b.show(p)
 		}
 		grown[i] = g
+		if frames[i].Sum, err = d.sumAt(ctx, execution, p, next, f); err != nil {
+			return nil, err
+		}
 	}
 	if err := d.store.writeAll(ctx, batches); err != nil {
 		return nil, err

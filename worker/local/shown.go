@@ -60,6 +60,19 @@ func cloneHash(h hash.Hash) (hash.Hash, error) {
 	return c.Clone()
 }
 
+// sumShown gives the hash of a block up to the end of a piece; none where no
+// piece ends there.
+func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte, block, end int64) (sum perdure.Hash, err error) {
+	var raw []byte
+	err = s.readers.QueryRowContext(ctx,
+		"SELECT sha FROM shown WHERE execution = ? AND source = ? AND block = ? AND at + length(text) = ?", execution[:], source, block, end).Scan(&raw)
+	if errors.Is(err, sql.ErrNoRows) {
+		return sum, nil
+	}
+	copy(sum[:], raw)
+	return sum, unreadable(ctx, err)
+}
+
 // shownContent gives a block as it was when it had the hash.
 func (s *Store) shownContent(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	if sum == sha256.Sum256(nil) {

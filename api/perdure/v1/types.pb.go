@@ -3000,7 +3000,10 @@ type Frame struct {
 	Close  bool        `protobuf:"varint,10,opt,name=close,proto3" json:"close,omitempty"`
 	Reason BlockReason `protobuf:"varint,11,opt,name=reason,proto3,enum=perdure.v1.BlockReason" json:"reason,omitempty"`
 	// A JSON object that makes the frame an event of its own instead.
-	Fields        []byte `protobuf:"bytes,12,opt,name=fields,proto3,oneof" json:"fields,omitempty"`
+	Fields []byte `protobuf:"bytes,12,opt,name=fields,proto3,oneof" json:"fields,omitempty"`
+	// Of a LOCAL execution's block: the SHA-256 of all of it up to the end of this
+	// text.
+	Sha256        []byte `protobuf:"bytes,13,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3115,6 +3118,13 @@ func (x *Frame) GetReason() BlockReason {
 func (x *Frame) GetFields() []byte {
 	if x != nil {
 		return x.Fields
+	}
+	return nil
+}
+
+func (x *Frame) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
 	}
 	return nil
 }
@@ -3429,7 +3439,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x04type\x18\x01 \x01(\x0e2\x15.perdure.v1.EventTypeR\x04type\x12'\n" +
 	"\x05place\x18\x02 \x01(\v2\x11.perdure.v1.PlaceR\x05place\x12\x1b\n" +
 	"\x06fields\x18\x03 \x01(\fH\x00R\x06fields\x88\x01\x01B\t\n" +
-	"\a_fields\"\xa7\x03\n" +
+	"\a_fields\"\xbf\x03\n" +
 	"\x05Frame\x12+\n" +
 	"\x05lease\x18\x01 \x01(\v2\x15.perdure.v1.TaskLeaseR\x05lease\x122\n" +
 	"\vagent_lease\x18\x02 \x01(\v2\x11.perdure.v1.LeaseR\n" +
@@ -3445,7 +3455,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x05close\x18\n" +
 	" \x01(\bR\x05close\x12/\n" +
 	"\x06reason\x18\v \x01(\x0e2\x17.perdure.v1.BlockReasonR\x06reason\x12\x1b\n" +
-	"\x06fields\x18\f \x01(\fH\x00R\x06fields\x88\x01\x01B\t\n" +
+	"\x06fields\x18\f \x01(\fH\x00R\x06fields\x88\x01\x01\x12\x16\n" +
+	"\x06sha256\x18\r \x01(\fR\x06sha256B\t\n" +
 	"\a_fields\"I\n" +
 	"\n" +
 	"FrameReply\x12\x12\n" +

@@ -30,7 +30,7 @@ func wholeExecution(id uuid.UUID) *perdure.Execution {
 		CreatedAt: milestone(1), UpdatedAt: milestone(2), StartedAt: ptr(milestone(3)), CompletedAt: ptr(milestone(4)), Version: 5,
 		ResponseID: "resp_1", Fence: 6, LastCommit: perdure.CommitNumber{Fence: 6, Number: 7}, Answer: json.RawMessage(`{"ok":true}`),
 		ReadyAt: milestone(5), NotBefore: milestone(6), Woke: perdure.WokeTimer, Crashes: 8, Panics: 9, CancelBy: milestone(7),
-		NextSignal: 10, EntryCount: 11,
+		NextSignal: 10, EntryCount: 11, HomeID: ptr(uuid.UUID{7}),
 	}
 }
 
@@ -64,6 +64,7 @@ func executionFields(f *fixture) {
 
 	changed := *x
 	changed.PersistenceMode, changed.Status, changed.Output = perdure.Remote, perdure.StatusCancelled, json.RawMessage(`"other"`)
+	changed.HomeID = nil
 	changed.Error, changed.ErrorCode = ptr("more"), ptr(perdure.Conflict)
 	changed.Queue, changed.Workspace, changed.CheckpointSeq, changed.Traceparent = "q2", "w2", 4, "t2"
 	changed.Metadata, changed.UpdatedAt, changed.Version = json.RawMessage(`{}`), milestone(20), 6
@@ -89,7 +90,7 @@ func waitFields(f *fixture) {
 
 	y := wholeExecution(uuid.New())
 	y.Status, y.Error, y.ErrorCode, y.CompletedAt, y.Output = perdure.StatusRunning, nil, nil, nil, nil
-	y.WorkerID, y.ClaimID, y.LeaseUntil, y.Embedded = ptr(uuid.New()), uuid.New(), milestone(9), true
+	y.WorkerID, y.ClaimID, y.LeaseUntil, y.Embedded = y.HomeID, uuid.New(), milestone(9), true
 	f.insert(y)
 	f.sameExecution(y)
 }

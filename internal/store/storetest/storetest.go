@@ -21,7 +21,7 @@ import (
 // invariants are checked after it.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, group := range []map[string]func(*fixture){
-		rowTests, signalTests, decideTests, orderTests, pickTests, leaseTests, logTests, contentTests, pathTests, listTests, outsideTests,
+		rowTests, signalTests, decideTests, orderTests, pickTests, leaseTests, logTests, contentTests, localTests, pathTests, listTests, outsideTests,
 	} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
