@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"io"
 	"os"
 	"sync"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // keeper is a worker's side of a LOCAL execution: it keeps what it sends by
@@ -198,10 +198,17 @@ func (b *bench) atRest(when string) {
 	}
 }
 
-func mustJSON(v any) []byte {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return raw
+var listAll store.ExecutionFilter
+
+// withheldBlobs are what a promotion has to copy.
+func withheldBlobs(k *keeper) []store.Blob {
+	k.Helper()
+	var blobs []store.Blob
+	_, err := k.s.Do(k.Context(), store.Command{
+		Execution: k.id,
+		Needs:     func(*perdure.Execution) store.Needs { return store.Needs{Withheld: 1000} },
+		Decide:    func(s *store.State) (*store.Changes, error) { blobs = s.Withheld; return nil, nil },
+	})
+	k.must(err)
+	return blobs
 }
