@@ -227,9 +227,7 @@ func (r *contentReader) take(m *perdurev1.ServeContentsRequest) error {
 
 // Close lets the worker stop where the content was not read to its end.
 func (r *contentReader) Close() error {
-	if r.err == nil {
-		r.err = io.ErrClosedPipe
-	}
+	r.left, r.err = nil, io.ErrClosedPipe
 	if r.from.forget(r.request.id) {
 		// A stream that cannot be written to needs no word.
 		_ = r.from.tell(&perdurev1.ServeContentsResponse{RequestId: r.request.id, Cancel: true})

@@ -79,7 +79,9 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 		"taken": "SELECT " + signalColumns + allTaken, "take": takeSignal, "consume": consumeSignals,
 		"block": blockByKey, "open blocks": blocksOpen, "grow": growBlock, "chunks": chunksOf, "drop chunks": dropChunks,
 		"events": logEvents, "open chunks": logOpen, "closed chunks": logClosed, "head": headOf, "next due": nextDue,
-		"blob": blobByID, "definition by slug": definitionBySlug, "idempotency": idempotencyByKey, "sweep idempotency": sweepIdempotency,
+		"withhold": withholdBlob, "empty blob": emptyBlob, "drop rows": dropRows, "withheld": withheldBlobs, "stage": stageBlob, "unveil": unveilBlobs,
+		"signal blobs": signalBlobs, "signal values": signalValues, "loose blobs of one": looseBlobs,
+		"blob": blobByID, "whole": blobIsWhole, "definition by slug": definitionBySlug, "idempotency": idempotencyByKey, "sweep idempotency": sweepIdempotency,
 		"key": keyByHash, "keys": keysOfOrg,
 		"pending agents": pendingAgents.rows, "pending tasks": pendingTasks.rows, "orgs of agents": pendingAgents.orgs, "orgs of tasks": pendingTasks.orgs,
 	}
