@@ -342,3 +342,27 @@ func TestLocalBlockComesWithItsHash(t *testing.T) {
 	}
 	k.agentFrames("text")
 }
+
+// A block goes on after a restart of the server, which has forgotten its text:
+// its length and hash at the end are those of all of it.
+func TestLocalBlockOutlivesTheServer(t *testing.T) {
+	k := newKeeper(t)
+	k.agentFrames("before ")
+	k.must(k.s.Close())
+	k.open()
+	f := agentFrame(k.claim.Lease, "after")
+	f.Offset, f.Sum = 7, k.put([]byte("before after"))
+	_, err := k.d.Append(t.Context(), []perdure.Frame{f})
+	k.must(err)
+	k.commit(func(c *perdure.Commit) {
+		c.Blocks = []perdure.BlockEnd{{Key: perdure.BlockKey{Attempt: k.claim.Lease.Fence}, Length: 12}}
+	})
+	sum := perdure.ContentRef(k.id, []byte("before after")).SHA256.String()
+	records := k.liveLog(k.id)
+	if last := records[len(records)-1]; last.Type != perdure.EventBlockClosed || !strings.Contains(string(last.Fields), sum) {
+		t.Errorf("the block ends with %s, want the hash %s", last.Fields, sum)
+	}
+	if first := records[len(records)-3].Chunk; first.Text != "" || first.Length != 7 {
+		t.Errorf("what was before is given as %+v", first)
+	}
+}
