@@ -118,7 +118,7 @@ func (c *workerContents) Content(ctx context.Context, execution uuid.UUID, sum p
 		err = reader.next()
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		reader.Close()
+		_ = reader.Close() // it was never given
 		return nil, err
 	}
 	return reader, nil
