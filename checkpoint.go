@@ -12,6 +12,10 @@ type Checkpoint struct {
 	Sequence    int64           `json:"sequence"`
 	LeafEntryID *uuid.UUID      `json:"leafEntryId"`
 	State       json.RawMessage `json:"state"`
+	// StateBytes and StateSHA256 are shown to clients where the state itself is
+	// not.
+	StateBytes  int64           `json:"stateBytes,omitempty" wire:"-"`
+	StateSHA256 string          `json:"stateSha256,omitempty" wire:"-"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"` // {checkpoint_reason, entry_count, state_version}
 	CreatedAt   Time            `json:"createdAt"`
 

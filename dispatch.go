@@ -58,8 +58,20 @@ type Dispatch interface {
 	// PutBlob uploads content over InlineLimit ahead of the commit that names
 	// it. Errors: payload_too_large, lease_lost.
 	PutBlob(ctx context.Context, owner BlobOwner, length int64, content io.Reader) (BlobRef, error)
-	// GetBlob gives the content of a blob of the execution.
+	// GetBlob gives the content of a blob of the execution. A withheld one is
+	// not_found.
 	GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error)
+
+	// ServeContents lets the server ask this worker for contents of its LOCAL
+	// executions, until ctx ends or the connection breaks; the caller begins
+	// again. Errors: unavailable, permission_denied.
+	ServeContents(ctx context.Context, worker uuid.UUID, source ContentSource) error
+}
+
+// ContentSource is the contents that a worker keeps of LOCAL executions.
+type ContentSource interface {
+	// Content gives the content of that hash. Errors: not_found.
+	Content(ctx context.Context, execution uuid.UUID, sum Hash) (io.ReadCloser, error)
 }
 
 // Registration is what a worker can run.
@@ -98,6 +110,9 @@ type Poll struct {
 	Kinds    []string
 	Slots    int
 	Wait     time.Duration // how long to wait for work; 0 answers at once
+	// Local says that the worker has a store of its own under a stable id, and
+	// may claim LOCAL executions: new ones, and those whose home it is.
+	Local    bool
 	Embedded bool
 }
 
@@ -370,7 +385,10 @@ type Frame struct {
 	Place      Place
 	Offset     int64
 	Text       string
-	Stream     string
+	// Sum is, in a LOCAL execution, the SHA-256 of the block up to the end of
+	// Text: the server must not keep what it would need to make it.
+	Sum    Hash
+	Stream string
 	// ToolCallID is set on a block of tool-call arguments (type data).
 	ToolCallID string
 	// Close says that the block ends with this piece.

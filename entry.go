@@ -29,8 +29,12 @@ type Entry struct {
 	ResponseID string          `json:"responseId,omitempty"`
 	MessageID  string          `json:"messageId,omitempty"`
 	Content    json.RawMessage `json:"content"`
-	Metadata   json.RawMessage `json:"metadata,omitempty"`
-	CreatedAt  Time            `json:"createdAt"`
+	// ContentBytes and ContentSHA256 are shown to clients where the content
+	// itself is not.
+	ContentBytes  int64           `json:"contentBytes,omitempty" wire:"-"`
+	ContentSHA256 string          `json:"contentSha256,omitempty" wire:"-"`
+	Metadata      json.RawMessage `json:"metadata,omitempty"`
+	CreatedAt     Time            `json:"createdAt"`
 
 	// Key makes an append idempotent: unique in the execution if not "".
 	Key string `json:"-"`

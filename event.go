@@ -59,6 +59,9 @@ type Record struct {
 	Attempt int
 	// Fields is a JSON object with what the type adds; nil for none.
 	Fields json.RawMessage
+	// Blob stands for Fields that are withheld: those of an event that code of
+	// a LOCAL execution emits.
+	Blob *BlobRef
 	// Chunk is set if the record is a chunk.
 	Chunk *Chunk
 }
@@ -75,6 +78,9 @@ type BlockKey struct {
 type Chunk struct {
 	Offset int64 // in bytes of the block's UTF-8 content
 	Text   string
+	// Length is that of a text which is withheld, as in a LOCAL execution; 0 if
+	// Text is all there is.
+	Length int64
 	// Stream is stdout or stderr, in terminal blocks.
 	Stream string
 	// ToolCallID is the call whose arguments grow, in blocks of type data.

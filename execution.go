@@ -17,20 +17,26 @@ type Execution struct {
 	DefinitionID    *uuid.UUID      `json:"agentDefinitionId"`
 	Input           json.RawMessage `json:"input"`
 	Output          json.RawMessage `json:"output"`
-	Error           *string         `json:"error"`
-	ErrorCode       *Code           `json:"errorCode"`
-	Queue           string          `json:"queue"`
-	Workspace       string          `json:"workspace"`
-	CheckpointSeq   int64           `json:"currentCheckpointSeq"`
-	MaxSeq          int64           `json:"maxSeq"`
-	WorkerID        *uuid.UUID      `json:"workerId"`
-	Traceparent     string          `json:"traceparent"`
-	Metadata        json.RawMessage `json:"metadata"`
-	CreatedAt       Time            `json:"createdAt"`
-	UpdatedAt       Time            `json:"updatedAt"`
-	StartedAt       *Time           `json:"startedAt"`
-	CompletedAt     *Time           `json:"completedAt"`
-	Version         int64           `json:"version"`
+	// InputBytes and those below it are shown to clients where input or output
+	// are not.
+	InputBytes    int64           `json:"inputBytes,omitempty" wire:"-"`
+	InputSHA256   string          `json:"inputSha256,omitempty" wire:"-"`
+	OutputBytes   int64           `json:"outputBytes,omitempty" wire:"-"`
+	OutputSHA256  string          `json:"outputSha256,omitempty" wire:"-"`
+	Error         *string         `json:"error"`
+	ErrorCode     *Code           `json:"errorCode"`
+	Queue         string          `json:"queue"`
+	Workspace     string          `json:"workspace"`
+	CheckpointSeq int64           `json:"currentCheckpointSeq"`
+	MaxSeq        int64           `json:"maxSeq"`
+	WorkerID      *uuid.UUID      `json:"workerId"`
+	Traceparent   string          `json:"traceparent"`
+	Metadata      json.RawMessage `json:"metadata"`
+	CreatedAt     Time            `json:"createdAt"`
+	UpdatedAt     Time            `json:"updatedAt"`
+	StartedAt     *Time           `json:"startedAt"`
+	CompletedAt   *Time           `json:"completedAt"`
+	Version       int64           `json:"version"`
 
 	Org string `json:"-"`
 	// Leaf is the entry on which the next one hangs.
@@ -66,6 +72,12 @@ type Execution struct {
 	CancelBy Time `json:"-"`
 	// NextSignal is the order of the next signal.
 	NextSignal int64 `json:"-"`
+	// HomeID is the only worker that may run it, of a LOCAL execution that was
+	// claimed once.
+	HomeID *uuid.UUID `json:"homeWorkerId,omitempty"`
+	// Away says, of a LOCAL execution that is PENDING, that the worker that
+	// holds its content is not connected.
+	Away *WorkerAway `json:"workerAway,omitempty"`
 	// EntryCount counts the execution's entries.
 	EntryCount int64 `json:"-"`
 	// InputBlob and OutputBlob hold what is over InlineLimit and not loaded.
@@ -82,6 +94,19 @@ func (x Execution) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(plain(x))
 }
+
+// WorkerAway tells of a worker that is not connected.
+type WorkerAway struct {
+	WorkerID uuid.UUID `json:"workerId"`
+	// Since is when it was last heard of; nil if not since the server started.
+	Since *Time `json:"since"`
+}
+
+// LocalQueuePrefix begins the names of the queues of LOCAL executions' tasks.
+const LocalQueuePrefix = "local:"
+
+// LocalQueue is the queue of the tasks of a worker's LOCAL executions.
+func LocalQueue(worker uuid.UUID) string { return LocalQueuePrefix + worker.String() }
 
 // Woke says why an execution became PENDING.
 type Woke string

@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 
@@ -42,6 +43,27 @@ type BlobRef struct {
 	Length int64     `json:"length"`
 	SHA256 Hash      `json:"sha256"`
 }
+
+// ContentID is the id of the blob that holds a content of a LOCAL execution, or
+// stands for it while the content is withheld from the server. Worker and
+// server derive the same.
+func ContentID(execution uuid.UUID, content Hash) uuid.UUID {
+	return uuid.NewSHA1(execution, []byte("content:"+content.String()))
+}
+
+// ContentRef is the reference of a content of a LOCAL execution.
+func ContentRef(execution uuid.UUID, content []byte) BlobRef {
+	sum := Hash(sha256.Sum256(content))
+	return BlobRef{ID: ContentID(execution, sum), Length: int64(len(content)), SHA256: sum}
+}
+
+// OnWorker stands, in what clients are shown, for a content that is withheld.
+// The members that end in Bytes and Sha256 beside it say which.
+var OnWorker = json.RawMessage(`"worker"`)
+
+// KeptByWorker is the message of an error of a LOCAL execution, on the server:
+// what was said is content.
+const KeptByWorker = "kept by the worker"
 
 // Payload is content given in place or by reference; with neither it is absent.
 type Payload struct {

@@ -170,12 +170,18 @@ type Task struct {
 	MaxAttempts int             `json:"maxAttempts"`
 	Input       json.RawMessage `json:"input"`
 	Result      json.RawMessage `json:"result"`
-	Error       *TaskError      `json:"error"`
-	Progress    json.RawMessage `json:"progress,omitempty"`
-	WorkerID    *uuid.UUID      `json:"workerId"`
-	CreatedAt   Time            `json:"createdAt"`
-	StartedAt   *Time           `json:"startedAt"`
-	CompletedAt *Time           `json:"completedAt"`
+	// InputBytes and those below it are shown to clients where input or result
+	// are not.
+	InputBytes   int64           `json:"inputBytes,omitempty" wire:"-"`
+	InputSHA256  string          `json:"inputSha256,omitempty" wire:"-"`
+	ResultBytes  int64           `json:"resultBytes,omitempty" wire:"-"`
+	ResultSHA256 string          `json:"resultSha256,omitempty" wire:"-"`
+	Error        *TaskError      `json:"error"`
+	Progress     json.RawMessage `json:"progress,omitempty"`
+	WorkerID     *uuid.UUID      `json:"workerId"`
+	CreatedAt    Time            `json:"createdAt"`
+	StartedAt    *Time           `json:"startedAt"`
+	CompletedAt  *Time           `json:"completedAt"`
 
 	Org        string      `json:"-"`
 	Key        string      `json:"-"`

@@ -35,6 +35,8 @@ type StartRequest struct {
 	Workspace string          `json:"workspace,omitempty"`
 	Queue     string          `json:"queue,omitempty"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
+	// PersistenceMode says where content rests; default REMOTE.
+	PersistenceMode perdure.PersistenceMode `json:"persistenceMode,omitempty"`
 
 	// IdempotencyKey makes a repeat of the same request within 24 hours answer
 	// with the execution that the first one made.
@@ -172,6 +174,18 @@ func (c *Client) Signal(ctx context.Context, id uuid.UUID, r SignalRequest) (Sig
 func (c *Client) Cancel(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
 	var x perdure.Execution
 	if err := c.call(ctx, request{method: http.MethodDelete, path: []string{executions, id.String()}}, &x); err != nil {
+		return nil, err
+	}
+	return &x, nil
+}
+
+// Promote copies the content of a LOCAL execution from its worker to the server
+// and makes it REMOTE. It returns when that is done, and can be called again:
+// what was copied stays. Errors: not_found, conflict (it does not wait for a
+// signal), unavailable (its worker is not connected).
+func (c *Client) Promote(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
+	var x perdure.Execution
+	if err := c.call(ctx, request{method: http.MethodPost, path: []string{executions, id.String(), "promote"}}, &x); err != nil {
 		return nil, err
 	}
 	return &x, nil

@@ -112,7 +112,7 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	// Who can read the token's file owns the data directory, in any mode.
 	access := access{engine: s.engine, token: s.token}
-	log := eventlog.New(s.store, s.store.Epoch(), hints)
+	log := eventlog.New(s.engine.Read(), s.store.Epoch(), hints)
 	s.http, err = httpapi.New(httpapi.Config{
 		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Logger: s.Logger, Version: s.Version, Stop: s.stop,
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/opentest"
+	"github.com/perdure/perdure/worker/local"
 	"go.uber.org/goleak"
 )
 
@@ -41,17 +43,33 @@ type bench struct {
 
 	agents []agent.Definition
 	tasks  []agent.TaskDefinition
+
+	// mode is that of the executions it starts; with Local each worker has a
+	// store of its own, kept open until the test ends.
+	mode   perdure.PersistenceMode
+	stores []*local.Store
+	folder string // of the server's store
 }
 
 func newBench(t *testing.T, lease time.Duration) *bench {
 	t.Helper()
-	return newBenchOn(t, opentest.SQLite, lease)
+	folder := t.TempDir()
+	b := newBenchOn(t, opentest.At(filepath.Join(folder, "perdure.db")), lease)
+	b.folder = folder
+	return b
 }
 
 // newBenchOn is newBench on a store of that kind.
 func newBenchOn(t *testing.T, open opentest.Opener, lease time.Duration) *bench {
 	t.Helper()
-	b := &bench{T: t}
+	b := &bench{T: t, mode: perdure.Remote}
+	t.Cleanup(func() {
+		for _, kept := range b.stores {
+			if err := kept.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 	b.s = open(t, func() time.Time { return time.Now().Add(time.Duration(b.ahead.Load())) })
 	b.e = engine.New(engine.Config{Store: b.s, Lease: lease})
 	b.serve = func() {
@@ -68,6 +86,17 @@ func newBenchOn(t *testing.T, open opentest.Opener, lease time.Duration) *bench 
 	b.serve()
 	t.Cleanup(func() { b.halt() })
 	return b
+}
+
+// newStore makes a store for a worker.
+func (b *bench) newStore() *local.Store {
+	b.Helper()
+	s, err := local.Open(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.stores = append(b.stores, s)
+	return s
 }
 
 func (b *bench) agent(name string, fn func(agent.Context) (string, error), unless ...string) {
@@ -93,6 +122,9 @@ func (b *bench) work(change ...func(*Config)) running {
 	c := Config{Dispatch: b.e.Dispatch(org, false), Drain: -1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	for _, edit := range change {
 		edit(&c)
+	}
+	if b.mode == perdure.Local && c.Local == nil {
+		c.Local = b.newStore()
 	}
 	w := New(c)
 	for _, d := range b.agents {
@@ -140,7 +172,7 @@ func (b *bench) known(kind string) {
 
 func (b *bench) start(kind string) uuid.UUID {
 	b.Helper()
-	x, err := b.e.Start(b.Context(), org, engine.StartRequest{Kind: kind})
+	x, err := b.e.Start(b.Context(), org, engine.StartRequest{Kind: kind, PersistenceMode: b.mode})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -208,7 +240,8 @@ func (b *bench) ended(id uuid.UUID, want perdure.Status) *perdure.Execution {
 func (b *bench) output(id uuid.UUID, want string) {
 	b.Helper()
 	var got string
-	if err := json.Unmarshal(b.ended(id, perdure.StatusCompleted).Output, &got); err != nil || got != want {
+	x := b.ended(id, perdure.StatusCompleted)
+	if err := json.Unmarshal(b.content(id, x.Output, x.OutputBlob), &got); err != nil || got != want {
 		b.Fatalf("the output is %q (%v), want %q", got, err, want)
 	}
 }
@@ -259,6 +292,7 @@ func (b *bench) texts(id uuid.UUID) []string {
 		if err != nil {
 			b.Fatal(err)
 		}
+		e.Content = b.content(id, e.Content, e.Blob)
 		m, err := e.Message()
 		if err != nil {
 			b.Fatal(err)
@@ -266,6 +300,25 @@ func (b *bench) texts(id uuid.UUID) []string {
 		texts = append(texts, m.PlainText())
 	}
 	return texts
+}
+
+// content gives a content from the server, or from the worker that keeps it.
+func (b *bench) content(id uuid.UUID, there json.RawMessage, ref *perdure.BlobRef) json.RawMessage {
+	b.Helper()
+	if there != nil || ref == nil {
+		return there
+	}
+	for _, s := range b.stores {
+		content, err := s.Get(context.WithoutCancel(b.Context()), id, ref.SHA256)
+		if err == nil {
+			return content
+		}
+		if !perdure.IsCode(err, perdure.NotFound) {
+			b.Fatal(err)
+		}
+	}
+	b.Fatalf("no worker has the content %s", ref.SHA256)
+	return nil
 }
 
 // parked waits until the worker keeps the goroutine of the execution.

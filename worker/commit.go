@@ -147,6 +147,9 @@ func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure
 	if int64(len(p.Bytes)) > w.settings.PayloadLimit {
 		return perdure.Errorf(perdure.PayloadTooLarge, "a payload has %d bytes; the limit is %d", len(p.Bytes), w.settings.PayloadLimit)
 	}
+	if w.kept != nil && w.kept.Keeps(owner.ExecutionID) {
+		return nil // it goes into the store with the commit
+	}
 	content := p.Bytes
 	return w.retry(ctx, func() error {
 		ref, err := w.Dispatch.PutBlob(ctx, owner, int64(len(content)), bytes.NewReader(content))

@@ -15,6 +15,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
+// modes are the persistence modes: what an agent does, and what becomes of it,
+// is the same in each.
+var modes = []perdure.PersistenceMode{perdure.Remote, perdure.Local}
+
 // tour is an agent that uses everything once, and counts what may happen once.
 type tour struct {
 	mu  sync.Mutex // guards ran
@@ -126,19 +130,11 @@ var phases = []func(*tour, agent.Context) error{
 }
 
 // takeTour runs some tours and compares what became of them with what must.
-func takeTour(t *testing.T, lease time.Duration, workers int, change func(b *bench) func(*Config)) {
+func takeTour(t *testing.T, mode perdure.PersistenceMode, lease time.Duration, workers int, change func(b *bench) func(*Config)) {
 	b := newBench(t, lease)
+	b.mode = mode
 	o := &tour{ran: map[string]int{}, bench: b}
-	b.agent("tour", o.run)
-	b.task("double", func(ctx agent.TaskContext, n int) (int, error) {
-		o.count(fmt.Sprint("double ", n), ctx.Task().ExecutionID)
-		ctx.Stream().Text("doubling ")
-		ctx.Stream().Text(fmt.Sprint(n))
-		ctx.Stream().Terminal("stdout", []byte("ok"))
-		return 2 * n, nil
-	})
-	b.task("fail", func(agent.TaskContext, int) (int, error) { return 0, agent.Permanent(errors.New("never works")) })
-	b.tasks = append(b.tasks, agent.DefineTask("large", func(agent.TaskContext, int) (string, error) { return big, nil }))
+	o.define()
 	for range workers {
 		b.work(change(b))
 	}
@@ -154,36 +150,8 @@ func takeTour(t *testing.T, lease time.Duration, workers int, change func(b *ben
 		b.signal(id, "say.three", `"three"`)
 	}
 	for _, id := range ids {
-		b.output(id, fmt.Sprintf(`%s|[0 2 4 6](9)|"one"(5)|"two"(5)|"three"(7)`, short(big)))
-		for what, want := range map[perdure.EventType]int{
-			perdure.EventEntry: 5, perdure.EventTaskScheduled: 8, perdure.EventTaskCompleted: 6,
-			perdure.EventSignal: 3, perdure.EventCheckpoint: len(phases), perdure.EventData: 1,
-		} {
-			if n := b.count(id, what); n != want {
-				t.Errorf("%d %s events, want %d", n, what, want)
-			}
-		}
-		// The task that Select did not choose may still run when the execution
-		// ends, and is cancelled then.
-		if n := b.count(id, perdure.EventTaskFailed) + b.count(id, perdure.EventTaskCancelled); n != 2 {
-			t.Errorf("%d tasks failed or were cancelled, want 2", n)
-		}
-		var shown []string
-		blocks := map[int64]int{}
-		for _, r := range b.log(id) {
-			if r.Chunk == nil {
-				continue
-			}
-			if _, known := blocks[r.Seq]; !known {
-				blocks[r.Seq] = len(shown)
-				shown = append(shown, "")
-			}
-			shown[blocks[r.Seq]] += r.Chunk.Text
-		}
-		slices.Sort(shown)
-		if want := []string{"doubling 0", "doubling 1", "doubling 2", "doubling 21", "doubling 3", "ok", "ok", "ok", "ok", "ok", "welcome"}; !slices.Equal(shown, want) {
-			t.Errorf("shown: %q, want %q", shown, want)
-		}
+		o.check(id)
+		o.checkShown(id)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -191,6 +159,72 @@ func takeTour(t *testing.T, lease time.Duration, workers int, change func(b *ben
 		if n != 1 {
 			t.Errorf("%s ran %d times", what, n)
 		}
+	}
+}
+
+// define defines the agent and its tasks.
+func (o *tour) define() {
+	b := o.bench
+	b.agent("tour", o.run)
+	b.task("double", func(ctx agent.TaskContext, n int) (int, error) {
+		o.count(fmt.Sprint("double ", n), ctx.Task().ExecutionID)
+		ctx.Stream().Text("doubling ")
+		ctx.Stream().Text(fmt.Sprint(n))
+		ctx.Stream().Terminal("stdout", []byte("ok"))
+		return 2 * n, nil
+	})
+	b.task("fail", func(agent.TaskContext, int) (int, error) { return 0, agent.Permanent(errors.New("never works")) })
+	b.tasks = append(b.tasks, agent.DefineTask("large", func(agent.TaskContext, int) (string, error) { return big, nil }))
+}
+
+// check compares what became of a tour with what must.
+func (o *tour) check(id uuid.UUID) {
+	o.Helper()
+	o.output(id, fmt.Sprintf(`%s|[0 2 4 6](9)|"one"(5)|"two"(5)|"three"(7)`, short(big)))
+	for what, want := range map[perdure.EventType]int{
+		perdure.EventEntry: 5, perdure.EventTaskScheduled: 8, perdure.EventTaskCompleted: 6,
+		perdure.EventSignal: 3, perdure.EventCheckpoint: len(phases), perdure.EventData: 1,
+	} {
+		if n := o.bench.count(id, what); n != want {
+			o.Errorf("%d %s events, want %d", n, what, want)
+		}
+	}
+	// The task that Select did not choose may still run when the execution
+	// ends, and is cancelled then.
+	if n := o.bench.count(id, perdure.EventTaskFailed) + o.bench.count(id, perdure.EventTaskCancelled); n != 2 {
+		o.Errorf("%d tasks failed or were cancelled, want 2", n)
+	}
+}
+
+// checkShown compares what a tour has shown: in the log, or at the worker by the
+// hashes that the log has in its place.
+func (o *tour) checkShown(id uuid.UUID) {
+	o.Helper()
+	want := []string{"doubling 0", "doubling 1", "doubling 2", "doubling 21", "doubling 3", "ok", "ok", "ok", "ok", "ok", "welcome"}
+	if o.mode == perdure.Local {
+		for _, text := range want {
+			ref := perdure.ContentRef(id, []byte(text))
+			if got := o.content(id, nil, &ref); string(got) != text {
+				o.Errorf("shown: %q, want %q", got, text)
+			}
+		}
+		return
+	}
+	var shown []string
+	blocks := map[int64]int{}
+	for _, r := range o.log(id) {
+		if r.Chunk == nil {
+			continue
+		}
+		if _, known := blocks[r.Seq]; !known {
+			blocks[r.Seq] = len(shown)
+			shown = append(shown, "")
+		}
+		shown[blocks[r.Seq]] += r.Chunk.Text
+	}
+	slices.Sort(shown)
+	if !slices.Equal(shown, want) {
+		o.Errorf("shown: %q, want %q", shown, want)
 	}
 }
 
@@ -214,7 +248,9 @@ func TestOutcomeIsTheSameHoweverItGoesOn(t *testing.T) {
 		"one slot of each":    {1, func(*bench) func(*Config) { return func(c *Config) { c.Agents, c.Tasks = 1, 1 } }},
 		"one slot, forgetful": {1, func(*bench) func(*Config) { return func(c *Config) { c.Agents, c.Tasks, c.Parked = 1, 1, -1 } }},
 	} {
-		t.Run(name, func(t *testing.T) { takeTour(t, 5*time.Second, test.workers, test.change) })
+		for _, mode := range modes {
+			t.Run(fmt.Sprint(mode, " ", name), func(t *testing.T) { takeTour(t, mode, 5*time.Second, test.workers, test.change) })
+		}
 	}
 }
 
@@ -228,12 +264,14 @@ func TestOutcomeIsTheSameUnderFaults(t *testing.T) {
 		"a mix":                     func(_ string, n int) fault { return []fault{twice, before, after, fine}[n%4] },
 	} {
 		for _, n := range []int{100, -1} {
-			t.Run(fmt.Sprintf("%s, parked %d", name, n), func(t *testing.T) {
-				takeTour(t, 20*time.Second, 1, func(b *bench) func(*Config) {
-					over := b.overFaulty(&faulty{plan: plan})
-					return func(c *Config) { over(c); c.Parked = n }
+			for _, mode := range modes {
+				t.Run(fmt.Sprintf("%s %s, parked %d", mode, name, n), func(t *testing.T) {
+					takeTour(t, mode, 20*time.Second, 1, func(b *bench) func(*Config) {
+						over := b.overFaulty(&faulty{plan: plan})
+						return func(c *Config) { over(c); c.Parked = n }
+					})
 				})
-			})
+			}
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/worker/local"
 )
 
 // Config says how a worker runs. Dispatch is needed; every other zero value
@@ -24,8 +25,12 @@ import (
 type Config struct {
 	// Dispatch is the server: remote.Dial's client, or the engine in process.
 	Dispatch perdure.Dispatch
-	// ID is the worker's; default: random. LOCAL executions need a stable one.
+	// ID is the worker's; default: that of Local, or random.
 	ID uuid.UUID
+	// Local keeps the contents of LOCAL executions, which this worker may claim
+	// then; nil claims none. The worker has the store's stable id. It is the
+	// caller's to close, once Run has returned.
+	Local *local.Store
 	// Queues that it takes work from; default: "default".
 	Queues []string
 	// Agents bounds the executions whose code runs at once; default 50.
@@ -59,6 +64,7 @@ type Config struct {
 // Worker runs agents and tasks.
 type Worker struct {
 	Config
+	kept   *local.Dispatch // the Dispatch, if there is a Local store
 	agents map[string]agent.Definition
 	tasks  map[string]agent.TaskDefinition
 
@@ -83,6 +89,11 @@ type Worker struct {
 
 // New makes a worker. Register what it can run, then Run it.
 func New(c Config) *Worker {
+	var kept *local.Dispatch
+	if c.Local != nil {
+		kept = local.Wrap(c.Dispatch, c.Local, c.Logger)
+		c.ID, c.Dispatch = c.Local.WorkerID(), kept
+	}
 	if c.ID == uuid.Nil {
 		c.ID = uuid.New()
 	}
@@ -104,7 +115,7 @@ func New(c Config) *Worker {
 		c.Logger = slog.Default()
 	}
 	return &Worker{
-		Config: c, agents: map[string]agent.Definition{}, tasks: map[string]agent.TaskDefinition{},
+		Config: c, kept: kept, agents: map[string]agent.Definition{}, tasks: map[string]agent.TaskDefinition{},
 		agentSlots: newSlots(c.Agents), taskSlots: newSlots(c.Tasks),
 		runs: map[uuid.UUID]*run{}, parked: map[uuid.UUID]*run{}, attempts: map[uuid.UUID]*attempt{},
 		begun: map[*run]bool{}, registered: make(chan struct{}),
@@ -155,6 +166,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	beats.Go(func() { w.streams.run(live) })
 	beats.Go(func() { w.beat(live) })
 	beats.Go(func() { w.watch(live) })
+	if w.kept != nil {
+		beats.Go(func() { w.serveContents(live) })
+	}
 	if len(w.agents) > 0 {
 		loops.Go(func() { w.pollAgents(ctx, live) })
 	}

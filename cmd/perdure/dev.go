@@ -136,10 +136,6 @@ func (s *serving) dev(ctx context.Context) error {
 // client finds the kinds of agents known.
 func (s *serving) devOn(ctx context.Context, own *server.Server) error {
 	w := &s.standard
-	var err error
-	if w.id, err = workerID(own.Data); err != nil {
-		return err
-	}
 	w.dev, w.queues, w.logger = true, []string{"default"}, s.logger(slog.LevelInfo)
 	if s.noPark {
 		w.parked = -1

@@ -85,6 +85,9 @@ func (v *textView) event(e client.Event) error {
 	if err != nil {
 		return err
 	}
+	if v.withheld(e) {
+		return v.p.err
+	}
 	switch e.Type {
 	case client.EventReset:
 		v.reset()
@@ -111,6 +114,24 @@ func (v *textView) event(e client.Event) error {
 		}
 	}
 	return v.p.err
+}
+
+// withheld shows in place of what was said that it is on the worker.
+func (v *textView) withheld(e client.Event) bool {
+	switch e.Type {
+	case perdure.EventToken, perdure.EventThinking, perdure.EventTerminal:
+	default:
+		return false
+	}
+	var d struct {
+		Content string `json:"content"`
+	}
+	if e.Decode(&d) != nil || d.Content != "worker" {
+		return false
+	}
+	v.p.section("text")
+	v.p.line(styleDim, onWorkerText)
+	return true
 }
 
 // grow shows the next piece of what the model says or thinks.

@@ -51,6 +51,9 @@ func (l *link) stateOf(ctx context.Context, x *perdure.Execution) (agentState, e
 	if err != nil {
 		return s, err
 	}
+	if onWorker(c.State) {
+		return s, nil
+	}
 	if err := json.Unmarshal(c.State, &s); err != nil {
 		return s, &perdure.Error{Code: perdure.Internal, Message: "the state of run " + x.ID.String() + " does not decode", Err: err}
 	}

@@ -65,6 +65,7 @@ func (r *resumer) run(ctx context.Context, args []string) error {
 		return r.ended(ctx, w, x, prompt)
 	}
 	if t.needsWorker(x.Queue) {
+		r.standard.home = x.HomeID
 		if err := r.ready(t, x); err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ type runner struct {
 	queue      string
 	chat       bool
 	detach     bool
+	local      bool
 }
 
 const runExamples = `  perdure run "Find out why the tests fail, and mend it"
@@ -29,6 +30,7 @@ const runExamples = `  perdure run "Find out why the tests fail, and mend it"
   perdure run --tools read-file,grep "Where is the retry policy?"
   git diff | perdure run --tools none --quiet - > review.md
   perdure run --chat "Let us look at this repository"
+  perdure run --local "Sum up the letters in this folder"
   perdure run --json "Say hello" | jq -r 'select(.event == "token").data.data'`
 
 func (a *app) runCommand() *cobra.Command {
@@ -56,6 +58,7 @@ func (r *runner) flags(cmd *cobra.Command) {
 	f.StringVar(&r.queue, "queue", "", "queue of the workers that are to run it, with --server or beside dev (default \"default\")")
 	f.BoolVar(&r.chat, "chat", false, "go on with what you type until standard input ends")
 	f.BoolVar(&r.detach, "detach", false, "start it, print its id and return; for a server that has workers")
+	f.BoolVar(&r.local, "local", false, "keep the run's content on the worker that runs it, and none of it on the server")
 	r.quietFlag(cmd)
 	r.jsonFlag(cmd)
 }
@@ -111,6 +114,9 @@ func (r *runner) check(prompt string) (client.StartRequest, error) {
 		all := builtinNames()
 		q.Tools = &all
 	}
+	if r.local {
+		q.PersistenceMode = perdure.Local
+	}
 	if r.spec.given("system") {
 		q.SystemPrompt = &r.spec.system
 	}
@@ -145,6 +151,9 @@ func (r *runner) run(ctx context.Context, prompt string) error {
 	}
 	if err := t.work(ctx, q.Queue); err != nil {
 		return err
+	}
+	if r.local && t.works {
+		r.standard.home = &r.standard.id // also if it takes a seat anew
 	}
 	x, err := t.Start(ctx, q)
 	if err != nil {

@@ -110,7 +110,7 @@ func (a *app) runsCommand() *cobra.Command {
 	flags.IntVar(&o.Limit, "limit", 20, "how many at most, to 1000")
 	flags.StringVar(&o.Cursor, "cursor", "", "go on with the nextCursor of an earlier list")
 	a.jsonFlag(cmd)
-	cmd.AddCommand(a.runsPruneCommand())
+	cmd.AddCommand(a.runsPruneCommand(), a.promoteCommand())
 	return cmd
 }
 
@@ -164,6 +164,9 @@ func statusText(x *perdure.Execution) string {
 	text := strings.ToLower(string(x.Status))
 	if x.Status == perdure.StatusWaiting && x.WaitReason != "" {
 		text += " (" + x.WaitReason + ")"
+	}
+	if x.Away != nil {
+		text += " (worker away)"
 	}
 	return text
 }

@@ -88,6 +88,11 @@ func (a *app) showJSON(ctx context.Context, l *link, x *perdure.Execution, entri
 
 // told shows an entry of the past, whole.
 func (v *textView) told(e perdure.Entry) error {
+	if onWorker(e.Content) {
+		v.p.section("text")
+		v.p.line(styleDim, onWorkerText)
+		return v.p.err
+	}
 	m, err := e.Message()
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/perdure/perdure/react"
 	"github.com/perdure/perdure/tool"
 	"github.com/perdure/perdure/worker"
+	"github.com/perdure/perdure/worker/local"
 	"github.com/spf13/cobra"
 )
 
@@ -38,7 +38,10 @@ type standard struct {
 	parked int
 	drain  time.Duration
 	logger *slog.Logger
-	id     uuid.UUID
+	// home is the worker whose store is to be opened; nil is any. id is the one
+	// that was.
+	home *uuid.UUID
+	id   uuid.UUID
 }
 
 // flags adds those that every command with a worker has.
@@ -108,8 +111,8 @@ func (s *standard) providers() (*llm.Providers, error) {
 }
 
 // worker makes the worker. data is the data directory, which tools must not
-// reach.
-func (s *standard) worker(d perdure.Dispatch, data string) (*worker.Worker, error) {
+// reach; kept is the store of the worker's LOCAL runs there.
+func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store) (*worker.Worker, error) {
 	providers, err := s.providers()
 	if err != nil {
 		return nil, err
@@ -125,7 +128,7 @@ func (s *standard) worker(d perdure.Dispatch, data string) (*worker.Worker, erro
 		},
 	}
 	w := worker.New(worker.Config{
-		Dispatch: d, ID: s.id, Queues: s.queues, Agents: s.agents, Tasks: s.tasks, Parked: s.parked, Drain: s.drain,
+		Dispatch: d, Local: kept, Queues: s.queues, Agents: s.agents, Tasks: s.tasks, Parked: s.parked, Drain: s.drain,
 		Logger: s.logger, Version: version,
 	})
 	w.RegisterAgent(react.Agent(c))
@@ -158,13 +161,24 @@ func wait(ended <-chan error) {
 // start runs the worker in the background until stop is called, once or more
 // often, and returns once the server knows it.
 func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (stop func(), err error) {
-	w, err := s.worker(d, data)
+	kept, err := openContents(data, s.home)
 	if err != nil {
 		return nil, err
 	}
+	s.id = kept.WorkerID()
+	w, err := s.worker(d, data, kept)
+	if err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
 	live, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
-	go func() { ended <- w.Run(live) }()
+	go func() {
+		err := w.Run(live)
+		if closed := kept.Close(); closed != nil {
+			s.logger.Error("the worker's store did not close well", "error", closed)
+		}
+		ended <- err
+	}()
 	select {
 	case <-w.Registered():
 		return sync.OnceFunc(func() {
@@ -179,17 +193,4 @@ func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (
 		wait(ended)
 		return nil, context.Cause(ctx)
 	}
-}
-
-// workerID gives the data directory's own worker's id, making it the first
-// time: runs that are kept on their worker are claimed by it alone.
-func workerID(data string) (uuid.UUID, error) {
-	path := filepath.Join(data, "worker")
-	if raw, err := os.ReadFile(path); err == nil {
-		if id, err := uuid.Parse(strings.TrimSpace(string(raw))); err == nil {
-			return id, nil
-		}
-	}
-	id := uuid.New()
-	return id, os.WriteFile(path, []byte(id.String()+"\n"), 0o600)
 }

@@ -76,6 +76,9 @@ func (w *watcher) past(ctx context.Context, x *perdure.Execution) error {
 
 // tellIdle says how to go on with a run that was left in its middle.
 func (a *app) tellIdle(l *link, x *perdure.Execution) {
+	if l.own == nil {
+		tellAway(a, x)
+	}
 	if l.own != nil && !x.Status.Terminal() && x.WaitReason != "signal" {
 		fmt.Fprintf(a.stderr, "perdure: nothing runs it now; perdure resume %s%s goes on with it\n", x.ID, a.typed)
 	}

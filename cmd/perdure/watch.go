@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -131,16 +132,13 @@ func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
 			w.view.lost(cause, pause)
 		}
 	})
-	taken := func() {}
-	if w.cursor == "" {
-		taken = w.expect()
-	}
+	taken := w.expect(ctx)
 	defer taken()
 	for e, err := range c.Follow(ctx, w.id, w.cursor) {
 		if err != nil {
 			return "", err
 		}
-		if e.Type != perdure.EventCreated {
+		if e.Type != perdure.EventCreated && e.Type != perdure.EventSignal {
 			taken()
 		}
 		w.cursor = e.Cursor
@@ -154,13 +152,30 @@ func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
 	return "", nil
 }
 
-// expect tells after a while that nobody has taken the run yet, unless the
-// function that it gives is called before.
-func (w *watcher) expect() (taken func()) {
+// expect tells after a while that nothing has come of the run, if that is so
+// because nobody has taken it, unless the function that it gives is called
+// before.
+func (w *watcher) expect(ctx context.Context) (taken func()) {
+	fresh := w.cursor == ""
+	var looks sync.WaitGroup
+	looks.Add(1)
 	timer := time.AfterFunc(noWorkerAfter, func() {
-		fmt.Fprintf(w.stderr, "perdure: no worker has taken the run yet; perdure worker starts one\n")
+		defer looks.Done()
+		x, err := w.Get(ctx, w.id)
+		switch {
+		case err != nil || x.Status != perdure.StatusPending:
+		case x.Away != nil:
+			tellAway(w.app, x)
+		case fresh:
+			fmt.Fprintf(w.stderr, "perdure: no worker has taken the run yet; perdure worker starts one\n")
+		}
 	})
-	return func() { timer.Stop() }
+	return sync.OnceFunc(func() {
+		if timer.Stop() {
+			looks.Done()
+		}
+		looks.Wait()
+	})
 }
 
 const noWorkerAfter = 5 * time.Second

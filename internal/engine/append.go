@@ -75,10 +75,14 @@ func (d *draft) parentOf(e perdure.NewEntry) (*perdure.EntryHead, error) {
 	return &parent, nil
 }
 
-// useBlob takes an uploaded blob into the commit.
+// useBlob takes an uploaded blob into the commit. What stands for a content of a
+// LOCAL execution was never uploaded.
 func (d *draft) useBlob(ref *perdure.BlobRef) error {
 	if ref == nil {
 		return nil
+	}
+	if d.local() {
+		return d.withhold(*ref)
 	}
 	b, ok := d.s.Blobs[ref.ID]
 	if !ok || b.Held != b.Length || b.Length != ref.Length || b.SHA256 != ref.SHA256 {

@@ -15,6 +15,9 @@ const inlineSignals = 1 << 20
 
 // claimAgents claims up to p.Slots pending executions, waiting for them.
 func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([]perdure.AgentClaim, error) {
+	if p.Local && p.WorkerID == uuid.Nil {
+		return nil, perdure.FieldErrorf("workerId", "is missing; a worker that keeps contents has an id that stays")
+	}
 	defer e.parked.polls(p)()
 	topics := topicsOf(org, p, notify.Agents)
 	return poll(ctx, e, p, topics, func(ctx context.Context) ([]perdure.AgentClaim, time.Duration, error) {
@@ -22,7 +25,7 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim agents", Lane: store.LaneClaims, Org: org,
 			Pick: &store.Pick{
-				Kind: store.PickAgents, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots, Worker: p.WorkerID,
+				Kind: store.PickAgents, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots, Worker: p.WorkerID, Home: homeOf(p),
 				AloneOnly: e.alone.drains(p.WorkerID, e.Store.Now()), Skip: first.skip,
 			},
 			Decide: func(s *store.State) (*store.Changes, error) { return e.decideClaim(s, p, request) },
@@ -59,13 +62,14 @@ func sortClaims(decisions []*decided) (claimed []*perdure.Execution, waits *alon
 
 func (e *Engine) decideClaim(s *store.State, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
 	x := s.Execution
-	if x == nil || x.Status != perdure.StatusPending || !x.NotBefore.Reached(s.Now) || s.Holds.Alone {
+	if x == nil || x.Status != perdure.StatusPending || !x.NotBefore.Reached(s.Now) || s.Holds.Alone || !mayClaim(x, p.WorkerID, p.Local) {
 		return nil, nil
 	}
 	if mustBeAlone(x) && s.Holds.Executions {
 		return answerOf(aloneWait{execution: x.ID, since: later(x.ReadyAt, x.NotBefore)}), nil
 	}
 	d := begin(s)
+	d.settle(p.WorkerID)
 	d.claimFor(p.WorkerID, derive(request, x.ID.String()), p.Embedded, s.Now.Add(e.Lease))
 	claimed := *d.x
 	return d.done(&claimed), nil

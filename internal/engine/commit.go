@@ -21,7 +21,7 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 	if err := e.checkSizes(c); err != nil {
 		return perdure.CommitReply{}, err
 	}
-	d, err := e.one(ctx, store.Command{
+	d, err := e.oneShown(ctx, store.Command{
 		Name: "commit", Lane: store.LaneCommits, Org: org, Execution: c.Lease.ExecutionID, Bytes: sizeOf(c),
 		Needs: func(x *perdure.Execution) store.Needs {
 			n := commitNeeds(x, c)
@@ -120,6 +120,7 @@ func commitNeeds(x *perdure.Execution, c perdure.Commit) store.Needs {
 		n.Blocks = append(n.Blocks, b.Key)
 	}
 	n.TaskBlocks = c.CancelTask
+	n.Blobs = append(n.Blobs, inputBlobs(x)...)
 	return n
 }
 
@@ -135,9 +136,13 @@ func (e *Engine) decideCommit(s *store.State, c perdure.Commit) (*store.Changes,
 	if err := checkTurn(x, c); err != nil {
 		return nil, err
 	}
+	if err := e.checkKept(x, c); err != nil {
+		return nil, err
+	}
 	d := begin(s)
+	d.eraseInput() // what a worker commits for, it has
 	a := commitAnswer{Claim: c.Lease.ClaimID, Adopted: map[uuid.UUID]uuid.UUID{}}
-	if err := e.write(d, c, &a); err != nil {
+	if err := e.apply(d, c, &a); err != nil {
 		return nil, err
 	}
 	if err := d.outcome(c, &a); err != nil {
@@ -186,9 +191,9 @@ func checkTurn(x *perdure.Execution, c perdure.Commit) error {
 	return nil
 }
 
-// write applies everything but the outcome, in a fixed order: what readers see
+// apply writes everything but the outcome, in a fixed order: what readers see
 // of a commit is entries, then tasks, then what came of them.
-func (e *Engine) write(d *draft, c perdure.Commit, a *commitAnswer) error {
+func (e *Engine) apply(d *draft, c perdure.Commit, a *commitAnswer) error {
 	if err := d.endBlocks(c.Blocks); err != nil {
 		return err
 	}
@@ -214,7 +219,7 @@ func (e *Engine) write(d *draft, c perdure.Commit, a *commitAnswer) error {
 		}
 	}
 	for _, ev := range c.Events {
-		d.record(perdure.Record{Type: ev.Type, Place: ev.Place, Fields: ev.Fields})
+		d.emit(perdure.Record{Type: ev.Type, Place: ev.Place, Fields: ev.Fields})
 	}
 	if err := d.checkpoint(c.Checkpoint); err != nil {
 		return err
@@ -280,7 +285,7 @@ func (d *draft) step(s perdure.StepRecord) error {
 	now := d.s.Now
 	t := &perdure.Task{
 		ID: id, ExecutionID: d.x.ID, Org: d.x.Org, Kind: s.Name, Step: true, Status: perdure.TaskCompleted,
-		Queue: d.x.Queue, Attempt: 1, MaxAttempts: 1, Key: s.Key, Error: s.Error,
+		Queue: d.x.Queue, Attempt: 1, MaxAttempts: 1, Key: s.Key, Error: d.quiet(s.Error),
 		Result: s.Result.Bytes, ResultBlob: s.Result.Blob, CreatedAt: now, StartedAt: &now, CompletedAt: &now,
 	}
 	if s.Error != nil {
@@ -354,7 +359,7 @@ func (d *draft) outcome(c perdure.Commit, a *commitAnswer) error {
 	case perdure.OutcomeComplete:
 		return d.complete(c, a)
 	case perdure.OutcomeFail:
-		failure := o.Error
+		failure := d.quiet(o.Error)
 		if failure == nil {
 			failure = &perdure.TaskError{Code: perdure.Internal, Message: "the agent failed without saying why"}
 		}

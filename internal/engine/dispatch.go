@@ -42,6 +42,7 @@ func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure
 
 func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.Embedded = d.embedded
+	defer d.e.polling(d.org, p)()
 	claims, err := d.e.claimAgents(ctx, d.org, p)
 	for i := range claims {
 		if err == nil {
@@ -53,6 +54,7 @@ func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Age
 
 func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.Embedded = d.embedded
+	defer d.e.polling(d.org, p)()
 	claims, err := d.e.claimTasks(ctx, d.org, p)
 	for i := range claims {
 		if err == nil {
@@ -63,6 +65,7 @@ func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Task
 }
 
 func (d dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
+	d.e.beating(d.org, h.WorkerID)
 	return d.e.heartbeat(ctx, d.org, h)
 }
 
@@ -129,6 +132,10 @@ func (d dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.Re
 		return nil, err
 	}
 	return d.e.Store.Blob(ctx, execution, blob)
+}
+
+func (d dispatch) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
+	return d.e.serve(ctx, d.org, worker, source)
 }
 
 // own checks that the execution is the org's. Rows below it carry no org.

@@ -19,6 +19,7 @@ type draft struct {
 	c     store.Changes
 	hints []string
 	freed []freed
+	shown []shown            // to live readers
 	tasks map[uuid.UUID]bool // already in c.Tasks
 }
 
@@ -37,7 +38,7 @@ func (d *draft) done(value any) *store.Changes {
 	d.x.UpdatedAt = d.s.Now
 	d.x.Version++
 	d.c.Execution = d.x
-	d.c.Answer = &decided{value: value, hints: d.hints, freed: d.freed}
+	d.c.Answer = &decided{value: value, hints: d.hints, freed: d.freed, shown: d.shown}
 	return &d.c
 }
 
@@ -48,7 +49,7 @@ func (d *draft) doneLog(value any) *store.Changes {
 		d.c.Head = &head
 		d.hint(notify.Log(d.x.ID))
 	}
-	d.c.Answer = &decided{value: value, hints: d.hints}
+	d.c.Answer = &decided{value: value, hints: d.hints, shown: d.shown}
 	return &d.c
 }
 
@@ -97,7 +98,7 @@ func (d *draft) task(t *perdure.Task) {
 }
 
 // chunk appends text to an open block, as a record that shares its seq.
-func (d *draft) chunk(b *store.Block, text string, toolCallID string) error {
+func (d *draft) chunk(b *store.Block, text, toolCallID string, sum perdure.Hash) error {
 	d.s.Head.LastPos++
 	pos := d.s.Head.LastPos
 	if b.Length == 0 && b.FirstPos == 0 {
@@ -105,22 +106,47 @@ func (d *draft) chunk(b *store.Block, text string, toolCallID string) error {
 		b.Seq, b.FirstPos = d.s.Head.LastSeq, pos
 	}
 	id, attempt := blockSource(b.Key)
+	chunk := &perdure.Chunk{Offset: b.Length, Text: text, Stream: b.Stream, ToolCallID: toolCallID}
+	if d.local() {
+		d.show([]byte(text))
+		chunk.Text, chunk.Length = "", int64(len(text))
+	}
 	d.c.Records = append(d.c.Records, perdure.Record{
-		Pos: pos, Seq: b.Seq, Type: b.Type, CreatedAt: d.s.Now, Place: b.Place, TaskID: id, Attempt: attempt,
-		Chunk: &perdure.Chunk{Offset: b.Length, Text: text, Stream: b.Stream, ToolCallID: toolCallID},
+		Pos: pos, Seq: b.Seq, Type: b.Type, CreatedAt: d.s.Now, Place: b.Place, TaskID: id, Attempt: attempt, Chunk: chunk,
 	})
 	d.c.ChunkKeys = append(d.c.ChunkKeys, b.Key)
+	b.Length += int64(len(text))
+	b.LastPos = pos
+	return d.hash(b, text, sum)
+}
+
+// hash takes a block's text into its digest. A running SHA-256 holds the last
+// bytes as they are: of a LOCAL execution's block, the worker's own sum is kept.
+func (d *draft) hash(b *store.Block, text string, sum perdure.Hash) error {
+	if d.local() {
+		b.Digest = sum[:]
+		return nil
+	}
 	h, err := digest(b.Digest)
 	if err != nil {
 		return err
 	}
 	h.Write([]byte(text))
-	if b.Digest, err = h.(encoding.BinaryMarshaler).MarshalBinary(); err != nil {
-		return err
+	b.Digest, err = h.(encoding.BinaryMarshaler).MarshalBinary()
+	return err
+}
+
+// sumOf is the SHA-256 of a block.
+func (d *draft) sumOf(b *store.Block) (sum perdure.Hash, err error) {
+	if d.local() {
+		copy(sum[:], b.Digest)
+		return sum, nil
 	}
-	b.Length += int64(len(text))
-	b.LastPos = pos
-	return nil
+	h, err := digest(b.Digest)
+	if err == nil {
+		h.Sum(sum[:0])
+	}
+	return sum, err
 }
 
 // closeBlock closes an open block and says so in the log.
@@ -128,13 +154,15 @@ func (d *draft) closeBlock(b *store.Block, reason perdure.BlockReason) error {
 	if !b.Open {
 		return nil
 	}
-	h, err := digest(b.Digest)
+	sum, err := d.sumOf(b)
 	if err != nil {
 		return err
 	}
 	b.Open, b.Reason = false, reason
-	var sum perdure.Hash
-	h.Sum(sum[:0])
+	if d.local() && reason != perdure.BlockSuperseded {
+		b.Content = &perdure.BlobRef{ID: perdure.ContentID(d.x.ID, sum), Length: b.Length, SHA256: sum}
+		d.c.Withhold = append(d.c.Withhold, *b.Content)
+	}
 	id, attempt := blockSource(b.Key)
 	d.record(perdure.Record{
 		Type: perdure.EventBlockClosed, Place: b.Place, TaskID: id, Attempt: attempt,

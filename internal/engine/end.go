@@ -31,6 +31,12 @@ func (d *draft) end(e ending) error {
 		return err
 	}
 	d.c.ConsumeTaken = true
+	if d.local() {
+		d.c.EraseSignals = true
+		if d.x.HomeID != nil { // else nobody but the server has it
+			d.eraseInput()
+		}
+	}
 	d.c.Timer = &perdure.Time{}
 	now := d.s.Now
 	d.x.Status, d.x.CompletedAt = e.status, &now

@@ -43,9 +43,12 @@ type Config struct {
 // Engine applies the rules to a store.
 type Engine struct {
 	Config
-	keys   keyCache
-	parked parkedBoard
-	alone  aloneBoard
+	keys       keyCache
+	sources    sources
+	promotions promotions
+	live       live
+	parked     parkedBoard
+	alone      aloneBoard
 	// refs reads like Store, and leaves contents that rest in blobs there: the
 	// server never holds them whole.
 	refs store.Reader
@@ -77,26 +80,33 @@ func New(c Config) *Engine {
 	return &Engine{Config: c, refs: c.Store.Lazy()}
 }
 
-// Read gives the store's reading side.
-func (e *Engine) Read() store.Reader { return e.Store }
-
 // do runs a command and, once it is durable, sends the hints that its decision
 // collected. It gives the answers of the decisions that changed something.
 func (e *Engine) do(ctx context.Context, c store.Command) ([]*decided, error) {
+	all, err := e.write(ctx, c)
+	e.tell(all)
+	return all, err
+}
+
+func (e *Engine) write(ctx context.Context, c store.Command) ([]*decided, error) {
 	answers, err := e.Store.Do(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	var all []*decided
 	for _, a := range answers {
-		d, ok := a.(*decided)
-		if !ok || d == nil {
-			continue
+		if d, ok := a.(*decided); ok && d != nil {
+			all = append(all, d)
 		}
-		e.publish(d)
-		all = append(all, d)
 	}
 	return all, nil
+}
+
+// tell gives the hints.
+func (e *Engine) tell(all []*decided) {
+	for _, d := range all {
+		e.publish(d)
+	}
 }
 
 // publish gives a decision's hints. A place that is free again may let a task
@@ -124,12 +134,30 @@ func (e *Engine) one(ctx context.Context, c store.Command) (*decided, error) {
 	return all[0], nil
 }
 
+// oneShown is one for a command that may show something to live readers which
+// the log does not keep. They have it before they are told of it.
+func (e *Engine) oneShown(ctx context.Context, c store.Command) (*decided, error) {
+	over := e.live.writing(c.Execution)
+	all, err := e.write(ctx, c)
+	var content []shown
+	for _, d := range all {
+		content = append(content, d.shown...)
+	}
+	over(content)
+	e.tell(all)
+	if err != nil || len(all) == 0 {
+		return &decided{}, err
+	}
+	return all[0], nil
+}
+
 // decided is what a decision answers: a value for the caller, and the hints to
 // give after the commit.
 type decided struct {
 	value any
 	hints []string
 	freed []freed
+	shown []shown // to live readers
 }
 
 // freed is the place of an attempt that runs no more.

@@ -21,12 +21,16 @@ func (d dispatch) read() store.Reader {
 	return d.e.Store
 }
 
-// fill loads a content, unless this side takes references.
+// fill loads a content, unless this side takes references. One that its worker
+// keeps stays a reference.
 func (d dispatch) fill(ctx context.Context, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if d.byRef || *ref == nil {
 		return nil
 	}
 	r, err := d.e.Store.Blob(ctx, execution, (*ref).ID)
+	if perdure.IsCode(err, perdure.NotFound) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,10 @@ func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, jitter float
 	if t.Status != perdure.TaskRunning {
 		return e.repeatedFinish(s, f, t)
 	}
+	result := e.keptOf(s.Execution)
+	if result.payload("result", f.Result); result.err != nil {
+		return nil, result.err
+	}
 	d := begin(s)
 	if err := d.endBlocks(f.Blocks); err != nil {
 		return nil, err
@@ -70,7 +74,7 @@ func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, jitter float
 		return d.done(nil), nil
 	}
 	woken := d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
-	if !woken || !f.Parked || drains || s.Holds.Alone || mustBeAlone(s.Execution) {
+	if !woken || !f.Parked || drains || s.Holds.Alone || mustBeAlone(s.Execution) || !mayClaim(d.x, f.WorkerID, true) {
 		return d.done(nil), nil
 	}
 	d.claimFor(f.WorkerID, wakeClaim(f.Lease), f.Embedded, s.Now.Add(e.Lease))
@@ -110,7 +114,7 @@ func (d *draft) endAttempt(t *perdure.Task, f perdure.TaskFinish, jitter float64
 
 // failAttempt tries again after a pause, or ends the task.
 func (d *draft) failAttempt(t *perdure.Task, failure *perdure.TaskError, jitter float64) error {
-	t.Error = failure
+	t.Error = d.quiet(failure)
 	pause := t.Options.Backoff(t.Tries())
 	pause = max(pause/2+time.Duration(jitter*float64(pause)/2), failure.RetryAfter)
 	if d.mayRetry(t, pause) {

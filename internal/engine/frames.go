@@ -58,7 +58,7 @@ func (e *Engine) appendTo(ctx context.Context, org string, id uuid.UUID, frames 
 	for _, f := range frames {
 		size += len(f.Text) + len(f.Fields)
 	}
-	d, err := e.one(ctx, store.Command{
+	d, err := e.oneShown(ctx, store.Command{
 		Name: "append", Lane: store.LaneChunks, Org: org, Execution: id, Bytes: size,
 		Needs:  func(*perdure.Execution) store.Needs { return frameNeeds(frames) },
 		Decide: func(s *store.State) (*store.Changes, error) { return decideFrames(s, frames) },
@@ -138,7 +138,10 @@ func (d *draft) grow(b *store.Block, f perdure.Frame) (int64, error) {
 		return b.Length, nil
 	}
 	if known := b.Length - f.Offset; known < int64(len(f.Text)) {
-		if err := d.chunk(b, f.Text[known:], f.ToolCallID); err != nil {
+		if d.local() && f.Sum == (perdure.Hash{}) {
+			return b.Length, perdure.FieldErrorf("sha256", "is missing; a LOCAL execution's block comes with its SHA-256 so far")
+		}
+		if err := d.chunk(b, f.Text[known:], f.ToolCallID, f.Sum); err != nil {
 			return b.Length, err
 		}
 		d.putBlock(b)
@@ -165,8 +168,8 @@ func (d *draft) frameEvent(f perdure.Frame, key perdure.BlockKey, known *store.B
 		return perdure.FieldErrorf("type", "%q is not an event that a task may emit", f.Type)
 	}
 	id, attempt := blockSource(key)
-	seq := d.record(perdure.Record{Type: f.Type, Place: f.Place, TaskID: id, Attempt: attempt, Fields: f.Fields})
-	spent := store.Block{Key: key, Seq: seq, Type: f.Type, CreatedAt: d.s.Now, FirstPos: d.s.Head.LastPos, LastPos: d.s.Head.LastPos, Event: true}
+	d.emit(perdure.Record{Type: f.Type, Place: f.Place, TaskID: id, Attempt: attempt, Fields: f.Fields})
+	spent := store.Block{Key: key, Seq: d.s.Head.LastSeq, Type: f.Type, CreatedAt: d.s.Now, FirstPos: d.s.Head.LastPos, LastPos: d.s.Head.LastPos, Event: true}
 	d.s.Blocks[key] = &spent
 	d.putBlock(&spent)
 	return nil

@@ -27,7 +27,7 @@ func (b *bench) openPoll(worker uuid.UUID) (closed func()) {
 }
 
 // kept is an execution that keeper parked, said so, and that is pending again.
-func kept(b *bench, keeper uuid.UUID) *holder {
+func keptGoroutine(b *bench, keeper uuid.UUID) *holder {
 	b.Helper()
 	b.start()
 	h := b.pollOf(keeper, 1)[0]
@@ -41,7 +41,7 @@ func kept(b *bench, keeper uuid.UUID) *holder {
 func TestLastWorkerHasFirstClaim(t *testing.T) {
 	b := newBench(t)
 	keeper, other := uuid.New(), uuid.New()
-	h := kept(b, keeper)
+	h := keptGoroutine(b, keeper)
 	closed := b.openPoll(keeper)
 	defer closed()
 	second := b.start() // stands behind, and is not held up
@@ -75,7 +75,7 @@ func TestFirstClaimEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			keeper := uuid.New()
-			h := kept(b, keeper)
+			h := keptGoroutine(b, keeper)
 			closed := b.openPoll(keeper)
 			once := false
 			closeOnce := func() {
@@ -100,7 +100,7 @@ func TestFirstClaimEnds(t *testing.T) {
 func TestDiscardIsTheKeepersOwn(t *testing.T) {
 	b := newBench(t)
 	keeper, other := uuid.New(), uuid.New()
-	h := kept(b, keeper)
+	h := keptGoroutine(b, keeper)
 	defer b.openPoll(keeper)()
 	b.must(b.d.Release(t.Context(), perdure.Release{WorkerID: other, Discarded: []uuid.UUID{h.id}}))
 	if got := b.pollOf(other, 8); len(got) != 0 {
@@ -114,7 +114,7 @@ func TestEndOfFirstClaimIsATimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		keeper := uuid.New()
-		h := kept(b, keeper)
+		h := keptGoroutine(b, keeper)
 		defer b.openPoll(keeper)()
 		first := b.e.parked.firstClaims(b.e, uuid.New())
 		if first.over() != 0 {

@@ -63,7 +63,7 @@ func decideRelease(s *store.State, r perdure.AgentRelease) (*store.Changes, erro
 		d.x.Panics++
 	}
 	if d.x.Panics >= maxPanics {
-		return d.fail("panic", r.Panic)
+		return d.fail("panic", d.quiet(&perdure.TaskError{Message: r.Panic}).Message)
 	}
 	return d.giveBack(perdure.WokeReturned)
 }

@@ -77,7 +77,7 @@ func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskBea
 				return answerOf(lost), nil
 			}
 			t.LeaseUntil = s.Now.Add(e.Lease)
-			if beat.Progress != nil {
+			if beat.Progress != nil && s.Execution.PersistenceMode != perdure.Local {
 				t.Progress = beat.Progress
 			}
 			if beat.Alive || beat.Progress != nil {

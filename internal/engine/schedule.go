@@ -21,6 +21,7 @@ func (e *Engine) schedule(d *draft, n perdure.NewTask, c perdure.Commit, a *comm
 		return err
 	}
 	options := n.Options.Normal(d.x.Queue)
+	d.place(&options)
 	t := &perdure.Task{
 		ID: id, ExecutionID: d.x.ID, Org: d.x.Org, Kind: n.Kind, Status: perdure.TaskPending,
 		Queue: options.Queue, MaxAttempts: options.MaxAttempts, Input: n.Input.Bytes, InputBlob: n.Input.Blob,
@@ -72,7 +73,8 @@ func foundTask(t *perdure.Task, n perdure.NewTask, a *commitAnswer) error {
 // worker offered a slot: a step then takes no poll.
 func (e *Engine) eager(d *draft, t *perdure.Task, c perdure.Commit, a *commitAnswer) bool {
 	offer := c.Eager
-	if len(a.Claims) >= offer.Slots || !e.fitsAtOnce(d.s, t) || !slices.Contains(offer.Kinds, t.Kind) || !slices.Contains(offer.Queues, t.Queue) {
+	if len(a.Claims) >= offer.Slots || !e.fitsAtOnce(d.s, t) || !slices.Contains(offer.Kinds, t.Kind) || !slices.Contains(offer.Queues, t.Queue) ||
+		!mayClaim(d.x, offer.WorkerID, true) {
 		return false
 	}
 	claim := derive(c.Lease.ClaimID, t.ID.String()+d.x.ID.String())

@@ -133,7 +133,7 @@ func decideSignal(s *store.State, r SignalRequest, response string) (*store.Chan
 		ResponseID: response, CreatedAt: s.Now, Order: d.x.NextSignal,
 	}}
 	members := map[string]any{"signalId": r.ID, "signalName": r.Name}
-	if ref == nil && len(r.Value) <= perdure.InlineLimit {
+	if ref == nil && len(r.Value) <= perdure.InlineLimit && !d.local() {
 		members["signalValue"] = r.Value
 	}
 	d.event(perdure.EventSignal, perdure.Place{ResponseID: response}, members)

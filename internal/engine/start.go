@@ -92,6 +92,11 @@ func decideStart(s *store.State, x perdure.Execution, r StartRequest, epoch uint
 	if s.Definition != nil {
 		d.c.Retain = s.Definition.Retention
 	}
+	if ref := x.InputBlob; ref != nil {
+		// It is erased here once its worker has it.
+		d.c.Blob = &store.Blob{ID: ref.ID, Length: ref.Length, Held: ref.Length, SHA256: ref.SHA256, Owned: true}
+		d.c.BlobChunk = x.Input
+	}
 	if r.IdempotencyKey != "" {
 		d.c.Idempotency = &store.Idempotency{
 			Key: r.IdempotencyKey, RequestHash: r.RequestHash, Execution: x.ID, ExpiresAt: s.Now.Add(idempotencyTTL),
@@ -119,8 +124,14 @@ func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perd
 	if err := checkPlacing(&r); err != nil {
 		return nil, err
 	}
+	id := uuid.Must(uuid.NewV7())
+	var ref *perdure.BlobRef
+	if r.PersistenceMode == perdure.Local {
+		made := perdure.ContentRef(id, input)
+		ref = &made
+	}
 	return &perdure.Execution{
-		ID: uuid.Must(uuid.NewV7()), Org: org, Kind: r.Kind, Status: perdure.StatusPending, Woke: perdure.WokeStart,
+		ID: id, InputBlob: ref, Org: org, Kind: r.Kind, Status: perdure.StatusPending, Woke: perdure.WokeStart,
 		PersistenceMode: r.PersistenceMode, DefinitionID: r.DefinitionID, Input: input,
 		Queue: r.Queue, Workspace: r.Workspace, Traceparent: r.Traceparent, Metadata: r.Metadata,
 		ResponseID: NewResponseID(),
@@ -147,10 +158,9 @@ func checkPlacing(r *StartRequest) error {
 	if len(r.Metadata) > maxMetadata {
 		return perdure.FieldErrorf("metadata", "has %d bytes; the limit is %d", len(r.Metadata), maxMetadata)
 	}
-	if r.PersistenceMode == perdure.Local {
-		return perdure.FieldErrorf("persistenceMode", "LOCAL is not available in this version; leave it out for REMOTE")
+	if r.PersistenceMode == "" {
+		r.PersistenceMode = perdure.Remote
 	}
-	r.PersistenceMode = perdure.Remote
 	return nil
 }
 

@@ -86,8 +86,9 @@ type scan struct {
 }
 
 type growing struct {
-	block store.Block
-	text  strings.Builder
+	block  store.Block
+	text   strings.Builder
+	pieces []store.Piece // in a block of which something is withheld
 }
 
 func (s *scan) see(r perdure.Record) error {
@@ -133,12 +134,16 @@ func (s *scan) grow(r perdure.Record) {
 		s.open[r.Seq] = b
 	}
 	b.text.WriteString(r.Chunk.Text)
+	b.block.Length = r.Chunk.Offset + int64(len(r.Chunk.Text)) + r.Chunk.Length
+	if r.Chunk.Length > 0 {
+		b.pieces = append(b.pieces, store.Piece{Pos: r.Pos, Length: r.Chunk.Length})
+	}
 }
 
 func (s *scan) blocks() []store.BlockContent {
 	var all []store.BlockContent
 	for _, b := range s.open {
-		all = append(all, store.BlockContent{Block: b.block, Content: b.text.String()})
+		all = append(all, store.BlockContent{Block: b.block, Content: b.text.String(), Pieces: b.pieces})
 	}
 	return all
 }

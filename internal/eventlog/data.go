@@ -32,7 +32,9 @@ type chunk struct {
 	Offset   int64             `json:"offset"`
 	Type     perdure.EventType `json:"type,omitempty"` // in snapshots: the block's
 	Stream   string            `json:"stream,omitempty"`
-	Data     any               `json:"data"`
+	Data     any               `json:"data,omitempty"` // nil if it is withheld
+	Length   int64             `json:"length,omitempty"`
+	Content  json.RawMessage   `json:"content,omitempty"`
 	Snapshot bool              `json:"snapshot,omitempty"`
 }
 
@@ -53,7 +55,13 @@ func Data(r perdure.Record, execution uuid.UUID) ([]byte, error) {
 		Seq: r.Seq, ExecutionID: execution, CreatedAt: r.CreatedAt, Place: r.Place, TaskID: r.TaskID, Attempt: r.Attempt,
 	}
 	if c := r.Chunk; c != nil {
-		return encode(chunk{common: head, Offset: c.Offset, Stream: c.Stream, Data: content(c.Text, c.ToolCallID)})
+		piece := chunk{common: head, Offset: c.Offset, Stream: c.Stream}
+		if c.Length > 0 {
+			piece.withhold(c.Length)
+		} else {
+			piece.Data = content(c.Text, c.ToolCallID)
+		}
+		return encode(piece)
 	}
 	raw, err := encode(head)
 	if err != nil {
@@ -61,6 +69,9 @@ func Data(r perdure.Record, execution uuid.UUID) ([]byte, error) {
 	}
 	return merge(raw, r.Fields)
 }
+
+// withhold gives the length in the place of the text.
+func (c *chunk) withhold(length int64) { c.Length, c.Content = length, perdure.OnWorker }
 
 // content is text itself, or wrapped where it is arguments of a tool call.
 func content(text, toolCallID string) any {
@@ -81,9 +92,13 @@ func BlockData(b store.BlockContent, execution uuid.UUID) ([]byte, error) {
 	if b.Type == perdure.EventData {
 		call = b.Place.ToolCallID
 	}
-	return encode(chunk{
-		common: head, Type: b.Type, Stream: b.Stream, Data: content(b.Content, call), Snapshot: true,
-	})
+	whole := chunk{common: head, Type: b.Type, Stream: b.Stream, Snapshot: true}
+	if len(b.Pieces) > 0 {
+		whole.withhold(b.Length)
+	} else {
+		whole.Data = content(b.Content, call)
+	}
+	return encode(whole)
 }
 
 // ResetData is the data of a reset: the client drops what it has, and the log

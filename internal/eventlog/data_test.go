@@ -47,6 +47,12 @@ func TestDataIsExactlyAsOnTheWire(t *testing.T) {
 			r.Type, r.Place, r.TaskID, r.Attempt = perdure.EventTerminal, place, &task, 2
 			r.Chunk = &perdure.Chunk{Text: "ok", Stream: "stderr"}
 		}), placed + `,"offset":0,"stream":"stderr","data":"ok"}`},
+		"withheld": {of(func(r *perdure.Record) {
+			r.Type, r.Chunk = perdure.EventToken, &perdure.Chunk{Offset: 3, Length: 7}
+		}), head + `,"offset":3,"length":7,"content":"worker"}`},
+		"withheld arguments": {of(func(r *perdure.Record) {
+			r.Type, r.Chunk = perdure.EventData, &perdure.Chunk{Length: 7, ToolCallID: "c7"}
+		}), head + `,"offset":0,"length":7,"content":"worker"}`},
 		"arguments": {of(func(r *perdure.Record) {
 			r.Type, r.Chunk = perdure.EventData, &perdure.Chunk{Offset: 2, Text: `{"a`, ToolCallID: "c7"}
 		}), head + `,"offset":2,"data":{"type":"tool_call_delta","tool_call":{"id":"c7"},"delta":"{\"a"}}`},

@@ -32,13 +32,7 @@ func (l *Log) render(ctx context.Context, execution uuid.UUID, r perdure.Record)
 // content is no longer kept. The first piece is still shown, empty, so that no
 // seq is missing.
 func gone(r perdure.Record) bool {
-	return r.Chunk != nil && r.Chunk.Text == "" && r.Chunk.Offset > 0
-}
-
-// appended is an entry in its event.
-type appended struct {
-	perdure.Entry
-	ContentBytes int64 `json:"contentBytes,omitempty"`
+	return r.Chunk != nil && r.Chunk.Text == "" && r.Chunk.Length == 0 && r.Chunk.Offset > 0
 }
 
 // entryFields gives the entry that an event names. The log holds only its id,
@@ -58,18 +52,18 @@ func (l *Log) entryFields(ctx context.Context, execution uuid.UUID, fields json.
 	if err != nil {
 		return nil, err
 	}
-	a := appended{Entry: *e}
 	switch {
 	case len(e.Content) > entryLimit:
-		a.Content, a.ContentBytes = nil, int64(len(e.Content))
+		e.Content, e.ContentBytes = nil, int64(len(e.Content))
 	case e.Blob != nil && e.Blob.Length > entryLimit:
-		a.ContentBytes = e.Blob.Length
+		e.ContentBytes = e.Blob.Length
 	case e.Blob != nil:
-		whole, err := l.read.Entry(ctx, execution, e.ID)
-		if err != nil {
+		if e, err = l.read.Entry(ctx, execution, e.ID); err != nil {
 			return nil, err
 		}
-		a.Entry = *whole
 	}
-	return encode(a)
+	if e.Content == nil && e.Blob != nil && e.ContentBytes == 0 {
+		e.Content, e.ContentBytes, e.ContentSHA256 = perdure.OnWorker, e.Blob.Length, e.Blob.SHA256.String()
+	}
+	return encode(e)
 }

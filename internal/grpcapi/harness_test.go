@@ -34,9 +34,11 @@ type fake struct {
 	appendFrames func(context.Context, []perdure.Frame) ([]perdure.FrameReply, error)
 	// pollAgents takes the place of answer for PollAgents.
 	pollAgents func(context.Context, perdure.Poll) ([]perdure.AgentClaim, error)
-	entries    iter.Seq2[perdure.Entry, error]
-	blobs      map[uuid.UUID][]byte
-	released   chan perdure.Release
+	// serve takes the place of answer for ServeContents.
+	serve    func(context.Context, uuid.UUID, perdure.ContentSource) error
+	entries  iter.Seq2[perdure.Entry, error]
+	blobs    map[uuid.UUID][]byte
+	released chan perdure.Release
 }
 
 func (f *fake) note(asked any) {
@@ -283,4 +285,12 @@ func (w *world) raw(t *testing.T, key string) (context.Context, *grpc.ClientConn
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+key)
 	}
 	return ctx, conn
+}
+
+func (f *fake) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
+	if f.serve == nil {
+		_, err := ask[any](f, "ServeContents", worker)
+		return err
+	}
+	return f.serve(ctx, worker, source)
 }

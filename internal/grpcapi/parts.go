@@ -43,7 +43,7 @@ func (p parts) send(execution uuid.UUID, head func() error, contents ...*perdure
 // for content that stays.
 func (p parts) detach(execution uuid.UUID, m *perdurev1.Content) func() error {
 	switch {
-	case m == nil || m.Inline != nil && len(m.Inline) <= perdure.InlineLimit:
+	case m == nil || m.Inline != nil && len(m.Inline) <= perdure.InlineLimit || withheld(execution, m):
 		return nil
 	case m.Inline != nil:
 		content, length := m.Inline, int64(len(m.Inline))
@@ -55,6 +55,16 @@ func (p parts) detach(execution uuid.UUID, m *perdurev1.Content) func() error {
 		m.Follows = &length
 		return func() error { return p.sendBlob(execution, ref) }
 	}
+}
+
+// withheld tells whether the content is on its worker: the engine has put in
+// those that it has.
+func withheld(execution uuid.UUID, m *perdurev1.Content) bool {
+	if m.Inline != nil {
+		return false
+	}
+	ref, err := pbconv.BlobFromProto(m.GetBlob())
+	return err == nil && ref != nil && ref.ID == perdure.ContentID(execution, ref.SHA256)
 }
 
 func (p parts) sendBlob(execution uuid.UUID, ref *perdurev1.BlobRef) error {

@@ -108,6 +108,7 @@ func (s *server) routes() {
 	s.executionRoutes()
 	s.partRoutes()
 	s.logRoutes()
+	s.contentRoutes()
 	s.keyRoutes()
 	s.retentionRoutes()
 	s.accessRoutes()

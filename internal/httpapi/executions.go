@@ -157,7 +157,7 @@ func (s *server) getExecution(ctx context.Context, in *IDInput) (*body[*perdure.
 	if err != nil {
 		return nil, err
 	}
-	return &body[*perdure.Execution]{x}, nil
+	return &body[*perdure.Execution]{x}, s.showExecution(ctx, x)
 }
 
 func (s *server) cancel(ctx context.Context, in *IDInput) (*executionOutput, error) {
@@ -167,6 +167,9 @@ func (s *server) cancel(ctx context.Context, in *IDInput) (*executionOutput, err
 	}
 	x, changed, err := s.Engine.Cancel(ctx, in.Org, id)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.showExecution(ctx, x); err != nil {
 		return nil, err
 	}
 	out := &executionOutput{Status: http.StatusOK, Body: x}

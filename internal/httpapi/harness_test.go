@@ -58,7 +58,7 @@ func open(t *testing.T, change ...func(*httpapi.Config)) *house {
 		t.Fatal(err)
 	}
 	h.admin, h.client, h.wkey = h.key("admin"), h.key("client"), h.key("worker")
-	h.log = eventlog.New(st, st.Epoch(), h.engine.Hints)
+	h.log = eventlog.New(h.engine.Read(), st.Epoch(), h.engine.Hints)
 	c := httpapi.Config{Engine: h.engine, Log: h.log, Logger: logger, Stop: h.stop}
 	for _, f := range change {
 		f(&c)

@@ -123,6 +123,9 @@ func (s *server) snapshotParts(ctx context.Context, in *snapshotInput) (*snapsho
 	if err != nil {
 		return nil, err
 	}
+	if err := s.showExecution(ctx, x); err != nil {
+		return nil, err
+	}
 	out := &snapshotBody{Execution: x, Entries: []perdure.Entry{}, OpenBlocks: []json.RawMessage{}}
 	if x.Leaf == nil {
 		return out, nil
@@ -134,6 +137,9 @@ func (s *server) snapshotParts(ctx context.Context, in *snapshotInput) (*snapsho
 			}
 			out.Entries = append(out.Entries, e)
 		}
+	}
+	if err := s.showEntries(ctx, x, out.Entries); err != nil {
+		return nil, err
 	}
 	out.EntriesBefore, err = s.countBefore(ctx, x, out.Entries)
 	return out, err

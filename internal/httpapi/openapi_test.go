@@ -49,6 +49,7 @@ func TestOpenAPIDescribesEverything(t *testing.T) {
 		one + "/checkpoints": "get", one + "/checkpoints/latest": "get", one + "/checkpoints/{seq}": "get", one + "/tasks": "get",
 		one + "/entries": "get", one + "/entries/{entryId}": "get", one + "/events": "get", one + "/snapshot": "get",
 		one + "/stream": "get", one + "/stream/consolidated": "get",
+		one + "/content/{sha256}": "get", one + "/promote": "post",
 		"/api/orgs/{org}/agent-definitions": "get post", "/api/orgs/{org}/agent-definitions/{id}": "get put delete",
 		"/api/orgs/{org}/keys": "get post", "/api/orgs/{org}/keys/{id}": "delete",
 		"/api/login": "post", "/api/logout": "post", "/healthz": "get", "/readyz": "get",

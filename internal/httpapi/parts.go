@@ -39,7 +39,7 @@ func (s *server) listCheckpoints(ctx context.Context, in *PartsInput) (*body[lis
 	if err != nil {
 		return nil, err
 	}
-	return listOf(p.Items, p.Next), nil
+	return listOf(p.Items, p.Next), s.showCheckpoints(ctx, x, p.Items...)
 }
 
 func (s *server) latestCheckpoint(ctx context.Context, in *IDInput) (*body[*perdure.Checkpoint], error) {
@@ -63,7 +63,7 @@ func (s *server) checkpoint(ctx context.Context, in IDInput, seq int64) (*body[*
 	if err != nil {
 		return nil, err
 	}
-	return &body[*perdure.Checkpoint]{c}, nil
+	return &body[*perdure.Checkpoint]{c}, s.showCheckpoints(ctx, x, c)
 }
 
 type tasksInput struct {
@@ -80,7 +80,7 @@ func (s *server) listTasks(ctx context.Context, in *tasksInput) (*body[list[*per
 	if err != nil {
 		return nil, err
 	}
-	return listOf(p.Items, p.Next), nil
+	return listOf(p.Items, p.Next), s.showTasks(ctx, x, p.Items)
 }
 
 type entriesInput struct {
@@ -100,7 +100,7 @@ func (s *server) listEntries(ctx context.Context, in *entriesInput) (*body[list[
 	if err != nil {
 		return nil, err
 	}
-	return listOf(p.Items, p.Next), nil
+	return listOf(p.Items, p.Next), s.showEntries(ctx, x, p.Items)
 }
 
 // path gives a page of the entries from root to leaf. Its cursor is the id of
@@ -126,11 +126,11 @@ func (s *server) path(ctx context.Context, x *perdure.Execution, page PageInput)
 			return nil, err
 		}
 		if len(items) == page.Limit {
-			return listOf(items, items[len(items)-1].ID.String()), nil
+			return listOf(items, items[len(items)-1].ID.String()), s.showEntries(ctx, x, items)
 		}
 		items = append(items, e)
 	}
-	return listOf(items, ""), nil
+	return listOf(items, ""), s.showEntries(ctx, x, items)
 }
 
 type entryInput struct {
@@ -151,5 +151,6 @@ func (s *server) getEntry(ctx context.Context, in *entryInput) (*body[*perdure.E
 	if err != nil {
 		return nil, err
 	}
-	return &body[*perdure.Entry]{e}, nil
+	one := []perdure.Entry{*e}
+	return &body[*perdure.Entry]{&one[0]}, s.showEntries(ctx, x, one)
 }

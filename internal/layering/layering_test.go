@@ -21,7 +21,8 @@ var rules = map[string][]string{
 
 	// Worker side.
 	"agent":                            nil,
-	"worker":                           {"agent"}, // and internal/store, for local persistence
+	"worker":                           {"agent", "worker/local"},
+	"worker/local":                     nil, // with a SQLite driver of its own
 	"worker/remote":                    {"api/..."},
 	"react":                            {"agent", "llm", "tool", "internal/response"},
 	"llm":                              {"internal/response"},

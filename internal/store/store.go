@@ -105,6 +105,9 @@ type Pick struct {
 	QueueLimits map[string]int
 	// Grace is PickAttempts'.
 	Grace time.Duration
+	// Home is the worker that PickAgents picks LOCAL executions for: those whose
+	// home it is, and those that have none yet. Nil picks no LOCAL ones.
+	Home *uuid.UUID
 }
 
 // Needs says what of an execution a command decides on.
@@ -128,6 +131,7 @@ type Needs struct {
 	ConcurrencyKeys []string
 	Queues          []string
 	Retention       bool // how long what is left of the execution is kept
+	Withheld        int  // at most that many of the blobs that are neither whole nor staged
 
 	// Outside of executions; the command's Org applies.
 	Definition  *uuid.UUID
@@ -161,6 +165,8 @@ type State struct {
 	Holds  Holding
 	Keys   map[string]Load // by concurrency key
 	Queues map[string]Load
+	// Withheld are some of those that are neither whole nor staged.
+	Withheld []Blob
 
 	Definition  *perdure.Definition // by id
 	BySlug      *perdure.Definition
@@ -206,12 +212,16 @@ type Block struct {
 	// Digest is the running SHA-256, as encoding.BinaryMarshaler writes it.
 	Digest []byte
 	Reason perdure.BlockReason // once closed
+	// Content is, of a closed block of a LOCAL execution, the blob that stands
+	// for its content. It is written, not read.
+	Content *perdure.BlobRef
 	// Event marks the number of a source that was spent on an event, not a
 	// block: it has neither content nor cuts.
 	Event bool
 }
 
-// Blob is the row of a blob. It is whole when Held is Length.
+// Blob is the row of a blob. It is whole when Held is Length; one that a commit
+// names and that is not whole is withheld, and readers are given the reference.
 type Blob struct {
 	ID     uuid.UUID
 	Length int64
@@ -219,6 +229,9 @@ type Blob struct {
 	Digest []byte
 	SHA256 perdure.Hash // once whole
 	Owned  bool         // a commit names it
+	// Staged counts the bytes that are stored and not shown yet, ahead of the
+	// commit that shows them.
+	Staged int64
 }
 
 // Idempotency remembers a creation by its key, for 24 hours.
@@ -257,6 +270,18 @@ type Changes struct {
 	Blob         *Blob  // inserted or replaced
 	BlobChunk    []byte // appended to Blob, at BlobChunkAt
 	BlobChunkAt  int64
+	// Withhold makes blobs that are owned and hold nothing. One that is there
+	// already stays as it is.
+	Withhold []perdure.BlobRef
+	// Erase deletes the content of whole blobs, which are withheld from then on.
+	Erase []uuid.UUID
+	// Stage stores content of withheld blobs, in order and without a hole, which
+	// no reader sees before Unveil makes every staged blob of the execution whole.
+	Stage  []Staged
+	Unveil bool
+	// EraseSignals deletes the values of all signals of the execution. Those of a
+	// LOCAL execution go with ConsumeTaken already, once they are consumed.
+	EraseSignals bool
 	// SweepBlobs deletes the blobs begun over LooseBlobAge ago that no commit
 	// has named.
 	SweepBlobs bool
@@ -330,6 +355,13 @@ type Prunable struct {
 	Bytes int64
 }
 
+// Staged is a piece of a withheld blob.
+type Staged struct {
+	ID      uuid.UUID
+	At      int64
+	Content []byte
+}
+
 // Entry is an entry to insert, with the calls that are open after it.
 type Entry struct {
 	perdure.Entry
@@ -380,7 +412,7 @@ type Page[T any] struct {
 // Reader reads. Every method that takes an org answers not_found for what is
 // another org's. Reads are short transactions that see only what is committed
 // and never block a writer. Contents are loaded, blobs joined in, unless said
-// otherwise.
+// otherwise. In the place of a content that is withheld its reference is given.
 type Reader interface {
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
 	// Executions lists newest first, without input and output contents.
@@ -415,6 +447,7 @@ type Reader interface {
 	// Log gives the records after pos in order, at most limit (and about 1 MiB)
 	// of them, and the head as of the same moment. The chunks of a superseded
 	// block keep their positions and offsets, and have no text. The execution's MaxSeq is that of the head.
+	// Those of a block that is withheld have no text, and their length.
 	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, Head, error)
 	LogHead(ctx context.Context, execution uuid.UUID) (Head, error)
 	// OpenBlocks gives the blocks that are open at the head, with their content.
@@ -438,6 +471,9 @@ type Reader interface {
 
 	// Blob reads a blob in pieces.
 	Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error)
+	// BlobRow gives a blob's row without its digest, whole or not; not_found if
+	// there is none.
+	BlobRow(ctx context.Context, execution, id uuid.UUID) (*Blob, error)
 
 	Definition(ctx context.Context, org string, id uuid.UUID) (*perdure.Definition, error)
 	Definitions(ctx context.Context, org string, cursor string, limit int) (Page[*perdure.Definition], error)
@@ -455,4 +491,12 @@ type Reader interface {
 type BlockContent struct {
 	Block
 	Content string
+	// Pieces says, of a block that is withheld, where its pieces are in the log:
+	// Content is empty.
+	Pieces []Piece
+}
+
+// Piece is the place of a piece of a block.
+type Piece struct {
+	Pos, Length int64
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,10 +24,11 @@ func (c *Client) fitter(ctx context.Context) *pbconv.Fitter {
 	}}
 }
 
-// fill gets the contents that came by reference.
-func (c *Client) fill(ctx context.Context, execution uuid.UUID, contents ...*perdurev1.Content) error {
+// fill gets the contents that came by reference. Those that are withheld from
+// the server stay references: the worker has them itself.
+func (c *Client) fill(ctx context.Context, execution uuid.UUID, local bool, contents ...*perdurev1.Content) error {
 	for _, m := range contents {
-		if m == nil || m.Inline != nil || m.Blob == nil {
+		if m == nil || m.Inline != nil || m.Blob == nil || local && withheld(execution, m.Blob) {
 			continue
 		}
 		content, err := c.download(ctx, execution, m.Blob)
@@ -34,6 +37,28 @@ func (c *Client) fill(ctx context.Context, execution uuid.UUID, contents ...*per
 		}
 		if m.Inline = content; m.Temporary {
 			m.Blob, m.Temporary = nil, false
+		}
+	}
+	return nil
+}
+
+// withheld tells whether a reference of a LOCAL execution stands for a content
+// that is kept on its worker.
+func withheld(execution uuid.UUID, m *perdurev1.BlobRef) bool {
+	ref, err := pbconv.BlobFromProto(m)
+	return err == nil && ref.ID == perdure.ContentID(execution, ref.SHA256)
+}
+
+// ofLocal tells whether the task is one of a LOCAL execution.
+func ofLocal(t *perdurev1.Task) bool {
+	return strings.HasPrefix(t.GetQueue(), perdure.LocalQueuePrefix)
+}
+
+// fillTasks fills in inputs and results.
+func (c *Client) fillTasks(ctx context.Context, execution uuid.UUID, tasks ...*perdurev1.Task) error {
+	for _, t := range tasks {
+		if err := c.fill(ctx, execution, ofLocal(t), t.GetInput(), t.GetResult()); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -69,8 +94,11 @@ func (c *Client) agentClaim(ctx context.Context, m *perdurev1.AgentClaim) (*perd
 	contents := []*perdurev1.Content{m.GetExecution().GetInput(), m.GetExecution().GetOutput(), m.GetCheckpoint().GetState()}
 	contents = append(contents, valuesOf(m.GetSignals())...)
 	contents = append(contents, valuesOf(m.GetAgain())...)
-	contents = append(contents, contentsOf(m.GetResults()...)...)
-	if err := c.fill(ctx, execution, contents...); err != nil {
+	for _, t := range m.GetResults() {
+		contents = append(contents, t.GetInput(), t.GetResult())
+	}
+	local := m.GetExecution().GetPersistenceMode() == perdurev1.PersistenceMode_PERSISTENCE_MODE_LOCAL
+	if err := c.fill(ctx, execution, local, contents...); err != nil {
 		return nil, err
 	}
 	claim, err := pbconv.AgentClaimFromProto(m)
@@ -86,7 +114,7 @@ func (c *Client) taskClaim(ctx context.Context, m *perdurev1.TaskClaim) (perdure
 	if err != nil {
 		return perdure.TaskClaim{}, err
 	}
-	if err := c.fill(ctx, execution, contentsOf(m.GetTask())...); err != nil {
+	if err := c.fillTasks(ctx, execution, m.GetTask()); err != nil {
 		return perdure.TaskClaim{}, err
 	}
 	return pbconv.TaskClaimFromProto(m)
@@ -94,11 +122,15 @@ func (c *Client) taskClaim(ctx context.Context, m *perdurev1.TaskClaim) (perdure
 
 // commitReply fills and converts the answer to a commit.
 func (c *Client) commitReply(ctx context.Context, execution uuid.UUID, m *perdurev1.CommitResponse) (perdure.CommitReply, error) {
-	contents := append(valuesOf(m.GetSignals()), contentsOf(m.GetTasks()...)...)
+	tasks := slices.Clip(m.GetTasks())
 	for _, claim := range m.GetClaims() {
-		contents = append(contents, contentsOf(claim.GetTask())...)
+		tasks = append(tasks, claim.GetTask())
 	}
-	if err := c.fill(ctx, execution, contents...); err != nil {
+	err := c.fill(ctx, execution, false, valuesOf(m.GetSignals())...)
+	if err == nil {
+		err = c.fillTasks(ctx, execution, tasks...)
+	}
+	if err != nil {
 		return perdure.CommitReply{}, err
 	}
 	reply, err := pbconv.CommitReplyFromProto(m)
@@ -137,14 +169,6 @@ func valuesOf(signals []*perdurev1.Signal) []*perdurev1.Content {
 	var contents []*perdurev1.Content
 	for _, s := range signals {
 		contents = append(contents, s.GetSignalValue())
-	}
-	return contents
-}
-
-func contentsOf(tasks ...*perdurev1.Task) []*perdurev1.Content {
-	var contents []*perdurev1.Content
-	for _, t := range tasks {
-		contents = append(contents, t.GetInput(), t.GetResult())
 	}
 	return contents
 }

@@ -88,7 +88,10 @@ type PollAgentRequest struct {
 	// How many to claim at most.
 	Slots int64 `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`
 	// How long to wait for work; without it the answer comes at once.
-	Wait          *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
+	Wait *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
+	// The worker keeps contents of its own under a stable id: it may claim LOCAL
+	// executions, new ones and those whose home it is.
+	Local         bool `protobuf:"varint,6,opt,name=local,proto3" json:"local,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -156,6 +159,13 @@ func (x *PollAgentRequest) GetWait() *durationpb.Duration {
 		return x.Wait
 	}
 	return nil
+}
+
+func (x *PollAgentRequest) GetLocal() bool {
+	if x != nil {
+		return x.Local
+	}
+	return false
 }
 
 type PollAgentResponse struct {
@@ -2865,13 +2875,14 @@ var File_perdure_v1_agent_proto protoreflect.FileDescriptor
 const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\n" +
 	"\x16perdure/v1/agent.proto\x12\n" +
-	"perdure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16perdure/v1/types.proto\"\xa2\x01\n" +
+	"perdure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16perdure/v1/types.proto\"\xb8\x01\n" +
 	"\x10PollAgentRequest\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\x14\n" +
 	"\x05kinds\x18\x03 \x03(\tR\x05kinds\x12\x14\n" +
 	"\x05slots\x18\x04 \x01(\x03R\x05slots\x12-\n" +
-	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"C\n" +
+	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12\x14\n" +
+	"\x05local\x18\x06 \x01(\bR\x05local\"C\n" +
 	"\x11PollAgentResponse\x12.\n" +
 	"\x06claims\x18\x01 \x03(\v2\x16.perdure.v1.AgentClaimR\x06claims\"\xd2\x04\n" +
 	"\rCommitRequest\x12'\n" +

@@ -1524,7 +1524,11 @@ type Execution struct {
 	Panics     int64 `protobuf:"varint,35,opt,name=panics,proto3" json:"panics,omitempty"`
 	EntryCount int64 `protobuf:"varint,36,opt,name=entry_count,json=entryCount,proto3" json:"entry_count,omitempty"`
 	// What is kept of the waits since the newest checkpoint.
-	Asked         *Asked `protobuf:"bytes,37,opt,name=asked,proto3" json:"asked,omitempty"`
+	Asked *Asked `protobuf:"bytes,37,opt,name=asked,proto3" json:"asked,omitempty"`
+	// The only worker that may run it, of a LOCAL execution that was claimed once.
+	HomeWorkerId []byte `protobuf:"bytes,38,opt,name=home_worker_id,json=homeWorkerId,proto3,oneof" json:"home_worker_id,omitempty"`
+	// Set on a LOCAL execution that is pending while its home is not connected.
+	Away          *WorkerAway `protobuf:"bytes,39,opt,name=away,proto3" json:"away,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1818,6 +1822,20 @@ func (x *Execution) GetAsked() *Asked {
 	return nil
 }
 
+func (x *Execution) GetHomeWorkerId() []byte {
+	if x != nil {
+		return x.HomeWorkerId
+	}
+	return nil
+}
+
+func (x *Execution) GetAway() *WorkerAway {
+	if x != nil {
+		return x.Away
+	}
+	return nil
+}
+
 // Asked is what an execution keeps of the waits since its newest checkpoint.
 type Asked struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1978,6 +1996,60 @@ func (x *Outcomes) GetOf() []int64 {
 	return nil
 }
 
+// WorkerAway tells of a worker that is not connected.
+type WorkerAway struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	WorkerId []byte                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	// When it was last heard of; absent if not since the server started.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkerAway) Reset() {
+	*x = WorkerAway{}
+	mi := &file_perdure_v1_types_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkerAway) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkerAway) ProtoMessage() {}
+
+func (x *WorkerAway) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkerAway.ProtoReflect.Descriptor instead.
+func (*WorkerAway) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *WorkerAway) GetWorkerId() []byte {
+	if x != nil {
+		return x.WorkerId
+	}
+	return nil
+}
+
+func (x *WorkerAway) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
 // Checkpoint is a numbered position of an execution.
 type Checkpoint struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1992,7 +2064,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_perdure_v1_types_proto_msgTypes[14]
+	mi := &file_perdure_v1_types_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2004,7 +2076,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[14]
+	mi := &file_perdure_v1_types_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2017,7 +2089,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{14}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Checkpoint) GetSequence() int64 {
@@ -2082,7 +2154,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_perdure_v1_types_proto_msgTypes[15]
+	mi := &file_perdure_v1_types_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2166,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[15]
+	mi := &file_perdure_v1_types_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2179,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{15}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Entry) GetId() []byte {
@@ -2220,7 +2292,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_perdure_v1_types_proto_msgTypes[16]
+	mi := &file_perdure_v1_types_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2232,7 +2304,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[16]
+	mi := &file_perdure_v1_types_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2245,7 +2317,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{16}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Signal) GetSignalId() string {
@@ -2333,7 +2405,7 @@ type TaskOptions struct {
 
 func (x *TaskOptions) Reset() {
 	*x = TaskOptions{}
-	mi := &file_perdure_v1_types_proto_msgTypes[17]
+	mi := &file_perdure_v1_types_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2345,7 +2417,7 @@ func (x *TaskOptions) String() string {
 func (*TaskOptions) ProtoMessage() {}
 
 func (x *TaskOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[17]
+	mi := &file_perdure_v1_types_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2358,7 +2430,7 @@ func (x *TaskOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskOptions.ProtoReflect.Descriptor instead.
 func (*TaskOptions) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{17}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TaskOptions) GetQueue() string {
@@ -2476,7 +2548,7 @@ type TaskError struct {
 
 func (x *TaskError) Reset() {
 	*x = TaskError{}
-	mi := &file_perdure_v1_types_proto_msgTypes[18]
+	mi := &file_perdure_v1_types_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2488,7 +2560,7 @@ func (x *TaskError) String() string {
 func (*TaskError) ProtoMessage() {}
 
 func (x *TaskError) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[18]
+	mi := &file_perdure_v1_types_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2501,7 +2573,7 @@ func (x *TaskError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskError.ProtoReflect.Descriptor instead.
 func (*TaskError) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{18}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TaskError) GetCode() ErrorCode {
@@ -2582,7 +2654,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_perdure_v1_types_proto_msgTypes[19]
+	mi := &file_perdure_v1_types_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2594,7 +2666,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[19]
+	mi := &file_perdure_v1_types_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2607,7 +2679,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{19}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Task) GetId() []byte {
@@ -2845,7 +2917,7 @@ type AgentClaim struct {
 
 func (x *AgentClaim) Reset() {
 	*x = AgentClaim{}
-	mi := &file_perdure_v1_types_proto_msgTypes[20]
+	mi := &file_perdure_v1_types_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2857,7 +2929,7 @@ func (x *AgentClaim) String() string {
 func (*AgentClaim) ProtoMessage() {}
 
 func (x *AgentClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[20]
+	mi := &file_perdure_v1_types_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2870,7 +2942,7 @@ func (x *AgentClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentClaim.ProtoReflect.Descriptor instead.
 func (*AgentClaim) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{20}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AgentClaim) GetLease() *Lease {
@@ -2957,7 +3029,7 @@ type TaskClaim struct {
 
 func (x *TaskClaim) Reset() {
 	*x = TaskClaim{}
-	mi := &file_perdure_v1_types_proto_msgTypes[21]
+	mi := &file_perdure_v1_types_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2969,7 +3041,7 @@ func (x *TaskClaim) String() string {
 func (*TaskClaim) ProtoMessage() {}
 
 func (x *TaskClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[21]
+	mi := &file_perdure_v1_types_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2982,7 +3054,7 @@ func (x *TaskClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskClaim.ProtoReflect.Descriptor instead.
 func (*TaskClaim) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{21}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TaskClaim) GetLease() *TaskLease {
@@ -3037,7 +3109,7 @@ type BlockEnd struct {
 
 func (x *BlockEnd) Reset() {
 	*x = BlockEnd{}
-	mi := &file_perdure_v1_types_proto_msgTypes[22]
+	mi := &file_perdure_v1_types_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3049,7 +3121,7 @@ func (x *BlockEnd) String() string {
 func (*BlockEnd) ProtoMessage() {}
 
 func (x *BlockEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[22]
+	mi := &file_perdure_v1_types_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3062,7 +3134,7 @@ func (x *BlockEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockEnd.ProtoReflect.Descriptor instead.
 func (*BlockEnd) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{22}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BlockEnd) GetTaskId() []byte {
@@ -3106,7 +3178,7 @@ type NewEvent struct {
 
 func (x *NewEvent) Reset() {
 	*x = NewEvent{}
-	mi := &file_perdure_v1_types_proto_msgTypes[23]
+	mi := &file_perdure_v1_types_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3118,7 +3190,7 @@ func (x *NewEvent) String() string {
 func (*NewEvent) ProtoMessage() {}
 
 func (x *NewEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[23]
+	mi := &file_perdure_v1_types_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3131,7 +3203,7 @@ func (x *NewEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewEvent.ProtoReflect.Descriptor instead.
 func (*NewEvent) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{23}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *NewEvent) GetType() EventType {
@@ -3176,14 +3248,17 @@ type Frame struct {
 	Close  bool        `protobuf:"varint,10,opt,name=close,proto3" json:"close,omitempty"`
 	Reason BlockReason `protobuf:"varint,11,opt,name=reason,proto3,enum=perdure.v1.BlockReason" json:"reason,omitempty"`
 	// A JSON object that makes the frame an event of its own instead.
-	Fields        []byte `protobuf:"bytes,12,opt,name=fields,proto3,oneof" json:"fields,omitempty"`
+	Fields []byte `protobuf:"bytes,12,opt,name=fields,proto3,oneof" json:"fields,omitempty"`
+	// Of a LOCAL execution's block: the SHA-256 of all of it up to the end of this
+	// text.
+	Sha256        []byte `protobuf:"bytes,13,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_perdure_v1_types_proto_msgTypes[24]
+	mi := &file_perdure_v1_types_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3195,7 +3270,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[24]
+	mi := &file_perdure_v1_types_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3208,7 +3283,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{24}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Frame) GetLease() *TaskLease {
@@ -3295,6 +3370,13 @@ func (x *Frame) GetFields() []byte {
 	return nil
 }
 
+func (x *Frame) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
 // FrameReply says how many bytes of the block the server holds, or why it
 // refused the frame.
 type FrameReply struct {
@@ -3307,7 +3389,7 @@ type FrameReply struct {
 
 func (x *FrameReply) Reset() {
 	*x = FrameReply{}
-	mi := &file_perdure_v1_types_proto_msgTypes[25]
+	mi := &file_perdure_v1_types_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3319,7 +3401,7 @@ func (x *FrameReply) String() string {
 func (*FrameReply) ProtoMessage() {}
 
 func (x *FrameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[25]
+	mi := &file_perdure_v1_types_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3332,7 +3414,7 @@ func (x *FrameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrameReply.ProtoReflect.Descriptor instead.
 func (*FrameReply) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{25}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FrameReply) GetHeld() int64 {
@@ -3411,7 +3493,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x04name\x18\t \x01(\tR\x04nameB\a\n" +
 	"\x05_task\"2\n" +
 	"\bWaitList\x12&\n" +
-	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\x99\f\n" +
+	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\x83\r\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x123\n" +
@@ -3459,14 +3541,17 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x06panics\x18# \x01(\x03R\x06panics\x12\x1f\n" +
 	"\ventry_count\x18$ \x01(\x03R\n" +
 	"entryCount\x12'\n" +
-	"\x05asked\x18% \x01(\v2\x11.perdure.v1.AskedR\x05askedB\x16\n" +
+	"\x05asked\x18% \x01(\v2\x11.perdure.v1.AskedR\x05asked\x12)\n" +
+	"\x0ehome_worker_id\x18& \x01(\fH\x06R\fhomeWorkerId\x88\x01\x01\x12*\n" +
+	"\x04away\x18' \x01(\v2\x16.perdure.v1.WorkerAwayR\x04awayB\x16\n" +
 	"\x14_agent_definition_idB\b\n" +
 	"\x06_errorB\x13\n" +
 	"\x11_other_error_codeB\f\n" +
 	"\n" +
 	"_worker_idB\v\n" +
 	"\t_metadataB\x10\n" +
-	"\x0e_leaf_entry_id\"^\n" +
+	"\x0e_leaf_entry_idB\x11\n" +
+	"\x0f_home_worker_id\"^\n" +
 	"\x05Asked\x12#\n" +
 	"\x04dues\x18\x01 \x03(\v2\x0f.perdure.v1.DueR\x04dues\x120\n" +
 	"\boutcomes\x18\x02 \x03(\v2\x14.perdure.v1.OutcomesR\boutcomes\"E\n" +
@@ -3475,7 +3560,11 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\".\n" +
 	"\bOutcomes\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
-	"\x02of\x18\x02 \x03(\x03R\x02of\"\xf7\x01\n" +
+	"\x02of\x18\x02 \x03(\x03R\x02of\"[\n" +
+	"\n" +
+	"WorkerAway\x12\x1b\n" +
+	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xf7\x01\n" +
 	"\n" +
 	"Checkpoint\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x03R\bsequence\x12'\n" +
@@ -3618,7 +3707,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x04type\x18\x01 \x01(\x0e2\x15.perdure.v1.EventTypeR\x04type\x12'\n" +
 	"\x05place\x18\x02 \x01(\v2\x11.perdure.v1.PlaceR\x05place\x12\x1b\n" +
 	"\x06fields\x18\x03 \x01(\fH\x00R\x06fields\x88\x01\x01B\t\n" +
-	"\a_fields\"\xa7\x03\n" +
+	"\a_fields\"\xbf\x03\n" +
 	"\x05Frame\x12+\n" +
 	"\x05lease\x18\x01 \x01(\v2\x15.perdure.v1.TaskLeaseR\x05lease\x122\n" +
 	"\vagent_lease\x18\x02 \x01(\v2\x11.perdure.v1.LeaseR\n" +
@@ -3634,7 +3723,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x05close\x18\n" +
 	" \x01(\bR\x05close\x12/\n" +
 	"\x06reason\x18\v \x01(\x0e2\x17.perdure.v1.BlockReasonR\x06reason\x12\x1b\n" +
-	"\x06fields\x18\f \x01(\fH\x00R\x06fields\x88\x01\x01B\t\n" +
+	"\x06fields\x18\f \x01(\fH\x00R\x06fields\x88\x01\x01\x12\x16\n" +
+	"\x06sha256\x18\r \x01(\fR\x06sha256B\t\n" +
 	"\a_fields\"I\n" +
 	"\n" +
 	"FrameReply\x12\x12\n" +
@@ -3761,7 +3851,7 @@ func file_perdure_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_perdure_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_perdure_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_perdure_v1_types_proto_goTypes = []any{
 	(ExecutionStatus)(0),          // 0: perdure.v1.ExecutionStatus
 	(PersistenceMode)(0),          // 1: perdure.v1.PersistenceMode
@@ -3789,31 +3879,32 @@ var file_perdure_v1_types_proto_goTypes = []any{
 	(*Asked)(nil),                 // 23: perdure.v1.Asked
 	(*Due)(nil),                   // 24: perdure.v1.Due
 	(*Outcomes)(nil),              // 25: perdure.v1.Outcomes
-	(*Checkpoint)(nil),            // 26: perdure.v1.Checkpoint
-	(*Entry)(nil),                 // 27: perdure.v1.Entry
-	(*Signal)(nil),                // 28: perdure.v1.Signal
-	(*TaskOptions)(nil),           // 29: perdure.v1.TaskOptions
-	(*TaskError)(nil),             // 30: perdure.v1.TaskError
-	(*Task)(nil),                  // 31: perdure.v1.Task
-	(*AgentClaim)(nil),            // 32: perdure.v1.AgentClaim
-	(*TaskClaim)(nil),             // 33: perdure.v1.TaskClaim
-	(*BlockEnd)(nil),              // 34: perdure.v1.BlockEnd
-	(*NewEvent)(nil),              // 35: perdure.v1.NewEvent
-	(*Frame)(nil),                 // 36: perdure.v1.Frame
-	(*FrameReply)(nil),            // 37: perdure.v1.FrameReply
-	(*durationpb.Duration)(nil),   // 38: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
+	(*WorkerAway)(nil),            // 26: perdure.v1.WorkerAway
+	(*Checkpoint)(nil),            // 27: perdure.v1.Checkpoint
+	(*Entry)(nil),                 // 28: perdure.v1.Entry
+	(*Signal)(nil),                // 29: perdure.v1.Signal
+	(*TaskOptions)(nil),           // 30: perdure.v1.TaskOptions
+	(*TaskError)(nil),             // 31: perdure.v1.TaskError
+	(*Task)(nil),                  // 32: perdure.v1.Task
+	(*AgentClaim)(nil),            // 33: perdure.v1.AgentClaim
+	(*TaskClaim)(nil),             // 34: perdure.v1.TaskClaim
+	(*BlockEnd)(nil),              // 35: perdure.v1.BlockEnd
+	(*NewEvent)(nil),              // 36: perdure.v1.NewEvent
+	(*Frame)(nil),                 // 37: perdure.v1.Frame
+	(*FrameReply)(nil),            // 38: perdure.v1.FrameReply
+	(*durationpb.Duration)(nil),   // 39: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
 }
 var file_perdure_v1_types_proto_depIdxs = []int32{
 	11, // 0: perdure.v1.Error.code:type_name -> perdure.v1.ErrorCode
 	13, // 1: perdure.v1.Error.fields:type_name -> perdure.v1.FieldError
-	38, // 2: perdure.v1.Error.retry_after:type_name -> google.protobuf.Duration
+	39, // 2: perdure.v1.Error.retry_after:type_name -> google.protobuf.Duration
 	14, // 3: perdure.v1.Content.blob:type_name -> perdure.v1.BlobRef
 	21, // 4: perdure.v1.Wait.any:type_name -> perdure.v1.WaitList
 	21, // 5: perdure.v1.Wait.all:type_name -> perdure.v1.WaitList
 	8,  // 6: perdure.v1.Wait.on:type_name -> perdure.v1.TaskCondition
-	39, // 7: perdure.v1.Wait.timer:type_name -> google.protobuf.Timestamp
-	38, // 8: perdure.v1.Wait.after:type_name -> google.protobuf.Duration
+	40, // 7: perdure.v1.Wait.timer:type_name -> google.protobuf.Timestamp
+	39, // 8: perdure.v1.Wait.after:type_name -> google.protobuf.Duration
 	20, // 9: perdure.v1.WaitList.waits:type_name -> perdure.v1.Wait
 	0,  // 10: perdure.v1.Execution.status:type_name -> perdure.v1.ExecutionStatus
 	20, // 11: perdure.v1.Execution.wait:type_name -> perdure.v1.Wait
@@ -3821,73 +3912,75 @@ var file_perdure_v1_types_proto_depIdxs = []int32{
 	15, // 13: perdure.v1.Execution.input:type_name -> perdure.v1.Content
 	15, // 14: perdure.v1.Execution.output:type_name -> perdure.v1.Content
 	11, // 15: perdure.v1.Execution.error_code:type_name -> perdure.v1.ErrorCode
-	39, // 16: perdure.v1.Execution.created_at:type_name -> google.protobuf.Timestamp
-	39, // 17: perdure.v1.Execution.updated_at:type_name -> google.protobuf.Timestamp
-	39, // 18: perdure.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	39, // 19: perdure.v1.Execution.completed_at:type_name -> google.protobuf.Timestamp
-	39, // 20: perdure.v1.Execution.lease_until:type_name -> google.protobuf.Timestamp
+	40, // 16: perdure.v1.Execution.created_at:type_name -> google.protobuf.Timestamp
+	40, // 17: perdure.v1.Execution.updated_at:type_name -> google.protobuf.Timestamp
+	40, // 18: perdure.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	40, // 19: perdure.v1.Execution.completed_at:type_name -> google.protobuf.Timestamp
+	40, // 20: perdure.v1.Execution.lease_until:type_name -> google.protobuf.Timestamp
 	18, // 21: perdure.v1.Execution.last_commit:type_name -> perdure.v1.CommitNumber
 	2,  // 22: perdure.v1.Execution.woke:type_name -> perdure.v1.Woke
 	23, // 23: perdure.v1.Execution.asked:type_name -> perdure.v1.Asked
-	24, // 24: perdure.v1.Asked.dues:type_name -> perdure.v1.Due
-	25, // 25: perdure.v1.Asked.outcomes:type_name -> perdure.v1.Outcomes
-	39, // 26: perdure.v1.Due.at:type_name -> google.protobuf.Timestamp
-	15, // 27: perdure.v1.Checkpoint.state:type_name -> perdure.v1.Content
-	39, // 28: perdure.v1.Checkpoint.created_at:type_name -> google.protobuf.Timestamp
-	3,  // 29: perdure.v1.Entry.entry_type:type_name -> perdure.v1.EntryType
-	4,  // 30: perdure.v1.Entry.role:type_name -> perdure.v1.Role
-	15, // 31: perdure.v1.Entry.content:type_name -> perdure.v1.Content
-	39, // 32: perdure.v1.Entry.created_at:type_name -> google.protobuf.Timestamp
-	15, // 33: perdure.v1.Signal.signal_value:type_name -> perdure.v1.Content
-	5,  // 34: perdure.v1.Signal.state:type_name -> perdure.v1.SignalState
-	39, // 35: perdure.v1.Signal.created_at:type_name -> google.protobuf.Timestamp
-	38, // 36: perdure.v1.TaskOptions.backoff_base:type_name -> google.protobuf.Duration
-	38, // 37: perdure.v1.TaskOptions.backoff_max:type_name -> google.protobuf.Duration
-	38, // 38: perdure.v1.TaskOptions.schedule_to_close:type_name -> google.protobuf.Duration
-	38, // 39: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
-	38, // 40: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	7,  // 41: perdure.v1.TaskOptions.on_lost:type_name -> perdure.v1.OnLost
-	38, // 42: perdure.v1.TaskOptions.key_ttl:type_name -> google.protobuf.Duration
-	11, // 43: perdure.v1.TaskError.code:type_name -> perdure.v1.ErrorCode
-	38, // 44: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
-	6,  // 45: perdure.v1.Task.status:type_name -> perdure.v1.TaskStatus
-	15, // 46: perdure.v1.Task.input:type_name -> perdure.v1.Content
-	15, // 47: perdure.v1.Task.result:type_name -> perdure.v1.Content
-	30, // 48: perdure.v1.Task.error:type_name -> perdure.v1.TaskError
-	39, // 49: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	39, // 50: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	39, // 51: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	29, // 52: perdure.v1.Task.options:type_name -> perdure.v1.TaskOptions
-	39, // 53: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
-	39, // 54: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
-	19, // 55: perdure.v1.Task.place:type_name -> perdure.v1.Place
-	39, // 56: perdure.v1.Task.attempt_at:type_name -> google.protobuf.Timestamp
-	39, // 57: perdure.v1.Task.sign_at:type_name -> google.protobuf.Timestamp
-	16, // 58: perdure.v1.AgentClaim.lease:type_name -> perdure.v1.Lease
-	22, // 59: perdure.v1.AgentClaim.execution:type_name -> perdure.v1.Execution
-	38, // 60: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
-	2,  // 61: perdure.v1.AgentClaim.woke:type_name -> perdure.v1.Woke
-	26, // 62: perdure.v1.AgentClaim.checkpoint:type_name -> perdure.v1.Checkpoint
-	18, // 63: perdure.v1.AgentClaim.last_commit:type_name -> perdure.v1.CommitNumber
-	31, // 64: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
-	28, // 65: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
-	28, // 66: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
-	17, // 67: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
-	38, // 68: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
-	31, // 69: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
-	9,  // 70: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
-	19, // 71: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
-	17, // 72: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
-	16, // 73: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
-	9,  // 74: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
-	19, // 75: perdure.v1.Frame.place:type_name -> perdure.v1.Place
-	10, // 76: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
-	12, // 77: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
-	78, // [78:78] is the sub-list for method output_type
-	78, // [78:78] is the sub-list for method input_type
-	78, // [78:78] is the sub-list for extension type_name
-	78, // [78:78] is the sub-list for extension extendee
-	0,  // [0:78] is the sub-list for field type_name
+	26, // 24: perdure.v1.Execution.away:type_name -> perdure.v1.WorkerAway
+	24, // 25: perdure.v1.Asked.dues:type_name -> perdure.v1.Due
+	25, // 26: perdure.v1.Asked.outcomes:type_name -> perdure.v1.Outcomes
+	40, // 27: perdure.v1.Due.at:type_name -> google.protobuf.Timestamp
+	40, // 28: perdure.v1.WorkerAway.since:type_name -> google.protobuf.Timestamp
+	15, // 29: perdure.v1.Checkpoint.state:type_name -> perdure.v1.Content
+	40, // 30: perdure.v1.Checkpoint.created_at:type_name -> google.protobuf.Timestamp
+	3,  // 31: perdure.v1.Entry.entry_type:type_name -> perdure.v1.EntryType
+	4,  // 32: perdure.v1.Entry.role:type_name -> perdure.v1.Role
+	15, // 33: perdure.v1.Entry.content:type_name -> perdure.v1.Content
+	40, // 34: perdure.v1.Entry.created_at:type_name -> google.protobuf.Timestamp
+	15, // 35: perdure.v1.Signal.signal_value:type_name -> perdure.v1.Content
+	5,  // 36: perdure.v1.Signal.state:type_name -> perdure.v1.SignalState
+	40, // 37: perdure.v1.Signal.created_at:type_name -> google.protobuf.Timestamp
+	39, // 38: perdure.v1.TaskOptions.backoff_base:type_name -> google.protobuf.Duration
+	39, // 39: perdure.v1.TaskOptions.backoff_max:type_name -> google.protobuf.Duration
+	39, // 40: perdure.v1.TaskOptions.schedule_to_close:type_name -> google.protobuf.Duration
+	39, // 41: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
+	39, // 42: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	7,  // 43: perdure.v1.TaskOptions.on_lost:type_name -> perdure.v1.OnLost
+	39, // 44: perdure.v1.TaskOptions.key_ttl:type_name -> google.protobuf.Duration
+	11, // 45: perdure.v1.TaskError.code:type_name -> perdure.v1.ErrorCode
+	39, // 46: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
+	6,  // 47: perdure.v1.Task.status:type_name -> perdure.v1.TaskStatus
+	15, // 48: perdure.v1.Task.input:type_name -> perdure.v1.Content
+	15, // 49: perdure.v1.Task.result:type_name -> perdure.v1.Content
+	31, // 50: perdure.v1.Task.error:type_name -> perdure.v1.TaskError
+	40, // 51: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	40, // 52: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	40, // 53: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	30, // 54: perdure.v1.Task.options:type_name -> perdure.v1.TaskOptions
+	40, // 55: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
+	40, // 56: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
+	19, // 57: perdure.v1.Task.place:type_name -> perdure.v1.Place
+	40, // 58: perdure.v1.Task.attempt_at:type_name -> google.protobuf.Timestamp
+	40, // 59: perdure.v1.Task.sign_at:type_name -> google.protobuf.Timestamp
+	16, // 60: perdure.v1.AgentClaim.lease:type_name -> perdure.v1.Lease
+	22, // 61: perdure.v1.AgentClaim.execution:type_name -> perdure.v1.Execution
+	39, // 62: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
+	2,  // 63: perdure.v1.AgentClaim.woke:type_name -> perdure.v1.Woke
+	27, // 64: perdure.v1.AgentClaim.checkpoint:type_name -> perdure.v1.Checkpoint
+	18, // 65: perdure.v1.AgentClaim.last_commit:type_name -> perdure.v1.CommitNumber
+	32, // 66: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
+	29, // 67: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
+	29, // 68: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
+	17, // 69: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
+	39, // 70: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
+	32, // 71: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
+	9,  // 72: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
+	19, // 73: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
+	17, // 74: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
+	16, // 75: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
+	9,  // 76: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
+	19, // 77: perdure.v1.Frame.place:type_name -> perdure.v1.Place
+	10, // 78: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
+	12, // 79: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
+	80, // [80:80] is the sub-list for method output_type
+	80, // [80:80] is the sub-list for method input_type
+	80, // [80:80] is the sub-list for extension type_name
+	80, // [80:80] is the sub-list for extension extendee
+	0,  // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_types_proto_init() }
@@ -3898,19 +3991,19 @@ func file_perdure_v1_types_proto_init() {
 	file_perdure_v1_types_proto_msgTypes[3].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[8].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[10].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[14].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[15].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[17].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[19].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[23].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[16].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[18].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[20].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[24].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[25].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_types_proto_rawDesc), len(file_perdure_v1_types_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

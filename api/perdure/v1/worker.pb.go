@@ -881,7 +881,9 @@ type PollTaskRequest struct {
 	// How many to claim at most.
 	Slots int64 `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`
 	// How long to wait for work; without it the answer comes at once.
-	Wait          *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
+	Wait *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
+	// As in PollAgentRequest.
+	Local         bool `protobuf:"varint,6,opt,name=local,proto3" json:"local,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -949,6 +951,13 @@ func (x *PollTaskRequest) GetWait() *durationpb.Duration {
 		return x.Wait
 	}
 	return nil
+}
+
+func (x *PollTaskRequest) GetLocal() bool {
+	if x != nil {
+		return x.Local
+	}
+	return false
 }
 
 type PollTaskResponse struct {
@@ -1542,6 +1551,169 @@ func (x *GetBlobResponse) GetChunk() []byte {
 	return nil
 }
 
+// ServeContentsRequest comes from the worker: its id first, and then what
+// answers the server's requests.
+type ServeContentsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Set in the first message, which answers nothing.
+	WorkerId  []byte `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	RequestId int64  `protobuf:"varint,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The next bytes of the content, at most 64 KiB.
+	Piece []byte `protobuf:"bytes,3,opt,name=piece,proto3" json:"piece,omitempty"`
+	// The content is all there.
+	End bool `protobuf:"varint,4,opt,name=end,proto3" json:"end,omitempty"`
+	// There is no more of it, and this is why.
+	Error         *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServeContentsRequest) Reset() {
+	*x = ServeContentsRequest{}
+	mi := &file_perdure_v1_worker_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServeContentsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServeContentsRequest) ProtoMessage() {}
+
+func (x *ServeContentsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_worker_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServeContentsRequest.ProtoReflect.Descriptor instead.
+func (*ServeContentsRequest) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ServeContentsRequest) GetWorkerId() []byte {
+	if x != nil {
+		return x.WorkerId
+	}
+	return nil
+}
+
+func (x *ServeContentsRequest) GetRequestId() int64 {
+	if x != nil {
+		return x.RequestId
+	}
+	return 0
+}
+
+func (x *ServeContentsRequest) GetPiece() []byte {
+	if x != nil {
+		return x.Piece
+	}
+	return nil
+}
+
+func (x *ServeContentsRequest) GetEnd() bool {
+	if x != nil {
+		return x.End
+	}
+	return false
+}
+
+func (x *ServeContentsRequest) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+// ServeContentsResponse comes from the server.
+type ServeContentsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// From 1. The first message of an id asks for a content.
+	RequestId   int64  `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	ExecutionId []byte `protobuf:"bytes,2,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	Sha256      []byte `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	// So many more pieces the worker may send for the request, an end or an error
+	// not counted.
+	Pieces int64 `protobuf:"varint,4,opt,name=pieces,proto3" json:"pieces,omitempty"`
+	// The server does not want the rest; nothing is to be sent for it any more.
+	Cancel        bool `protobuf:"varint,5,opt,name=cancel,proto3" json:"cancel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServeContentsResponse) Reset() {
+	*x = ServeContentsResponse{}
+	mi := &file_perdure_v1_worker_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServeContentsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServeContentsResponse) ProtoMessage() {}
+
+func (x *ServeContentsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_worker_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServeContentsResponse.ProtoReflect.Descriptor instead.
+func (*ServeContentsResponse) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ServeContentsResponse) GetRequestId() int64 {
+	if x != nil {
+		return x.RequestId
+	}
+	return 0
+}
+
+func (x *ServeContentsResponse) GetExecutionId() []byte {
+	if x != nil {
+		return x.ExecutionId
+	}
+	return nil
+}
+
+func (x *ServeContentsResponse) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+func (x *ServeContentsResponse) GetPieces() int64 {
+	if x != nil {
+		return x.Pieces
+	}
+	return 0
+}
+
+func (x *ServeContentsResponse) GetCancel() bool {
+	if x != nil {
+		return x.Cancel
+	}
+	return false
+}
+
 var File_perdure_v1_worker_proto protoreflect.FileDescriptor
 
 const file_perdure_v1_worker_proto_rawDesc = "" +
@@ -1602,13 +1774,14 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\vTaskRelease\x12+\n" +
 	"\x05lease\x18\x01 \x01(\v2\x15.perdure.v1.TaskLeaseR\x05lease\x12\x18\n" +
 	"\astarted\x18\x02 \x01(\bR\astarted\"\x11\n" +
-	"\x0fReleaseResponse\"\xa1\x01\n" +
+	"\x0fReleaseResponse\"\xb7\x01\n" +
 	"\x0fPollTaskRequest\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\x14\n" +
 	"\x05kinds\x18\x03 \x03(\tR\x05kinds\x12\x14\n" +
 	"\x05slots\x18\x04 \x01(\x03R\x05slots\x12-\n" +
-	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"A\n" +
+	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12\x14\n" +
+	"\x05local\x18\x06 \x01(\bR\x05local\"A\n" +
 	"\x10PollTaskResponse\x12-\n" +
 	"\x06claims\x18\x01 \x03(\v2\x15.perdure.v1.TaskClaimR\x06claims\"\xab\x02\n" +
 	"\x11FinishTaskRequest\x12\x1b\n" +
@@ -1644,12 +1817,26 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\x12\x17\n" +
 	"\ablob_id\x18\x02 \x01(\fR\x06blobId\"'\n" +
 	"\x0fGetBlobResponse\x12\x14\n" +
-	"\x05chunk\x18\x01 \x01(\fR\x05chunk*r\n" +
+	"\x05chunk\x18\x01 \x01(\fR\x05chunk\"\xa3\x01\n" +
+	"\x14ServeContentsRequest\x12\x1b\n" +
+	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\x03R\trequestId\x12\x14\n" +
+	"\x05piece\x18\x03 \x01(\fR\x05piece\x12\x10\n" +
+	"\x03end\x18\x04 \x01(\bR\x03end\x12'\n" +
+	"\x05error\x18\x05 \x01(\v2\x11.perdure.v1.ErrorR\x05error\"\xa1\x01\n" +
+	"\x15ServeContentsResponse\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\x03R\trequestId\x12!\n" +
+	"\fexecution_id\x18\x02 \x01(\fR\vexecutionId\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\x12\x16\n" +
+	"\x06pieces\x18\x04 \x01(\x03R\x06pieces\x12\x16\n" +
+	"\x06cancel\x18\x05 \x01(\bR\x06cancel*r\n" +
 	"\vParkedState\x12\x1c\n" +
 	"\x18PARKED_STATE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11PARKED_STATE_KEEP\x10\x01\x12\x16\n" +
 	"\x12PARKED_STATE_MOVED\x10\x02\x12\x16\n" +
-	"\x12PARKED_STATE_ENDED\x10\x032\xd6\x04\n" +
+	"\x12PARKED_STATE_ENDED\x10\x032\xb0\x05\n" +
 	"\x0eWorkerDispatch\x12E\n" +
 	"\bRegister\x12\x1b.perdure.v1.RegisterRequest\x1a\x1c.perdure.v1.RegisterResponse\x12H\n" +
 	"\tHeartbeat\x12\x1c.perdure.v1.HeartbeatRequest\x1a\x1d.perdure.v1.HeartbeatResponse\x12B\n" +
@@ -1660,7 +1847,8 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\n" +
 	"StreamData\x12\x1d.perdure.v1.StreamDataRequest\x1a\x1e.perdure.v1.StreamDataResponse(\x010\x01\x12D\n" +
 	"\aPutBlob\x12\x1a.perdure.v1.PutBlobRequest\x1a\x1b.perdure.v1.PutBlobResponse(\x01\x12D\n" +
-	"\aGetBlob\x12\x1a.perdure.v1.GetBlobRequest\x1a\x1b.perdure.v1.GetBlobResponse0\x01B5Z3github.com/perdure/perdure/api/perdure/v1;perdurev1b\x06proto3"
+	"\aGetBlob\x12\x1a.perdure.v1.GetBlobRequest\x1a\x1b.perdure.v1.GetBlobResponse0\x01\x12X\n" +
+	"\rServeContents\x12 .perdure.v1.ServeContentsRequest\x1a!.perdure.v1.ServeContentsResponse(\x010\x01B5Z3github.com/perdure/perdure/api/perdure/v1;perdurev1b\x06proto3"
 
 var (
 	file_perdure_v1_worker_proto_rawDescOnce sync.Once
@@ -1675,100 +1863,105 @@ func file_perdure_v1_worker_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_perdure_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_perdure_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_perdure_v1_worker_proto_goTypes = []any{
-	(ParkedState)(0),            // 0: perdure.v1.ParkedState
-	(*RegisterRequest)(nil),     // 1: perdure.v1.RegisterRequest
-	(*KindSpec)(nil),            // 2: perdure.v1.KindSpec
-	(*RegisterResponse)(nil),    // 3: perdure.v1.RegisterResponse
-	(*HeartbeatRequest)(nil),    // 4: perdure.v1.HeartbeatRequest
-	(*TaskBeat)(nil),            // 5: perdure.v1.TaskBeat
-	(*Parked)(nil),              // 6: perdure.v1.Parked
-	(*HeartbeatResponse)(nil),   // 7: perdure.v1.HeartbeatResponse
-	(*AgentBeat)(nil),           // 8: perdure.v1.AgentBeat
-	(*TaskBeatReply)(nil),       // 9: perdure.v1.TaskBeatReply
-	(*ReleaseRequest)(nil),      // 10: perdure.v1.ReleaseRequest
-	(*AgentRelease)(nil),        // 11: perdure.v1.AgentRelease
-	(*TaskRelease)(nil),         // 12: perdure.v1.TaskRelease
-	(*ReleaseResponse)(nil),     // 13: perdure.v1.ReleaseResponse
-	(*PollTaskRequest)(nil),     // 14: perdure.v1.PollTaskRequest
-	(*PollTaskResponse)(nil),    // 15: perdure.v1.PollTaskResponse
-	(*FinishTaskRequest)(nil),   // 16: perdure.v1.FinishTaskRequest
-	(*FinishTaskResponse)(nil),  // 17: perdure.v1.FinishTaskResponse
-	(*StreamDataRequest)(nil),   // 18: perdure.v1.StreamDataRequest
-	(*StreamDataResponse)(nil),  // 19: perdure.v1.StreamDataResponse
-	(*PutBlobRequest)(nil),      // 20: perdure.v1.PutBlobRequest
-	(*PutBlobHeader)(nil),       // 21: perdure.v1.PutBlobHeader
-	(*PutBlobResponse)(nil),     // 22: perdure.v1.PutBlobResponse
-	(*GetBlobRequest)(nil),      // 23: perdure.v1.GetBlobRequest
-	(*GetBlobResponse)(nil),     // 24: perdure.v1.GetBlobResponse
-	(*durationpb.Duration)(nil), // 25: google.protobuf.Duration
-	(*Lease)(nil),               // 26: perdure.v1.Lease
-	(*TaskLease)(nil),           // 27: perdure.v1.TaskLease
-	(*CommitNumber)(nil),        // 28: perdure.v1.CommitNumber
-	(*TaskClaim)(nil),           // 29: perdure.v1.TaskClaim
-	(*Content)(nil),             // 30: perdure.v1.Content
-	(*TaskError)(nil),           // 31: perdure.v1.TaskError
-	(*BlockEnd)(nil),            // 32: perdure.v1.BlockEnd
-	(*NewEvent)(nil),            // 33: perdure.v1.NewEvent
-	(*AgentClaim)(nil),          // 34: perdure.v1.AgentClaim
-	(*Frame)(nil),               // 35: perdure.v1.Frame
-	(*FrameReply)(nil),          // 36: perdure.v1.FrameReply
-	(*Error)(nil),               // 37: perdure.v1.Error
-	(*BlobRef)(nil),             // 38: perdure.v1.BlobRef
+	(ParkedState)(0),              // 0: perdure.v1.ParkedState
+	(*RegisterRequest)(nil),       // 1: perdure.v1.RegisterRequest
+	(*KindSpec)(nil),              // 2: perdure.v1.KindSpec
+	(*RegisterResponse)(nil),      // 3: perdure.v1.RegisterResponse
+	(*HeartbeatRequest)(nil),      // 4: perdure.v1.HeartbeatRequest
+	(*TaskBeat)(nil),              // 5: perdure.v1.TaskBeat
+	(*Parked)(nil),                // 6: perdure.v1.Parked
+	(*HeartbeatResponse)(nil),     // 7: perdure.v1.HeartbeatResponse
+	(*AgentBeat)(nil),             // 8: perdure.v1.AgentBeat
+	(*TaskBeatReply)(nil),         // 9: perdure.v1.TaskBeatReply
+	(*ReleaseRequest)(nil),        // 10: perdure.v1.ReleaseRequest
+	(*AgentRelease)(nil),          // 11: perdure.v1.AgentRelease
+	(*TaskRelease)(nil),           // 12: perdure.v1.TaskRelease
+	(*ReleaseResponse)(nil),       // 13: perdure.v1.ReleaseResponse
+	(*PollTaskRequest)(nil),       // 14: perdure.v1.PollTaskRequest
+	(*PollTaskResponse)(nil),      // 15: perdure.v1.PollTaskResponse
+	(*FinishTaskRequest)(nil),     // 16: perdure.v1.FinishTaskRequest
+	(*FinishTaskResponse)(nil),    // 17: perdure.v1.FinishTaskResponse
+	(*StreamDataRequest)(nil),     // 18: perdure.v1.StreamDataRequest
+	(*StreamDataResponse)(nil),    // 19: perdure.v1.StreamDataResponse
+	(*PutBlobRequest)(nil),        // 20: perdure.v1.PutBlobRequest
+	(*PutBlobHeader)(nil),         // 21: perdure.v1.PutBlobHeader
+	(*PutBlobResponse)(nil),       // 22: perdure.v1.PutBlobResponse
+	(*GetBlobRequest)(nil),        // 23: perdure.v1.GetBlobRequest
+	(*GetBlobResponse)(nil),       // 24: perdure.v1.GetBlobResponse
+	(*ServeContentsRequest)(nil),  // 25: perdure.v1.ServeContentsRequest
+	(*ServeContentsResponse)(nil), // 26: perdure.v1.ServeContentsResponse
+	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
+	(*Lease)(nil),                 // 28: perdure.v1.Lease
+	(*TaskLease)(nil),             // 29: perdure.v1.TaskLease
+	(*CommitNumber)(nil),          // 30: perdure.v1.CommitNumber
+	(*TaskClaim)(nil),             // 31: perdure.v1.TaskClaim
+	(*Content)(nil),               // 32: perdure.v1.Content
+	(*TaskError)(nil),             // 33: perdure.v1.TaskError
+	(*BlockEnd)(nil),              // 34: perdure.v1.BlockEnd
+	(*NewEvent)(nil),              // 35: perdure.v1.NewEvent
+	(*AgentClaim)(nil),            // 36: perdure.v1.AgentClaim
+	(*Frame)(nil),                 // 37: perdure.v1.Frame
+	(*FrameReply)(nil),            // 38: perdure.v1.FrameReply
+	(*Error)(nil),                 // 39: perdure.v1.Error
+	(*BlobRef)(nil),               // 40: perdure.v1.BlobRef
 }
 var file_perdure_v1_worker_proto_depIdxs = []int32{
 	2,  // 0: perdure.v1.RegisterRequest.agents:type_name -> perdure.v1.KindSpec
 	2,  // 1: perdure.v1.RegisterRequest.tasks:type_name -> perdure.v1.KindSpec
-	25, // 2: perdure.v1.RegisterResponse.lease:type_name -> google.protobuf.Duration
-	26, // 3: perdure.v1.HeartbeatRequest.agents:type_name -> perdure.v1.Lease
+	27, // 2: perdure.v1.RegisterResponse.lease:type_name -> google.protobuf.Duration
+	28, // 3: perdure.v1.HeartbeatRequest.agents:type_name -> perdure.v1.Lease
 	5,  // 4: perdure.v1.HeartbeatRequest.tasks:type_name -> perdure.v1.TaskBeat
 	6,  // 5: perdure.v1.HeartbeatRequest.parked:type_name -> perdure.v1.Parked
-	27, // 6: perdure.v1.TaskBeat.lease:type_name -> perdure.v1.TaskLease
-	28, // 7: perdure.v1.Parked.at:type_name -> perdure.v1.CommitNumber
+	29, // 6: perdure.v1.TaskBeat.lease:type_name -> perdure.v1.TaskLease
+	30, // 7: perdure.v1.Parked.at:type_name -> perdure.v1.CommitNumber
 	8,  // 8: perdure.v1.HeartbeatResponse.agents:type_name -> perdure.v1.AgentBeat
 	9,  // 9: perdure.v1.HeartbeatResponse.tasks:type_name -> perdure.v1.TaskBeatReply
 	0,  // 10: perdure.v1.HeartbeatResponse.parked:type_name -> perdure.v1.ParkedState
 	11, // 11: perdure.v1.ReleaseRequest.agents:type_name -> perdure.v1.AgentRelease
 	12, // 12: perdure.v1.ReleaseRequest.tasks:type_name -> perdure.v1.TaskRelease
-	26, // 13: perdure.v1.AgentRelease.lease:type_name -> perdure.v1.Lease
-	27, // 14: perdure.v1.TaskRelease.lease:type_name -> perdure.v1.TaskLease
-	25, // 15: perdure.v1.PollTaskRequest.wait:type_name -> google.protobuf.Duration
-	29, // 16: perdure.v1.PollTaskResponse.claims:type_name -> perdure.v1.TaskClaim
-	27, // 17: perdure.v1.FinishTaskRequest.lease:type_name -> perdure.v1.TaskLease
-	30, // 18: perdure.v1.FinishTaskRequest.result:type_name -> perdure.v1.Content
-	31, // 19: perdure.v1.FinishTaskRequest.error:type_name -> perdure.v1.TaskError
-	32, // 20: perdure.v1.FinishTaskRequest.blocks:type_name -> perdure.v1.BlockEnd
-	33, // 21: perdure.v1.FinishTaskRequest.events:type_name -> perdure.v1.NewEvent
-	34, // 22: perdure.v1.FinishTaskResponse.claim:type_name -> perdure.v1.AgentClaim
-	35, // 23: perdure.v1.StreamDataRequest.frames:type_name -> perdure.v1.Frame
-	36, // 24: perdure.v1.StreamDataResponse.replies:type_name -> perdure.v1.FrameReply
-	37, // 25: perdure.v1.StreamDataResponse.error:type_name -> perdure.v1.Error
+	28, // 13: perdure.v1.AgentRelease.lease:type_name -> perdure.v1.Lease
+	29, // 14: perdure.v1.TaskRelease.lease:type_name -> perdure.v1.TaskLease
+	27, // 15: perdure.v1.PollTaskRequest.wait:type_name -> google.protobuf.Duration
+	31, // 16: perdure.v1.PollTaskResponse.claims:type_name -> perdure.v1.TaskClaim
+	29, // 17: perdure.v1.FinishTaskRequest.lease:type_name -> perdure.v1.TaskLease
+	32, // 18: perdure.v1.FinishTaskRequest.result:type_name -> perdure.v1.Content
+	33, // 19: perdure.v1.FinishTaskRequest.error:type_name -> perdure.v1.TaskError
+	34, // 20: perdure.v1.FinishTaskRequest.blocks:type_name -> perdure.v1.BlockEnd
+	35, // 21: perdure.v1.FinishTaskRequest.events:type_name -> perdure.v1.NewEvent
+	36, // 22: perdure.v1.FinishTaskResponse.claim:type_name -> perdure.v1.AgentClaim
+	37, // 23: perdure.v1.StreamDataRequest.frames:type_name -> perdure.v1.Frame
+	38, // 24: perdure.v1.StreamDataResponse.replies:type_name -> perdure.v1.FrameReply
+	39, // 25: perdure.v1.StreamDataResponse.error:type_name -> perdure.v1.Error
 	21, // 26: perdure.v1.PutBlobRequest.header:type_name -> perdure.v1.PutBlobHeader
-	26, // 27: perdure.v1.PutBlobHeader.lease:type_name -> perdure.v1.Lease
-	27, // 28: perdure.v1.PutBlobHeader.task_lease:type_name -> perdure.v1.TaskLease
-	38, // 29: perdure.v1.PutBlobResponse.blob:type_name -> perdure.v1.BlobRef
-	1,  // 30: perdure.v1.WorkerDispatch.Register:input_type -> perdure.v1.RegisterRequest
-	4,  // 31: perdure.v1.WorkerDispatch.Heartbeat:input_type -> perdure.v1.HeartbeatRequest
-	10, // 32: perdure.v1.WorkerDispatch.Release:input_type -> perdure.v1.ReleaseRequest
-	14, // 33: perdure.v1.WorkerDispatch.PollTask:input_type -> perdure.v1.PollTaskRequest
-	16, // 34: perdure.v1.WorkerDispatch.FinishTask:input_type -> perdure.v1.FinishTaskRequest
-	18, // 35: perdure.v1.WorkerDispatch.StreamData:input_type -> perdure.v1.StreamDataRequest
-	20, // 36: perdure.v1.WorkerDispatch.PutBlob:input_type -> perdure.v1.PutBlobRequest
-	23, // 37: perdure.v1.WorkerDispatch.GetBlob:input_type -> perdure.v1.GetBlobRequest
-	3,  // 38: perdure.v1.WorkerDispatch.Register:output_type -> perdure.v1.RegisterResponse
-	7,  // 39: perdure.v1.WorkerDispatch.Heartbeat:output_type -> perdure.v1.HeartbeatResponse
-	13, // 40: perdure.v1.WorkerDispatch.Release:output_type -> perdure.v1.ReleaseResponse
-	15, // 41: perdure.v1.WorkerDispatch.PollTask:output_type -> perdure.v1.PollTaskResponse
-	17, // 42: perdure.v1.WorkerDispatch.FinishTask:output_type -> perdure.v1.FinishTaskResponse
-	19, // 43: perdure.v1.WorkerDispatch.StreamData:output_type -> perdure.v1.StreamDataResponse
-	22, // 44: perdure.v1.WorkerDispatch.PutBlob:output_type -> perdure.v1.PutBlobResponse
-	24, // 45: perdure.v1.WorkerDispatch.GetBlob:output_type -> perdure.v1.GetBlobResponse
-	38, // [38:46] is the sub-list for method output_type
-	30, // [30:38] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	28, // 27: perdure.v1.PutBlobHeader.lease:type_name -> perdure.v1.Lease
+	29, // 28: perdure.v1.PutBlobHeader.task_lease:type_name -> perdure.v1.TaskLease
+	40, // 29: perdure.v1.PutBlobResponse.blob:type_name -> perdure.v1.BlobRef
+	39, // 30: perdure.v1.ServeContentsRequest.error:type_name -> perdure.v1.Error
+	1,  // 31: perdure.v1.WorkerDispatch.Register:input_type -> perdure.v1.RegisterRequest
+	4,  // 32: perdure.v1.WorkerDispatch.Heartbeat:input_type -> perdure.v1.HeartbeatRequest
+	10, // 33: perdure.v1.WorkerDispatch.Release:input_type -> perdure.v1.ReleaseRequest
+	14, // 34: perdure.v1.WorkerDispatch.PollTask:input_type -> perdure.v1.PollTaskRequest
+	16, // 35: perdure.v1.WorkerDispatch.FinishTask:input_type -> perdure.v1.FinishTaskRequest
+	18, // 36: perdure.v1.WorkerDispatch.StreamData:input_type -> perdure.v1.StreamDataRequest
+	20, // 37: perdure.v1.WorkerDispatch.PutBlob:input_type -> perdure.v1.PutBlobRequest
+	23, // 38: perdure.v1.WorkerDispatch.GetBlob:input_type -> perdure.v1.GetBlobRequest
+	25, // 39: perdure.v1.WorkerDispatch.ServeContents:input_type -> perdure.v1.ServeContentsRequest
+	3,  // 40: perdure.v1.WorkerDispatch.Register:output_type -> perdure.v1.RegisterResponse
+	7,  // 41: perdure.v1.WorkerDispatch.Heartbeat:output_type -> perdure.v1.HeartbeatResponse
+	13, // 42: perdure.v1.WorkerDispatch.Release:output_type -> perdure.v1.ReleaseResponse
+	15, // 43: perdure.v1.WorkerDispatch.PollTask:output_type -> perdure.v1.PollTaskResponse
+	17, // 44: perdure.v1.WorkerDispatch.FinishTask:output_type -> perdure.v1.FinishTaskResponse
+	19, // 45: perdure.v1.WorkerDispatch.StreamData:output_type -> perdure.v1.StreamDataResponse
+	22, // 46: perdure.v1.WorkerDispatch.PutBlob:output_type -> perdure.v1.PutBlobResponse
+	24, // 47: perdure.v1.WorkerDispatch.GetBlob:output_type -> perdure.v1.GetBlobResponse
+	26, // 48: perdure.v1.WorkerDispatch.ServeContents:output_type -> perdure.v1.ServeContentsResponse
+	40, // [40:49] is the sub-list for method output_type
+	31, // [31:40] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_worker_proto_init() }
@@ -1790,7 +1983,7 @@ func file_perdure_v1_worker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_worker_proto_rawDesc), len(file_perdure_v1_worker_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   24,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

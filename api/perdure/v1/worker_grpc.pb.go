@@ -19,14 +19,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	WorkerDispatch_Register_FullMethodName   = "/perdure.v1.WorkerDispatch/Register"
-	WorkerDispatch_Heartbeat_FullMethodName  = "/perdure.v1.WorkerDispatch/Heartbeat"
-	WorkerDispatch_Release_FullMethodName    = "/perdure.v1.WorkerDispatch/Release"
-	WorkerDispatch_PollTask_FullMethodName   = "/perdure.v1.WorkerDispatch/PollTask"
-	WorkerDispatch_FinishTask_FullMethodName = "/perdure.v1.WorkerDispatch/FinishTask"
-	WorkerDispatch_StreamData_FullMethodName = "/perdure.v1.WorkerDispatch/StreamData"
-	WorkerDispatch_PutBlob_FullMethodName    = "/perdure.v1.WorkerDispatch/PutBlob"
-	WorkerDispatch_GetBlob_FullMethodName    = "/perdure.v1.WorkerDispatch/GetBlob"
+	WorkerDispatch_Register_FullMethodName      = "/perdure.v1.WorkerDispatch/Register"
+	WorkerDispatch_Heartbeat_FullMethodName     = "/perdure.v1.WorkerDispatch/Heartbeat"
+	WorkerDispatch_Release_FullMethodName       = "/perdure.v1.WorkerDispatch/Release"
+	WorkerDispatch_PollTask_FullMethodName      = "/perdure.v1.WorkerDispatch/PollTask"
+	WorkerDispatch_FinishTask_FullMethodName    = "/perdure.v1.WorkerDispatch/FinishTask"
+	WorkerDispatch_StreamData_FullMethodName    = "/perdure.v1.WorkerDispatch/StreamData"
+	WorkerDispatch_PutBlob_FullMethodName       = "/perdure.v1.WorkerDispatch/PutBlob"
+	WorkerDispatch_GetBlob_FullMethodName       = "/perdure.v1.WorkerDispatch/GetBlob"
+	WorkerDispatch_ServeContents_FullMethodName = "/perdure.v1.WorkerDispatch/ServeContents"
 )
 
 // WorkerDispatchClient is the client API for WorkerDispatch service.
@@ -58,6 +59,11 @@ type WorkerDispatchClient interface {
 	PutBlob(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[PutBlobRequest, PutBlobResponse], error)
 	// GetBlob sends a blob in chunks of 64 KiB. Errors: not_found.
 	GetBlob(ctx context.Context, in *GetBlobRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetBlobResponse], error)
+	// ServeContents lets the server ask a worker for contents of its LOCAL
+	// executions, for as long as the stream lasts. The worker names itself, then
+	// answers each request with the content in pieces of 64 KiB and an end, or an
+	// error. Several requests may be open at once. Errors: permission_denied.
+	ServeContents(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ServeContentsRequest, ServeContentsResponse], error)
 }
 
 type workerDispatchClient struct {
@@ -163,6 +169,19 @@ func (c *workerDispatchClient) GetBlob(ctx context.Context, in *GetBlobRequest, 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type WorkerDispatch_GetBlobClient = grpc.ServerStreamingClient[GetBlobResponse]
 
+func (c *workerDispatchClient) ServeContents(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ServeContentsRequest, ServeContentsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &WorkerDispatch_ServiceDesc.Streams[3], WorkerDispatch_ServeContents_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ServeContentsRequest, ServeContentsResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type WorkerDispatch_ServeContentsClient = grpc.BidiStreamingClient[ServeContentsRequest, ServeContentsResponse]
+
 // WorkerDispatchServer is the server API for WorkerDispatch service.
 // All implementations must embed UnimplementedWorkerDispatchServer
 // for forward compatibility.
@@ -192,6 +211,11 @@ type WorkerDispatchServer interface {
 	PutBlob(grpc.ClientStreamingServer[PutBlobRequest, PutBlobResponse]) error
 	// GetBlob sends a blob in chunks of 64 KiB. Errors: not_found.
 	GetBlob(*GetBlobRequest, grpc.ServerStreamingServer[GetBlobResponse]) error
+	// ServeContents lets the server ask a worker for contents of its LOCAL
+	// executions, for as long as the stream lasts. The worker names itself, then
+	// answers each request with the content in pieces of 64 KiB and an end, or an
+	// error. Several requests may be open at once. Errors: permission_denied.
+	ServeContents(grpc.BidiStreamingServer[ServeContentsRequest, ServeContentsResponse]) error
 	mustEmbedUnimplementedWorkerDispatchServer()
 }
 
@@ -225,6 +249,9 @@ func (UnimplementedWorkerDispatchServer) PutBlob(grpc.ClientStreamingServer[PutB
 }
 func (UnimplementedWorkerDispatchServer) GetBlob(*GetBlobRequest, grpc.ServerStreamingServer[GetBlobResponse]) error {
 	return status.Error(codes.Unimplemented, "method GetBlob not implemented")
+}
+func (UnimplementedWorkerDispatchServer) ServeContents(grpc.BidiStreamingServer[ServeContentsRequest, ServeContentsResponse]) error {
+	return status.Error(codes.Unimplemented, "method ServeContents not implemented")
 }
 func (UnimplementedWorkerDispatchServer) mustEmbedUnimplementedWorkerDispatchServer() {}
 func (UnimplementedWorkerDispatchServer) testEmbeddedByValue()                        {}
@@ -362,6 +389,13 @@ func _WorkerDispatch_GetBlob_Handler(srv interface{}, stream grpc.ServerStream) 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type WorkerDispatch_GetBlobServer = grpc.ServerStreamingServer[GetBlobResponse]
 
+func _WorkerDispatch_ServeContents_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(WorkerDispatchServer).ServeContents(&grpc.GenericServerStream[ServeContentsRequest, ServeContentsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type WorkerDispatch_ServeContentsServer = grpc.BidiStreamingServer[ServeContentsRequest, ServeContentsResponse]
+
 // WorkerDispatch_ServiceDesc is the grpc.ServiceDesc for WorkerDispatch service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -406,6 +440,12 @@ var WorkerDispatch_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "GetBlob",
 			Handler:       _WorkerDispatch_GetBlob_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "ServeContents",
+			Handler:       _WorkerDispatch_ServeContents_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "perdure/v1/worker.proto",

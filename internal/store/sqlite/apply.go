@@ -108,6 +108,9 @@ func (t *transaction) applyBlobs(id uuid.UUID, ch *store.Changes) error {
 			return err
 		}
 	}
+	if err := t.applyWithheld(id, ch); err != nil {
+		return err
+	}
 	if !ch.SweepBlobs {
 		return nil
 	}
@@ -157,19 +160,29 @@ func (t *transaction) applySignals(id uuid.UUID, ch *store.Changes) error {
 			return err
 		}
 	}
-	if !ch.ConsumeTaken {
+	if ch.ConsumeTaken {
+		if row.PersistenceMode == perdure.Local {
+			if err := t.eraseSignals(id, "taken"); err != nil {
+				return err
+			}
+		}
+		if _, err := t.exec(consumeSignals, id[:]); err != nil {
+			return err
+		}
+	}
+	if !ch.EraseSignals {
 		return nil
 	}
-	query := consumeSignals
-	if row.PersistenceMode == perdure.Local {
-		query = eraseSignals
+	for _, state := range []perdure.SignalState{perdure.SignalPending, perdure.SignalTaken, perdure.SignalConsumed} {
+		if err := t.eraseSignals(id, state); err != nil {
+			return err
+		}
 	}
-	_, err := t.exec(query, id[:])
-	return err
+	return nil
 }
 
-const insertRecord = "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields)" +
-	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+const insertRecord = "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob)" +
+	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 // applyLog writes events and chunks, then the blocks, of which those that have
 // closed are compacted.
@@ -180,10 +193,10 @@ func (t *transaction) applyLog(id uuid.UUID, k *known, ch *store.Changes) error 
 		var err error
 		if r.Chunk != nil {
 			chunks++
-			_, err = t.exec(addChunk, id[:], r.Seq, r.Pos, r.Chunk.Offset, millis(r.CreatedAt), []byte(r.Chunk.Text))
+			_, err = t.exec(addChunk, id[:], r.Seq, r.Pos, r.Chunk.Offset, millis(r.CreatedAt), []byte(r.Chunk.Text), withheldLength(r.Chunk))
 		} else {
 			_, err = t.exec(insertRecord, id[:], r.Pos, r.Seq, string(r.Type), millis(r.CreatedAt), optText(r.Place.ResponseID),
-				optText(r.Place.TurnID), optText(r.Place.MessageID), optText(r.Place.ToolCallID), optID(r.TaskID), int64(r.Attempt), rawText(r.Fields))
+				optText(r.Place.TurnID), optText(r.Place.MessageID), optText(r.Place.ToolCallID), optID(r.TaskID), int64(r.Attempt), rawText(r.Fields), refID(r.Blob))
 		}
 		if err != nil {
 			return err
@@ -198,6 +211,14 @@ func (t *transaction) applyLog(id uuid.UUID, k *known, ch *store.Changes) error 
 		}
 	}
 	return t.nameCalls(id, ch)
+}
+
+// withheldLength is NULL for a chunk whose text is all there is.
+func withheldLength(c *perdure.Chunk) any {
+	if c.Length == 0 {
+		return nil
+	}
+	return c.Length
 }
 
 // nameCalls keeps, on blocks of tool-call arguments, whose arguments they are.

@@ -26,9 +26,9 @@ const (
 	// growBlock touches no indexed column: it is run for every chunk.
 	growBlock  = "UPDATE log_block SET length = ?, last_pos = ?, digest = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
 	nameCall   = "UPDATE log_block SET argument_call_id = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
-	foldBlock  = "UPDATE log_block SET span = ?, cuts = ?, content = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
-	addChunk   = "INSERT INTO log_chunk (agent_execution_id, seq, pos, byte_offset, created_at, content) VALUES (?, ?, ?, ?, ?, ?)"
-	chunksOf   = "SELECT pos, created_at, content FROM log_chunk WHERE agent_execution_id = ? AND seq = ? ORDER BY pos"
+	foldBlock  = "UPDATE log_block SET span = ?, cuts = ?, content = ?, content_blob = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+	addChunk   = "INSERT INTO log_chunk (agent_execution_id, seq, pos, byte_offset, created_at, content, length) VALUES (?, ?, ?, ?, ?, ?, ?)"
+	chunksOf   = "SELECT pos, created_at, content, coalesce(length, length(content)) FROM log_chunk WHERE agent_execution_id = ? AND seq = ? ORDER BY pos"
 	dropChunks = "DELETE FROM log_chunk WHERE agent_execution_id = ? AND seq = ?"
 )
 
@@ -78,23 +78,23 @@ func compact(v view, execution uuid.UUID, b *store.Block) error {
 	)
 	err := v.each(chunksOf, []any{execution[:], b.Seq}, func(row func(...any) error) error {
 		var (
-			pos, created int64
-			piece        []byte
+			pos, created, length int64
+			piece                []byte
 		)
-		if err := row(&pos, &created, &piece); err != nil {
+		if err := row(&pos, &created, &piece, &length); err != nil {
 			return err
 		}
 		content = append(content, piece...)
-		cuts.add(pos, int64(len(piece)), created)
+		cuts.add(pos, length, created)
 		return nil
 	})
 	if err != nil || cuts.n == 0 {
 		return err
 	}
-	if b.Reason == perdure.BlockSuperseded {
+	if b.Reason == perdure.BlockSuperseded || b.Content != nil {
 		content = nil
 	}
-	if _, err := v.exec(foldBlock, append([]any{spanClass(b.LastPos - b.FirstPos), cuts.raw, rawBytes(content)}, blockKey(execution, b.Key)...)...); err != nil {
+	if _, err := v.exec(foldBlock, append([]any{spanClass(b.LastPos - b.FirstPos), cuts.raw, rawBytes(content), refID(b.Content)}, blockKey(execution, b.Key)...)...); err != nil {
 		return err
 	}
 	_, err = v.exec(dropChunks, execution[:], b.Seq)

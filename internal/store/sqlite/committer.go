@@ -27,6 +27,10 @@ type committer struct {
 	path     string
 	walLimit int64
 	batches  int
+	// erased says that the write-ahead log still holds what was erased since it
+	// was begun anew; rest counts the sweeps to pass before the next try.
+	erased bool
+	rest   int
 }
 
 // run works until the queue is closed and empty.
@@ -36,6 +40,7 @@ func (c *committer) run() {
 		c.process(batch, false)
 		if c.brokenErr() == nil {
 			c.trim()
+			c.forget(batch)
 		}
 	}
 }
@@ -49,9 +54,10 @@ func (c *committer) process(batch []*call, careful bool) {
 		refuseAll(batch, err)
 		return
 	}
-	outcomes, err := c.attempt(batch, careful)
+	outcomes, erased, err := c.attempt(batch, careful)
 	switch {
 	case err == nil:
+		c.erased = c.erased || erased
 		for i, call := range batch {
 			call.done <- outcomes[i]
 		}
@@ -103,24 +109,24 @@ func (c *committer) brokenErr() error {
 
 // attempt runs a batch in one transaction. Outcomes are valid once it has
 // committed, that is, if err is nil.
-func (c *committer) attempt(batch []*call, careful bool) ([]outcome, error) {
+func (c *committer) attempt(batch []*call, careful bool) (outcomes []outcome, erased bool, err error) {
 	v := view{conn: c.conn, ctx: context.Background()}
 	if _, err := v.exec("BEGIN IMMEDIATE"); err != nil {
-		return nil, brokenOr(err)
+		return nil, false, brokenOr(err)
 	}
 	t := &transaction{view: v, now: perdure.At(c.clock()), logger: c.logger, careful: careful, rows: map[rowID]loadedExecution{}}
-	outcomes := make([]outcome, len(batch))
+	outcomes = make([]outcome, len(batch))
 	for i, call := range batch {
-		var err error
 		if outcomes[i], err = t.run(&call.Command); err != nil {
-			return nil, errors.Join(brokenOr(err), c.rollback(v))
+			return nil, false, errors.Join(brokenOr(err), c.rollback(v))
 		}
 	}
-	err := c.end(v)
-	if err == nil && t.freed {
-		c.fold()
+	if err = c.end(v); err == nil && t.freed {
+		// Only then is the file as short as the pages that were given back make
+		// it. It waits for nobody: where a read is in the way, the next one does it.
+		c.beginAnew(0)
 	}
-	return outcomes, err
+	return outcomes, t.erased, err
 }
 
 func brokenOr(err error) error {

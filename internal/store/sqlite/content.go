@@ -146,13 +146,13 @@ func loadBlob(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessag
 }
 
 // joinContent loads the blob behind a content that is not inline, and clears
-// the reference.
+// the reference. That of a withheld blob stays.
 func joinContent(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if *ref == nil {
 		return nil
 	}
-	whole, err := loadBlob(v, execution, *ref)
-	if err != nil {
+	whole, err := loadWhole(v, execution, *ref)
+	if err != nil || whole == nil {
 		return err
 	}
 	*into, *ref = whole, nil
@@ -161,6 +161,27 @@ func joinContent(v view, execution uuid.UUID, into *json.RawMessage, ref **perdu
 
 // joiner loads the blob behind a content, or leaves it.
 type joiner func(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error
+
+// loadWhole is loadBlob; it gives nil for a withheld blob.
+func loadWhole(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessage, error) {
+	var there bool
+	_, err := v.one(blobIsWhole, []any{execution[:], ref.ID[:]}, (*flagCol)(&there))
+	if err != nil || !there {
+		return nil, err
+	}
+	return loadBlob(v, execution, ref)
+}
+
+// joinEntry joins in an entry's content. That of a LOCAL execution holds the
+// entry's metadata, which is taken out.
+func (r *reader) joinEntry(v view, execution uuid.UUID, e *perdure.Entry) error {
+	ref := e.Blob
+	err := r.join(v, execution, &e.Content, &e.Blob)
+	if err == nil && ref != nil && e.Blob == nil && ref.ID == perdure.ContentID(execution, ref.SHA256) {
+		e.Unfold()
+	}
+	return err
+}
 
 // blobReader reads a blob row by row, each in a read of its own: rows of a blob
 // never change once it is whole.

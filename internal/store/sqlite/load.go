@@ -149,7 +149,15 @@ func (t *transaction) loadBlobs(execution uuid.UUID, n store.Needs, s *store.Sta
 			s.Blobs[id] = b
 		}
 	}
-	return nil
+	if n.Withheld == 0 {
+		return nil
+	}
+	return t.each(withheldBlobs, []any{execution[:], n.Withheld}, func(row func(...any) error) error {
+		var b store.Blob
+		err := row(blobScan(&b)...)
+		s.Withheld = append(s.Withheld, b)
+		return err
+	})
 }
 
 // loadLoads loads what limits are decided on. It runs in the one transaction that

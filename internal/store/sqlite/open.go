@@ -102,6 +102,8 @@ func openWriter(ctx context.Context, o Options) (*conn, error) {
 		// The cache is small, and the system's own serves what is beyond it: a
 		// large transfer fills whatever is allowed.
 		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "wal_autocheckpoint(4000)", "cache_size(-4096)",
+		// What is deleted is overwritten: it may have been only passing through.
+		"secure_delete(1)",
 	} {
 		query.Add("_pragma", pragma)
 	}

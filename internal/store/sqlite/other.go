@@ -145,8 +145,10 @@ const (
 	upsertBlob = "INSERT INTO blob (agent_execution_id, id, length, held, digest, sha256, owned, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)" +
 		" ON CONFLICT (agent_execution_id, id) DO UPDATE SET length = excluded.length, held = excluded.held, digest = excluded.digest," +
 		" sha256 = excluded.sha256, owned = excluded.owned"
-	blobByID = "SELECT id, length, held, digest, sha256, owned FROM blob WHERE agent_execution_id = ? AND id = ? AND owned < 2"
-	ownBlob  = "UPDATE blob SET owned = 1 WHERE agent_execution_id = ? AND id = ?"
+	blobColumns = "SELECT id, length, held, digest, sha256, owned, staged FROM blob WHERE agent_execution_id = ?"
+	blobByID    = blobColumns + " AND id = ? AND owned < 2"
+	blobIsWhole = "SELECT held = length FROM blob WHERE agent_execution_id = ? AND id = ?"
+	ownBlob     = "UPDATE blob SET owned = 1 WHERE agent_execution_id = ? AND id = ?"
 )
 
 func putBlob(v view, execution uuid.UUID, b *store.Blob, now perdure.Time) error {
@@ -158,9 +160,13 @@ func putBlob(v view, execution uuid.UUID, b *store.Blob, now perdure.Time) error
 	return err
 }
 
+func blobScan(b *store.Blob) []any {
+	return []any{&b.ID, &b.Length, &b.Held, &b.Digest, (*hashCol)(&b.SHA256), (*flagCol)(&b.Owned), &b.Staged}
+}
+
 func loadBlobRow(v view, execution, id uuid.UUID) (*store.Blob, error) {
 	var b store.Blob
-	found, err := v.one(blobByID, []any{execution[:], id[:]}, &b.ID, &b.Length, &b.Held, &b.Digest, (*hashCol)(&b.SHA256), (*flagCol)(&b.Owned))
+	found, err := v.one(blobByID, []any{execution[:], id[:]}, blobScan(&b)...)
 	if err != nil || !found {
 		return nil, err
 	}

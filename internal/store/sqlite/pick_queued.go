@@ -12,9 +12,11 @@ import (
 // Every query reads one (org, queue, kind), in order.
 const (
 	pendingAgents = "SELECT id, ready_at FROM agent_execution INDEXED BY idx_agent_execution_dispatch" +
-		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND crashes < 3 AND not_before <= ? ORDER BY ready_at LIMIT ?"
+		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND crashes < 3" +
+		" AND persistence_mode = ? AND home_worker_id IS ? AND not_before <= ? ORDER BY ready_at LIMIT ?"
 	pendingAlone = "SELECT id, ready_at FROM agent_execution INDEXED BY idx_agent_execution_alone" +
-		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND crashes >= 3 AND not_before <= ? ORDER BY ready_at LIMIT ?"
+		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND crashes >= 3" +
+		" AND persistence_mode = ? AND home_worker_id IS ? AND not_before <= ? ORDER BY ready_at LIMIT ?"
 	pendingTasks = "SELECT agent_execution_id, id, priority, created_at, concurrency_key, concurrency_limit FROM task_execution INDEXED BY idx_task_execution_dispatch" +
 		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND blocked = 0 AND not_before <= ? ORDER BY priority, created_at LIMIT ?"
 
@@ -72,23 +74,39 @@ func readAgents(v view, org string, p *store.Pick, query string, fetch int, now 
 		return nil, false, err
 	}
 	err = eachHead(orgs, p, func(h head) error {
-		n := 0
-		err := v.each(query, []any{h.org, h.queue, h.kind, millis(now), fetch}, func(row func(...any) error) error {
-			n++
-			r := ranked{org: h.org}
-			if err := row(&r.execution, &r.since); err != nil {
+		for _, narrow := range claimable(p.Home) {
+			n := 0
+			err := v.each(query, append([]any{h.org, h.queue, h.kind}, append(narrow, millis(now), fetch)...), func(row func(...any) error) error {
+				n++
+				r := ranked{org: h.org}
+				if err := row(&r.execution, &r.since); err != nil {
+					return err
+				}
+				if p.Skip == nil || !p.Skip(r.execution, perdure.AtMilli(r.since)) {
+					all = append(all, r)
+				}
+				return nil
+			})
+			if err != nil {
 				return err
 			}
-			if p.Skip == nil || !p.Skip(r.execution, perdure.AtMilli(r.since)) {
-				all = append(all, r)
-			}
-			return nil
-		})
-		full = full || n == fetch
-		return err
+			full = full || n == fetch
+		}
+		return nil
 	})
 	slices.SortStableFunc(all, byRank)
 	return all, full, err
+}
+
+// claimable are the values of persistence_mode and home_worker_id that a worker
+// may claim: it looks for each in the index, and so passes over nothing that
+// waits for another worker.
+func claimable(home *uuid.UUID) [][]any {
+	modes := [][]any{{string(perdure.Remote), nil}}
+	if home != nil {
+		modes = append(modes, []any{string(perdure.Local), nil}, []any{string(perdure.Local), optID(home)})
+	}
+	return modes
 }
 
 // head names one index range that pending rows are read from.

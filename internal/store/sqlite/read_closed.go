@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
 
@@ -12,6 +13,7 @@ type folded struct {
 	source
 	block int64
 	cuts  []cut
+	blob  *uuid.UUID // of a LOCAL execution's block: stands for its content
 }
 
 func (w *logWindow) closedChunks() ([]perdure.Record, error) {
@@ -21,7 +23,7 @@ func (w *logWindow) closedChunks() ([]perdure.Record, error) {
 			f    folded
 			cuts []byte
 		)
-		err := row(append(f.scan(), &f.block, &cuts)...)
+		err := row(append(f.scan(), &f.block, &cuts, optUUID{&f.blob})...)
 		if err == nil {
 			f.cuts, err = readCuts(cuts, w.after, w.upTo)
 		}
@@ -44,9 +46,14 @@ func (w *logWindow) closedChunks() ([]perdure.Record, error) {
 			return nil, err
 		}
 		for _, c := range f.cuts {
-			if c.pos <= w.upTo {
-				chunks = append(chunks, f.at(c, c.piece(content)))
+			if c.pos > w.upTo {
+				break
 			}
+			r := f.at(c, c.piece(content))
+			if f.blob != nil && len(content) == 0 {
+				r.Chunk.Length = c.length
+			}
+			chunks = append(chunks, r)
 		}
 	}
 	return chunks, nil
@@ -77,6 +84,13 @@ func (w *logWindow) boundCuts(blocks []folded) {
 }
 
 func (w *logWindow) content(f *folded) ([]byte, error) {
+	if f.blob != nil {
+		ref, err := loadRef(w.view, w.execution, f.blob)
+		if err != nil {
+			return nil, err
+		}
+		return loadWhole(w.view, w.execution, ref)
+	}
 	var content []byte
 	_, err := w.one(blockContent, []any{w.execution[:], f.task[:], int64(f.attempt), f.block}, &content)
 	last := f.cuts[len(f.cuts)-1]

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"slices"
 
@@ -107,7 +106,7 @@ func (r *reader) someEntries(ctx context.Context, execution uuid.UUID, ids []uui
 				err = noEntry(execution, id) // the execution was deleted meanwhile
 			}
 			if err == nil && !lazy {
-				err = r.join(v, execution, &e.Content, &e.Blob)
+				err = r.joinEntry(v, execution, e)
 			}
 			if err != nil {
 				return err
@@ -154,20 +153,20 @@ func (r *reader) AllEntries(ctx context.Context, execution uuid.UUID, cursor str
 			return err
 		})
 	}, func(v view, e *perdure.Entry) (int, error) {
-		err := r.fillContent(v, execution, &e.Content, &e.Blob)
+		err := r.fillEntry(v, execution, e)
 		return len(e.Content), err
 	})
 }
 
-// fillContent joins in a blob of which only the id is known.
-func (r *reader) fillContent(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) (err error) {
-	if *ref == nil {
+// fillEntry joins in a blob of which only the id is known.
+func (r *reader) fillEntry(v view, execution uuid.UUID, e *perdure.Entry) (err error) {
+	if e.Blob == nil {
 		return nil
 	}
-	if *ref, err = loadRef(v, execution, &(*ref).ID); err != nil {
+	if e.Blob, err = loadRef(v, execution, &e.Blob.ID); err != nil {
 		return err
 	}
-	return r.join(v, execution, into, ref)
+	return r.joinEntry(v, execution, e)
 }
 
 // list reads a page: rows by number after the cursor, at most limit, each

@@ -16,17 +16,17 @@ const logBytes = 1 << 20
 const placeColumns = "response_id, b.turn_id, b.message_id, b.tool_call_id"
 
 const (
-	logEvents = "SELECT pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields" +
+	logEvents = "SELECT pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob" +
 		" FROM log_record WHERE agent_execution_id = ? AND pos > ? AND pos <= ? ORDER BY pos"
 	// Each open block's chunks are a range of their own.
 	logOpen = "SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id," +
-		" c.pos, c.byte_offset, c.created_at, c.content" +
+		" c.pos, c.byte_offset, c.created_at, c.content, c.length" +
 		" FROM log_block b CROSS JOIN log_chunk c" +
 		" WHERE b.agent_execution_id = ?1 AND b.open = 1 AND c.agent_execution_id = ?1 AND c.seq = b.seq AND c.pos > ?2 AND c.pos <= ?3 ORDER BY c.pos"
 	// Closed blocks that lie across (?2, ?3]: those of span class n begin less
 	// than 16^n before it.
 	logClosed = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)" +
-		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts" +
+		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts, b.content_blob" +
 		" FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
 		" AND b.first_pos > ?2 - (1 << (4 * class.n)) AND b.first_pos <= ?3 AND b.last_pos > ?2"
 	blockContent = "SELECT content FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
@@ -142,11 +142,15 @@ func (w *logWindow) events() ([]perdure.Record, error) {
 	full := w.bound()
 	err := w.each(logEvents, []any{w.execution[:], w.after, w.upTo}, func(row func(...any) error) error {
 		var r perdure.Record
+		var blob *uuid.UUID
 		err := row(&r.Pos, &r.Seq, text[perdure.EventType]{&r.Type}, (*timeCol)(&r.CreatedAt),
 			text[string]{&r.Place.ResponseID}, text[string]{&r.Place.TurnID}, text[string]{&r.Place.MessageID}, text[string]{&r.Place.ToolCallID},
-			optUUID{&r.TaskID}, &r.Attempt, raw{&r.Fields})
+			optUUID{&r.TaskID}, &r.Attempt, raw{&r.Fields}, optUUID{&blob})
 		if err != nil {
 			return err
+		}
+		if blob != nil {
+			r.Blob = &perdure.BlobRef{ID: *blob}
 		}
 		events = append(events, r)
 		if full(r.Pos, size(r)) {
@@ -154,7 +158,21 @@ func (w *logWindow) events() ([]perdure.Record, error) {
 		}
 		return nil
 	})
+	for i := range events {
+		if err == nil && events[i].Blob != nil {
+			err = w.joinFields(&events[i])
+		}
+	}
 	return events, err
+}
+
+// joinFields loads what an event says that names a blob for it; a withheld one
+// stays a reference.
+func (w *logWindow) joinFields(r *perdure.Record) (err error) {
+	if r.Blob, err = loadRef(w.view, w.execution, &r.Blob.ID); err != nil {
+		return err
+	}
+	return joinContent(w.view, w.execution, &r.Fields, &r.Blob)
 }
 
 // source is what all records of one block have in common.
@@ -199,9 +217,13 @@ func (w *logWindow) openChunks() ([]perdure.Record, error) {
 			s       source
 			c       cut
 			content []byte
+			length  *int64
 		)
-		if err := row(append(s.scan(), &c.pos, &c.offset, &c.created, &content)...); err != nil {
+		if err := row(append(s.scan(), &c.pos, &c.offset, &c.created, &content, &length)...); err != nil {
 			return err
+		}
+		if length != nil {
+			s.chunk.Length = *length
 		}
 		chunks = append(chunks, s.at(c, content))
 		if full(c.pos, len(content)+64) {
@@ -227,22 +249,32 @@ func (r *reader) OpenBlocks(ctx context.Context, execution uuid.UUID) ([]store.B
 			return err
 		}
 		for _, b := range blocks {
-			content := make([]byte, 0, b.Length)
-			err := v.each(chunksOf, []any{execution[:], b.Seq}, func(row func(...any) error) error {
-				var (
-					pos, created int64
-					piece        []byte
-				)
-				err := row(&pos, &created, &piece)
-				content = append(content, piece...)
-				return err
-			})
+			content, err := openContent(v, execution, b)
 			if err != nil {
 				return err
 			}
-			open = append(open, store.BlockContent{Block: *b, Content: string(content)})
+			open = append(open, content)
 		}
 		return nil
 	})
 	return open, head, err
+}
+
+func openContent(v view, execution uuid.UUID, b *store.Block) (store.BlockContent, error) {
+	content := make([]byte, 0, b.Length)
+	var pieces []store.Piece
+	err := v.each(chunksOf, []any{execution[:], b.Seq}, func(row func(...any) error) error {
+		var (
+			created int64
+			piece   []byte
+			at      store.Piece
+		)
+		err := row(&at.Pos, &created, &piece, &at.Length)
+		content, pieces = append(content, piece...), append(pieces, at)
+		return err
+	})
+	if int64(len(content)) == b.Length {
+		pieces = nil
+	}
+	return store.BlockContent{Block: *b, Content: string(content), Pieces: pieces}, err
 }

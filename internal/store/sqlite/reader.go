@@ -196,6 +196,23 @@ func (r *reader) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadClos
 	}}, nil
 }
 
+// BlobRow implements [store.Reader].
+func (r *reader) BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.Blob, error) {
+	var b *store.Blob
+	err := r.pool.read(ctx, func(v view) (err error) {
+		b, err = loadBlobRow(v, execution, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no blob %s in execution %s", id, execution)
+	}
+	b.Digest = nil
+	return b, nil
+}
+
 // NextDue implements [store.Reader].
 func (r *reader) NextDue(ctx context.Context) (perdure.Time, bool, error) {
 	var at *int64

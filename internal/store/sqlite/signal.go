@@ -34,8 +34,6 @@ const (
 		" (SELECT coalesce(max(taken_order), 0) + 1 FROM agent_signal WHERE agent_execution_id = ?1 AND state = 'taken')" +
 		" WHERE agent_execution_id = ?1 AND id = ?3 AND state = 'pending'"
 	consumeSignals = "UPDATE agent_signal SET state = 'consumed' WHERE agent_execution_id = ? AND state = 'taken'"
-	// eraseSignals is for executions whose contents must not rest here.
-	eraseSignals = "UPDATE agent_signal SET state = 'consumed', signal_value = NULL WHERE agent_execution_id = ? AND state = 'taken'"
 )
 
 const (

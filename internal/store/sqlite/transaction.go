@@ -19,6 +19,7 @@ type transaction struct {
 	now     perdure.Time
 	logger  *slog.Logger
 	careful bool
+	erased  bool // something was deleted that must leave the disk soon
 	rows    map[rowID]loadedExecution
 	freed   bool // pages were given back
 }

@@ -3,6 +3,10 @@ package sqlite
 import (
 	"context"
 	"os"
+	"slices"
+	"strconv"
+
+	"github.com/perdure/perdure/internal/store"
 )
 
 const (
@@ -24,22 +28,46 @@ func (c *committer) trim() {
 	if wal, err := os.Stat(c.path + "-wal"); err != nil || wal.Size() < c.walLimit {
 		return
 	}
-	v := view{c.conn, context.Background()}
-	for _, pragma := range []string{"PRAGMA busy_timeout = 100", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA busy_timeout = 10000"} {
-		if _, err := v.exec(pragma); err != nil {
-			c.logger.Warn("the write-ahead log could not be begun anew", "err", err)
-		}
+	c.beginAnew(100)
+}
+
+// forgetRest is how many sweeps pass after readers have kept the log from being
+// begun anew: a try makes writers wait.
+const forgetRest = 8
+
+// forget begins the log anew soon after something was erased: it still holds
+// what the file no longer does. It goes with the sweeps, so that one time does
+// for all that was erased since the last one.
+func (c *committer) forget(batch []*call) {
+	sweep := slices.ContainsFunc(batch, func(call *call) bool { return call.Lane == store.LaneSweeps })
+	if !c.erased || !sweep {
+		return
+	}
+	if c.rest > 0 {
+		c.rest--
+		return
+	}
+	if c.beginAnew(100) {
+		c.erased = false
+	} else {
+		c.rest = forgetRest
 	}
 }
 
-// fold writes the write-ahead log back into the file, which only then is as
-// short as the pages that were given back make it. It waits for nobody: where a
-// read is in the way, the next one does it.
-func (c *committer) fold() {
+// beginAnew folds the log into the file and empties it, waiting at most that
+// many milliseconds for the reads under way; it tells whether it could.
+func (c *committer) beginAnew(patience int) bool {
 	v := view{c.conn, context.Background()}
-	for _, pragma := range []string{"PRAGMA busy_timeout = 0", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA busy_timeout = 10000"} {
-		if _, err := v.exec(pragma); err != nil {
-			c.logger.Warn("the write-ahead log could not be folded", "err", err)
-		}
+	var busy, frames, folded int64
+	_, err := v.exec("PRAGMA busy_timeout = " + strconv.Itoa(patience))
+	if err == nil {
+		_, err = v.one("PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, &frames, &folded)
 	}
+	if _, resetErr := v.exec("PRAGMA busy_timeout = 10000"); err == nil {
+		err = resetErr
+	}
+	if err != nil {
+		c.logger.Warn("the write-ahead log could not be begun anew", "err", err)
+	}
+	return err == nil && busy == 0
 }

@@ -69,6 +69,7 @@ func (i *invariant) check() {
 		return
 	}
 	i.checkStatus()
+	i.checkHome()
 	i.checkLease()
 	i.checkLog()
 	i.checkTree()
@@ -109,6 +110,20 @@ func (i *invariant) checkStatus() {
 	}
 	if x.Status == perdure.StatusWaiting {
 		i.checkWait(x.Wait)
+	}
+}
+
+// checkHome: a LOCAL execution has a home from its first claim on and is held by
+// no other; a REMOTE one has none.
+func (i *invariant) checkHome() {
+	i.Helper()
+	x := i.x
+	local := x.PersistenceMode == perdure.Local
+	if (local && x.StartedAt != nil) != (x.HomeID != nil) {
+		i.broken("is %s, started at %v, with the home %v", x.PersistenceMode, x.StartedAt, x.HomeID)
+	}
+	if local && x.WorkerID != nil && (x.HomeID == nil || *x.WorkerID != *x.HomeID) {
+		i.broken("is LOCAL and held by worker %v, its home is %v", x.WorkerID, x.HomeID)
 	}
 }
 

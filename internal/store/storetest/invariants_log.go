@@ -9,14 +9,15 @@ import (
 
 // checkLog: positions and seqs have no gap, but for what was pruned before the
 // first record of an ended execution, and every block is as long, and
-// hashes to, what its end says, or is superseded and has no text.
+// hashes to, what its end says, or is superseded and has no text. Of one that is
+// withheld the length is right.
 func (i *invariant) checkLog() {
 	i.Helper()
 	head, err := i.s.LogHead(i.ctx, i.id)
 	if i.failed("head", err) {
 		return
 	}
-	l := logCheck{invariant: i, content: map[int64][]byte{}, chunks: map[int64]int{}, seen: map[int64]bool{}, open: map[int64]bool{}}
+	l := logCheck{invariant: i, content: map[int64][]byte{}, withheld: map[int64]int64{}, chunks: map[int64]int{}, seen: map[int64]bool{}, open: map[int64]bool{}}
 	first := int64(1)
 	if head.FirstPos > 0 {
 		if !i.x.Status.Terminal() {
@@ -56,13 +57,16 @@ func (i *invariant) checkLog() {
 // logCheck goes through one log.
 type logCheck struct {
 	*invariant
-	content map[int64][]byte // of blocks, by seq
-	seen    map[int64]bool
-	open    map[int64]bool
-	last    int64
-	gaps    bool
-	chunks  map[int64]int // pieces of each block
+	content  map[int64][]byte // of blocks, by seq
+	withheld map[int64]int64  // how much of them is not there
+	seen     map[int64]bool
+	open     map[int64]bool
+	last     int64
+	gaps     bool
+	chunks   map[int64]int // pieces of each block
 }
+
+func (l *logCheck) held(seq int64) int64 { return int64(len(l.content[seq])) + l.withheld[seq] }
 
 func (l *logCheck) add(r perdure.Record) {
 	l.Helper()
@@ -74,14 +78,15 @@ func (l *logCheck) add(r perdure.Record) {
 	switch {
 	case r.Chunk != nil:
 		l.chunks[r.Seq]++
-		gone := r.Chunk.Text == "" && len(l.content[r.Seq]) == 0 // superseded, as its end has to say
-		if held := int64(len(l.content[r.Seq])); r.Chunk.Offset != held && !gone {
+		gone := r.Chunk.Text == "" && l.held(r.Seq) == 0 // superseded, as its end has to say
+		if held := l.held(r.Seq); r.Chunk.Offset != held && !gone {
 			l.broken("has a chunk of block %d at %d, after %d bytes", r.Seq, r.Chunk.Offset, held)
 		}
 		if l.seen[r.Seq] && !l.open[r.Seq] {
 			l.broken("has a chunk of block %d after its end", r.Seq)
 		}
 		l.content[r.Seq] = append(l.content[r.Seq], r.Chunk.Text...)
+		l.withheld[r.Seq] += r.Chunk.Length
 		l.seen[r.Seq], l.open[r.Seq] = true, true
 	case l.seen[r.Seq]:
 		l.broken("gives seq %d twice", r.Seq)
@@ -109,8 +114,14 @@ func (l *logCheck) close(r perdure.Record) {
 	delete(l.open, end.BlockSeq)
 	content, held := l.content[end.BlockSeq], l.chunks[end.BlockSeq] > 0
 	if end.Reason == perdure.BlockSuperseded {
-		if len(content) > 0 {
+		if l.held(end.BlockSeq) > 0 {
 			l.broken("still has content of block %d, which is superseded", end.BlockSeq)
+		}
+		return
+	}
+	if away := l.withheld[end.BlockSeq]; away > 0 {
+		if l.held(end.BlockSeq) != end.Length {
+			l.broken("has a block %d of %d bytes, its end says %d", end.BlockSeq, l.held(end.BlockSeq), end.Length)
 		}
 		return
 	}
@@ -128,7 +139,7 @@ func (l *logCheck) checkOpen() {
 		return
 	}
 	for _, b := range blocks {
-		if !l.open[b.Seq] || b.Content != string(l.content[b.Seq]) || b.Length != int64(len(b.Content)) {
+		if !l.open[b.Seq] || b.Content != string(l.content[b.Seq]) || b.Length != l.held(b.Seq) {
 			l.broken("has the open block %d of %d bytes, which its log does not give", b.Seq, b.Length)
 		}
 		delete(l.open, b.Seq)

@@ -31,7 +31,7 @@ func wholeExecution(id uuid.UUID) *perdure.Execution {
 		ResponseID: "resp_1", Fence: 6, LastCommit: perdure.CommitNumber{Fence: 6, Number: 7}, Answer: json.RawMessage(`{"ok":true}`),
 		ReadyAt: milestone(5), NotBefore: milestone(6), Woke: perdure.WokeTimer, Crashes: 8, Panics: 9, CancelBy: milestone(7),
 		CheckpointAt: milestone(8),
-		NextSignal:   10, EntryCount: 11,
+		NextSignal:   10, EntryCount: 11, HomeID: ptr(uuid.UUID{7}),
 		Asked: perdure.Asked{
 			Dues:     []perdure.Due{{Name: "sleep#1", At: milestone(8)}},
 			Outcomes: []perdure.Outcomes{{Name: "wait", Of: []int{0, perdure.NoOutcome, 2}}},
@@ -69,6 +69,7 @@ func executionFields(f *fixture) {
 
 	changed := *x
 	changed.PersistenceMode, changed.Status, changed.Output = perdure.Remote, perdure.StatusCancelled, json.RawMessage(`"other"`)
+	changed.HomeID = nil
 	changed.Error, changed.ErrorCode = ptr("more"), ptr(perdure.Conflict)
 	changed.Queue, changed.Workspace, changed.CheckpointSeq, changed.Traceparent = "q2", "w2", 4, "t2"
 	changed.Metadata, changed.UpdatedAt, changed.Version = json.RawMessage(`{}`), milestone(20), 6
@@ -96,7 +97,7 @@ func waitFields(f *fixture) {
 
 	y := wholeExecution(uuid.New())
 	y.Status, y.Error, y.ErrorCode, y.CompletedAt, y.Output = perdure.StatusRunning, nil, nil, nil, nil
-	y.WorkerID, y.ClaimID, y.LeaseUntil, y.Embedded = ptr(uuid.New()), uuid.New(), milestone(9), true
+	y.WorkerID, y.ClaimID, y.LeaseUntil, y.Embedded = y.HomeID, uuid.New(), milestone(9), true
 	f.insert(y)
 	f.sameExecution(y)
 }

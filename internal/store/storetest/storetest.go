@@ -21,7 +21,7 @@ import (
 // invariants are checked after it.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, group := range []map[string]func(*fixture){
-		rowTests, signalTests, decideTests, orderTests, pickTests, limitTests, aloneTests, leaseTests, logTests, contentTests, pathTests, listTests, outsideTests,
+		rowTests, signalTests, decideTests, orderTests, pickTests, limitTests, aloneTests, leaseTests, logTests, contentTests, localTests, pathTests, listTests, outsideTests,
 		pruneTests, retentionTests,
 	} {
 		for name, test := range group {

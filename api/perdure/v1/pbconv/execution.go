@@ -29,7 +29,7 @@ func ExecutionToProto(x *perdure.Execution) *perdurev1.Execution {
 		Fence: x.Fence, ClaimId: UUIDToProto(x.ClaimID), LeaseUntil: timeToProto(x.LeaseUntil),
 		Embedded: x.Embedded, LastCommit: commitNumberToProto(x.LastCommit),
 		Woke: wokes.to[x.Woke], Crashes: int64(x.Crashes), Panics: int64(x.Panics),
-		EntryCount: x.EntryCount, Asked: askedToProto(x.Asked),
+		EntryCount: x.EntryCount, Asked: askedToProto(x.Asked), HomeWorkerId: idPtrToProto(x.HomeID), Away: awayToProto(x.Away),
 	}
 	m.ErrorCode, m.OtherErrorCode = codePtrToProto(x.ErrorCode)
 	return m
@@ -63,11 +63,27 @@ func (d *decoder) execution(m *perdurev1.Execution) *perdure.Execution {
 		LeaseUntil: d.time("execution.lease_until", m.GetLeaseUntil()), Embedded: m.GetEmbedded(),
 		LastCommit: commitNumber(m.GetLastCommit()), Woke: read(d, wokes, "execution.woke", m.GetWoke()),
 		Crashes: int(m.GetCrashes()), Panics: int(m.GetPanics()), EntryCount: m.GetEntryCount(),
-		Asked: d.asked(m.GetAsked()),
+		Asked: d.asked(m.GetAsked()), HomeID: d.idPtr("execution.home_worker_id", m.HomeWorkerId), Away: d.away(m.GetAway()),
 	}
 	x.Input, x.InputBlob = d.content("execution.input", m.GetInput())
 	x.Output, x.OutputBlob = d.content("execution.output", m.GetOutput())
 	return x
+}
+
+func awayToProto(a *perdure.WorkerAway) *perdurev1.WorkerAway {
+	if a == nil {
+		return nil
+	}
+	return &perdurev1.WorkerAway{WorkerId: UUIDToProto(a.WorkerID), Since: timePtrToProto(a.Since)}
+}
+
+func (d *decoder) away(m *perdurev1.WorkerAway) *perdure.WorkerAway {
+	if m == nil {
+		return nil
+	}
+	return &perdure.WorkerAway{
+		WorkerID: d.id("execution.away.worker_id", m.GetWorkerId()), Since: d.timePtr("execution.away.since", m.GetSince()),
+	}
 }
 
 // CheckpointToProto converts a checkpoint; nil stays nil.

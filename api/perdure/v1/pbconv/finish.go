@@ -14,6 +14,7 @@ type poll interface {
 	GetKinds() []string
 	GetSlots() int64
 	GetWait() *durationpb.Duration
+	GetLocal() bool
 }
 
 // ReleaseToProto converts what gives claims back.
@@ -73,6 +74,7 @@ func FrameToProto(f perdure.Frame) *perdurev1.Frame {
 		Block: f.Block, Type: eventTypes.to[f.Type], Place: placeToProto(f.Place),
 		Offset: f.Offset, Text: []byte(f.Text), Stream: f.Stream, ToolCallId: f.ToolCallID,
 		Close: f.Close, Reason: blockReasons.to[f.Reason], Fields: f.Fields,
+		Sha256: hashToProto(f.Sum),
 	}
 }
 
@@ -90,6 +92,7 @@ func (d *decoder) frame(m *perdurev1.Frame) perdure.Frame {
 		Block: m.GetBlock(), Type: read(d, eventTypes, "frames.type", m.GetType()), Place: PlaceFromProto(m.GetPlace()),
 		Offset: m.GetOffset(), Text: string(m.GetText()), Stream: m.GetStream(), ToolCallID: m.GetToolCallId(),
 		Close: m.GetClose(), Reason: read(d, blockReasons, "frames.reason", m.GetReason()), Fields: raw(m.GetFields()),
+		Sum: d.hash("frames.sha256", m.GetSha256()),
 	}
 }
 

@@ -69,7 +69,7 @@ func SettingsFromProto(m *perdurev1.RegisterResponse) (perdure.Settings, error) 
 func PollAgentsToProto(p perdure.Poll) *perdurev1.PollAgentRequest {
 	return &perdurev1.PollAgentRequest{
 		WorkerId: UUIDToProto(p.WorkerID), Queues: p.Queues, Kinds: p.Kinds,
-		Slots: int64(p.Slots), Wait: durationToProto(p.Wait),
+		Slots: int64(p.Slots), Wait: durationToProto(p.Wait), Local: p.Local,
 	}
 }
 
@@ -77,7 +77,7 @@ func PollAgentsToProto(p perdure.Poll) *perdurev1.PollAgentRequest {
 func PollTasksToProto(p perdure.Poll) *perdurev1.PollTaskRequest {
 	return &perdurev1.PollTaskRequest{
 		WorkerId: UUIDToProto(p.WorkerID), Queues: p.Queues, Kinds: p.Kinds,
-		Slots: int64(p.Slots), Wait: durationToProto(p.Wait),
+		Slots: int64(p.Slots), Wait: durationToProto(p.Wait), Local: p.Local,
 	}
 }
 
@@ -92,7 +92,7 @@ func PollFromProto[M PollMessage](m M) (perdure.Poll, error) {
 	return decode(m, func(d *decoder, m M) perdure.Poll {
 		return perdure.Poll{
 			WorkerID: d.id("worker_id", m.GetWorkerId()), Queues: m.GetQueues(), Kinds: m.GetKinds(),
-			Slots: int(m.GetSlots()), Wait: d.duration("wait", m.GetWait()),
+			Slots: int(m.GetSlots()), Wait: d.duration("wait", m.GetWait()), Local: m.GetLocal(),
 		}
 	})
 }

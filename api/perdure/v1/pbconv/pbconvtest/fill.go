@@ -73,7 +73,10 @@ func (f Filler) fill(v reflect.Value, depth int) {
 		f.fillSlice(v, depth)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			f.fill(v.Field(i), depth+1)
+			// What is tagged so is for clients of the HTTP API alone.
+			if v.Type().Field(i).Tag.Get("wire") != "-" {
+				f.fill(v.Field(i), depth+1)
+			}
 		}
 	default:
 		panic(fmt.Sprintf("cannot fill a %s", v.Type()))

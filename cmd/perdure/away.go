@@ -1,0 +1,41 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/perdure/perdure"
+)
+
+// awayText says that a LOCAL run waits for the worker that holds its content; ""
+// if it does not.
+func awayText(x *perdure.Execution) string {
+	if x.Away == nil {
+		return ""
+	}
+	since := "which is not connected"
+	if x.Away.Since != nil {
+		since += " since " + x.Away.Since.Local().Format(shortTime)
+	}
+	return fmt.Sprintf("%s: its content is on worker %s, %s; start that worker again", x.Status, x.Away.WorkerID, since)
+}
+
+// tellAway says so on standard error.
+func tellAway(a *app, x *perdure.Execution) {
+	if text := awayText(x); text != "" {
+		fmt.Fprintln(a.stderr, "perdure: "+text)
+	}
+}
+
+// onWorkerText stands for a content that the server does not have, and cannot
+// get now from the worker that keeps it.
+const onWorkerText = "(content on worker)"
+
+// onWorker tells whether a content was left out for that reason.
+func onWorker(content json.RawMessage) bool {
+	switch string(content) {
+	case "", "null", `"worker"`:
+		return true
+	}
+	return false
+}

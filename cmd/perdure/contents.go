@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/worker/local"
+)
+
+// maxSeats is how many workers can use one data directory at once.
+const maxSeats = 100
+
+// contentsDir is the folder of a worker's own store: "worker" of the first
+// worker that uses the data directory at a time, "worker-2" of a second one
+// beside it, and so on.
+func contentsDir(data string, seat int) string {
+	if seat == 1 {
+		return filepath.Join(data, "worker")
+	}
+	return filepath.Join(data, fmt.Sprintf("worker-%d", seat))
+}
+
+// openContents opens the first store of the data directory that no other worker
+// uses. With a home, it opens that worker's and no other.
+func openContents(data string, home *uuid.UUID) (*local.Store, error) {
+	if home != nil {
+		return openHome(data, *home)
+	}
+	for seat := 1; seat <= maxSeats; seat++ {
+		s, err := local.Open(contentsDir(data, seat))
+		if !perdure.IsCode(err, perdure.Conflict) {
+			return s, err
+		}
+	}
+	return nil, perdure.Errorf(perdure.Conflict, "the data directory %s has %d workers already; give this one another with --data", data, maxSeats)
+}
+
+// openHome opens the store of the worker that a LOCAL run is kept on.
+func openHome(data string, home uuid.UUID) (*local.Store, error) {
+	for seat := 1; seat <= maxSeats; seat++ {
+		dir := contentsDir(data, seat)
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		id, err := local.ReadID(dir)
+		if err != nil {
+			return nil, err
+		}
+		if id != home {
+			continue
+		}
+		s, err := local.Open(dir)
+		if perdure.IsCode(err, perdure.Conflict) {
+			return nil, perdure.Errorf(perdure.Conflict, "the run's content is on worker %s, which is in use by another process; end that, or wait for it", home)
+		}
+		return s, err
+	}
+	return nil, perdure.Errorf(perdure.NotFound, "the run's content is on worker %s, and the data directory %s is not that worker's; go on with the run where it was started", home, data)
+}

@@ -1,0 +1,368 @@
+package engine
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// A LOCAL execution goes to a worker with a store of its own, then to that one
+// alone.
+func TestLocalStaysWithItsHome(t *testing.T) {
+	b := newBench(t)
+	id := b.startLocal()
+	if claims := b.claims(); len(claims) != 0 {
+		t.Fatal("a worker without a store claimed a LOCAL execution")
+	}
+	k := b.claimLocal()
+	x := b.execution(id)
+	if x.HomeID == nil || *x.HomeID != b.worker {
+		t.Fatalf("its home is %v, want %s", x.HomeID, b.worker)
+	}
+	b.must(b.d.Release(t.Context(), perdure.Release{WorkerID: b.worker, Agents: []perdure.AgentRelease{{Lease: k.claim.Lease}}}))
+	b.wantStatus(id, perdure.StatusPending)
+	other, err := b.d.PollAgents(t.Context(), b.localPoll(uuid.New()))
+	b.must(err)
+	if len(other)+len(b.claims()) != 0 {
+		t.Fatal("another worker claimed it")
+	}
+	if again := b.claimLocal(); again.id != id {
+		t.Error("its home does not claim it")
+	}
+	b.startLocal()
+	nobody := b.localPoll(uuid.Nil)
+	_, err = b.d.PollAgents(t.Context(), nobody)
+	b.wantCode(err, perdure.InvalidArgument)
+}
+
+// The end of a task wakes a LOCAL execution for its home and nobody else,
+// whoever finishes.
+func TestLocalIsWokenForItsHome(t *testing.T) {
+	for _, home := range []bool{true, false} {
+		k := newKeeper(t)
+		task := k.task(quoted("task"))
+		k.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{task} })
+		c := k.taskClaimed()
+		k.suspend(perdure.WaitTask(perdure.TaskID(task.Key)))
+		f := perdure.TaskFinish{Lease: c.Lease, WorkerID: k.worker, Parked: true, Result: k.ref(quoted("result"))}
+		if !home {
+			f.WorkerID = uuid.New()
+		}
+		reply, err := k.d.FinishTask(t.Context(), f)
+		k.must(err)
+		if (reply.Claim != nil) != home {
+			t.Errorf("finished by its home %v, it brings the claim %v", home, reply.Claim)
+		}
+	}
+}
+
+// Tasks of a LOCAL execution are its home's, whatever queue was asked for, and
+// are claimed eagerly by it alone.
+func TestLocalTasksStayHome(t *testing.T) {
+	k := newKeeper(t)
+	eager := perdure.Eager{WorkerID: k.worker, Kinds: []string{"work"}, Queues: []string{perdure.LocalQueue(k.worker)}, Slots: 1}
+	one, two, three := k.task([]byte(`1`)), k.task([]byte(`2`)), k.task([]byte(`3`))
+	one.Options.Queue, one.Options.Instance = "elsewhere", mark
+	reply := k.commit(func(c *perdure.Commit) { c.Tasks, c.Eager = []perdure.NewTask{one}, eager })
+	if len(reply.Claims) != 1 {
+		t.Fatalf("its home claimed %d tasks eagerly", len(reply.Claims))
+	}
+	stored := k.bench.task(k.id, perdure.TaskID(one.Key))
+	if stored.Queue != perdure.LocalQueue(k.worker) || stored.Options.Queue != stored.Queue || stored.Options.Instance != "" {
+		t.Errorf("the task is stored with %q, %+v", stored.Queue, stored.Options)
+	}
+	eager.WorkerID = uuid.New()
+	if reply := k.commit(func(c *perdure.Commit) { c.Tasks, c.Eager = []perdure.NewTask{two}, eager }); len(reply.Claims) != 0 {
+		t.Error("another worker claimed a task eagerly")
+	}
+	k.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{three} })
+	if claims := k.taskClaims(); len(claims) != 0 {
+		t.Error("a poll of the execution's own queue claimed a task")
+	}
+}
+
+// What a LOCAL execution's worker sends in place of a reference is refused, and
+// the error names the field.
+func TestLocalContentIsRefused(t *testing.T) {
+	k := newKeeper(t)
+	with := k.entry(user(nil, "x"))
+	with.Metadata = []byte(`{}`)
+	bare := user(nil, "x")
+	bare.Content = nil
+	wrong := perdure.ContentRef(uuid.New(), []byte("1"))
+	huge := perdure.ContentRef(k.id, []byte("1"))
+	huge.Length = k.e.PayloadLimit + 1
+	task := k.newTask("1")
+	for field, test := range map[string]struct {
+		code perdure.Code
+		edit func(*perdure.Commit)
+	}{
+		".content":             {perdure.InvalidArgument, func(c *perdure.Commit) { c.Entries = []perdure.NewEntry{user(nil, "x")} }},
+		".content: is missing": {perdure.InvalidArgument, func(c *perdure.Commit) { c.Entries = []perdure.NewEntry{bare} }},
+		".metadata":            {perdure.InvalidArgument, func(c *perdure.Commit) { c.Entries = []perdure.NewEntry{with} }},
+		".input":               {perdure.InvalidArgument, func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{task} }},
+		".result": {perdure.InvalidArgument, func(c *perdure.Commit) {
+			c.Steps = []perdure.StepRecord{{Name: "s", Key: "task:s", Result: perdure.Inline([]byte("1"))}}
+		}},
+		"checkpoint.state":       {perdure.InvalidArgument, func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Inline([]byte("1"))} }},
+		"outcome.output":         {perdure.InvalidArgument, completing()},
+		"checkpoint.state.blob":  {perdure.InvalidArgument, func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Payload{Blob: &wrong}} }},
+		"has 1048577 bytes; the": {perdure.PayloadTooLarge, func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Payload{Blob: &huge}} }},
+	} {
+		_, err := k.try(test.edit)
+		k.wantCode(err, test.code)
+		if !strings.Contains(err.Error(), field) {
+			t.Errorf("%v does not name %s", err, field)
+		}
+	}
+	k.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{k.task([]byte("1"))} })
+	_, err := k.d.FinishTask(t.Context(), done(k.taskClaimed(), "1"))
+	k.wantCode(err, perdure.InvalidArgument)
+	// The same length is part of what a hash stands for.
+	k.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: k.ref([]byte("1"))} })
+	longer := perdure.ContentRef(k.id, []byte("1"))
+	longer.Length++
+	_, err = k.try(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Payload{Blob: &longer}} })
+	k.wantCode(err, perdure.InvalidArgument)
+}
+
+// What is said by errors, progress and events is not stored; codes, hashes and
+// lengths are.
+func TestLocalSaysNothingToTheStore(t *testing.T) {
+	k := newKeeper(t)
+	said := &perdure.TaskError{Code: "went_wrong", Message: mark, Permanent: true}
+	task := k.task([]byte(`1`))
+	event := perdure.NewEvent{Type: perdure.EventData, Fields: quotedObject("event")}
+	k.commit(func(c *perdure.Commit) {
+		c.Tasks, c.Events = []perdure.NewTask{task}, []perdure.NewEvent{event}
+		c.Steps = []perdure.StepRecord{{Name: "s", Key: "task:s", Error: said}}
+	})
+	claim := k.taskClaimed()
+	_, err := k.d.Heartbeat(t.Context(), perdure.Heartbeat{WorkerID: k.worker, Tasks: []perdure.TaskBeat{{Lease: claim.Lease, Progress: quoted("progress")}}})
+	k.must(err)
+	_, err = k.d.FinishTask(t.Context(), perdure.TaskFinish{Lease: claim.Lease, Error: said})
+	k.must(err)
+	for _, id := range []uuid.UUID{perdure.TaskID(task.Key), perdure.TaskID("task:s")} {
+		stored := k.bench.task(k.id, id)
+		if stored.Error == nil || stored.Error.Code != said.Code || stored.Error.Message != perdure.KeptByWorker || stored.Progress != nil {
+			t.Errorf("a task is stored with %+v, progress %s", stored.Error, stored.Progress)
+		}
+	}
+	k.commit(func(c *perdure.Commit) { c.Outcome = perdure.Outcome{Kind: perdure.OutcomeFail, Error: said} })
+	x := k.wantStatus(k.id, perdure.StatusFailed)
+	if *x.Error != perdure.KeptByWorker || *x.ErrorCode != said.Code {
+		t.Errorf("the execution is stored with %s, %s", *x.ErrorCode, *x.Error)
+	}
+	ref := perdure.ContentRef(k.id, event.Fields)
+	for _, r := range k.log(k.id) {
+		if r.Type == perdure.EventData && string(r.Fields) != string(fields(map[string]any{"content": "worker", "length": ref.Length, "sha256": ref.SHA256})) {
+			t.Errorf("the event is stored as %s", r.Fields)
+		}
+		if bytes.Contains(r.Fields, []byte(mark)) {
+			t.Errorf("the log holds %s", r.Fields)
+		}
+	}
+}
+
+func quotedObject(what string) []byte {
+	return []byte(`{"type":"x","said":"` + mark + " " + what + `"}`)
+}
+
+// What an agent that panicked said is content, too.
+func TestLocalPanicIsNotStored(t *testing.T) {
+	k := newKeeper(t)
+	for range maxPanics {
+		k.must(k.d.Release(t.Context(), perdure.Release{WorkerID: k.worker, Agents: []perdure.AgentRelease{{Lease: k.claim.Lease, Panic: mark}}}))
+		if k.execution(k.id).Status == perdure.StatusPending {
+			k.again()
+		}
+	}
+	if x := k.wantStatus(k.id, perdure.StatusFailed); *x.Error != perdure.KeptByWorker || *x.ErrorCode != "panic" {
+		t.Errorf("the execution is stored with %s, %s", *x.ErrorCode, *x.Error)
+	}
+}
+
+// Live readers have every byte of blocks and events of LOCAL executions, and
+// nobody finds one in the store. Seq, pos, offsets, lengths and hashes are as
+// those of any execution.
+func TestLocalBlocksPassThrough(t *testing.T) {
+	k := newKeeper(t)
+	k.agentFrames(mark, " and more")
+	event := quotedObject("event")
+	f := agentFrame(k.claim.Lease, "")
+	f.Block, f.Type, f.Fields = 1, perdure.EventData, event
+	_, err := k.d.Append(t.Context(), []perdure.Frame{f})
+	k.must(err)
+	open, _, err := k.e.Read().OpenBlocks(t.Context(), k.id)
+	k.must(err)
+	if len(open) != 1 || open[0].Content != mark+" and more" || open[0].Pieces != nil {
+		t.Errorf("the open block is %+v", open)
+	}
+	k.commit(func(c *perdure.Commit) {
+		c.Blocks = []perdure.BlockEnd{{Key: perdure.BlockKey{Attempt: k.claim.Lease.Fence}, Length: int64(len(mark + " and more"))}}
+	})
+	var text strings.Builder
+	var fields string
+	for _, r := range k.liveLog(k.id) {
+		if r.Chunk != nil {
+			if r.Chunk.Offset != int64(text.Len()) || r.Chunk.Length != 0 {
+				t.Errorf("a live chunk is %+v", r.Chunk)
+			}
+			text.WriteString(r.Chunk.Text)
+		}
+		if r.Type == perdure.EventData {
+			fields = string(r.Fields)
+		}
+	}
+	if text.String() != mark+" and more" || fields != string(event) {
+		t.Errorf("live readers have %q and %s", text.String(), fields)
+	}
+	at := int64(0)
+	for i, r := range k.log(k.id) {
+		if r.Pos != int64(i+1) {
+			t.Errorf("pos %d is at %d", r.Pos, i+1)
+		}
+		if r.Chunk != nil {
+			if r.Chunk.Text != "" || r.Chunk.Offset != at {
+				t.Errorf("the store has the chunk %+v, want one at %d", r.Chunk, at)
+			}
+			at += r.Chunk.Length
+		}
+		if r.Type == perdure.EventBlockClosed {
+			ref := perdure.ContentRef(k.id, []byte(mark+" and more"))
+			if !strings.Contains(string(r.Fields), ref.SHA256.String()) || at != ref.Length {
+				t.Errorf("the block ends with %s after %d bytes", r.Fields, at)
+			}
+		}
+	}
+}
+
+// Another server, or this one later, has places and lengths.
+func TestLocalBlocksAreForgotten(t *testing.T) {
+	k := newKeeper(t)
+	k.e.live.each = 2 * (liveOverhead + 10)
+	k.agentFrames("0123456789", "abcdefghij", "ABCDEFGHIJ")
+	var texts []string
+	var lengths []int64
+	for _, r := range k.liveLog(k.id) {
+		if r.Chunk != nil {
+			texts, lengths = append(texts, r.Chunk.Text), append(lengths, r.Chunk.Length)
+		}
+	}
+	if len(texts) != 3 || texts[0] != "" || lengths[0] != 10 || texts[1] != "abcdefghij" || texts[2] != "ABCDEFGHIJ" {
+		t.Errorf("live readers have %q, withheld %d", texts, lengths)
+	}
+	open, _, err := k.e.Read().OpenBlocks(t.Context(), k.id)
+	k.must(err)
+	if open[0].Content != "" || open[0].Length != 30 || len(open[0].Pieces) != 3 {
+		t.Errorf("the open block is %+v", open[0])
+	}
+}
+
+// No byte of a LOCAL execution's content is in the store's files: not while the
+// server runs, once it has swept, and not after it.
+func TestLocalContentIsNeverAtRest(t *testing.T) {
+	k := newKeeper(t)
+	large := append(append([]byte(`"`+mark), bytes.Repeat([]byte(" large"+mark), 20_000)...), '"')
+	task := k.task(large)
+	entry := k.entry(user(nil, mark))
+	k.agentFrames(mark, strings.Repeat(" streamed "+mark, 1000))
+	k.commit(func(c *perdure.Commit) {
+		c.Tasks, c.Entries = []perdure.NewTask{task}, []perdure.NewEntry{entry}
+		c.Events = []perdure.NewEvent{{Type: perdure.EventData, Fields: quotedObject("event")}}
+		c.Checkpoint = &perdure.NewCheckpoint{State: k.ref(quoted("state"))}
+	})
+	if x := k.execution(k.id); x.Input != nil || x.InputBlob == nil || *x.InputBlob != perdure.ContentRef(k.id, quoted("input")) {
+		t.Errorf("after the first commit the input is %s, %v", x.Input, x.InputBlob)
+	}
+	_, err := k.d.FinishTask(t.Context(), perdure.TaskFinish{Lease: k.taskClaimed().Lease, Result: k.ref(quoted("result"))})
+	k.must(err)
+	for i, value := range [][]byte{quoted("signal"), large} {
+		_, err := k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "note", ID: string(rune('a' + i)), Value: value})
+		k.must(err)
+	}
+	for _, r := range k.log(k.id) {
+		if r.Type == perdure.EventSignal && bytes.Contains(r.Fields, []byte("signalValue")) {
+			t.Errorf("the log has the value of a signal: %s", r.Fields)
+		}
+	}
+	k.commit(func(c *perdure.Commit) { c.Take = []string{"a", "b"} })
+	if again, err := k.s.TakenSignals(t.Context(), k.id); err != nil || string(again[1].Value) != string(large) {
+		t.Fatalf("a signal that was taken is lost before the checkpoint: %v", err)
+	}
+	k.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: k.ref(quoted("state 2"))} })
+	k.sweep()
+	k.atRest("after a sweep")
+	// What waits at the end is never read, and goes with it.
+	_, err = k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "late", Value: large})
+	k.must(err)
+	k.commit(func(c *perdure.Commit) {
+		c.Outcome = perdure.Outcome{Kind: perdure.OutcomeComplete, Output: k.ref(quoted("output"))}
+	})
+	k.sweep()
+	k.atRest("after the end")
+	k.must(k.s.Close())
+	k.atRest("after Close")
+	k.open()
+}
+
+// An input that no worker has taken up stays: there is no other copy.
+func TestLocalInputIsErasedOnceItIsKept(t *testing.T) {
+	k := newKeeper(t)
+	k.must(k.d.Release(t.Context(), perdure.Release{WorkerID: k.worker, Agents: []perdure.AgentRelease{{Lease: k.claim.Lease}}}))
+	k.again()
+	if string(k.claim.Execution.Input) != string(quoted("input")) {
+		t.Fatal("a claim before the first commit brings no input")
+	}
+	_, _, err := k.e.Cancel(t.Context(), org, k.id)
+	k.must(err)
+	k.commit(func(c *perdure.Commit) { c.Outcome.Kind = perdure.OutcomeCancelled })
+	if x := k.execution(k.id); x.Input != nil {
+		t.Error("the end leaves the input")
+	}
+	id := k.startLocal()
+	_, _, err = k.e.Cancel(t.Context(), org, id)
+	k.must(err)
+	if x := k.execution(id); string(x.Input) != string(quoted("input")) {
+		t.Errorf("the input of an execution that nobody claimed is %s", x.Input)
+	}
+}
+
+// A block's running hash would hold the last bytes as they are, so the worker
+// sends the hash.
+func TestLocalBlockComesWithItsHash(t *testing.T) {
+	k := newKeeper(t)
+	replies, err := k.d.Append(t.Context(), []perdure.Frame{agentFrame(k.claim.Lease, "text")})
+	k.must(err)
+	if replies[0].Err == nil || replies[0].Err.Code != perdure.InvalidArgument || !strings.Contains(replies[0].Err.Message, "sha256") || replies[0].Held != 0 {
+		t.Errorf("a frame without a hash answers %+v", replies[0])
+	}
+	k.agentFrames("text")
+}
+
+// A block goes on after a restart of the server, which has forgotten its text:
+// its length and hash at the end are those of all of it.
+func TestLocalBlockOutlivesTheServer(t *testing.T) {
+	k := newKeeper(t)
+	k.agentFrames("before ")
+	k.must(k.s.Close())
+	k.open()
+	f := agentFrame(k.claim.Lease, "after")
+	f.Offset, f.Sum = 7, k.put([]byte("before after"))
+	_, err := k.d.Append(t.Context(), []perdure.Frame{f})
+	k.must(err)
+	k.commit(func(c *perdure.Commit) {
+		c.Blocks = []perdure.BlockEnd{{Key: perdure.BlockKey{Attempt: k.claim.Lease.Fence}, Length: 12}}
+	})
+	sum := perdure.ContentRef(k.id, []byte("before after")).SHA256.String()
+	records := k.liveLog(k.id)
+	if last := records[len(records)-1]; last.Type != perdure.EventBlockClosed || !strings.Contains(string(last.Fields), sum) {
+		t.Errorf("the block ends with %s, want the hash %s", last.Fields, sum)
+	}
+	if first := records[len(records)-3].Chunk; first.Text != "" || first.Length != 7 {
+		t.Errorf("what was before is given as %+v", first)
+	}
+}

@@ -1,0 +1,336 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// told makes a LOCAL execution that waits for a message, with something of
+// everything, and gives what live readers saw of it.
+func told(t *testing.T) (k *keeper, task uuid.UUID, live []perdure.Record) {
+	t.Helper()
+	k = newKeeper(t)
+	k.agentFrames("hello", ", world")
+	work := k.task([]byte(`"` + strings.Repeat("7", 98) + `"`))
+	folded := user(nil, "first")
+	folded.Metadata = json.RawMessage(`{"by":"hand"}`)
+	plain := folded.Entry
+	k.must(plain.Fold())
+	folded.Metadata, folded.Content = nil, plain.Content
+	k.commit(func(c *perdure.Commit) {
+		c.Entries, c.Tasks = []perdure.NewEntry{k.entry(folded)}, []perdure.NewTask{work}
+		c.Events = []perdure.NewEvent{{Type: perdure.EventData, Fields: k.keep(quotedObject("event"))}}
+		c.Blocks = []perdure.BlockEnd{{Key: perdure.BlockKey{Attempt: k.claim.Lease.Fence}, Length: 12}}
+		c.Checkpoint = &perdure.NewCheckpoint{State: k.ref(quoted("state"))}
+	})
+	large := append(append([]byte(`"`), bytes.Repeat([]byte("x"), 900_000)...), '"')
+	_, err := k.d.FinishTask(t.Context(), perdure.TaskFinish{Lease: k.taskClaimed().Lease, Result: k.ref(large)})
+	k.must(err)
+	k.suspend(perdure.WaitSignal(perdure.UserMessage))
+	return k, perdure.TaskID(work.Key), k.liveLog(k.id)
+}
+
+func (k *keeper) keep(content []byte) []byte {
+	k.put(content)
+	return content
+}
+
+// After a promotion any worker can go on, and readers have every byte that live
+// readers saw.
+func TestPromotedIsWhole(t *testing.T) {
+	k, task, live := told(t)
+	k.serve()
+	x, err := k.e.Promote(t.Context(), org, k.id)
+	k.must(err)
+	if x.PersistenceMode != perdure.Remote || x.HomeID != nil || x.Status != perdure.StatusWaiting || string(x.Input) != string(quoted("input")) {
+		t.Errorf("the promoted execution is %s, home %v, %s, input %s", x.PersistenceMode, x.HomeID, x.Status, x.Input)
+	}
+	// The store alone has it, not this server's memory.
+	if diff := cmp.Diff(live, k.log(k.id)); diff != "" {
+		t.Errorf("the log is another (-live +promoted):\n%s", diff)
+	}
+	entries := k.pathOf(x.Leaf, k.id)
+	if len(entries) != 1 || string(entries[0].Metadata) != `{"by":"hand"}` || !strings.HasPrefix(string(entries[0].Content), `{"parts"`) {
+		t.Errorf("the entries are %+v", entries)
+	}
+	if done := k.bench.task(k.id, task); len(done.Result) != 900_002 || len(done.Input) != 100 {
+		t.Errorf("the task has %d bytes of input, %d of result", len(done.Input), len(done.Result))
+	}
+	k.signal(k.id, perdure.UserMessage, "go on")
+	next := k.bench.claim().claim // a worker without a store
+	if string(next.Checkpoint.State) != string(quoted("state")) {
+		t.Errorf("the next worker has the state %s", next.Checkpoint.State)
+	}
+	if next.Lease.ExecutionID != k.id {
+		t.Error("another worker does not claim it")
+	}
+}
+
+// What is copied is seen by nobody before the one commit, and stays for the next
+// try; nothing is asked for twice.
+func TestPromotionGoesOnWhereItStopped(t *testing.T) {
+	k, _, _ := told(t)
+	k.serve()
+	all := k.all
+	lost := perdure.Hash(sha256.Sum256(quoted("state")))
+	k.mu.Lock()
+	delete(all, lost)
+	k.mu.Unlock()
+	before := k.snapshot(k.id)
+	for range 2 {
+		_, err := k.e.Promote(t.Context(), org, k.id)
+		k.wantCode(err, perdure.NotFound)
+	}
+	if after := k.snapshot(k.id); after != before {
+		t.Errorf("a promotion that did not end is seen:\n%s\n%s", before, after)
+	}
+	x := k.execution(k.id)
+	k.put(quoted("state"))
+	k.must(k.e.copyAll(t.Context(), x, withheldBlobs(k)))
+	asked := k.asked
+	_, err := k.e.Promote(t.Context(), org, k.id)
+	k.must(err)
+	if k.asked != asked {
+		t.Errorf("contents that were copied were asked for again: %d times", k.asked-asked)
+	}
+}
+
+// A signal that comes while contents are copied is not lost: the promotion gives
+// way, and the execution goes on at its home.
+func TestPromotionGivesWayToASignal(t *testing.T) {
+	k, _, _ := told(t)
+	k.serve()
+	once := sync.OnceFunc(func() { k.signal(k.id, perdure.UserMessage, "hello") })
+	k.change = func(content []byte) []byte { once(); return content }
+	_, err := k.e.Promote(t.Context(), org, k.id)
+	k.wantCode(err, perdure.Conflict)
+	x := k.wantStatus(k.id, perdure.StatusPending)
+	if x.PersistenceMode != perdure.Local {
+		t.Errorf("it is %s", x.PersistenceMode)
+	}
+	k.again()
+	if len(k.claim.Signals) != 1 || k.claim.Signals[0].ID != "hello" {
+		t.Errorf("its home is given the signals %+v", k.claim.Signals)
+	}
+}
+
+// Only an execution that waits for a signal, with its worker there, is promoted;
+// the error says what to wait for.
+func TestPromotionsThatAreRefused(t *testing.T) {
+	refused := func(k *keeper, code perdure.Code, says string) {
+		t.Helper()
+		_, err := k.e.Promote(t.Context(), org, k.id)
+		k.wantCode(err, code)
+		if !strings.Contains(err.Error(), says) {
+			t.Errorf("%v does not say %q", err, says)
+		}
+	}
+	k := newKeeper(t)
+	disconnect := k.serve()
+	refused(k, perdure.Conflict, "RUNNING")
+	task := k.task([]byte(`1`))
+	k.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{task} })
+	claim := k.taskClaimed()
+	k.suspend(perdure.WaitTask(perdure.TaskID(task.Key)))
+	refused(k, perdure.Conflict, "waits for a task")
+	_, err := k.d.FinishTask(t.Context(), perdure.TaskFinish{Lease: claim.Lease, Result: k.ref([]byte(`2`))})
+	k.must(err)
+	refused(k, perdure.Conflict, "PENDING")
+	k.again()
+	k.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{k.task([]byte(`3`))} })
+	k.suspend(perdure.WaitSignal("x"))
+	refused(k, perdure.Conflict, "still runs")
+	_, err = k.d.FinishTask(t.Context(), perdure.TaskFinish{Lease: k.taskClaimed().Lease, Result: k.ref([]byte(`4`))})
+	k.must(err)
+	disconnect()
+	refused(k, perdure.Unavailable, "not connected since")
+	k.serve()
+	k.change = func(content []byte) []byte { return append(bytes.Clone(content), 'x') }
+	refused(k, perdure.Internal, "something else")
+	k.change = nil
+	_, err = k.e.Promote(t.Context(), org, k.id)
+	k.must(err)
+	refused(k, perdure.Conflict, "REMOTE already")
+	_, err = k.e.Promote(t.Context(), "other", k.id)
+	k.wantCode(err, perdure.NotFound)
+}
+
+// A block that is still open when an execution is promoted is closed and copied
+// with the rest.
+func TestPromotionClosesOpenBlocks(t *testing.T) {
+	k := newKeeper(t)
+	k.serve()
+	k.agentFrames("left ", "open")
+	k.suspend(perdure.WaitSignal("x"))
+	_, err := k.e.Promote(t.Context(), org, k.id)
+	k.must(err)
+	var text string
+	for _, r := range k.log(k.id) {
+		if r.Chunk != nil {
+			text += r.Chunk.Text
+		}
+	}
+	if text != "left open" || k.count(k.id, perdure.EventBlockClosed) != 1 {
+		t.Errorf("the log has %q and %v", text, k.events(k.id))
+	}
+}
+
+// A large content is copied in pieces, and one that is not what its hash says is
+// never whole.
+func TestLargeContentIsPromoted(t *testing.T) {
+	k := newKeeper(t)
+	k.e.PayloadLimit = 64 << 20
+	k.serve()
+	large := append(append([]byte(`"`), bytes.Repeat([]byte("y"), 5<<20)...), '"')
+	k.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: k.ref(large)} })
+	k.suspend(perdure.WaitSignal("x"))
+	k.change = func(content []byte) []byte {
+		wrong := bytes.Clone(content)
+		wrong[len(wrong)-2] = 'z'
+		return wrong
+	}
+	_, err := k.e.Promote(t.Context(), org, k.id)
+	k.wantCode(err, perdure.Internal)
+	for _, b := range withheldBlobs(k) {
+		if b.Staged == b.Length {
+			t.Error("a wrong content is staged whole")
+		}
+	}
+	k.change = nil
+	_, err = k.e.Promote(t.Context(), org, k.id)
+	k.must(err)
+	c, err := k.s.Checkpoint(t.Context(), k.id, 0)
+	k.must(err)
+	if !bytes.Equal(c.State, large) {
+		t.Errorf("the state has %d bytes", len(c.State))
+	}
+}
+
+// A content is given by its hash while its worker is there, and checked.
+func TestContentByHash(t *testing.T) {
+	k, _, _ := told(t)
+	sum := func(content []byte) perdure.Hash { return sha256.Sum256(content) }
+	read := func(content []byte) ([]byte, error) {
+		r, length, err := k.e.Content(t.Context(), org, k.id, sum(content))
+		if err != nil {
+			return nil, err
+		}
+		got, err := io.ReadAll(r)
+		if length != int64(len(content)) {
+			t.Errorf("its length is %d, want %d", length, len(content))
+		}
+		return got, errors.Join(err, r.Close())
+	}
+	_, err := read(quoted("state"))
+	k.wantCode(err, perdure.Unavailable)
+	if !strings.Contains(err.Error(), k.worker.String()) {
+		t.Errorf("%v does not name the worker", err)
+	}
+	k.serve()
+	for _, content := range [][]byte{quoted("state"), quoted("input"), quotedObject("event"), []byte("hello, world")} {
+		if got, err := read(content); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s gives %s, %v", content, got, err)
+		}
+	}
+	_, err = read([]byte("never seen"))
+	k.wantCode(err, perdure.NotFound)
+	k.change = func([]byte) []byte { return []byte("something else") }
+	_, err = read(quoted("state"))
+	k.wantCode(err, perdure.Internal)
+	_, _, err = k.e.Content(t.Context(), "other", k.id, sum(quoted("state")))
+	k.wantCode(err, perdure.NotFound)
+}
+
+// While a pending LOCAL execution's home is away it says so, and since when.
+func TestAwayIsTold(t *testing.T) {
+	k := newKeeper(t)
+	away := func() *perdure.WorkerAway {
+		t.Helper()
+		x, err := k.e.Read().Execution(t.Context(), org, k.id)
+		k.must(err)
+		page, err := k.e.Read().Executions(t.Context(), org, listAll)
+		k.must(err)
+		if diff := cmp.Diff(x.Away, page.Items[0].Away); diff != "" {
+			t.Errorf("the list says otherwise: %s", diff)
+		}
+		return x.Away
+	}
+	if away() != nil {
+		t.Error("a RUNNING execution says that its home is away")
+	}
+	disconnect := k.serve()
+	k.must(k.d.Release(t.Context(), perdure.Release{WorkerID: k.worker, Agents: []perdure.AgentRelease{{Lease: k.claim.Lease}}}))
+	if away() != nil {
+		t.Error("a home that is connected is told to be away")
+	}
+	k.clock.advance(testLease)
+	disconnect()
+	since := k.s.Now()
+	k.clock.advance(testLease)
+	if a := away(); a == nil || a.WorkerID != k.worker || a.Since == nil || !a.Since.Equal(since.Time) {
+		t.Errorf("the home is away: %+v, want since %s", a, since)
+	}
+	k.use(k.s) // as after a restart of the server
+	if a := away(); a == nil || a.Since != nil {
+		t.Errorf("the home is away: %+v", a)
+	}
+}
+
+// A reader that finds a record durable waits for what it showed.
+func TestLiveIsThereOnceItIsDurable(t *testing.T) {
+	var l live
+	id := uuid.New()
+	over := l.writing(id)
+	waited := make(chan error, 1)
+	go func() { waited <- l.settled(context.WithoutCancel(t.Context()), id) }()
+	over([]shown{{pos: 3, content: []byte("x")}})
+	if err := <-waited; err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := l.get(id, 3); !ok || string(got) != "x" {
+		t.Errorf("it has %q, %v", got, ok)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	defer l.writing(id)(nil)
+	if err := l.settled(gone, id); !errors.Is(err, context.Canceled) {
+		t.Errorf("a reader that has left is answered %v", err)
+	}
+}
+
+// What is held for live readers is bounded, over all and of each execution; the
+// oldest goes first, and of one that nothing is held of nothing is left.
+func TestLiveIsBounded(t *testing.T) {
+	l := live{total: 10 * (liveOverhead + 1), each: 4 * (liveOverhead + 1)}
+	ids := []uuid.UUID{{1}, {2}, {3}, {4}}
+	for _, id := range ids {
+		for pos := range int64(6) {
+			l.writing(id)([]shown{{pos: pos, content: []byte("x")}})
+		}
+	}
+	have := map[uuid.UUID]int{}
+	for _, id := range ids {
+		for pos := range int64(6) {
+			if _, ok := l.get(id, pos); ok {
+				have[id]++
+				if pos < 2 {
+					t.Errorf("pos %d outlived a newer one", pos)
+				}
+			}
+		}
+	}
+	if have[ids[0]] != 0 || have[ids[1]] != 2 || have[ids[2]] != 4 || have[ids[3]] != 4 || l.bytes > l.total || len(l.logs) != 3 {
+		t.Errorf("held are %v, %d bytes, of %d executions", have, l.bytes, len(l.logs))
+	}
+}

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Read gives the store's reading side, together with what only this server
+// knows: what LOCAL executions showed last, and whether their workers are
+// connected.
+func (e *Engine) Read() store.Reader { return reader{e.Store, e} }
+
+type reader struct {
+	store.Reader
+	e *Engine
+}
+
+// Execution implements [store.Reader].
+func (r reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
+	x, err := r.Reader.Execution(ctx, org, id)
+	if err == nil {
+		r.e.locate(x)
+	}
+	return x, err
+}
+
+// Executions implements [store.Reader].
+func (r reader) Executions(ctx context.Context, org string, f store.ExecutionFilter) (store.Page[*perdure.Execution], error) {
+	page, err := r.Reader.Executions(ctx, org, f)
+	for _, x := range page.Items {
+		r.e.locate(x)
+	}
+	return page, err
+}
+
+// Log implements [store.Reader].
+func (r reader) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
+	records, head, err := r.Reader.Log(ctx, execution, after, limit)
+	if err != nil || r.join(execution, records) {
+		return records, head, err
+	}
+	if err := r.e.live.settled(ctx, execution); err != nil {
+		return nil, head, err
+	}
+	r.join(execution, records)
+	return records, head, nil
+}
+
+// join puts in what is withheld and still held for live readers, and tells
+// whether that is all.
+func (r reader) join(execution uuid.UUID, records []perdure.Record) bool {
+	all := true
+	for i := range records {
+		rec := &records[i]
+		piece := rec.Chunk != nil && rec.Chunk.Length > 0
+		if !piece && rec.Blob == nil {
+			continue
+		}
+		content, ok := r.e.live.get(execution, rec.Pos)
+		switch {
+		case !ok:
+			all = false
+		case piece:
+			rec.Chunk.Text, rec.Chunk.Length = string(content), 0
+		default:
+			rec.Fields, rec.Blob = content, nil
+		}
+	}
+	return all
+}
+
+// OpenBlocks implements [store.Reader].
+func (r reader) OpenBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockContent, store.Head, error) {
+	blocks, head, err := r.Reader.OpenBlocks(ctx, execution)
+	if err != nil || r.joinBlocks(execution, blocks) {
+		return blocks, head, err
+	}
+	if err := r.e.live.settled(ctx, execution); err != nil {
+		return nil, head, err
+	}
+	r.joinBlocks(execution, blocks)
+	return blocks, head, nil
+}
+
+func (r reader) joinBlocks(execution uuid.UUID, blocks []store.BlockContent) bool {
+	all := true
+	for i := range blocks {
+		b := &blocks[i]
+		whole := make([]byte, 0, b.Length)
+		for _, p := range b.Pieces {
+			piece, _ := r.e.live.get(execution, p.Pos)
+			whole = append(whole, piece...)
+		}
+		switch {
+		case b.Pieces == nil:
+		case int64(len(whole)) == b.Length:
+			b.Content, b.Pieces = string(whole), nil
+		default:
+			all = false
+		}
+	}
+	return all
+}

@@ -1,0 +1,236 @@
+package grpcapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/api/perdure/v1/pbconv"
+)
+
+// window is how many pieces of one content a worker may be ahead of who reads
+// it: what one open request costs in memory, at most, is so many times 64 KiB.
+const window = 16
+
+// ServeContents hands the worker's contents to the engine for as long as the
+// stream lasts.
+func (s *workerService) ServeContents(stream perdurev1.WorkerDispatch_ServeContentsServer) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return noWorker(err)
+	}
+	worker, err := pbconv.UUIDFromProto("worker_id", first.GetWorkerId())
+	if err != nil {
+		return err
+	}
+	if worker == uuid.Nil {
+		return noWorker(io.EOF)
+	}
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	contents := &workerContents{ctx: ctx, send: stream.Send, open: map[int64]*request{}}
+	// It reads beside the handler, and ends with the stream, right after it.
+	go func() { cancel(contents.receive(stream.Recv)) }()
+	defer context.AfterFunc(ctx, contents.end)()
+	stopped := make(chan struct{})
+	defer func() { <-stopped }()
+	defer cancel(nil)
+	go func() {
+		defer close(stopped)
+		select {
+		case <-s.draining:
+			cancel(perdure.Errorf(perdure.Unavailable, "the server stops; serve contents to the next one"))
+		case <-ctx.Done():
+		}
+	}()
+	err = callerOf(ctx).ServeContents(ctx, worker, contents)
+	if cause := context.Cause(ctx); errors.Is(cause, io.EOF) {
+		return nil
+	} else if cause != nil {
+		return cause
+	}
+	return err
+}
+
+func noWorker(err error) error {
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	return perdure.FieldErrorf("worker_id", "must be in the first message of the stream")
+}
+
+// workerContents is the contents at the other end of a stream.
+type workerContents struct {
+	ctx     context.Context // over when the stream is
+	sending sync.Mutex
+	send    func(*perdurev1.ServeContentsResponse) error
+
+	mu   sync.Mutex // guards what follows
+	last int64
+	open map[int64]*request // nil once the stream is over
+}
+
+// request is one content that was asked for.
+type request struct {
+	id int64
+	// answers has room for all that the worker may send: pieces up to the
+	// window, and the end.
+	answers chan *perdurev1.ServeContentsRequest
+}
+
+var _ perdure.ContentSource = (*workerContents)(nil)
+
+func (c *workerContents) tell(m *perdurev1.ServeContentsResponse) error {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	if err := c.send(m); err != nil {
+		return gone(err)
+	}
+	return nil
+}
+
+func gone(err error) error {
+	return &perdure.Error{Code: perdure.Unavailable, Message: "the connection to the worker that keeps the content is gone", Err: err}
+}
+
+// Content implements perdure.ContentSource. The caller must close what it gets.
+func (c *workerContents) Content(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
+	r := &request{answers: make(chan *perdurev1.ServeContentsRequest, window+1)}
+	c.mu.Lock()
+	if c.open == nil {
+		c.mu.Unlock()
+		return nil, gone(context.Cause(c.ctx))
+	}
+	c.last++
+	r.id = c.last
+	c.open[r.id] = r
+	c.mu.Unlock()
+	reader := &contentReader{ctx: ctx, from: c, request: r}
+	err := c.tell(&perdurev1.ServeContentsResponse{
+		RequestId: r.id, ExecutionId: pbconv.UUIDToProto(execution), Sha256: sum[:], Pieces: window,
+	})
+	if err == nil {
+		// The first answer says whether there is such a content.
+		err = reader.next()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		_ = reader.Close() // it was never given
+		return nil, err
+	}
+	return reader, nil
+}
+
+// receive takes what the worker sends to who asked for it. It never waits for a
+// reader. The error is io.EOF when the worker has ended the stream.
+func (c *workerContents) receive(recv func() (*perdurev1.ServeContentsRequest, error)) error {
+	for {
+		m, err := recv()
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		r := c.open[m.GetRequestId()]
+		if r != nil && (m.GetEnd() || m.GetError() != nil) {
+			delete(c.open, r.id)
+		}
+		c.mu.Unlock()
+		if r == nil {
+			continue // it was on its way when the request was cancelled
+		}
+		select {
+		case r.answers <- m:
+		default:
+			return perdure.FieldErrorf("piece", "the worker sent more than %d pieces ahead", window)
+		}
+	}
+}
+
+// end lets open requests fail.
+func (c *workerContents) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = nil
+}
+
+// forget takes a request out, and tells whether its answer was still coming.
+func (c *workerContents) forget(id int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, open := c.open[id]
+	delete(c.open, id)
+	return open
+}
+
+// contentReader reads one content as it comes.
+type contentReader struct {
+	ctx     context.Context
+	from    *workerContents
+	request *request
+	left    []byte
+	taken   int64 // pieces since the worker was last told to go on
+	err     error
+}
+
+func (r *contentReader) Read(p []byte) (int, error) {
+	for len(r.left) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		if err := r.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.left)
+	r.left = r.left[n:]
+	return n, nil
+}
+
+// next waits for the next answer. What had come before the stream ended is
+// still read.
+func (r *contentReader) next() error {
+	select {
+	case m := <-r.request.answers:
+		r.err = r.take(m)
+		return r.err
+	default:
+	}
+	select {
+	case m := <-r.request.answers:
+		r.err = r.take(m)
+	case <-r.ctx.Done():
+		r.err = context.Cause(r.ctx)
+	case <-r.from.ctx.Done():
+		r.err = gone(context.Cause(r.from.ctx))
+	}
+	return r.err
+}
+
+func (r *contentReader) take(m *perdurev1.ServeContentsRequest) error {
+	switch {
+	case m.GetError() != nil:
+		return pbconv.ErrorFromProto(m.GetError())
+	case m.GetEnd():
+		return io.EOF
+	}
+	r.left = m.GetPiece()
+	if r.taken++; r.taken < window/2 {
+		return nil
+	}
+	more := &perdurev1.ServeContentsResponse{RequestId: r.request.id, Pieces: r.taken}
+	r.taken = 0
+	return r.from.tell(more)
+}
+
+// Close lets the worker stop where the content was not read to its end.
+func (r *contentReader) Close() error {
+	r.left, r.err = nil, io.ErrClosedPipe
+	if r.from.forget(r.request.id) {
+		// A stream that cannot be written to needs no word.
+		_ = r.from.tell(&perdurev1.ServeContentsResponse{RequestId: r.request.id, Cancel: true})
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// passing stores a content, erases it, and gives the store's path.
+func passing(t *testing.T) (*Store, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "perdure.db")
+	s := open(t, Options{Path: path})
+	id := uuid.New()
+	if err := begin(t, s, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	content := bytes.Repeat([]byte("passing through "), 10_000)
+	ref := perdure.ContentRef(id, content)
+	for _, changes := range []*store.Changes{
+		{Blob: &store.Blob{ID: ref.ID, Length: ref.Length, Held: ref.Length, SHA256: ref.SHA256, Owned: true}, BlobChunk: content},
+		{Erase: []uuid.UUID{ref.ID}},
+	} {
+		if err := do(t, s, id, func(*store.State) (*store.Changes, error) { return changes, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s, path
+}
+
+func holds(t *testing.T, path string) bool {
+	t.Helper()
+	for _, name := range []string{path, path + "-wal"} {
+		raw, err := os.ReadFile(name)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		if bytes.Contains(raw, []byte("passing through")) {
+			return true
+		}
+	}
+	return false
+}
+
+// sweepOnce is what the engine does again and again.
+func sweepOnce(t *testing.T, s *Store) {
+	t.Helper()
+	_, err := s.Do(t.Context(), store.Command{
+		Lane: store.LaneSweeps, Pick: &store.Pick{Kind: store.PickTimers},
+		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The answer comes before the log is begun anew; the next command after it.
+	if _, err := s.Do(t.Context(), store.Command{Decide: func(*store.State) (*store.Changes, error) { return nil, nil }}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is erased leaves the files with the next sweep, and before it is no
+// better than before.
+func TestErasedLeavesTheFiles(t *testing.T) {
+	s, path := passing(t)
+	if !holds(t, path) {
+		t.Fatal("the content was never in the files, so nothing is tested")
+	}
+	sweepOnce(t, s)
+	if holds(t, path) {
+		t.Error("the content is still in the files")
+	}
+	if s.committer.erased {
+		t.Error("the log would be begun anew again and again")
+	}
+}
+
+// A read that keeps the log from being begun anew only puts it off.
+func TestErasingWaitsForAReader(t *testing.T) {
+	s, path := passing(t)
+	reading, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- s.pool.read(context.Background(), func(v view) error {
+			var n int64
+			_, err := v.one("SELECT count(*) FROM blob", nil, &n) // it sees this moment until it ends
+			close(reading)
+			<-release
+			return err
+		})
+	}()
+	<-reading
+	id := uuid.New()
+	if err := begin(t, s, id, nil); err != nil { // so that the reader's moment is not the newest
+		t.Fatal(err)
+	}
+	sweepOnce(t, s)
+	if !holds(t, path) {
+		t.Fatal("the log was begun anew under a reader")
+	}
+	close(release)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for range forgetRest + 1 {
+		sweepOnce(t, s)
+	}
+	if holds(t, path) {
+		t.Error("the content stayed in the files")
+	}
+}

@@ -1,0 +1,36 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	serveAgainFirst = 100 * time.Millisecond
+	serveAgainMost  = 10 * time.Second
+	// servedWell is how long a connection has to hold for the next pause to be
+	// short again.
+	servedWell = time.Minute
+)
+
+// serveContents lets the server ask for contents of LOCAL executions, until ctx
+// ends.
+func (w *Worker) serveContents(ctx context.Context) {
+	for pause, told := serveAgainFirst, false; ctx.Err() == nil; pause = min(2*pause, serveAgainMost) {
+		began := time.Now()
+		err := w.Dispatch.ServeContents(ctx, w.ID, w.Local)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > servedWell {
+			pause, told = serveAgainFirst, false
+		}
+		if !told && err != nil && !perdure.IsCode(err, perdure.Unavailable) {
+			told = true
+			w.Logger.Warn("the server cannot ask this worker for contents; trying on", "error", err)
+		}
+		rest(ctx, pause)
+	}
+}

@@ -1,0 +1,131 @@
+package local
+
+import (
+	"crypto/sha256"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// chunkSize is how much of a content is in one row.
+const chunkSize = 256 << 10
+
+// Batch is contents of one execution that are stored together. What is added
+// must not be changed any more.
+type Batch struct {
+	execution uuid.UUID
+	contents  []content
+	known     map[perdure.Hash]bool
+	names     []named
+	shown     []piece
+	size      int
+}
+
+type content struct {
+	ref   perdure.BlobRef
+	bytes []byte
+}
+
+type named struct {
+	name string
+	sum  perdure.Hash
+}
+
+// NewBatch begins a batch.
+func NewBatch(execution uuid.UUID) *Batch {
+	return &Batch{execution: execution, known: map[perdure.Hash]bool{}}
+}
+
+// Add adds a content, and gives its reference.
+func (b *Batch) Add(bytes []byte) perdure.BlobRef {
+	sum := perdure.Hash(sha256.Sum256(bytes))
+	ref := perdure.BlobRef{ID: perdure.ContentID(b.execution, sum), Length: int64(len(bytes)), SHA256: sum}
+	if !b.known[sum] {
+		b.known[sum] = true
+		b.contents = append(b.contents, content{ref, bytes})
+		b.size += len(bytes)
+	}
+	return ref
+}
+
+// Name adds a content under a name.
+func (b *Batch) Name(name string, bytes []byte) {
+	b.names = append(b.names, named{name, b.Add(bytes).SHA256})
+}
+
+func (b *Batch) show(p piece) {
+	b.shown = append(b.shown, p)
+	b.size += len(p.text)
+}
+
+func (b *Batch) empty() bool { return len(b.contents)+len(b.names)+len(b.shown) == 0 }
+
+// apply writes the batch. A content that is there already is left as it is.
+func (b *Batch) apply(t transaction) error {
+	for _, c := range b.contents {
+		if err := b.store(t, c); err != nil {
+			return err
+		}
+	}
+	for _, n := range b.names {
+		_, err := t.exec("INSERT OR REPLACE INTO names (execution, name, sha) VALUES (?, ?, ?)", b.execution[:], n.name, n.sum[:])
+		if err != nil {
+			return err
+		}
+	}
+	for _, p := range b.shown {
+		_, err := t.exec("INSERT OR REPLACE INTO shown (execution, source, block, at, sha, text) VALUES (?, ?, ?, ?, ?, ?)",
+			b.execution[:], p.source, p.block, p.at, p.sum[:], p.text)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Batch) store(t transaction, c content) error {
+	made, err := t.exec("INSERT OR IGNORE INTO contents (ref, execution, sha, length) VALUES (?, ?, ?, ?)",
+		c.ref.ID[:], b.execution[:], c.ref.SHA256[:], c.ref.Length)
+	if err != nil {
+		return err
+	}
+	if rows, err := made.RowsAffected(); err != nil || rows == 0 {
+		return err
+	}
+	id, err := made.LastInsertId()
+	if err != nil {
+		return err
+	}
+	for n := 0; n*chunkSize < len(c.bytes); n++ {
+		part := c.bytes[n*chunkSize : min((n+1)*chunkSize, len(c.bytes))]
+		if _, err := t.exec("INSERT OR REPLACE INTO chunks (id, bytes) VALUES (?, ?)", firstChunk(id)+int64(n), part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstChunk is the row of the first chunk of a content; the others follow.
+func firstChunk(content int64) int64 { return content << 20 }
+
+// drop deletes all of an execution. What it leaves free is given back at once:
+// the store's size follows what it keeps.
+func drop(t transaction, execution uuid.UUID) error {
+	ids, err := t.ids("SELECT id FROM contents WHERE execution = ?", execution[:])
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := t.exec("DELETE FROM chunks WHERE id >= ? AND id < ?", firstChunk(id), firstChunk(id+1)); err != nil {
+			return err
+		}
+	}
+	for _, statement := range []string{
+		"DELETE FROM contents WHERE execution = ?", "DELETE FROM names WHERE execution = ?", "DELETE FROM shown WHERE execution = ?",
+	} {
+		if _, err := t.exec(statement, execution[:]); err != nil {
+			return err
+		}
+	}
+	return t.drain("PRAGMA incremental_vacuum")
+}

@@ -1,0 +1,179 @@
+package local
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// PollAgents implements [perdure.Dispatch]. A claim whose contents cannot be had
+// is given back; the error is given if none is left.
+func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
+	p.Local = true
+	claims, err := d.Dispatch.PollAgents(ctx, p)
+	ctx = context.WithoutCancel(ctx) // a claim that came is taken up
+	usable := claims[:0]
+	for _, c := range claims {
+		if failed := d.agentClaim(ctx, &c); failed != nil {
+			d.giveUp(ctx, c.Lease, failed)
+			err = errors.Join(err, failed)
+			continue
+		}
+		usable = append(usable, c)
+	}
+	if len(usable) > 0 {
+		err = nil
+	}
+	return usable, err
+}
+
+// agentClaim takes in a claim. What the server has of a LOCAL execution's
+// contents, it has until the first commit: so it is stored before code runs.
+func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error {
+	x := c.Execution
+	if x.PersistenceMode != perdure.Local {
+		d.release(x.ID)
+		return nil
+	}
+	k := d.keep(x.ID)
+	k.begin(c.Lease.Fence)
+	b := NewBatch(x.ID)
+	if x.Input != nil {
+		b.Name(inputName, x.Input)
+	}
+	addSignals(b, c.Signals)
+	addSignals(b, c.Again)
+	if err := d.store.Write(ctx, b); err != nil {
+		return err
+	}
+	if err := d.execution(ctx, x); err != nil {
+		return err
+	}
+	if c.Checkpoint != nil {
+		if err := d.content(ctx, x.ID, &c.Checkpoint.State, c.Checkpoint.Blob); err != nil {
+			return err
+		}
+	}
+	return d.tasks(ctx, x.ID, c.Results)
+}
+
+// begin forgets what an earlier claim left behind: its lease is over, and code
+// that is entered again asks for its steps again.
+func (k *kept) begin(fence int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unsent = nil
+	current := agentSource(fence)
+	for key := range k.blocks {
+		if isAgentSource(key.source) && key.source != string(current) {
+			delete(k.blocks, key)
+		}
+	}
+}
+
+// addSignals keeps the values of signals: the server erases them once they are
+// consumed, and its log keeps their hashes.
+func addSignals(b *Batch, signals []perdure.Signal) {
+	for _, s := range signals {
+		if s.Value != nil {
+			b.Name("signal:"+s.ID, s.Value)
+		}
+	}
+}
+
+// PollTasks implements [perdure.Dispatch]. Tasks of this worker's LOCAL
+// executions come from a queue of their own.
+func (d *Dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
+	p.Local = true
+	p.Queues = d.withLocal(p.Queues)
+	claims, err := d.Dispatch.PollTasks(ctx, p)
+	return d.taskClaims(context.WithoutCancel(ctx), claims), err
+}
+
+// taskClaims takes in claimed attempts, and gives those that can be run.
+func (d *Dispatch) taskClaims(ctx context.Context, claims []perdure.TaskClaim) []perdure.TaskClaim {
+	usable := claims[:0]
+	for _, c := range claims {
+		if c.Task.Queue == perdure.LocalQueue(d.store.id) {
+			d.keep(c.Lease.ExecutionID).beginTask(c.Lease)
+			if err := d.content(ctx, c.Lease.ExecutionID, &c.Task.Input, c.Task.InputBlob); err != nil {
+				d.failTask(ctx, c.Lease, err)
+				continue
+			}
+		}
+		usable = append(usable, c)
+	}
+	return usable
+}
+
+// beginTask forgets what was shown by earlier attempts of the task.
+func (k *kept) beginTask(l perdure.TaskLease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key := range k.blocks {
+		if isSourceOf(key.source, l.TaskID) {
+			delete(k.blocks, key)
+		}
+	}
+}
+
+// FinishTask implements [perdure.Dispatch].
+func (d *Dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
+	if k := d.of(f.Lease.ExecutionID); k != nil {
+		if err := d.withholdFinish(ctx, &f); err != nil {
+			return perdure.FinishReply{}, err
+		}
+	}
+	reply, err := d.Dispatch.FinishTask(ctx, f)
+	if err != nil || reply.Claim == nil {
+		return reply, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := d.agentClaim(ctx, reply.Claim); err != nil {
+		d.giveUp(ctx, reply.Claim.Lease, err)
+		reply.Claim = nil
+	}
+	return reply, nil
+}
+
+func (d *Dispatch) withholdFinish(ctx context.Context, f *perdure.TaskFinish) error {
+	b := NewBatch(f.Lease.ExecutionID)
+	f.Result = withheld(b, f.Result)
+	if f.Error != nil {
+		b.Name(taskErrorName(f.Lease.TaskID, f.Lease.Attempt), []byte(f.Error.Message))
+		f.Error = silent(f.Error)
+	}
+	for _, e := range f.Events {
+		b.Add(e.Fields)
+	}
+	return d.store.Write(ctx, b)
+}
+
+// silent is the error without its message, which is content.
+func silent(e *perdure.TaskError) *perdure.TaskError {
+	if e == nil {
+		return nil
+	}
+	quiet := *e
+	quiet.Message = perdure.KeptByWorker
+	return &quiet
+}
+
+func withheld(b *Batch, p perdure.Payload) perdure.Payload {
+	if p.Bytes == nil {
+		return p
+	}
+	ref := b.Add(p.Bytes)
+	return perdure.Payload{Blob: &ref}
+}
+
+// Execution implements [perdure.Dispatch].
+func (d *Dispatch) Execution(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
+	x, err := d.Dispatch.Execution(ctx, id)
+	if err != nil || x.PersistenceMode != perdure.Local || !d.Keeps(id) {
+		return x, err
+	}
+	return x, d.execution(ctx, x)
+}

@@ -1,0 +1,180 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// Commit implements [perdure.Dispatch]. The contents of a LOCAL execution's
+// commit are on disk here before the server has the commit that names them.
+func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
+	if c.Eager.Slots > 0 {
+		c.Eager.Queues = d.withLocal(c.Eager.Queues)
+	}
+	k := d.of(c.Lease.ExecutionID)
+	if k == nil {
+		return d.Dispatch.Commit(ctx, c)
+	}
+	if err := d.withholdCommit(ctx, k, &c); err != nil {
+		return perdure.CommitReply{}, err
+	}
+	reply, err := d.Dispatch.Commit(ctx, c)
+	if perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited) || ctx.Err() != nil && err != nil {
+		return reply, err // the same again, or nothing more in this claim
+	}
+	k.sent()
+	if err != nil {
+		return reply, err
+	}
+	return d.committed(context.WithoutCancel(ctx), c.Lease, reply)
+}
+
+// committed takes in the answer to a commit. If it cannot, the run is over here:
+// going on would commit something else under a number that was used.
+func (d *Dispatch) committed(ctx context.Context, l perdure.Lease, reply perdure.CommitReply) (perdure.CommitReply, error) {
+	reply.Claims = d.taskClaims(ctx, reply.Claims)
+	err := d.keepSignals(ctx, l.ExecutionID, reply.Signals)
+	if err == nil {
+		err = d.tasks(ctx, l.ExecutionID, reply.Tasks)
+	}
+	if err == nil {
+		return reply, nil
+	}
+	d.giveUp(ctx, l, err)
+	for _, c := range reply.Claims {
+		d.failTask(ctx, c.Lease, err)
+	}
+	return perdure.CommitReply{}, &perdure.Error{Code: perdure.LeaseLost, Message: "the execution was given back", Err: err}
+}
+
+// withholdCommit stores the contents of a commit and puts references in their
+// places. The caller's lists are left as they are: it may send them again.
+func (d *Dispatch) withholdCommit(ctx context.Context, k *kept, c *perdure.Commit) error {
+	b := NewBatch(c.Lease.ExecutionID)
+	c.Entries = slices.Clone(c.Entries)
+	for i := range c.Entries {
+		if err := d.withholdEntry(ctx, b, &c.Entries[i]); err != nil {
+			return err
+		}
+	}
+	c.Tasks = slices.Clone(c.Tasks)
+	for i := range c.Tasks {
+		c.Tasks[i].Input = withheld(b, c.Tasks[i].Input)
+	}
+	var err error
+	if c.Steps, err = withholdSteps(b, k.with(c.Steps)); err != nil {
+		return err
+	}
+	if c.Checkpoint != nil {
+		checkpoint := *c.Checkpoint
+		checkpoint.State = withheld(b, checkpoint.State)
+		c.Checkpoint = &checkpoint
+	}
+	for _, e := range c.Events {
+		b.Add(e.Fields)
+	}
+	c.Outcome.Output = withheld(b, c.Outcome.Output)
+	if c.Outcome.Error != nil {
+		b.Name(errorName, []byte(c.Outcome.Error.Message))
+		c.Outcome.Error = silent(c.Outcome.Error)
+	}
+	return d.store.Write(ctx, b)
+}
+
+// withholdEntry checks an entry's content, which the server cannot, and folds
+// its metadata in: they are content, too.
+func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEntry) error {
+	if e.Blob != nil {
+		if len(e.Metadata) == 0 {
+			return nil
+		}
+		content, err := d.store.Get(ctx, b.execution, e.Blob.SHA256)
+		if err != nil {
+			return err
+		}
+		e.Content, e.Blob = content, nil
+	}
+	if e.Content == nil {
+		return nil
+	}
+	if err := perdure.CheckContent(e.Entry); err != nil {
+		return err
+	}
+	if err := e.Fold(); err != nil {
+		return err
+	}
+	ref := b.Add(e.Content)
+	e.Content, e.Blob = nil, &ref
+	return nil
+}
+
+// stepNote is what is kept of a step's outcome: enough to send its record again.
+type stepNote struct {
+	Name   string             `json:"name"`
+	Key    string             `json:"key"`
+	Result *perdure.BlobRef   `json:"result,omitempty"`
+	Error  *perdure.TaskError `json:"error,omitempty"`
+}
+
+func stepName(task uuid.UUID) string { return "step:" + task.String() }
+
+// withholdSteps keeps the outcomes of steps under names of their own, so that
+// they are found again even if their commit is lost.
+func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, error) {
+	for i, s := range steps {
+		steps[i].Result = withheld(b, s.Result)
+		note, err := json.Marshal(stepNote{Name: s.Name, Key: s.Key, Result: steps[i].Result.Blob, Error: s.Error})
+		if err != nil {
+			return nil, err
+		}
+		b.Name(stepName(perdure.TaskID(s.Key)), note)
+		steps[i].Error = silent(s.Error)
+	}
+	return steps, nil
+}
+
+// with gives the steps of a commit, after those that the server may not have.
+func (k *kept) with(steps []perdure.StepRecord) []perdure.StepRecord {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := slices.Clone(k.unsent)
+	for _, s := range steps {
+		if !slices.ContainsFunc(all, func(known perdure.StepRecord) bool { return known.Key == s.Key }) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// sent forgets the steps that the server has now, or has refused: those are
+// found again when they are asked for.
+func (k *kept) sent() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unsent = nil
+}
+
+// found is the step's record as the server would give it, from the note of an
+// outcome that its commit did not bring to the server. It goes with the next
+// commit.
+func (k *kept) found(note stepNote) *perdure.Task {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !slices.ContainsFunc(k.unsent, func(s perdure.StepRecord) bool { return s.Key == note.Key }) {
+		k.unsent = append(k.unsent, perdure.StepRecord{
+			Name: note.Name, Key: note.Key, Result: perdure.Payload{Blob: note.Result}, Error: note.Error,
+		})
+	}
+	t := &perdure.Task{
+		ID: perdure.TaskID(note.Key), Kind: note.Name, Key: note.Key, Step: true, Status: perdure.TaskCompleted,
+		ResultBlob: note.Result, Error: note.Error,
+	}
+	if note.Error != nil {
+		t.Status = perdure.TaskFailed
+	}
+	return t
+}

@@ -1,0 +1,170 @@
+package local
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// crashDir makes the test's program write into a store until it is killed.
+const crashDir = "PERDURE_TEST_CRASH_DIR"
+
+var crashed = uuid.MustParse("0190b3c5-0000-7000-8000-000000000001")
+
+// crashContent is large enough that a kill comes in the middle of writes.
+func crashContent(writer, n int) []byte {
+	return bytes.Repeat(fmt.Appendf(nil, "writer %d content %d;", writer, n), 8000)
+}
+
+// writeForEver tells on standard output what is stored, and does not return.
+func writeForEver(dir string) {
+	s, err := Open(dir)
+	if err != nil {
+		fmt.Println("failed", err)
+		os.Exit(1)
+	}
+	var out sync.Mutex
+	var group sync.WaitGroup
+	for writer := range 4 {
+		group.Go(func() {
+			for n := 0; ; n++ {
+				b := NewBatch(crashed)
+				b.Name(fmt.Sprintf("%d/%d", writer, n), crashContent(writer, n))
+				if err := s.Write(context.Background(), b); err != nil {
+					fmt.Println("failed", err)
+					os.Exit(1)
+				}
+				out.Lock()
+				fmt.Println("stored", writer, n)
+				out.Unlock()
+			}
+		})
+	}
+	group.Wait()
+}
+
+// What a write was told is stored is there after a kill in the middle of
+// others, and nothing that is there is in part.
+func TestKilledWriterLosesNothingStored(t *testing.T) {
+	dir := t.TempDir()
+	done := map[string]bool{}
+	for _, after := range []int{1, 7, 40} {
+		for name := range killed(t, dir, after) {
+			done[name] = true
+		}
+		s := openStore(t, dir)
+		rows, err := s.readers.QueryContext(t.Context(), "SELECT name FROM names")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]bool{}
+		for rows.Next() {
+			var name string
+			if err := rows.Scan(&name); err != nil {
+				t.Fatal(err)
+			}
+			found[name] = true
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+		for name := range done {
+			if !found[name] {
+				t.Errorf("%s was stored and is lost", name)
+			}
+		}
+		for name := range found {
+			var writer, n int
+			if _, err := fmt.Sscanf(name, "%d/%d", &writer, &n); err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.Named(t.Context(), crashed, name)
+			if err != nil || !bytes.Equal(got, crashContent(writer, n)) {
+				t.Errorf("%s is there in part: %d bytes, %v", name, len(got), err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// killed lets a child write until it has told of so many contents, kills it, and
+// gives what it told of.
+func killed(t *testing.T, dir string, after int) map[string]bool {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), crashDir+"="+dir)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var writer, n int
+		if _, err := fmt.Sscanf(lines.Text(), "stored %d %d", &writer, &n); err != nil {
+			if strings.HasPrefix(lines.Text(), "failed") {
+				t.Fatal(lines.Text())
+			}
+			continue // cut off by the kill
+		}
+		told[fmt.Sprintf("%d/%d", writer, n)] = true
+		if len(told) == after {
+			if err := child.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := child.Wait(); err == nil {
+		t.Fatal("the child ended by itself")
+	}
+	if len(told) < after {
+		t.Fatalf("the child told of %d contents only", len(told))
+	}
+	return told
+}
+
+// The hash of a block up to each piece leads to the block as it was then, also
+// where a piece was sent again and longer.
+func TestShownBlockIsFoundByEveryHashItHad(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	execution := uuid.New()
+	frames := []perdure.Frame{
+		{Text: "The "}, {Offset: 4, Text: "quick"}, {Offset: 4, Text: "quick"}, {Offset: 4, Text: "quick brown"}, {Offset: 15, Text: "", Close: true},
+	}
+	b, g := NewBatch(execution), growing{}
+	for _, f := range frames {
+		p, next, err := g.addTo(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.text) > 0 {
+			b.show(p)
+		}
+		g = next
+	}
+	if err := s.Write(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", "The ", "The quick", "The quick brown"} {
+		got, err := s.Get(t.Context(), execution, perdure.ContentRef(execution, []byte(text)).SHA256)
+		if err != nil || string(got) != text {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+	if _, _, err := g.addTo(perdure.Frame{Offset: 16, Text: "x"}); !perdure.IsCode(err, perdure.Conflict) {
+		t.Errorf("a gap is taken: %v", err)
+	}
+}

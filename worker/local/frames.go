@@ -1,0 +1,163 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// A source is 16 bytes of the task's id, zero for the agent itself, and 8 of
+// the attempt or fence.
+
+func sourceOf(f perdure.Frame) (execution uuid.UUID, source []byte) {
+	switch {
+	case f.Lease != nil:
+		return f.Lease.ExecutionID, binary.BigEndian.AppendUint64(bytes.Clone(f.Lease.TaskID[:]), uint64(f.Lease.Attempt))
+	case f.AgentLease != nil:
+		return f.AgentLease.ExecutionID, agentSource(f.AgentLease.Fence)
+	}
+	return uuid.Nil, nil
+}
+
+func agentSource(fence int64) []byte {
+	return binary.BigEndian.AppendUint64(bytes.Clone(uuid.Nil[:]), uint64(fence))
+}
+
+func isAgentSource(source string) bool { return isSourceOf(source, uuid.Nil) }
+
+func isSourceOf(source string, task uuid.UUID) bool { return source[:len(task)] == string(task[:]) }
+
+// growth is where a block stands once a frame is stored.
+type growth struct {
+	k    *kept
+	key  blockKey
+	next growing
+	ends bool
+}
+
+// Append implements [perdure.Dispatch]. What a LOCAL execution shows is stored
+// before the server sees it: the server passes it on and keeps its hash.
+func (d *Dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
+	frames = slices.Clone(frames)
+	grown, err := d.keepShown(ctx, frames)
+	if err != nil {
+		return nil, err
+	}
+	replies, err := d.Dispatch.Append(ctx, frames)
+	for i, g := range grown {
+		if err == nil && g.ends && i < len(replies) && replies[i].Err == nil {
+			g.k.forget(g.key)
+		}
+	}
+	return replies, err
+}
+
+// sumAt gives the hash of a block up to the end of a frame's text. Of a frame
+// that is sent again it is in the store.
+func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next growing, f perdure.Frame) (perdure.Hash, error) {
+	end := f.Offset + int64(len(f.Text))
+	if end == next.length {
+		return p.sum, nil
+	}
+	return d.store.sumShown(ctx, execution, p.source, f.Block, end)
+}
+
+// keepShown puts the hashes of blocks into the frames of LOCAL executions, and
+// stores them, in one transaction. It gives by the frames' places where their
+// blocks stand.
+func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[int]growth, error) {
+	var batches map[uuid.UUID]*Batch
+	var grown map[int]growth
+	for i, f := range frames {
+		execution, source := sourceOf(f)
+		k := d.of(execution)
+		if k == nil {
+			continue
+		}
+		if batches == nil {
+			batches, grown = map[uuid.UUID]*Batch{}, map[int]growth{}
+		}
+		b := batches[execution]
+		if b == nil {
+			b = NewBatch(execution)
+			batches[execution] = b
+		}
+		if f.Fields != nil {
+			b.Add(f.Fields)
+			continue
+		}
+		g := growth{k: k, key: blockKey{string(source), f.Block}, ends: f.Close}
+		at := k.standing(g.key)
+		// Two frames of one block in one batch go on from each other.
+		for j := range i {
+			if before, ok := grown[j]; ok && before.k == k && before.key == g.key {
+				at = before.next
+			}
+		}
+		p, next, err := at.add(source, f)
+		if perdure.IsCode(err, perdure.Conflict) {
+			continue // a gap, which the server refuses
+		}
+		if err != nil {
+			return nil, err
+		}
+		if g.next = next; len(p.text) > 0 {
+			b.show(p)
+		}
+		grown[i] = g
+		if frames[i].Sum, err = d.sumAt(ctx, execution, p, next, f); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.store.writeAll(ctx, batches); err != nil {
+		return nil, err
+	}
+	for i := range frames {
+		if g, ok := grown[i]; ok {
+			g.k.grow(g.key, g.next)
+		}
+	}
+	return grown, nil
+}
+
+// writeAll stores batches of several executions in one transaction.
+func (s *Store) writeAll(ctx context.Context, batches map[uuid.UUID]*Batch) error {
+	size, empty := 0, true
+	for _, b := range batches {
+		size += b.size
+		empty = empty && b.empty()
+	}
+	if empty {
+		return nil
+	}
+	return s.writer.do(ctx, func(t transaction) error {
+		for _, b := range batches {
+			if err := b.apply(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, size)
+}
+
+func (k *kept) standing(key blockKey) growing {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.blocks[key]
+}
+
+func (k *kept) grow(key blockKey, g growing) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.blocks[key] = g
+}
+
+func (k *kept) forget(key blockKey) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.blocks, key)
+}

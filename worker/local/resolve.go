@@ -1,0 +1,180 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// content puts the content that a reference names in its place. One that the
+// store lacks may still be on the server, as an input is before the first
+// commit. Errors: not_found that names execution and worker, internal for a
+// damaged one.
+func (d *Dispatch) content(ctx context.Context, execution uuid.UUID, place *json.RawMessage, ref *perdure.BlobRef) error {
+	if *place != nil || ref == nil {
+		return nil
+	}
+	content, err := d.store.Get(ctx, execution, ref.SHA256)
+	if perdure.IsCode(err, perdure.NotFound) {
+		content, err = d.fromServer(ctx, execution, *ref)
+	}
+	if perdure.IsCode(err, perdure.NotFound) {
+		return perdure.Errorf(perdure.NotFound,
+			"the store of worker %s has lost the content %s of execution %s; the run goes on only if the store's files are restored", d.store.id, ref.SHA256, execution)
+	}
+	*place = content
+	return err
+}
+
+func (d *Dispatch) fromServer(ctx context.Context, execution uuid.UUID, ref perdure.BlobRef) ([]byte, error) {
+	r, err := d.Dispatch.GetBlob(ctx, execution, ref.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	content := bytes.NewBuffer([]byte{})
+	if _, err := content.ReadFrom(io.LimitReader(r, ref.Length+1)); err != nil {
+		return nil, err
+	}
+	if perdure.Hash(sha256.Sum256(content.Bytes())) != ref.SHA256 {
+		return nil, perdure.Errorf(perdure.Internal, "blob %s of execution %s is not what its reference says", ref.ID, execution)
+	}
+	_, err = d.store.Put(ctx, execution, content.Bytes())
+	return content.Bytes(), err
+}
+
+// execution fills in what the server does not have of a LOCAL execution.
+func (d *Dispatch) execution(ctx context.Context, x *perdure.Execution) error {
+	if err := d.content(ctx, x.ID, &x.Input, x.InputBlob); err != nil {
+		return err
+	}
+	if x.Input == nil {
+		input, err := d.store.Named(ctx, x.ID, inputName)
+		if err != nil {
+			return err
+		}
+		x.Input = input
+	}
+	return d.content(ctx, x.ID, &x.Output, x.OutputBlob)
+}
+
+// taskErrorName is the name of the message of a failed attempt.
+func taskErrorName(task uuid.UUID, attempt int) string {
+	return fmt.Sprintf("error:%s:%d", task, attempt)
+}
+
+func (d *Dispatch) tasks(ctx context.Context, execution uuid.UUID, tasks []*perdure.Task) error {
+	for _, t := range tasks {
+		if t == nil {
+			continue
+		}
+		if err := d.task(ctx, execution, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// task fills in what the server does not have of a task. Its input is left: who
+// scheduled it has it.
+func (d *Dispatch) task(ctx context.Context, execution uuid.UUID, t *perdure.Task) error {
+	if t.Error == nil || t.Error.Message != "" && t.Error.Message != perdure.KeptByWorker {
+		return d.content(ctx, execution, &t.Result, t.ResultBlob)
+	}
+	failed := *t.Error
+	t.Error = &failed
+	if t.Step {
+		note, err := d.note(ctx, execution, t.ID)
+		if err == nil && note != nil && note.Error != nil {
+			failed.Message = note.Error.Message
+		}
+		return err
+	}
+	message, err := d.store.Named(ctx, execution, taskErrorName(t.ID, t.Attempt))
+	failed.Message = string(message)
+	return err
+}
+
+// note gives what is kept of a step's outcome, nil if nothing is.
+func (d *Dispatch) note(ctx context.Context, execution, step uuid.UUID) (*stepNote, error) {
+	raw, err := d.store.Named(ctx, execution, stepName(step))
+	if err != nil || raw == nil {
+		return nil, err
+	}
+	var n stepNote
+	if err := json.Unmarshal(raw, &n); err != nil {
+		return nil, &perdure.Error{Code: perdure.Internal, Message: "the record of a step does not decode", Err: err}
+	}
+	return &n, nil
+}
+
+// Tasks implements [perdure.Dispatch]. The outcome of a step is found even if
+// its commit was lost.
+func (d *Dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
+	tasks, err := d.Dispatch.Tasks(ctx, execution, ids)
+	k := d.of(execution)
+	if err != nil || k == nil {
+		return tasks, err
+	}
+	for i, t := range tasks {
+		if t != nil || i >= len(ids) {
+			continue
+		}
+		note, err := d.note(ctx, execution, ids[i])
+		if err != nil {
+			return nil, err
+		}
+		if note != nil {
+			tasks[i] = k.found(*note)
+		}
+	}
+	return tasks, d.tasks(ctx, execution, tasks)
+}
+
+// Entries implements [perdure.Dispatch].
+func (d *Dispatch) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
+	if !d.Keeps(q.ExecutionID) {
+		return d.Dispatch.Entries(ctx, q)
+	}
+	return func(yield func(perdure.Entry, error) bool) {
+		for e, err := range d.Dispatch.Entries(ctx, q) {
+			if err == nil {
+				err = d.content(ctx, q.ExecutionID, &e.Content, e.Blob)
+			}
+			if err != nil {
+				yield(perdure.Entry{}, err)
+				return
+			}
+			e.Unfold()
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Signals implements [perdure.Dispatch].
+func (d *Dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
+	signals, err := d.Dispatch.Signals(ctx, execution, patterns, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return signals, d.keepSignals(ctx, execution, signals)
+}
+
+// keepSignals stores the values of signals before code sees them.
+func (d *Dispatch) keepSignals(ctx context.Context, execution uuid.UUID, signals []perdure.Signal) error {
+	if len(signals) == 0 || !d.Keeps(execution) {
+		return nil
+	}
+	b := NewBatch(execution)
+	addSignals(b, signals)
+	return d.store.Write(ctx, b)
+}

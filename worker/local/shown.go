@@ -1,0 +1,112 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"hash"
+	"io"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// What code shows while it runs is kept piece by piece, before the server sees
+// it. With each piece goes the hash of the block up to its end: whatever the
+// server closes a block with, it is one of these.
+
+// piece is a piece of a block.
+type piece struct {
+	source []byte // the task and its attempt, or the execution's fence
+	block  int64
+	at     int64 // where it begins
+	sum    perdure.Hash
+	text   []byte
+}
+
+// growing is a block that code still adds to.
+type growing struct {
+	length int64
+	hash   hash.Hash
+}
+
+// add gives the piece that is new in a frame, and where the block stands with
+// it. A frame that was sent before holds nothing new. The block itself stays as
+// it was until the piece is stored.
+func (g *growing) add(source []byte, f perdure.Frame) (p piece, next growing, err error) {
+	next = growing{length: g.length, hash: sha256.New()}
+	if g.hash != nil {
+		if next.hash, err = cloneHash(g.hash); err != nil {
+			return p, next, err
+		}
+	}
+	if f.Offset > g.length {
+		return p, next, perdure.Errorf(perdure.Conflict, "block %d is at %d bytes here, and the next piece at %d", f.Block, g.length, f.Offset)
+	}
+	known := min(g.length-f.Offset, int64(len(f.Text)))
+	text := []byte(f.Text[known:])
+	next.hash.Write(text)
+	next.length += int64(len(text))
+	return piece{source: source, block: f.Block, at: g.length, sum: perdure.Hash(next.hash.Sum(nil)), text: text}, next, nil
+}
+
+func cloneHash(h hash.Hash) (hash.Hash, error) {
+	c, ok := h.(hash.Cloner)
+	if !ok {
+		return nil, perdure.Errorf(perdure.Internal, "a running hash cannot be copied")
+	}
+	return c.Clone()
+}
+
+// sumShown gives the hash of a block up to the end of a piece; none where no
+// piece ends there.
+func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte, block, end int64) (sum perdure.Hash, err error) {
+	var raw []byte
+	err = s.readers.QueryRowContext(ctx,
+		"SELECT sha FROM shown WHERE execution = ? AND source = ? AND block = ? AND at + length(text) = ?", execution[:], source, block, end).Scan(&raw)
+	if errors.Is(err, sql.ErrNoRows) {
+		return sum, nil
+	}
+	copy(sum[:], raw)
+	return sum, unreadable(ctx, err)
+}
+
+// shownContent gives a block as it was when it had the hash.
+func (s *Store) shownContent(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
+	if sum == sha256.Sum256(nil) {
+		return io.NopCloser(bytes.NewReader(nil)), nil
+	}
+	var source []byte
+	var block, at int64
+	err := s.readers.QueryRowContext(ctx,
+		"SELECT source, block, at FROM shown WHERE execution = ? AND sha = ? LIMIT 1", execution[:], sum[:]).Scan(&source, &block, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, notKept(execution, sum)
+	}
+	if err != nil {
+		return nil, unreadable(ctx, err)
+	}
+	rows, err := s.readers.QueryContext(ctx,
+		"SELECT text FROM shown WHERE execution = ? AND source = ? AND block = ? AND at <= ? ORDER BY at", execution[:], source, block, at)
+	if err != nil {
+		return nil, unreadable(ctx, err)
+	}
+	defer rows.Close()
+	var text []byte
+	for rows.Next() {
+		var part sql.RawBytes
+		if err := rows.Scan(&part); err != nil {
+			return nil, unreadable(ctx, err)
+		}
+		text = append(text, part...)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, unreadable(ctx, err)
+	}
+	if sha256.Sum256(text) != sum {
+		return nil, (&stored{execution: execution, sum: sum}).wrong()
+	}
+	return io.NopCloser(bytes.NewReader(text)), nil
+}

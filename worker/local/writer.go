@@ -1,0 +1,328 @@
+package local
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/perdure/perdure"
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+)
+
+const (
+	maxGroup      = 256     // writes in one transaction
+	maxGroupBytes = 8 << 20 // and about their bytes
+)
+
+// writer makes all writes, in the order asked. Those that wait while a
+// transaction is under way share the next one, and its flush to disk.
+type writer struct {
+	db    *sql.DB
+	raw   *sql.Conn
+	stmts map[string]*sql.Stmt
+	queue chan *write
+	ended chan struct{}
+
+	mu     sync.RWMutex // guards closed, and the sending to queue
+	closed bool
+	broken error // why nothing is written any more; run's alone
+}
+
+// write is one caller's, which is told on done.
+type write struct {
+	apply func(transaction) error
+	size  int
+	done  chan error
+}
+
+var schema = []string{
+	`CREATE TABLE contents (id INTEGER PRIMARY KEY, ref BLOB NOT NULL UNIQUE, execution BLOB NOT NULL, sha BLOB NOT NULL, length INTEGER NOT NULL)`,
+	`CREATE INDEX contents_of ON contents (execution)`,
+	`CREATE TABLE chunks (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)`,
+	`CREATE TABLE names (execution BLOB NOT NULL, name TEXT NOT NULL, sha BLOB NOT NULL, PRIMARY KEY (execution, name)) WITHOUT ROWID`,
+	`CREATE TABLE shown (
+		id INTEGER PRIMARY KEY, execution BLOB NOT NULL, source BLOB NOT NULL, block INTEGER NOT NULL, at INTEGER NOT NULL,
+		sha BLOB NOT NULL, text BLOB NOT NULL, UNIQUE (execution, source, block, at))`,
+	`CREATE INDEX shown_by_hash ON shown (execution, sha)`,
+	`PRAGMA user_version = 1`,
+}
+
+const schemaVersion = 1
+
+func dsn(path string, query url.Values) string {
+	query.Add("_pragma", "busy_timeout(10000)")
+	escaped := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
+	return "file:" + escaped + "?" + query.Encode()
+}
+
+func openWriter(path string) (*writer, error) {
+	// The file holds conversations: it is its owner's alone.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	// auto_vacuum counts only before the first table is made.
+	db, err := sql.Open("sqlite", dsn(path, url.Values{"_pragma": {
+		"auto_vacuum(incremental)", "journal_mode(wal)", "synchronous(full)", "secure_delete(on)",
+		"wal_autocheckpoint(4000)", "journal_size_limit(67108864)",
+	}}))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	w := &writer{db: db, stmts: map[string]*sql.Stmt{}, queue: make(chan *write, maxGroup), ended: make(chan struct{})}
+	if w.raw, err = db.Conn(context.Background()); err == nil {
+		err = w.prepareTables()
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	go w.run()
+	return w, nil
+}
+
+func (w *writer) prepareTables() error {
+	ctx := context.Background()
+	var verdict string
+	if err := w.raw.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		return err
+	}
+	if verdict != "ok" {
+		return perdure.Errorf(perdure.Internal, "the worker's store is damaged: %s", verdict)
+	}
+	var version int
+	if err := w.raw.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return err
+	}
+	if version > schemaVersion {
+		return perdure.Errorf(perdure.Conflict, "the worker's store has version %d, this program knows version %d; upgrade the program", version, schemaVersion)
+	}
+	if version == schemaVersion {
+		return nil
+	}
+	return w.transact(func(t transaction) error {
+		for _, statement := range schema {
+			if _, err := t.w.raw.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// do makes one write with others, and returns when it is on disk. When ctx ends
+// first, the write may still be made.
+func (w *writer) do(ctx context.Context, apply func(transaction) error, size int) error {
+	one := &write{apply: apply, size: size, done: make(chan error, 1)}
+	if err := w.send(ctx, one); err != nil {
+		return err
+	}
+	select {
+	case err := <-one.done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (w *writer) send(ctx context.Context, one *write) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return perdure.Errorf(perdure.Unavailable, "the worker's store is closed")
+	}
+	select {
+	case w.queue <- one:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (w *writer) close() error {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.queue)
+	}
+	w.mu.Unlock()
+	<-w.ended
+	for _, stmt := range w.stmts {
+		_ = stmt.Close() // it goes with its connection
+	}
+	return errors.Join(w.raw.Close(), w.db.Close())
+}
+
+// run makes the writes until the queue is closed.
+func (w *writer) run() {
+	defer close(w.ended)
+	for first := range w.queue {
+		group := []*write{first}
+		for size := first.size; len(group) < maxGroup && size < maxGroupBytes; {
+			next, ok := w.waiting()
+			if !ok {
+				break
+			}
+			group, size = append(group, next), size+next.size
+		}
+		w.makeGroup(group)
+	}
+}
+
+func (w *writer) waiting() (*write, bool) {
+	select {
+	case next, ok := <-w.queue:
+		return next, ok
+	default:
+		return nil, false
+	}
+}
+
+// makeGroup makes writes in one transaction. If that fails, each is made alone,
+// so that one does not fail with another.
+func (w *writer) makeGroup(group []*write) {
+	err := w.transact(func(t transaction) error {
+		for _, one := range group {
+			if err := one.apply(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, one := range group {
+		if err != nil && len(group) > 1 {
+			one.done <- w.transact(one.apply)
+			continue
+		}
+		one.done <- err
+	}
+}
+
+// transact makes one transaction. After an error of the disk in a commit nobody
+// knows what is stored: nothing is written any more, until the store is opened
+// again and has looked.
+func (w *writer) transact(apply func(transaction) error) error {
+	if w.broken != nil {
+		return w.broken
+	}
+	ctx := context.Background()
+	if _, err := w.raw.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return w.failed(err)
+	}
+	err := apply(transaction{w})
+	if err == nil {
+		_, err = w.raw.ExecContext(ctx, "COMMIT")
+	}
+	if err == nil {
+		return nil
+	}
+	if _, back := w.raw.ExecContext(ctx, "ROLLBACK"); back != nil && w.inTransaction() {
+		w.broken = storeBroken(back)
+	}
+	return w.failed(err)
+}
+
+// inTransaction tells whether a transaction is open: SQLite rolls some errors
+// back by itself, and then has none to roll back.
+func (w *writer) inTransaction() bool {
+	_, err := w.raw.ExecContext(context.Background(), "BEGIN")
+	if err == nil {
+		_, err = w.raw.ExecContext(context.Background(), "ROLLBACK")
+	}
+	return err != nil
+}
+
+// failed says what a failed write means to its caller.
+func (w *writer) failed(err error) error {
+	var coded *perdure.Error
+	if errors.As(err, &coded) {
+		return err
+	}
+	switch resultCode(err) {
+	case lib.SQLITE_FULL, lib.SQLITE_BUSY:
+		return &perdure.Error{Code: perdure.Unavailable, Message: "the worker's store cannot write now; is its disk full?", Err: err}
+	}
+	if w.broken == nil {
+		w.broken = storeBroken(err)
+	}
+	return w.broken
+}
+
+func storeBroken(err error) error {
+	return &perdure.Error{Code: perdure.Internal, Message: "the worker's store failed; look at its disk, and start the worker again", Err: err}
+}
+
+func resultCode(err error) int {
+	var failed *sqlite.Error
+	if errors.As(err, &failed) {
+		return failed.Code() & 0xff
+	}
+	return 0
+}
+
+// damaged says so where err means that the file is no sound database.
+func damaged(path string, err error) error {
+	switch resultCode(err) {
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		return &perdure.Error{Code: perdure.Internal, Message: "the worker's store " + path + " is damaged; restore it from a copy", Err: err}
+	}
+	return err
+}
+
+// transaction is what a write sees.
+type transaction struct{ w *writer }
+
+func (t transaction) exec(query string, args ...any) (sql.Result, error) {
+	stmt, err := t.prepared(query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.ExecContext(context.Background(), args...)
+}
+
+func (t transaction) ids(query string, args ...any) ([]int64, error) {
+	rows, err := t.w.raw.QueryContext(context.Background(), query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var ids []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
+// drain runs a statement to its end that gives rows of no interest.
+func (t transaction) drain(query string) error {
+	rows, err := t.w.raw.QueryContext(context.Background(), query)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+func (t transaction) prepared(query string) (*sql.Stmt, error) {
+	if stmt, ok := t.w.stmts[query]; ok {
+		return stmt, nil
+	}
+	stmt, err := t.w.raw.PrepareContext(context.Background(), query)
+	if err == nil {
+		t.w.stmts[query] = stmt
+	}
+	return stmt, err
+}

@@ -1,0 +1,218 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/worker/local"
+)
+
+// mortal is the way to a server of a worker that is killed at one of its
+// writes: from then on nothing arrives at either end.
+type mortal struct {
+	perdure.Dispatch
+	at    int  // the write, from 1; 0 is never
+	after bool // it still arrives, and only its answer is lost
+
+	mu     sync.Mutex // guards what follows
+	writes int
+	dead   chan struct{}
+	polls  sync.WaitGroup
+}
+
+func newMortal(d perdure.Dispatch, at int, after bool) *mortal {
+	return &mortal{Dispatch: d, at: at, after: after, dead: make(chan struct{})}
+}
+
+func (m *mortal) isDead() bool {
+	select {
+	case <-m.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// lost is what a worker is told that is to end by itself: nothing of it counts.
+func lost() error { return perdure.Errorf(perdure.LeaseLost, "killed") }
+
+func dying[T any](m *mortal, write func() (T, error)) (T, error) {
+	var none T
+	m.mu.Lock()
+	dies := false
+	if !m.isDead() {
+		m.writes++
+		if dies = m.writes == m.at; dies {
+			close(m.dead)
+		}
+	}
+	dead := m.isDead()
+	m.mu.Unlock()
+	if dead && (!dies || !m.after) {
+		return none, lost()
+	}
+	v, err := write()
+	if m.isDead() {
+		return none, lost()
+	}
+	return v, err
+}
+
+func (m *mortal) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
+	return dying(m, func() (perdure.CommitReply, error) { return m.Dispatch.Commit(ctx, c) })
+}
+
+func (m *mortal) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
+	return dying(m, func() (perdure.FinishReply, error) { return m.Dispatch.FinishTask(ctx, f) })
+}
+
+func (m *mortal) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
+	replies, err := dying(m, func() ([]perdure.FrameReply, error) { return m.Dispatch.Append(ctx, frames) })
+	if err != nil && m.isDead() {
+		replies = make([]perdure.FrameReply, len(frames))
+		for i := range replies {
+			replies[i].Err = perdure.Errorf(perdure.LeaseLost, "killed")
+		}
+		return replies, nil
+	}
+	return replies, err
+}
+
+func (m *mortal) Release(ctx context.Context, r perdure.Release) error {
+	if m.isDead() {
+		return lost()
+	}
+	return m.Dispatch.Release(ctx, r)
+}
+
+func (m *mortal) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
+	if m.isDead() {
+		return perdure.HeartbeatReply{}, lost()
+	}
+	return m.Dispatch.Heartbeat(ctx, h)
+}
+
+func (m *mortal) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
+	if m.isDead() {
+		return func(yield func(perdure.Entry, error) bool) { yield(perdure.Entry{}, lost()) }
+	}
+	return m.Dispatch.Entries(ctx, q)
+}
+
+func (m *mortal) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
+	if m.isDead() {
+		return nil, lost()
+	}
+	return m.Dispatch.Tasks(ctx, execution, ids)
+}
+
+// polled makes a poll that ends with the worker's life; claims that come later
+// are nobody's.
+func polled[T any](ctx context.Context, m *mortal, poll func(context.Context) ([]T, error)) ([]T, error) {
+	m.mu.Lock()
+	if m.isDead() {
+		m.mu.Unlock()
+		<-ctx.Done()
+		return nil, nil
+	}
+	m.polls.Add(1)
+	m.mu.Unlock()
+	defer m.polls.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-m.dead:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	claims, err := poll(ctx)
+	if m.isDead() {
+		return nil, nil
+	}
+	return claims, err
+}
+
+func (m *mortal) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
+	return polled(ctx, m, func(ctx context.Context) ([]perdure.AgentClaim, error) { return m.Dispatch.PollAgents(ctx, p) })
+}
+
+func (m *mortal) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
+	return polled(ctx, m, func(ctx context.Context) ([]perdure.TaskClaim, error) { return m.Dispatch.PollTasks(ctx, p) })
+}
+
+// supervise runs a worker that is killed at a write, and then one after it on
+// the same store, as a process that is started again. It tells whether the kill
+// came, once ended is closed.
+func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan struct{}, change func(*Config)) bool {
+	b.Helper()
+	m := newMortal(b.e.Dispatch(org, true), at, after)
+	first := b.work(change, func(c *Config) { c.Dispatch, c.Local = m, store })
+	select {
+	case <-ended:
+		first.stop()
+		return false
+	case <-m.dead:
+	}
+	m.polls.Wait()
+	if err := b.e.ReturnEmbedded(context.WithoutCancel(b.Context())); err != nil {
+		b.Error(err)
+	}
+	second := b.work(change, func(c *Config) { c.Dispatch, c.Local = b.e.Dispatch(org, true), store })
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		b.Error("the run did not end after the kill")
+	}
+	first.stop()
+	second.stop()
+	return true
+}
+
+// Wherever the worker is killed, at whichever of its writes and whether that
+// still arrives or not, the run goes on from the same store to the same end, and
+// no step runs twice.
+func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
+	for parked, after := range map[int]bool{100: false, -1: true} {
+		for at, came := 1, true; came && !t.Failed(); at++ {
+			came = false
+			t.Run(fmt.Sprintf("parked %d, write %d, arrives %v", parked, at, after), func(t *testing.T) {
+				came = killedTour(t, at, after, func(c *Config) { c.Parked = parked })
+			})
+		}
+	}
+}
+
+func killedTour(t *testing.T, at int, after bool, change func(*Config)) bool {
+	b := newBench(t, 20*time.Second)
+	b.mode = perdure.Local
+	o := &tour{ran: map[string]int{}, bench: b}
+	o.define()
+	b.known("tour")
+	store := b.newStore()
+	id := b.start("tour")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for _, what := range []string{"one", "two", "three"} {
+			b.signal(id, "say."+what, fmt.Sprintf("%q", what))
+		}
+		b.until(id, "it to end", func(x *perdure.Execution) bool { return x.Status.Terminal() })
+	}()
+	came := b.supervise(at, after, store, ended, change)
+	<-ended
+	o.check(id)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if n := o.ran[id.String()+" step"]; n != 1 {
+		t.Errorf("the step ran %d times", n)
+	}
+	return came
+}

@@ -1,0 +1,178 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/api/perdure/v1/pbconv"
+)
+
+// ServeContents implements perdure.Dispatch. It is tried once; it returns when
+// all that it was serving has ended.
+func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.worker.ServeContents(ctx)
+	if err != nil {
+		return c.fail(ctx, err)
+	}
+	s := &serving{ctx: ctx, source: source, send: stream.Send, open: map[int64]*asked{}}
+	defer s.running.Wait()
+	defer cancel()
+	// A stream that does not take it says why when it is read.
+	_ = s.tell(&perdurev1.ServeContentsRequest{WorkerId: pbconv.UUIDToProto(c.or(worker))})
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return perdure.Errorf(perdure.Unavailable, "the server ended the stream")
+		}
+		if err != nil {
+			return c.fail(ctx, err)
+		}
+		s.take(m)
+	}
+}
+
+// serving answers what the server asks for over one stream.
+type serving struct {
+	ctx     context.Context
+	source  perdure.ContentSource
+	sending sync.Mutex
+	send    func(*perdurev1.ServeContentsRequest) error
+	running sync.WaitGroup
+
+	mu   sync.Mutex // guards open
+	open map[int64]*asked
+}
+
+// asked is one content that the server wants.
+type asked struct {
+	id        int64
+	execution uuid.UUID
+	sum       perdure.Hash
+	cancel    context.CancelFunc
+	// more tells that room was added; it holds one.
+	more chan struct{}
+
+	mu   sync.Mutex // guards room
+	room int64      // pieces that may be sent
+}
+
+func (s *serving) tell(m *perdurev1.ServeContentsRequest) error {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	return s.send(m)
+}
+
+// take begins, goes on with or ends a request.
+func (s *serving) take(m *perdurev1.ServeContentsResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.open[m.GetRequestId()]
+	switch {
+	case m.GetCancel():
+		if a != nil {
+			a.cancel()
+		}
+	case a != nil:
+		a.add(m.GetPieces())
+	case len(m.GetSha256()) > 0:
+		ctx, cancel := context.WithCancel(s.ctx)
+		a = &asked{id: m.GetRequestId(), cancel: cancel, more: make(chan struct{}, 1), room: m.GetPieces()}
+		s.open[a.id] = a
+		execution, err := pbconv.UUIDFromProto("execution_id", m.GetExecutionId())
+		a.execution = execution
+		if copy(a.sum[:], m.GetSha256()) != len(a.sum) {
+			err = perdure.FieldErrorf("sha256", "must have %d bytes", len(a.sum))
+		}
+		s.running.Go(func() { s.answer(ctx, a, err) })
+	}
+}
+
+func (a *asked) add(pieces int64) {
+	a.mu.Lock()
+	a.room += pieces
+	a.mu.Unlock()
+	select {
+	case a.more <- struct{}{}:
+	default:
+	}
+}
+
+// piece waits until a piece may be sent; false if it is not wanted any more.
+func (a *asked) piece(ctx context.Context) bool {
+	for {
+		a.mu.Lock()
+		there := a.room > 0
+		if there {
+			a.room--
+		}
+		a.mu.Unlock()
+		if there {
+			return true
+		}
+		select {
+		case <-a.more:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// answer sends a content in pieces, and then its end or why there is no more. A
+// request that was cancelled, and a stream that is gone, get nothing.
+func (s *serving) answer(ctx context.Context, a *asked, err error) {
+	defer func() {
+		a.cancel()
+		s.mu.Lock()
+		delete(s.open, a.id)
+		s.mu.Unlock()
+	}()
+	if err == nil {
+		err = s.stream(ctx, a)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	last := &perdurev1.ServeContentsRequest{RequestId: a.id, End: err == nil}
+	if err != nil {
+		var coded *perdure.Error
+		if !errors.As(err, &coded) {
+			coded = perdure.Errorf(perdure.Internal, "the worker cannot read the content")
+		}
+		last.Error = pbconv.ErrorToProto(coded)
+	}
+	_ = s.tell(last) // the reader of the stream learns that it is gone
+}
+
+func (s *serving) stream(ctx context.Context, a *asked) error {
+	content, err := s.source.Content(ctx, a.execution, a.sum)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }() // it was only read
+	for {
+		// A sent message is not touched any more: each piece has its own bytes.
+		buf := make([]byte, perdure.BlobChunk)
+		n, err := io.ReadFull(content, buf)
+		if n > 0 {
+			if !a.piece(ctx) {
+				return context.Cause(ctx)
+			}
+			if err := s.tell(&perdurev1.ServeContentsRequest{RequestId: a.id, Piece: buf[:n]}); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

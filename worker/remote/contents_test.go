@@ -1,0 +1,103 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/api/perdure/v1/pbconv"
+)
+
+// kept is one content.
+type kept []byte
+
+func (k kept) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
+	if sum != sha256.Sum256(k) {
+		return nil, perdure.Errorf(perdure.NotFound, "there is none")
+	}
+	return io.NopCloser(bytes.NewReader(k)), nil
+}
+
+// asking is the server's end of a stream.
+type asking struct {
+	*testing.T
+	s    *serving
+	sent chan *perdurev1.ServeContentsRequest
+}
+
+func newAsking(t *testing.T, content []byte) *asking {
+	a := &asking{T: t, sent: make(chan *perdurev1.ServeContentsRequest, 100)}
+	ctx, cancel := context.WithCancel(t.Context())
+	a.s = &serving{ctx: ctx, source: kept(content), open: map[int64]*asked{}, send: func(m *perdurev1.ServeContentsRequest) error {
+		a.sent <- m
+		return nil
+	}}
+	t.Cleanup(func() { cancel(); a.s.running.Wait() })
+	return a
+}
+
+func (a *asking) ask(id int64, sum perdure.Hash, pieces int64) {
+	a.s.take(&perdurev1.ServeContentsResponse{
+		RequestId: id, ExecutionId: pbconv.UUIDToProto(uuid.New()), Sha256: sum[:], Pieces: pieces,
+	})
+}
+
+func (a *asking) next() *perdurev1.ServeContentsRequest {
+	a.Helper()
+	select {
+	case m := <-a.sent:
+		return m
+	case <-time.After(30 * time.Second):
+		a.Fatal("nothing comes")
+		return nil
+	}
+}
+
+// A content comes in pieces, never more than there is room for, and then its
+// end; another request is answered meanwhile.
+func TestContentIsServedWithinTheWindow(t *testing.T) {
+	content := bytes.Repeat([]byte("0123456789abcdef"), 5*perdure.BlobChunk/16-1)
+	a := newAsking(t, content)
+	a.ask(1, sha256.Sum256(content), 2)
+	var got []byte
+	for range 2 {
+		m := a.next()
+		if len(m.GetPiece()) != perdure.BlobChunk || m.GetRequestId() != 1 {
+			t.Fatalf("%d bytes for %d", len(m.GetPiece()), m.GetRequestId())
+		}
+		got = append(got, m.GetPiece()...)
+	}
+	a.ask(2, perdure.Hash{}, 2)
+	if m := a.next(); m.GetRequestId() != 2 || pbconv.ErrorFromProto(m.GetError()).Code != perdure.NotFound {
+		t.Fatalf("a content that is not there, or a piece without room: %v", m)
+	}
+	a.s.take(&perdurev1.ServeContentsResponse{RequestId: 1, Pieces: 3})
+	for range 3 {
+		got = append(got, a.next().GetPiece()...)
+	}
+	if m := a.next(); !m.GetEnd() || !bytes.Equal(got, content) {
+		t.Errorf("%d bytes of %d, then %v", len(got), len(content), m)
+	}
+}
+
+// A request that is cancelled ends without another word, and a short hash is
+// refused.
+func TestCancelledRequestEnds(t *testing.T) {
+	content := make([]byte, 3*perdure.BlobChunk)
+	a := newAsking(t, content)
+	a.ask(1, sha256.Sum256(content), 1)
+	a.next()
+	a.s.take(&perdurev1.ServeContentsResponse{RequestId: 1, Cancel: true})
+	a.s.running.Wait()
+	a.s.take(&perdurev1.ServeContentsResponse{RequestId: 1, Pieces: 5}) // too late
+	a.s.take(&perdurev1.ServeContentsResponse{RequestId: 2, ExecutionId: pbconv.UUIDToProto(uuid.New()), Sha256: []byte{1}, Pieces: 1})
+	if m := a.next(); m.GetRequestId() != 2 || pbconv.ErrorFromProto(m.GetError()).Code != perdure.InvalidArgument {
+		t.Errorf("%v", m)
+	}
+}
