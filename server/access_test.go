@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
+	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/server"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
@@ -46,6 +48,7 @@ func openServer(t *testing.T, c server.Config) *server.Server {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+		opentest.File(t, filepath.Join(s.Data, "perdure.db"))
 	})
 	return s
 }

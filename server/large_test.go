@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/worker/remote"
 	"google.golang.org/grpc"
@@ -55,6 +57,7 @@ func serve(t testing.TB, limit int64) (*server.Server, *remotely) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+		opentest.File(t, filepath.Join(s.Data, "perdure.db"))
 	})
 	return s, dial(t, s.GRPCAddress(), s.Token())
 }

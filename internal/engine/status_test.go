@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sqlite"
+	"github.com/perdure/perdure/internal/store/storetest"
 )
 
 // lifecycle gives the events of the execution itself, with the status that each
@@ -114,7 +115,10 @@ func TestTimerIsPunctual(t *testing.T) {
 		var err error
 		b.s, err = sqlite.Open(context.WithoutCancel(t.Context()), sqlite.Options{Path: t.TempDir() + "/perdure.db", Clock: time.Now})
 		b.must(err)
-		t.Cleanup(func() { b.must(b.s.Close()) })
+		t.Cleanup(func() {
+			storetest.Invariants(t, b.s)
+			b.must(b.s.Close())
+		})
 		b.use(b.s)
 		b.register()
 		sleep := func(d time.Duration) *holder {
