@@ -141,7 +141,7 @@ func (c *Client) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[pe
 		in, err := c.agents.GetEntries(ctx, pbconv.EntryQueryToProto(q))
 		for err == nil {
 			var entry perdure.Entry
-			if entry, err = nextEntry(in); err == nil && !yield(entry, nil) {
+			if entry, err = nextEntry(in, q.ExecutionID); err == nil && !yield(entry, nil) {
 				return
 			}
 		}
@@ -151,7 +151,9 @@ func (c *Client) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[pe
 	}
 }
 
-func nextEntry(in perdurev1.AgentDispatch_GetEntriesClient) (perdure.Entry, error) {
+// nextEntry reads one entry. The content of one that was LOCAL holds its
+// metadata, which is taken out.
+func nextEntry(in perdurev1.AgentDispatch_GetEntriesClient, execution uuid.UUID) (perdure.Entry, error) {
 	head, err := in.Recv()
 	if err != nil {
 		return perdure.Entry{}, err
@@ -159,5 +161,9 @@ func nextEntry(in perdurev1.AgentDispatch_GetEntriesClient) (perdure.Entry, erro
 	if err := follow(in, head.GetEntry().GetContent()); err != nil {
 		return perdure.Entry{}, err
 	}
-	return pbconv.EntryFromProto(head.GetEntry())
+	entry, err := pbconv.EntryFromProto(head.GetEntry())
+	if err == nil && entry.Content != nil && entry.Blob != nil && entry.Blob.ID == perdure.ContentID(execution, entry.Blob.SHA256) {
+		entry.Unfold()
+	}
+	return entry, err
 }
