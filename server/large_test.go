@@ -37,8 +37,9 @@ type remotely struct {
 // serve runs a server in this process.
 func serve(t testing.TB, limit int64) (*server.Server, *remotely) {
 	t.Helper()
-	s, err := server.Open(t.Context(), server.Config{Lease: 10 * time.Minute,
-		Data: t.TempDir(), GRPCAddr: "127.0.0.1:0", PayloadLimit: limit, Logger: slog.New(slog.DiscardHandler),
+	s, err := server.Open(t.Context(), server.Config{
+		Lease: 10 * time.Minute,
+		Data:  t.TempDir(), GRPCAddr: "127.0.0.1:0", PayloadLimit: limit, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
