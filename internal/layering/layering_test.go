@@ -46,6 +46,7 @@ var rules = map[string][]string{
 	"internal/eventlog":        {"internal/store", "internal/notify"},
 	"internal/httpapi":         {"internal/engine", "internal/eventlog", "internal/notify", "internal/store"},
 	"internal/grpcapi":         {"api/..."},
+	"internal/markdown":        nil,
 	"internal/layering":        nil,
 	"internal/contract":        nil,
 	"server":                   {"internal/..."},

@@ -1,0 +1,49 @@
+package markdown
+
+import "bytes"
+
+// unmatched tells whether the text has a code span or strong emphasis that was
+// opened and not closed, so that what is shown now would look different once
+// the rest is there. It counts as a reader would, and errs towards waiting.
+func unmatched(source []byte) bool {
+	outside, open := outsideCode(source)
+	return open || bytes.Count(outside, []byte("**"))%2 == 1
+}
+
+// outsideCode gives the text without its code spans, and whether one is open.
+func outsideCode(source []byte) (outside []byte, open bool) {
+	for len(source) > 0 {
+		i := bytes.IndexAny(source, "`\\")
+		if i < 0 {
+			return append(outside, source...), false
+		}
+		outside, source = append(outside, source[:i]...), source[i:]
+		if source[0] == '\\' {
+			source = source[min(2, len(source)):]
+			continue
+		}
+		_, n := fenceOf(source)
+		after := closing(source[n:], n)
+		if after < 0 {
+			return append(outside, source[n:]...), true
+		}
+		source = source[n+after:]
+	}
+	return outside, false
+}
+
+// closing gives where the run of exactly n backticks ends, -1 if there is none.
+func closing(source []byte, n int) int {
+	for at := 0; ; {
+		i := bytes.IndexByte(source[at:], '`')
+		if i < 0 {
+			return -1
+		}
+		at += i
+		_, run := fenceOf(source[at:])
+		at += run
+		if run == n {
+			return at
+		}
+	}
+}
