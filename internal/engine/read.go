@@ -85,6 +85,48 @@ func (r reader) OpenBlocks(ctx context.Context, execution uuid.UUID) ([]store.Bl
 	return blocks, head, nil
 }
 
+// Events implements [store.Reader].
+func (r reader) Events(ctx context.Context, execution uuid.UUID, after, upTo int64) ([]store.Event, store.Head, error) {
+	events, head, err := r.Reader.Events(ctx, execution, after, upTo)
+	if err != nil || r.joinEvents(execution, events) {
+		return events, head, err
+	}
+	if err := r.e.live.settled(ctx, execution); err != nil {
+		return nil, head, err
+	}
+	r.joinEvents(execution, events)
+	return events, head, nil
+}
+
+func (r reader) joinEvents(execution uuid.UUID, events []store.Event) bool {
+	all := true
+	for _, e := range events {
+		if e.Record != nil {
+			one := []perdure.Record{*e.Record}
+			all = r.join(execution, one) && all
+			*e.Record = one[0]
+			continue
+		}
+		one := []store.BlockContent{*e.Block}
+		all = r.joinBlocks(execution, one) && all
+		*e.Block = one[0]
+	}
+	return all
+}
+
+// BlocksAcross implements [store.Reader].
+func (r reader) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) ([]store.BlockContent, int64, store.Head, error) {
+	blocks, pos, head, err := r.Reader.BlocksAcross(ctx, execution, n)
+	if err != nil || r.joinBlocks(execution, blocks) {
+		return blocks, pos, head, err
+	}
+	if err := r.e.live.settled(ctx, execution); err != nil {
+		return nil, 0, head, err
+	}
+	r.joinBlocks(execution, blocks)
+	return blocks, pos, head, nil
+}
+
 func (r reader) joinBlocks(execution uuid.UUID, blocks []store.BlockContent) bool {
 	all := true
 	for i := range blocks {

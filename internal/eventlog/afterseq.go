@@ -3,9 +3,7 @@ package eventlog
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -15,15 +13,16 @@ import (
 // beginAfterSeq gives, whole, every block of up to seq n that is open or was
 // closed after n, and goes to the first event after n.
 func (t *tail) beginAfterSeq(ctx context.Context, n int64) error {
-	blocks, head, err := t.log.read.OpenBlocks(ctx, t.execution)
+	blocks, pos, head, err := t.log.read.BlocksAcross(ctx, t.execution, n)
 	if err != nil {
 		return err
 	}
-	pos := head.LastPos
-	if head.LastSeq != n {
-		if blocks, pos, err = t.log.blocksAfter(ctx, t.execution, n, head.LastPos); err != nil {
-			return err
-		}
+	lost, err := t.log.lost(ctx, t.execution, head, n)
+	if err != nil {
+		return err
+	}
+	if lost {
+		return t.reset(ctx, ResetTruncated)
 	}
 	t.coveredSeq, t.coveredPos = n, head.LastPos
 	if err := t.giveBlocks(blocks, pos); err != nil {
@@ -31,6 +30,15 @@ func (t *tail) beginAfterSeq(ctx context.Context, n int64) error {
 	}
 	t.at.Pos, t.shown = pos, true
 	return t.endedAt(ctx, head)
+}
+
+// lost tells whether the event after n is no longer kept.
+func (l *Log) lost(ctx context.Context, execution uuid.UUID, head store.Head, n int64) (bool, error) {
+	if head.FirstPos == 0 {
+		return false, nil
+	}
+	first, _, err := l.read.Log(ctx, execution, 0, 1)
+	return len(first) == 1 && first[0].Seq > n+1, err
 }
 
 // giveBlocks gives the blocks, oldest first. While some are still to come, the
@@ -52,98 +60,4 @@ func (t *tail) giveBlocks(blocks []store.BlockContent, pos int64) error {
 		}
 	}
 	return nil
-}
-
-// blocksAfter reads the log up to the position last, and gives the blocks of up
-// to seq n that are not closed by then or were closed after n, and the position
-// of the last record before event n+1.
-func (l *Log) blocksAfter(ctx context.Context, execution uuid.UUID, n, last int64) ([]store.BlockContent, int64, error) {
-	s := scan{n: n, last: last, open: map[int64]*growing{}}
-	for pos := int64(0); pos < last; {
-		records, _, err := l.read.Log(ctx, execution, pos, pageRecords)
-		if err != nil {
-			return nil, 0, err
-		}
-		if len(records) == 0 {
-			break
-		}
-		for _, r := range records {
-			if err := s.see(r); err != nil {
-				return nil, 0, err
-			}
-		}
-		pos = records[len(records)-1].Pos
-	}
-	return s.blocks(), s.pos, nil
-}
-
-// scan gathers the content of blocks, letting go of those that closed in time.
-type scan struct {
-	n, last int64
-	pos     int64 // of the last record before event n+1
-	past    bool  // event n+1 has been seen
-	open    map[int64]*growing
-}
-
-type growing struct {
-	block  store.Block
-	text   strings.Builder
-	pieces []store.Piece // in a block of which something is withheld
-}
-
-func (s *scan) see(r perdure.Record) error {
-	if r.Pos > s.last {
-		return nil
-	}
-	if r.Seq > s.n {
-		s.past = true
-		return nil
-	}
-	if !s.past {
-		s.pos = r.Pos
-	}
-	if r.Chunk != nil {
-		s.grow(r)
-		return nil
-	}
-	if r.Type != perdure.EventBlockClosed {
-		return nil
-	}
-	var closed struct {
-		BlockSeq int64 `json:"blockSeq"`
-	}
-	if err := json.Unmarshal(r.Fields, &closed); err != nil {
-		return &perdure.Error{Code: perdure.Internal, Message: "a block.closed does not parse", Err: err}
-	}
-	delete(s.open, closed.BlockSeq)
-	return nil
-}
-
-func (s *scan) grow(r perdure.Record) {
-	b := s.open[r.Seq]
-	if b == nil {
-		b = &growing{block: store.Block{
-			Seq: r.Seq, Type: r.Type, Place: r.Place, Stream: r.Chunk.Stream, CreatedAt: r.CreatedAt, FirstPos: r.Pos,
-		}}
-		if r.TaskID != nil {
-			b.block.Key = perdure.BlockKey{TaskID: *r.TaskID, Attempt: int64(r.Attempt)}
-		}
-		if r.Chunk.ToolCallID != "" {
-			b.block.Place.ToolCallID = r.Chunk.ToolCallID
-		}
-		s.open[r.Seq] = b
-	}
-	b.text.WriteString(r.Chunk.Text)
-	b.block.Length = r.Chunk.Offset + int64(len(r.Chunk.Text)) + r.Chunk.Length
-	if r.Chunk.Length > 0 {
-		b.pieces = append(b.pieces, store.Piece{Pos: r.Pos, Length: r.Chunk.Length})
-	}
-}
-
-func (s *scan) blocks() []store.BlockContent {
-	var all []store.BlockContent
-	for _, b := range s.open {
-		all = append(all, store.BlockContent{Block: b.block, Content: b.text.String(), Pieces: b.pieces})
-	}
-	return all
 }

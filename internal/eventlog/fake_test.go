@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,13 +36,15 @@ type book struct {
 	blocks  map[int64]*store.BlockContent
 	entries map[uuid.UUID]*perdure.Entry
 	reads   int
-	err     error
+	// eventsAtOnce is how many events one read gives.
+	eventsAtOnce int
+	err          error
 }
 
 func newBook() *book {
 	return &book{
 		head:   store.Head{Epoch: 99},
-		blocks: map[int64]*store.BlockContent{}, entries: map[uuid.UUID]*perdure.Entry{},
+		blocks: map[int64]*store.BlockContent{}, entries: map[uuid.UUID]*perdure.Entry{}, eventsAtOnce: 3,
 	}
 }
 
@@ -143,6 +146,66 @@ func (b *book) OpenBlocks(context.Context, uuid.UUID) ([]store.BlockContent, sto
 		open = append(open, *block)
 	}
 	return open, b.head, b.err
+}
+
+// blocksIn makes the blocks of the records whole; the caller holds mu.
+func (b *book) blocksIn() map[int64]*store.BlockContent {
+	whole := map[int64]*store.BlockContent{}
+	for _, r := range b.records {
+		if r.Chunk == nil {
+			continue
+		}
+		if whole[r.Seq] == nil {
+			whole[r.Seq] = &store.BlockContent{Block: store.Block{Seq: r.Seq, Type: r.Type, CreatedAt: noon, FirstPos: r.Pos}}
+			_, whole[r.Seq].Open = b.blocks[r.Seq]
+		}
+		whole[r.Seq].Content += r.Chunk.Text
+	}
+	return whole
+}
+
+func (b *book) Events(_ context.Context, _ uuid.UUID, after, upTo int64) ([]store.Event, store.Head, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reads++
+	blocks := b.blocksIn()
+	var found []store.Event
+	for seq := after + 1; seq <= min(upTo, b.head.LastSeq) && len(found) < b.eventsAtOnce; seq++ {
+		if block := blocks[seq]; block != nil {
+			found = append(found, store.Event{Seq: seq, Block: block})
+			continue
+		}
+		for i, r := range b.records {
+			if r.Seq == seq {
+				found = append(found, store.Event{Seq: seq, Record: &b.records[i]})
+			}
+		}
+	}
+	return found, b.head, b.err
+}
+
+func (b *book) BlocksAcross(_ context.Context, _ uuid.UUID, n int64) ([]store.BlockContent, int64, store.Head, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	closed, pos := map[int64]int64{}, b.head.LastPos
+	for _, r := range slices.Backward(b.records) {
+		var fields struct {
+			BlockSeq int64 `json:"blockSeq"`
+		}
+		if r.Seq == n+1 {
+			pos = r.Pos - 1
+		}
+		if r.Type == perdure.EventBlockClosed && json.Unmarshal(r.Fields, &fields) == nil {
+			closed[fields.BlockSeq] = r.Seq
+		}
+	}
+	var across []store.BlockContent
+	for seq, block := range b.blocksIn() {
+		if seq <= n && (block.Open || closed[seq] > n) {
+			across = append(across, *block)
+		}
+	}
+	return across, pos, b.head, b.err
 }
 
 func (b *book) Entry(_ context.Context, _, id uuid.UUID) (*perdure.Entry, error) {

@@ -104,4 +104,5 @@ func (s *server) pages() {
 	fixed("GET /openapi.json", "application/json", s.spec)
 	fixed("GET /docs", "text/html; charset=utf-8", s.docs)
 	s.mux.HandleFunc("GET /{$}", s.home)
+	s.mux.HandleFunc("GET "+orgPath+"/agent-executions/{id}/ws", s.webSocket)
 }

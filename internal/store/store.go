@@ -398,6 +398,15 @@ type Reader interface {
 	// Those of a block that is withheld have no text, and their length.
 	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, Head, error)
 	LogHead(ctx context.Context, execution uuid.UUID) (Head, error)
+	// Events gives the events of the log with seq in (after, upTo], in order, and
+	// the head as of the same moment. A block is given whole, as it is at the
+	// head. It gives fewer where there are not so many, or where they would be
+	// over about 1 MiB: the next read goes on after the last.
+	Events(ctx context.Context, execution uuid.UUID, after, upTo int64) ([]Event, Head, error)
+	// BlocksAcross gives, with their content, the blocks of up to seq n that are
+	// open or were closed by an event after n, oldest first, the position before
+	// event n+1 begins (the head's if there is none), and the head.
+	BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) ([]BlockContent, int64, Head, error)
 	// OpenBlocks gives the blocks that are open at the head, with their content.
 	OpenBlocks(ctx context.Context, execution uuid.UUID) ([]BlockContent, Head, error)
 
@@ -435,7 +444,14 @@ type Reader interface {
 	NextDue(ctx context.Context) (perdure.Time, bool, error)
 }
 
-// BlockContent is an open block and what it holds.
+// Event is an event of a log by its seq: its record, or a block whole.
+type Event struct {
+	Seq    int64
+	Record *perdure.Record // nil for a block
+	Block  *BlockContent
+}
+
+// BlockContent is a block and what it holds: nothing, once it is superseded.
 type BlockContent struct {
 	Block
 	Content string

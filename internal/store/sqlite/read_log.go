@@ -16,8 +16,7 @@ const logBytes = 1 << 20
 const placeColumns = "response_id, b.turn_id, b.message_id, b.tool_call_id"
 
 const (
-	logEvents = "SELECT pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob" +
-		" FROM log_record WHERE agent_execution_id = ? AND pos > ? AND pos <= ? ORDER BY pos"
+	logEvents = recordSelect + " AND pos > ? AND pos <= ? ORDER BY pos"
 	// Each open block's chunks are a range of their own.
 	logOpen = "SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id," +
 		" c.pos, c.byte_offset, c.created_at, c.content, c.length" +
@@ -141,11 +140,7 @@ func (w *logWindow) events() ([]perdure.Record, error) {
 	var events []perdure.Record
 	full := w.bound()
 	err := w.each(logEvents, []any{w.execution[:], w.after, w.upTo}, func(row func(...any) error) error {
-		var r perdure.Record
-		var blob *uuid.UUID
-		err := row(&r.Pos, &r.Seq, text[perdure.EventType]{&r.Type}, (*timeCol)(&r.CreatedAt),
-			text[string]{&r.Place.ResponseID}, text[string]{&r.Place.TurnID}, text[string]{&r.Place.MessageID}, text[string]{&r.Place.ToolCallID},
-			optUUID{&r.TaskID}, &r.Attempt, raw{&r.Fields}, optUUID{&blob})
+		r, blob, err := scanRecord(row)
 		if err != nil {
 			return err
 		}
@@ -249,7 +244,7 @@ func (r *reader) OpenBlocks(ctx context.Context, execution uuid.UUID) ([]store.B
 			return err
 		}
 		for _, b := range blocks {
-			content, err := openContent(v, execution, b)
+			content, err := contentOf(v, execution, b)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding"
 	"encoding/json"
@@ -190,6 +191,89 @@ func (m *logModel) check(t *rapid.T) {
 		t.FailNow()
 	}
 	m.checkOpen()
+	m.checkEvents(t)
+}
+
+// checkEvents reads random ranges of seqs, and the blocks across a random seq.
+func (m *logModel) checkEvents(t *rapid.T) {
+	var lastSeq int64
+	for _, r := range m.want {
+		lastSeq = max(lastSeq, r.Seq)
+	}
+	after := rapid.Int64Range(0, lastSeq).Draw(t, "after")
+	upTo := after + rapid.Int64Range(0, lastSeq+2).Draw(t, "range")
+	got, head, err := m.f.s.Events(m.f.ctx, m.id, after, upTo)
+	m.f.must(err)
+	m.f.equal("the head of events", head.LastSeq, lastSeq)
+	m.f.equal("events by seq", got, m.events(after, upTo))
+
+	n := rapid.Int64Range(0, lastSeq).Draw(t, "across")
+	blocks, pos, head, err := m.f.s.BlocksAcross(m.f.ctx, m.id, n)
+	m.f.must(err)
+	m.f.equal("the head of blocks", head.LastPos, m.last())
+	want, wantPos := m.across(n)
+	m.f.equal("blocks across a seq", blocks, want)
+	m.f.equal("the position before the next event", pos, wantPos)
+	if m.f.Failed() {
+		t.FailNow()
+	}
+}
+
+// events is what the list of records says of a range of seqs.
+func (m *logModel) events(after, upTo int64) []store.Event {
+	bySeq := map[int64]*store.Event{}
+	var found []store.Event
+	for i, r := range m.want {
+		if r.Seq <= after || r.Seq > upTo {
+			continue
+		}
+		if r.Chunk == nil {
+			found = append(found, store.Event{Seq: r.Seq, Record: &m.want[i]})
+			continue
+		}
+		if bySeq[r.Seq] == nil {
+			bySeq[r.Seq] = &store.Event{Seq: r.Seq, Block: &store.BlockContent{Block: *m.block(r.Seq)}}
+		}
+		bySeq[r.Seq].Block.Content += r.Chunk.Text
+	}
+	for _, e := range bySeq {
+		found = append(found, *e)
+	}
+	slices.SortFunc(found, func(a, b store.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	return found
+}
+
+func (m *logModel) block(seq int64) *store.Block {
+	for _, b := range m.blocks {
+		if b.Seq == seq {
+			return b
+		}
+	}
+	return nil
+}
+
+// across is what the list says of the blocks that reach over the event n.
+func (m *logModel) across(n int64) ([]store.BlockContent, int64) {
+	pos, closedBy := m.last(), map[int64]int64{}
+	for _, r := range m.want {
+		if r.Seq == n+1 {
+			pos = min(pos, r.Pos-1)
+		}
+		if r.Type == perdure.EventBlockClosed {
+			var fields struct {
+				BlockSeq int64 `json:"blockSeq"`
+			}
+			must(json.Unmarshal(r.Fields, &fields))
+			closedBy[fields.BlockSeq] = r.Seq
+		}
+	}
+	var blocks []store.BlockContent
+	for _, e := range m.events(0, n) {
+		if e.Block != nil && (closedBy[e.Seq] == 0 || closedBy[e.Seq] > n) {
+			blocks = append(blocks, *e.Block)
+		}
+	}
+	return blocks, pos
 }
 
 func (m *logModel) last() int64 {

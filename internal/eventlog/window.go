@@ -1,0 +1,148 @@
+package eventlog
+
+import (
+	"context"
+	"math"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Span asks for a window: the events after a seq, those before one, or, with
+// neither, the newest.
+type Span struct {
+	After, Before *int64
+	Limit         int
+}
+
+// Window is a part of a log that is counted in events. A block is one event,
+// given whole as a snapshot that replaces what the client holds of it.
+type Window struct {
+	Items       []Item // oldest first
+	First, Last int64  // their seqs; 0 without items
+	// Max is the seq of the newest event.
+	Max int64
+	// More says that there are events beyond the end that the window grows to:
+	// after Last for one that goes forward, else before First.
+	More bool
+	// Stale says that the client is ahead of the log, or that what follows its
+	// position is no longer kept: the window is the newest, and the client drops
+	// what it has first.
+	Stale bool
+	// At is the position at which the blocks are whole.
+	At perdure.Cursor
+}
+
+// Window gives at most s.Limit events, and fewer where they would be over about
+// 1 MiB. The cursor of each item resumes at the item: what is given again then
+// is held already. Errors: invalid_argument, not_found.
+func (l *Log) Window(ctx context.Context, execution uuid.UUID, s Span) (Window, error) {
+	if err := s.check(); err != nil {
+		return Window{}, err
+	}
+	head, err := l.read.LogHead(ctx, execution)
+	if err != nil {
+		return Window{}, err
+	}
+	lost := false
+	if s.After != nil {
+		if lost, err = l.lost(ctx, execution, head, *s.After); err != nil {
+			return Window{}, err
+		}
+	}
+	if s.After != nil && *s.After <= head.LastSeq && !lost {
+		return l.forward(ctx, execution, *s.After, s.Limit)
+	}
+	high := int64(math.MaxInt64) // what has come since the head was read, too
+	if s.Before != nil {
+		high = *s.Before - 1
+	}
+	low := max(0, min(high, head.LastSeq)-int64(s.Limit))
+	w, err := l.backward(ctx, execution, low, high)
+	w.Stale = s.After != nil
+	return w, err
+}
+
+func (s Span) check() error {
+	switch {
+	case s.Limit < 1:
+		return perdure.FieldErrorf("limit", "must be at least 1")
+	case s.After != nil && s.Before != nil:
+		return perdure.FieldErrorf("after_seq", "and before_seq exclude each other")
+	case s.After != nil && *s.After < 0:
+		return perdure.FieldErrorf("after_seq", "must not be negative")
+	case s.Before != nil && *s.Before < 0:
+		return perdure.FieldErrorf("before_seq", "must not be negative")
+	}
+	return nil
+}
+
+func (l *Log) forward(ctx context.Context, execution uuid.UUID, after int64, limit int) (Window, error) {
+	events, head, err := l.read.Events(ctx, execution, after, after+int64(limit))
+	if err != nil {
+		return Window{}, err
+	}
+	w, err := l.windowOf(ctx, execution, events, head)
+	w.More = max(after, w.Last) < head.LastSeq
+	return w, err
+}
+
+// backward gives the events of (low, high] that one read holds, those next to
+// high.
+func (l *Log) backward(ctx context.Context, execution uuid.UUID, low, high int64) (Window, error) {
+	for {
+		events, head, err := l.read.Events(ctx, execution, low, high)
+		if err != nil {
+			return Window{}, err
+		}
+		if n := len(events); n > 0 && events[n-1].Seq < min(high, head.LastSeq) {
+			low = events[n-1].Seq
+			continue
+		}
+		w, err := l.windowOf(ctx, execution, events, head)
+		if err == nil && w.First > 1 {
+			w.More, err = l.keepsBefore(ctx, execution, w.First)
+		}
+		return w, err
+	}
+}
+
+// keepsBefore tells whether an event before the seq is still kept.
+func (l *Log) keepsBefore(ctx context.Context, execution uuid.UUID, seq int64) (bool, error) {
+	first, _, err := l.read.Log(ctx, execution, 0, 1)
+	return len(first) == 1 && first[0].Seq < seq, err
+}
+
+func (l *Log) windowOf(ctx context.Context, execution uuid.UUID, events []store.Event, head store.Head) (Window, error) {
+	w := Window{Max: head.LastSeq, At: l.Cursor(head)}
+	return w, l.fill(ctx, execution, &w, events)
+}
+
+// fill renders the events.
+func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events []store.Event) error {
+	for _, e := range events {
+		item, err := l.eventItem(ctx, execution, e)
+		if err != nil {
+			return err
+		}
+		item.Cursor.Epoch = w.At.Epoch
+		w.Items = append(w.Items, item)
+	}
+	if len(events) > 0 {
+		w.First, w.Last = events[0].Seq, events[len(events)-1].Seq
+	}
+	return nil
+}
+
+func (l *Log) eventItem(ctx context.Context, execution uuid.UUID, e store.Event) (Item, error) {
+	if e.Record != nil {
+		item, err := l.render(ctx, execution, *e.Record)
+		item.Cursor.Pos = e.Record.Pos
+		return item, err
+	}
+	data, err := BlockData(*e.Block, execution)
+	return Item{
+		Event: Snapshot, Type: e.Block.Type, Seq: e.Seq, Data: data, Cursor: perdure.Cursor{Pos: e.Block.FirstPos},
+	}, err
+}

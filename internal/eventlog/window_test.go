@@ -1,0 +1,110 @@
+package eventlog_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/eventlog"
+)
+
+func window(t *testing.T, b *book, s eventlog.Span) eventlog.Window {
+	t.Helper()
+	w, err := b.log().Window(t.Context(), execution, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// Pages in either direction, joined, hold every event once, in order, blocks
+// whole, whatever one read of the store gives.
+func TestWindowsJoinedAreTheLog(t *testing.T) {
+	for _, atOnce := range []int{1, 2, 100} {
+		b := newBook()
+		b.chat()
+		b.eventsAtOnce = atOnce
+		for limit := 1; limit <= int(b.head.LastSeq)+1; limit++ {
+			var forward []eventlog.Item
+			for after := int64(0); ; {
+				w := window(t, b, eventlog.Span{After: &after, Limit: limit})
+				forward = append(forward, w.Items...)
+				if len(w.Items) > limit || w.Stale || w.Max != b.head.LastSeq {
+					t.Fatalf("limit %d after %d: %+v", limit, after, w)
+				}
+				if after = w.Last; !w.More {
+					break
+				}
+			}
+			w := window(t, b, eventlog.Span{Limit: limit})
+			back := w.Items
+			for w.More {
+				first := w.First
+				w = window(t, b, eventlog.Span{Before: &first, Limit: limit})
+				back = append(w.Items, back...)
+			}
+			if lines(back) != lines(forward) {
+				t.Errorf("limit %d: backwards\n%s\nforwards\n%s", limit, lines(back), lines(forward))
+			}
+			for i, item := range forward {
+				if item.Seq != int64(i+1) {
+					t.Fatalf("limit %d: item %d is event %d", limit, i, item.Seq)
+				}
+			}
+			if len(forward) != int(b.head.LastSeq) {
+				t.Errorf("limit %d: %d events of %d", limit, len(forward), b.head.LastSeq)
+			}
+		}
+	}
+}
+
+// A window's blocks are whole at its position, and what comes from there on
+// continues them.
+func TestWindowHoldsAtItsPosition(t *testing.T) {
+	b := newBook()
+	b.event(perdure.EventCreated, "{}")
+	block := b.chunk(0, "Hel")
+	b.chunk(block, "lo")
+	w := window(t, b, eventlog.Span{Limit: 10})
+	if got := member[string](t, w.Items[1], "data"); got != "Hello" || w.Items[1].Event != eventlog.Snapshot {
+		t.Fatalf("the open block is %s", w.Items[1].Data)
+	}
+	b.chunk(block, " world")
+	b.event(perdure.EventCompleted, "{}")
+	rest := all(t, b.log(), eventlog.From{Cursor: w.At.String()})
+	if text := lines(rest); !strings.Contains(text, `"offset":5`) || strings.Contains(text, "Hel") {
+		t.Errorf("after the window comes\n%s", text)
+	}
+	for _, item := range w.Items {
+		again := all(t, b.log(), eventlog.From{Cursor: item.Cursor.String()})
+		if !strings.Contains(lines(again), "world") || again[len(again)-1].Event != eventlog.End {
+			t.Errorf("from event %d on comes\n%s", item.Seq, lines(again))
+		}
+	}
+}
+
+// The server is right: a client that is ahead is given the newest and told so.
+func TestWindowOfAClientThatIsAhead(t *testing.T) {
+	b := newBook()
+	b.chat()
+	ahead, last := b.head.LastSeq+5, b.head.LastSeq
+	w := window(t, b, eventlog.Span{After: &ahead, Limit: 2})
+	if !w.Stale || w.Last != last || w.First != last-1 || !w.More {
+		t.Errorf("got %+v", w)
+	}
+	if w := window(t, b, eventlog.Span{After: &last, Limit: 2}); w.Stale || w.More || len(w.Items) != 0 {
+		t.Errorf("a client that has all got %+v", w)
+	}
+}
+
+func TestWindowRefusesWhatMakesNoSense(t *testing.T) {
+	b := newBook()
+	one, minus := int64(1), int64(-1)
+	for _, s := range []eventlog.Span{
+		{}, {Limit: -1}, {Limit: 1, After: &one, Before: &one}, {Limit: 1, After: &minus}, {Limit: 1, Before: &minus},
+	} {
+		if _, err := b.log().Window(t.Context(), execution, s); !perdure.IsCode(err, perdure.InvalidArgument) {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+}

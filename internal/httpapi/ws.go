@@ -1,0 +1,251 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/eventlog"
+)
+
+const (
+	// wsFrame is the most bytes of one message of a client.
+	wsFrame = 1 << 20
+	// wsLimit is how many events a page has unless the client says otherwise.
+	wsLimit = 50
+	// wsMaxLimit is the most events of a page.
+	wsMaxLimit = 1000
+)
+
+// envelope is a message of a WebSocket, either way.
+type envelope struct {
+	Type string          `json:"type"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// webSocket follows one execution over a WebSocket. docs/api.md lists the
+// messages.
+func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
+	x, p := s.socketTarget(r)
+	if p != nil {
+		p.write(w)
+		return
+	}
+	// The origin has been looked at, with all the origins that are ours.
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
+	if err != nil {
+		s.Logger.DebugContext(r.Context(), "no websocket", slog.Any("cause", err))
+		return // Accept has answered
+	}
+	conn.SetReadLimit(wsFrame)
+	ctx, cancel := context.WithCancelCause(r.Context())
+	stopped := s.cancelOnStop(ctx, cancel)
+	defer func() { cancel(nil); <-stopped }()
+	k := &socket{server: s, conn: conn, org: callerOf(ctx).org, execution: x.ID, items: make(chan eventlog.Item)}
+	err = k.run(ctx, x)
+	s.Logger.DebugContext(ctx, "websocket closed", slog.String("execution", x.ID.String()), slog.Any("cause", err))
+}
+
+// socketTarget checks what the operations check of others.
+func (s *server) socketTarget(r *http.Request) (*perdure.Execution, *problem) {
+	c := callerOf(r.Context())
+	if r.PathValue("org") != c.org {
+		return nil, newProblem(perdure.NotFound, "there is no such org for this key")
+	}
+	if c.role != perdure.KeyAdmin && c.role != perdure.KeyClient {
+		return nil, newProblem(perdure.PermissionDenied, "a key of role "+string(c.role)+" may not use the client API")
+	}
+	if _, cookie := bearer(r); cookie && !s.ownOrigin(r) {
+		return nil, newProblem(perdure.PermissionDenied, "a WebSocket with the cookie must come from this server's own pages (Origin)")
+	}
+	id, err := parseID("execution", r.PathValue("id"))
+	if err == nil {
+		var x *perdure.Execution
+		if x, err = s.Engine.Read().Execution(r.Context(), c.org, id); err == nil {
+			return x, nil
+		}
+	}
+	return nil, s.problemOf(r.Context(), err)
+}
+
+// socket is one open WebSocket. One goroutine writes to it; the reader of its
+// messages and the reader of the log hand over to that one, so nothing is
+// gathered for a client that does not read.
+type socket struct {
+	*server
+	conn      *websocket.Conn
+	org       string
+	execution uuid.UUID
+
+	items  chan eventlog.Item // of the log, once it is followed
+	tail   sync.WaitGroup
+	failed chan error
+
+	// What follows belongs to the writing goroutine.
+	chain     *perdure.Cursor // where following begins: the first page of those that go forward
+	following bool
+	given     []covered
+}
+
+// covered is a page that was given: its events are known up to a position.
+type covered struct{ first, last, pos int64 }
+
+// knows tells whether a page has shown the item.
+func (k *socket) knows(i eventlog.Item) bool {
+	for _, c := range k.given {
+		if c.first <= i.Seq && i.Seq <= c.last && i.Cursor.Pos <= c.pos {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *socket) run(ctx context.Context, x *perdure.Execution) error {
+	ctx, cancel := context.WithCancel(ctx)
+	commands := make(chan envelope)
+	k.failed = make(chan error, 2)
+	var reader sync.WaitGroup
+	reader.Go(func() { k.failed <- k.read(ctx, commands) })
+	defer func() { cancel(); reader.Wait(); k.tail.Wait() }() // close has ended the reader's wait
+	err := k.serve(ctx, x, commands)
+	k.close(err)
+	return err
+}
+
+// serve writes until the socket is over.
+func (k *socket) serve(ctx context.Context, x *perdure.Execution, commands <-chan envelope) error {
+	err := k.send(ctx, "connected", map[string]any{
+		"agent_execution_id": x.ID, "status": x.Status, "max_seq": x.MaxSeq,
+	})
+	ping := time.NewTicker(k.PingEvery)
+	defer ping.Stop()
+	key := recheck{s: k.server, at: time.Now()}
+	look := time.NewTicker(k.RecheckEvery)
+	defer look.Stop()
+	for err == nil {
+		select {
+		case c := <-commands:
+			err = k.command(ctx, c)
+		case i := <-k.items:
+			err = k.item(ctx, i)
+		case <-ping.C:
+			err = k.ping(ctx)
+		case <-look.C:
+			err = key.still(ctx)
+		case err = <-k.failed:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	return err
+}
+
+// read hands over the client's messages. The context does not end its wait for
+// one: that would cut the connection before it can be said why it ends.
+func (k *socket) read(ctx context.Context, commands chan<- envelope) error {
+	for {
+		_, raw, err := k.conn.Read(context.WithoutCancel(ctx))
+		if err != nil {
+			return err
+		}
+		var c envelope
+		if err := json.Unmarshal(raw, &c); err != nil {
+			c = envelope{Type: ""}
+		}
+		select {
+		case commands <- c:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// ping finds out in the background whether the client is still there.
+func (k *socket) ping(ctx context.Context) error {
+	k.tail.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, k.WriteTimeout)
+		defer cancel()
+		if err := k.conn.Ping(ctx); err != nil && ctx.Err() != nil {
+			select {
+			case k.failed <- errNoAnswer:
+			default:
+			}
+		}
+	})
+	return nil
+}
+
+var errNoAnswer = errors.New("the client does not answer")
+
+// follow begins to read the log from the position on.
+func (k *socket) follow(ctx context.Context, from perdure.Cursor) {
+	if k.following {
+		return
+	}
+	k.following = true
+	k.tail.Go(func() {
+		for item, err := range k.Log.Tail(ctx, k.execution, eventlog.From{Cursor: from.String()}) {
+			if err != nil {
+				select {
+				case k.failed <- err:
+				default:
+				}
+				return
+			}
+			select {
+			case k.items <- item:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// item sends what the log gives, but for what a page has shown.
+func (k *socket) item(ctx context.Context, i eventlog.Item) error {
+	if i.Event == "" || k.knows(i) {
+		return nil
+	}
+	if i.Event == eventlog.Reset {
+		k.given = nil
+	}
+	return k.send(ctx, "event", wireEvent(i))
+}
+
+func wireEvent(i eventlog.Item) event {
+	return event{Cursor: i.Cursor.String(), Event: i.Event, Data: i.Data}
+}
+
+// send writes one message. A client that does not take it in time is cut off.
+func (k *socket) send(ctx context.Context, kind string, data any) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	whole, err := json.Marshal(envelope{Type: kind, Data: raw})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, k.WriteTimeout, errNoAnswer)
+	defer cancel()
+	return k.conn.Write(ctx, websocket.MessageText, whole)
+}
+
+// close ends the socket so that the client knows whether to come back: 1001 and
+// 1011 say so, 1008 that its key is over.
+func (k *socket) close(err error) {
+	switch {
+	case errors.Is(err, errStopping):
+		_ = k.conn.Close(websocket.StatusGoingAway, "the server is stopping; connect again")
+	case errors.Is(err, errKeyOver):
+		_ = k.conn.Close(websocket.StatusPolicyViolation, "the key is revoked")
+	}
+	_ = k.conn.CloseNow()
+}

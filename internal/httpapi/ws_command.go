@@ -1,0 +1,215 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/eventlog"
+)
+
+// command does what a message of the client asks for. Only what ends the socket
+// is an error; the rest is answered.
+func (k *socket) command(ctx context.Context, c envelope) error {
+	switch c.Type {
+	case "load_events":
+		return k.answer(ctx, "", k.load(ctx, c.Data))
+	case "keepalive":
+		return k.answer(ctx, "", k.keepalive(ctx))
+	case "prompt":
+		return k.prompt(ctx, c.Data)
+	case "cancel":
+		_, _, err := k.Engine.Cancel(ctx, k.org, k.execution)
+		return k.answer(ctx, "", err)
+	}
+	return k.answer(ctx, "", perdure.FieldErrorf("type",
+		"%q is no message; send load_events, keepalive, prompt or cancel as {\"type\": ..., \"data\": {...}}", c.Type))
+}
+
+// socketError is the data of the message error.
+type socketError struct {
+	Code     perdure.Code `json:"code"`
+	Message  string       `json:"message"`
+	PromptID string       `json:"prompt_id,omitempty"`
+}
+
+// answer tells the client of a coded error; a socket that has failed ends.
+func (k *socket) answer(ctx context.Context, promptID string, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var coded *perdure.Error
+	if !errors.As(err, &coded) {
+		return err
+	}
+	p := k.problemOf(ctx, err)
+	return k.send(ctx, "error", socketError{Code: p.Code, Message: p.Detail, PromptID: promptID})
+}
+
+// loadEvents asks for a page. Nothing given asks for the newest.
+type loadEvents struct {
+	AfterSeq  *int64 `json:"after_seq"`
+	BeforeSeq *int64 `json:"before_seq"`
+	Cursor    string `json:"cursor"`
+	Limit     *int   `json:"limit"`
+}
+
+func (l loadEvents) check() error {
+	asked := 0
+	for _, given := range []bool{l.AfterSeq != nil, l.BeforeSeq != nil, l.Cursor != ""} {
+		if given {
+			asked++
+		}
+	}
+	if asked > 1 {
+		return perdure.FieldErrorf("after_seq", "only one of after_seq, before_seq and cursor can be given")
+	}
+	if l.Limit != nil && (*l.Limit < 1 || *l.Limit > wsMaxLimit) {
+		return perdure.FieldErrorf("limit", "must be from 1 to %d", wsMaxLimit)
+	}
+	return nil
+}
+
+// eventsLoaded is the data of the message events_loaded.
+type eventsLoaded struct {
+	Events   []event `json:"events"`
+	FirstSeq int64   `json:"first_seq"`
+	LastSeq  int64   `json:"last_seq"`
+	MaxSeq   int64   `json:"max_seq"`
+	HasMore  bool    `json:"has_more"`
+	Prepend  bool    `json:"prepend"`
+	Stale    bool    `json:"is_stale_client"`
+}
+
+func (k *socket) load(ctx context.Context, raw json.RawMessage) error {
+	var in loadEvents
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &in); err != nil {
+			return perdure.FieldErrorf("data", "does not decode: after_seq, before_seq and limit are numbers, cursor a text")
+		}
+	}
+	if err := in.check(); err != nil {
+		return err
+	}
+	limit := wsLimit
+	if in.Limit != nil {
+		limit = *in.Limit
+	}
+	if in.Cursor != "" {
+		return k.loadAt(ctx, in.Cursor, limit)
+	}
+	w, err := k.Log.Window(ctx, k.execution, eventlog.Span{After: in.AfterSeq, Before: in.BeforeSeq, Limit: limit})
+	if err != nil {
+		return err
+	}
+	if w.Stale {
+		k.given = nil
+	}
+	out := eventsLoaded{
+		FirstSeq: w.First, LastSeq: w.Last, MaxSeq: w.Max, HasMore: w.More, Prepend: in.BeforeSeq != nil, Stale: w.Stale,
+	}
+	if err := k.loaded(ctx, out, w.Items); err != nil {
+		return err
+	}
+	if len(w.Items) > 0 {
+		k.given = append(k.given, covered{w.First, w.Last, w.At.Pos})
+	}
+	if in.BeforeSeq == nil {
+		k.goOn(ctx, w.At, in.AfterSeq != nil && !w.Stale && w.More)
+	}
+	return nil
+}
+
+// loadAt gives the records after a cursor, which is exact to the byte.
+func (k *socket) loadAt(ctx context.Context, cursor string, limit int) error {
+	p, err := k.Log.Page(ctx, k.execution, cursor, limit)
+	if err != nil {
+		return renamed(err, "cursor")
+	}
+	head, err := k.Engine.Read().LogHead(ctx, k.execution)
+	if err != nil {
+		return err
+	}
+	if p.Reset != nil {
+		return k.loadStale(ctx, limit)
+	}
+	out := eventsLoaded{MaxSeq: head.LastSeq, HasMore: !p.UpToDate}
+	for _, i := range p.Items {
+		if out.FirstSeq == 0 {
+			out.FirstSeq = i.Seq
+		}
+		out.LastSeq = max(out.LastSeq, i.Seq)
+	}
+	if err := k.loaded(ctx, out, p.Items); err != nil {
+		return err
+	}
+	k.chain = nil
+	k.goOn(ctx, p.Next, !p.UpToDate)
+	return nil
+}
+
+// loadStale answers a client whose position does not fit the log: the newest
+// page, and that the client drops what it has.
+func (k *socket) loadStale(ctx context.Context, limit int) error {
+	w, err := k.Log.Window(ctx, k.execution, eventlog.Span{Limit: limit})
+	if err != nil {
+		return err
+	}
+	k.given = []covered{{w.First, w.Last, w.At.Pos}}
+	out := eventsLoaded{FirstSeq: w.First, LastSeq: w.Last, MaxSeq: w.Max, HasMore: w.More, Stale: true}
+	if err := k.loaded(ctx, out, w.Items); err != nil {
+		return err
+	}
+	k.goOn(ctx, w.At, false)
+	return nil
+}
+
+func (k *socket) loaded(ctx context.Context, out eventsLoaded, items []eventlog.Item) error {
+	out.Events = []event{}
+	for _, i := range items {
+		out.Events = append(out.Events, wireEvent(i))
+	}
+	return k.send(ctx, "events_loaded", out)
+}
+
+// goOn follows the log once the client has loaded all there was: from where the
+// first page held, so that what came while the others were loaded is not
+// missed.
+func (k *socket) goOn(ctx context.Context, at perdure.Cursor, more bool) {
+	if k.chain == nil {
+		k.chain = &at
+	}
+	if !more {
+		k.follow(ctx, *k.chain)
+	}
+}
+
+func (k *socket) keepalive(ctx context.Context) error {
+	head, err := k.Engine.Read().LogHead(ctx, k.execution)
+	if err != nil {
+		return err
+	}
+	return k.send(ctx, "keepalive_ack", map[string]any{"max_seq": head.LastSeq})
+}
+
+// prompt sends a userMessage; its id makes a repeated prompt one message.
+func (k *socket) prompt(ctx context.Context, raw json.RawMessage) error {
+	var in struct {
+		ID   string  `json:"prompt_id"`
+		Text *string `json:"text"`
+	}
+	if err := json.Unmarshal(raw, &in); err != nil || in.ID == "" || in.Text == nil {
+		return k.answer(ctx, in.ID, perdure.FieldErrorf("data", "of a prompt must be {\"prompt_id\": \"...\", \"text\": \"...\"}"))
+	}
+	value, err := json.Marshal(map[string]any{"text": *in.Text})
+	if err != nil {
+		return err
+	}
+	_, err = k.Engine.Signal(ctx, k.org, k.execution, engine.SignalRequest{Name: perdure.UserMessage, Value: value, ID: in.ID})
+	if err != nil {
+		return k.answer(ctx, in.ID, err)
+	}
+	return k.send(ctx, "prompt_ack", map[string]any{"prompt_id": in.ID})
+}

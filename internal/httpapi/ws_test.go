@@ -1,0 +1,498 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/httpapi"
+)
+
+// wsClient is a client of the WebSocket: it holds events by seq, and blocks as
+// the bytes that it was given.
+type wsClient struct {
+	t    *testing.T
+	ctx  context.Context
+	conn *websocket.Conn
+
+	events map[int64]string
+	text   map[int64]string
+	first  int64 // of what it holds; what grows before that is not shown
+	ended  bool
+}
+
+type wsMessage struct {
+	Type string
+	Data struct {
+		Events   []wsEvent
+		FirstSeq int64 `json:"first_seq"`
+		LastSeq  int64 `json:"last_seq"`
+		MaxSeq   int64 `json:"max_seq"`
+		HasMore  bool  `json:"has_more"`
+		Stale    bool  `json:"is_stale_client"`
+		Prepend  bool
+		wsEvent
+		Code, Message string
+		PromptID      string `json:"prompt_id"`
+		Execution     string `json:"agent_execution_id"`
+	}
+}
+
+type wsEvent struct {
+	Cursor, Event string
+	Data          json.RawMessage
+}
+
+func (h *house) socket(id uuid.UUID, headers ...string) *wsClient {
+	h.t.Helper()
+	c, res, err := h.dialSocket(id, headers...)
+	if err != nil {
+		h.t.Fatalf("%v %v", err, res)
+	}
+	h.t.Cleanup(func() { _ = c.conn.CloseNow() })
+	if m := c.next(); m.Type != "connected" || m.Data.Execution != id.String() || m.Data.MaxSeq < 1 {
+		h.t.Fatalf("the first message is %+v", m)
+	}
+	return c
+}
+
+func (h *house) dialSocket(id uuid.UUID, headers ...string) (*wsClient, *http.Response, error) {
+	req := h.request("GET", h.path(id, "/ws"), "", headers...)
+	ctx, cancel := context.WithTimeout(h.t.Context(), 30*time.Second)
+	h.t.Cleanup(cancel)
+	conn, res, err := websocket.Dial(ctx, req.URL.String(), &websocket.DialOptions{HTTPHeader: req.Header, Host: req.Host})
+	if err == nil {
+		conn.SetReadLimit(64 << 20)
+	}
+	return &wsClient{t: h.t, ctx: ctx, conn: conn, events: map[int64]string{}, text: map[int64]string{}}, res, err
+}
+
+func (c *wsClient) send(kind, data string) {
+	c.t.Helper()
+	if err := c.conn.Write(c.ctx, websocket.MessageText, []byte(fmt.Sprintf(`{"type":%q,"data":%s}`, kind, data))); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *wsClient) next() wsMessage {
+	c.t.Helper()
+	_, raw, err := c.conn.Read(c.ctx)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var m wsMessage
+	if err := json.Unmarshal(raw, &m); err != nil {
+		c.t.Fatalf("%v: %s", err, raw)
+	}
+	return m
+}
+
+// load asks for a page, takes it in, and gives it; events that come before it
+// are taken in, too.
+func (c *wsClient) load(data string) wsMessage {
+	c.t.Helper()
+	c.send("load_events", data)
+	for {
+		m := c.next()
+		if m.Type != "event" {
+			c.take(m)
+			return m
+		}
+		c.take(m)
+	}
+}
+
+// take folds a message.
+func (c *wsClient) take(m wsMessage) {
+	c.t.Helper()
+	if m.Data.FirstSeq > 0 && (c.first == 0 || m.Data.FirstSeq < c.first) {
+		c.first = m.Data.FirstSeq
+	}
+	if m.Data.Stale {
+		c.events, c.text = map[int64]string{}, map[int64]string{}
+	}
+	for _, e := range m.Data.Events {
+		c.fold(e)
+	}
+	if m.Type == "event" {
+		c.fold(m.Data.wsEvent)
+	}
+}
+
+func (c *wsClient) fold(e wsEvent) {
+	c.t.Helper()
+	var d struct {
+		Seq      int64
+		Offset   int
+		Data     json.RawMessage
+		Snapshot bool
+	}
+	if err := json.Unmarshal(e.Data, &d); err != nil {
+		c.t.Fatal(err)
+	}
+	switch e.Event {
+	case "end":
+		c.ended = true
+		return
+	case "token", "thinking", "terminal", "snapshot":
+		var text string
+		if err := json.Unmarshal(d.Data, &text); err != nil {
+			c.t.Fatalf("%s: %v", e.Data, err)
+		}
+		if d.Seq < c.first && !d.Snapshot {
+			return
+		}
+		if !d.Snapshot && d.Offset != len(c.text[d.Seq]) {
+			c.t.Errorf("event %d goes on at %d, %d bytes are held", d.Seq, d.Offset, len(c.text[d.Seq]))
+		}
+		if d.Snapshot {
+			c.text[d.Seq] = ""
+		}
+		c.text[d.Seq] += text
+		return
+	}
+	if _, held := c.events[d.Seq]; held {
+		c.t.Errorf("event %d came twice", d.Seq)
+	}
+	c.events[d.Seq] = e.Event
+}
+
+// toEnd follows until the log is over.
+func (c *wsClient) toEnd() {
+	c.t.Helper()
+	for !c.ended {
+		c.take(c.next())
+	}
+}
+
+// picture is all that the client holds.
+func (c *wsClient) picture() string {
+	var b strings.Builder
+	all := maps.Clone(c.events)
+	for seq, text := range c.text {
+		all[seq] = "block " + text
+	}
+	for _, seq := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(&b, "%d %s\n", seq, all[seq])
+	}
+	return b.String()
+}
+
+func wantPicture(t *testing.T, h *house, id uuid.UUID) string {
+	t.Helper()
+	c := &wsClient{t: t, events: map[int64]string{}, text: map[int64]string{}}
+	for _, e := range h.follow(h.path(id, "/stream/consolidated")).all() {
+		c.fold(wsEvent{e.id, e.event, json.RawMessage(e.data)})
+	}
+	return c.picture()
+}
+
+// However a client loads what there is, it comes to the same picture as one
+// that has followed all along.
+func TestWebSocketPagesJoinedEqualTheStream(t *testing.T) {
+	h := open(t)
+	r := play(h)
+	want := wantPicture(t, h, r.id)
+	for limit := 1; limit < 30; limit += 4 {
+		forward := h.socket(r.id)
+		m := forward.load(fmt.Sprintf(`{"after_seq":0,"limit":%d}`, limit))
+		for m.Data.HasMore {
+			m = forward.load(fmt.Sprintf(`{"after_seq":%d,"limit":%d}`, m.Data.LastSeq, limit))
+		}
+		forward.toEnd()
+		back := h.socket(r.id)
+		m = back.load(fmt.Sprintf(`{"limit":%d}`, limit))
+		newest := m.Data.LastSeq
+		for m.Data.HasMore {
+			m = back.load(fmt.Sprintf(`{"before_seq":%d,"limit":%d}`, m.Data.FirstSeq, limit))
+			if !m.Data.Prepend || m.Data.LastSeq >= newest {
+				t.Errorf("an older page is %+v", m.Data)
+			}
+		}
+		back.toEnd()
+		cursor := h.socket(r.id)
+		m = cursor.load(fmt.Sprintf(`{"limit":%d,"cursor":""}`, limit))
+		for _, c := range []*wsClient{forward, back} {
+			if got := c.picture(); got != want {
+				t.Errorf("limit %d:\n%s\nwant\n%s", limit, got, want)
+			}
+		}
+	}
+}
+
+// Blocks that grow while a client loads page after page lose nothing and come
+// to nobody twice.
+func TestWebSocketLoadsWhileTheRunIsLive(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	r := h.claim()
+	r.stream(0, 0, "token", "one ")
+	r.stream(1, 0, "terminal", "$ ")
+	r.say(userText("hi"))
+	c := h.socket(x.ID)
+	old := h.socket(x.ID)
+	first := old.load(`{"limit":2}`).Data.FirstSeq // follows from now on
+	m := c.load(`{"after_seq":0,"limit":3}`)
+	grown := int64(4)
+	for m.Data.HasMore {
+		r.stream(0, grown, "token", "é")
+		grown += 2
+		m = c.load(fmt.Sprintf(`{"after_seq":%d,"limit":2}`, m.Data.LastSeq))
+	}
+	r.stream(0, grown, "token", "end")
+	m = old.load(fmt.Sprintf(`{"before_seq":%d,"limit":1000}`, first))
+	r.stream(1, 2, "terminal", "ls\n")
+	r.complete()
+	c.toEnd()
+	old.toEnd()
+	want := wantPicture(t, h, x.ID)
+	if got := c.picture(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := old.picture(); got != want {
+		t.Errorf("the client that loaded the older page late:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A cursor goes on exactly, inside a block as well.
+func TestWebSocketGoesOnFromEveryCursor(t *testing.T) {
+	h := open(t)
+	r := play(h)
+	whole := h.follow(h.path(r.id, "/stream/consolidated")).all()
+	want := wantPicture(t, h, r.id)
+	for i := range len(whole) - 2 {
+		c := h.socket(r.id)
+		c.first = 1
+		for _, e := range whole[:i+1] {
+			c.fold(wsEvent{e.id, e.event, json.RawMessage(e.data)})
+		}
+		m := c.load(fmt.Sprintf(`{"cursor":%q,"limit":4}`, whole[i].id))
+		for m.Data.HasMore {
+			m = c.load(fmt.Sprintf(`{"cursor":%q,"limit":4}`, m.Data.Events[len(m.Data.Events)-1].Cursor))
+		}
+		c.toEnd()
+		if got := c.picture(); got != want {
+			t.Fatalf("cut after %d:\n%s\nwant\n%s", i, got, want)
+		}
+	}
+}
+
+// The server is right: a client that is ahead, or of another log, is told
+// before it processes the page.
+func TestStaleSeqSync(t *testing.T) {
+	h := open(t)
+	r := play(h)
+	want := wantPicture(t, h, r.id)
+	for _, ask := range []string{`{"after_seq":10000,"limit":1000}`, `{"cursor":"AAAAAAAAAAEB","limit":1000}`} {
+		c := h.socket(r.id)
+		c.events[9999], c.text[9998] = "of another life", "stale"
+		if m := c.load(ask); !m.Data.Stale || m.Data.Prepend {
+			t.Errorf("%s: %+v", ask, m.Data)
+		}
+		c.toEnd()
+		if got := c.picture(); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", ask, got, want)
+		}
+	}
+}
+
+func TestMultipleClientsSeeSameEvents(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	var clients []*wsClient
+	for range 5 {
+		c := h.socket(x.ID)
+		c.load(`{"after_seq":0}`)
+		clients = append(clients, c)
+	}
+	r := h.claim()
+	for i := range 50 {
+		r.stream(0, int64(i), "token", "x")
+	}
+	r.say(userText("hi"))
+	r.complete()
+	want := wantPicture(t, h, x.ID)
+	for i, c := range clients {
+		c.toEnd()
+		if got := c.picture(); got != want {
+			t.Errorf("client %d:\n%s\nwant\n%s", i, got, want)
+		}
+	}
+}
+
+// A client whose connection breaks while an agent streams goes on from the seq
+// that it holds.
+func TestReconnectDuringAgentStreaming(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	r := h.claim()
+	c := h.socket(x.ID)
+	c.load(`{"after_seq":0}`)
+	for i := range 20 {
+		r.stream(0, int64(i*2), "token", "ab")
+		if i%5 != 4 {
+			continue
+		}
+		_ = c.conn.CloseNow()
+		again := h.socket(x.ID)
+		again.events, again.text = c.events, c.text
+		last := int64(0)
+		for seq := range again.events {
+			last = max(last, seq)
+		}
+		again.load(fmt.Sprintf(`{"after_seq":%d}`, last))
+		c = again
+	}
+	r.say(assistantText("x"))
+	r.complete()
+	c.toEnd()
+	if got, want := c.picture(), wantPicture(t, h, x.ID); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestWebSocketPromptIsIdempotent(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	c := h.socket(x.ID)
+	for range 3 {
+		c.send("prompt", `{"prompt_id":"p1","text":"hello"}`)
+		if m := c.next(); m.Type != "prompt_ack" || m.Data.PromptID != "p1" {
+			t.Errorf("a prompt is answered %+v", m)
+		}
+	}
+	r := h.claim()
+	pending, err := h.store.PendingSignals(t.Context(), r.id, nil, 10)
+	if err != nil || len(pending) != 1 || string(pending[0].Value) != `{"text":"hello"}` || pending[0].ID != "p1" {
+		t.Errorf("pending: %+v, %v", pending, err)
+	}
+	c.send("keepalive", `{}`)
+	if m := c.next(); m.Type != "keepalive_ack" || m.Data.MaxSeq < 2 {
+		t.Errorf("keepalive is answered %+v", m)
+	}
+	r.complete()
+	c.send("prompt", `{"prompt_id":"p2","text":"late"}`)
+	if m := c.next(); m.Type != "error" || m.Data.Code != "execution_ended" || m.Data.PromptID != "p2" || m.Data.Message == "" {
+		t.Errorf("a late prompt is answered %+v", m)
+	}
+}
+
+func TestWebSocketCancel(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	c := h.socket(x.ID)
+	c.load(`{}`)
+	c.send("cancel", `{}`)
+	c.toEnd()
+	if !slices.Contains(slices.Collect(maps.Values(c.events)), "agent.cancelled") {
+		t.Errorf("cancelled:\n%s", c.picture())
+	}
+}
+
+// What makes no sense is answered, and the socket goes on.
+func TestWebSocketBadInput(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	c := h.socket(x.ID)
+	for _, bad := range []string{
+		`no json`, `[]`, `{"type":"dance"}`, `{"type":"load_events","data":{"limit":0}}`, `{"type":"load_events","data":{"limit":100000000}}`,
+		`{"type":"load_events","data":{"after_seq":-1}}`, `{"type":"load_events","data":{"after_seq":1,"before_seq":2}}`,
+		`{"type":"load_events","data":{"after_seq":"x"}}`, `{"type":"load_events","data":{"cursor":"!"}}`,
+		`{"type":"prompt"}`, `{"type":"prompt","data":{"prompt_id":"","text":"x"}}`, `{"type":"prompt","data":{"prompt_id":"p","text":""}}`,
+	} {
+		if err := c.conn.Write(c.ctx, websocket.MessageText, []byte(bad)); err != nil {
+			t.Fatal(err)
+		}
+		if m := c.next(); m.Type != "error" || m.Data.Code != "invalid_argument" || m.Data.Message == "" {
+			t.Errorf("%s is answered %+v", bad, m)
+		}
+	}
+	c.load(`{}`)
+	if err := c.conn.Write(c.ctx, websocket.MessageText, []byte(`{"type":"`+strings.Repeat("x", 2<<20)+`"}`)); err == nil {
+		_, _, err = c.conn.Read(c.ctx)
+		if websocket.CloseStatus(err) != websocket.StatusMessageTooBig {
+			t.Errorf("a frame over the limit: %v", err)
+		}
+	}
+	h.call("GET", h.path(x.ID, ""), "").want(200, nil)
+}
+
+func TestWebSocketAccess(t *testing.T) {
+	h := open(t, func(c *httpapi.Config) { c.Origins = []string{"https://app.example.com"} })
+	x := h.start("")
+	for name, c := range map[string]struct {
+		id      uuid.UUID
+		headers []string
+		status  int
+	}{
+		"no key":                 {x.ID, []string{"Authorization", ""}, 401},
+		"a worker's key":         {x.ID, []string{"Authorization", "Bearer " + h.wkey}, 403},
+		"an unknown execution":   {h.id, nil, 404},
+		"the cookie, no origin":  {x.ID, []string{"Authorization", "", "Cookie", "perdure=" + h.client}, 403},
+		"the cookie from abroad": {x.ID, []string{"Authorization", "", "Cookie", "perdure=" + h.client, "Origin", "https://evil.example.com"}, 403},
+	} {
+		_, res, err := h.dialSocket(c.id, c.headers...)
+		if err == nil || res == nil || res.StatusCode != c.status {
+			t.Errorf("%s: %v %v, want %d", name, err, res, c.status)
+		}
+	}
+	for _, origin := range []string{h.url, "https://app.example.com"} {
+		h.socket(x.ID, "Authorization", "", "Cookie", "perdure="+h.client, "Origin", origin)
+	}
+	h.call("GET", h.path(x.ID, "/ws"), "").want(426, nil)
+}
+
+// A server that stops says so, and a revoked key ends the socket.
+func TestWebSocketEndsAreTold(t *testing.T) {
+	h := open(t, func(c *httpapi.Config) { c.RecheckEvery = time.Millisecond })
+	x := h.start("")
+	key, secret, err := h.engine.CreateKey(t.Context(), "default", "brief", "client")
+	if err != nil {
+		t.Fatal(err)
+	}
+	brief := h.socket(x.ID, "Authorization", "Bearer "+secret)
+	stays := h.socket(x.ID)
+	h.call("DELETE", "/keys/"+key.ID.String(), "", "Authorization", "Bearer "+h.admin).want(200, nil)
+	if _, _, err := brief.conn.Read(brief.ctx); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
+		t.Errorf("with a revoked key: %v", err)
+	}
+	close(h.stop)
+	if _, _, err := stays.conn.Read(stays.ctx); websocket.CloseStatus(err) != websocket.StatusGoingAway {
+		t.Errorf("when the server stops: %v", err)
+	}
+}
+
+// A client that never reads is cut off, and nobody waits for it.
+func TestWebSocketOfAClientThatNeverReads(t *testing.T) {
+	h := open(t, func(c *httpapi.Config) { c.WriteTimeout = time.Second })
+	x := h.start("")
+	r := h.claim()
+	text := strings.Repeat("x", 200<<10)
+	for i := range 40 {
+		r.stream(0, int64(i*len(text)), "token", text)
+	}
+	c := h.socket(x.ID)
+	other := h.socket(x.ID)
+	for range 10 {
+		c.send("load_events", `{"after_seq":2}`)
+	}
+	other.load(`{"after_seq":3}`)
+	r.complete()
+	other.toEnd()
+	var err error
+	for err == nil {
+		err = c.conn.Write(c.ctx, websocket.MessageText, []byte(`{"type":"keepalive"}`))
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		t.Error("the client that never reads was not cut off")
+	}
+}
