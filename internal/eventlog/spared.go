@@ -41,3 +41,28 @@ func (l *Log) lastSeqIn(ctx context.Context, execution uuid.UUID, low, high int6
 	}
 	return found, nil
 }
+
+// BlocksFrom gives the position before the first of the blocks, of types that is
+// says yes to, that are open at pos, or were open together with one of those. A
+// view that puts blocks together begins there to know what it has shown at pos.
+func (l *Log) BlocksFrom(ctx context.Context, execution uuid.UUID, pos int64, is func(perdure.EventType) bool) (int64, error) {
+	for {
+		seq, err := l.LastSeq(ctx, execution, pos, func(perdure.EventType) bool { return true })
+		if err != nil {
+			return 0, err
+		}
+		blocks, _, _, err := l.read.BlocksAcross(ctx, execution, seq)
+		if err != nil {
+			return 0, err
+		}
+		before := pos
+		for _, b := range blocks {
+			if is(b.Type) {
+				pos = min(pos, b.FirstPos-1)
+			}
+		}
+		if pos == before {
+			return pos, nil
+		}
+	}
+}

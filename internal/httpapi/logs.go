@@ -180,18 +180,19 @@ type streamInput struct {
 	LastEventID string `header:"Last-Event-ID" doc:"The id of the last event received; a browser sends it by itself."`
 	After       string `query:"after" doc:"A cursor."`
 	AfterSeq    string `query:"after_seq" doc:"All events after this seq, and what was open then, whole."`
+	Render      string `query:"render" enum:"html" doc:"html shows text as sanitised HTML: events html in place of token."`
 }
 
 func (s *server) streamAgent(ctx context.Context, in *streamInput) (*huma.StreamResponse, error) {
-	return s.open(ctx, in, agentEvents)
+	return s.open(ctx, in, view{keep: agentEvents, html: in.Render == "html"})
 }
 
 func (s *server) streamAll(ctx context.Context, in *streamInput) (*huma.StreamResponse, error) {
-	return s.open(ctx, in, nil)
+	return s.open(ctx, in, view{html: in.Render == "html"})
 }
 
 // open answers what is wrong with the request before the stream begins.
-func (s *server) open(ctx context.Context, in *streamInput, keep func(perdure.EventType) bool) (*huma.StreamResponse, error) {
+func (s *server) open(ctx context.Context, in *streamInput, v view) (*huma.StreamResponse, error) {
 	x, err := s.execution(ctx, in.IDInput)
 	if err != nil {
 		return nil, err
@@ -209,6 +210,6 @@ func (s *server) open(ctx context.Context, in *streamInput, keep func(perdure.Ev
 			ctx.SetStatus(204)
 			return
 		}
-		s.stream(ctx, x.ID, from, keep)
+		s.stream(ctx, x.ID, from, v)
 	}}, nil
 }

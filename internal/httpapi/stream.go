@@ -46,7 +46,7 @@ var (
 // stream writes the log as server-sent events. It returns only after the log's
 // end was written. Whatever else ends it resets the connection, because many
 // clients take a clean end for success; their cursor takes them on.
-func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From, keep func(perdure.EventType) bool) {
+func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From, v view) {
 	r, w := humago.Unwrap(hc)
 	ctx, cancel := context.WithCancelCause(hc.Context())
 	stopped := s.cancelOnStop(ctx, cancel)
@@ -56,7 +56,7 @@ func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From
 	if r.Method == http.MethodHead {
 		return
 	}
-	if err := s.copyLog(ctx, out, execution, from, keep); err != nil {
+	if err := s.copyLog(ctx, out, execution, from, v); err != nil {
 		s.Logger.DebugContext(ctx, "stream reset", slog.String("execution", execution.String()), slog.Any("cause", err))
 		panic(http.ErrAbortHandler)
 	}
@@ -77,10 +77,25 @@ func (s *server) cancelOnStop(ctx context.Context, cancel context.CancelCauseFun
 	return done
 }
 
-func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.UUID, from eventlog.From, keep func(perdure.EventType) bool) error {
-	f := filter{keep: keep}
+// view is how a stream shows the log.
+type view struct {
+	keep func(perdure.EventType) bool // nil keeps all
+	html bool                         // text as rendered parts
+}
+
+func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.UUID, from eventlog.From, v view) error {
+	f := filter{keep: v.keep}
 	if err := f.recall(ctx, s.Log, execution, from); err != nil {
 		return err
+	}
+	shown := func(i eventlog.Item) ([]eventlog.Item, error) { return []eventlog.Item{i}, nil }
+	if v.html {
+		html := newHTMLView(execution)
+		var err error
+		if from, err = html.resume(ctx, s.Log, from); err != nil {
+			return err
+		}
+		shown = html.pass
 	}
 	key := recheck{s: s, at: time.Now()}
 	for item, err := range s.Log.Tail(ctx, execution, from) {
@@ -88,13 +103,24 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 			err = key.still(ctx)
 		}
 		if err == nil {
-			err = out.item(f.pass(item), item.Cursor, s.PingEvery)
+			err = s.writeItem(out, f.pass(item), shown)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return out.flush()
+}
+
+// writeItem writes what the view shows of an item.
+func (s *server) writeItem(out *eventWriter, item eventlog.Item, shown func(eventlog.Item) ([]eventlog.Item, error)) error {
+	items, err := shown(item)
+	for _, i := range items {
+		if err == nil {
+			err = out.item(i, i.Cursor, s.PingEvery)
+		}
+	}
+	return err
 }
 
 // recheck looks at the key of an open stream now and then.

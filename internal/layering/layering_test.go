@@ -44,7 +44,7 @@ var rules = map[string][]string{
 	"internal/store/storetest": {"internal/store"},
 	"internal/notify":          nil,
 	"internal/eventlog":        {"internal/store", "internal/notify"},
-	"internal/httpapi":         {"internal/engine", "internal/eventlog", "internal/notify", "internal/store"},
+	"internal/httpapi":         {"internal/engine", "internal/eventlog", "internal/markdown", "internal/notify", "internal/store"},
 	"internal/grpcapi":         {"api/..."},
 	"internal/markdown":        nil,
 	"internal/layering":        nil,

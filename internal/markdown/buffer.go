@@ -66,6 +66,12 @@ func (b *Buffer) Write(seq int64, chunk string) {
 	}
 }
 
+// mayOpen tells whether a line that has not ended has only what a list, table or
+// fence may begin with.
+func mayOpen(line []byte) bool {
+	return len(line) > 0 && line[len(line)-1] != '\n' && len(line) < 12 && len(bytes.Trim(line, " `~*+-|0123456789.)")) == 0
+}
+
 // decided is how much of the text can be parsed as what it will stay: its whole
 // lines, and a line that begins with a letter after a blank one, for that is a
 // paragraph of the top level however it goes on.
@@ -170,11 +176,14 @@ func (b *Buffer) SafeFlush() bool {
 	return true
 }
 
-// InBlock tells whether the text stands inside a list, table or code block,
-// which nothing may come into.
+// InBlock tells whether the text stands inside a list, table or code block, or
+// at a line that may be the beginning of one: nothing may come into it.
 func (b *Buffer) InBlock() bool {
 	if len(b.pending) == 0 {
 		return false
+	}
+	if mayOpen(lastLine(b.pending)) {
+		return true
 	}
 	all := blocks(b.pending)
 	if len(all) == 0 {

@@ -164,7 +164,7 @@ func TestUnmatchedFormattingHoldsBack(t *testing.T) {
 	t.Parallel()
 	for source, held := range map[string]bool{
 		"plain": false, "**bold": true, "**bold**": false, "a `code": true, "a `code`": false,
-		"``a ` b``": false, "``a ` b": true, "`**`": false, `\**not`: false, "- item": true, "```\ncode": true,
+		"``a ` b``": false, "``a ` b": true, "a `**`": false, `\**not`: false, "- item": true, "```\ncode": true,
 		"```\ncode\n```\n": false, "| a |": true, "1. one\n": true,
 	} {
 		parts := 0

@@ -68,6 +68,8 @@ func TestEventsWaitForTheEndOfABlock(t *testing.T) {
 		"bare table":    {"a | b\n--|--\n", "1 | 2\n\nend\n\n"},
 		"code":          {"```go\nx :=", " 1\n```\nend\n\n"},
 		"tilde code":    {"~~~~\n~~~\n", "y\n~~~~\nend\n\n"},
+		"half a fence":  {"`", "``\nx\n```\n\nend\n\n"},
+		"half a number": {"1", ". a\n\nend\n\n"},
 		"code in list":  {"- a\n\n  ```\n  x\n", "\n  y\n  ```\n\nend\n\n"},
 	} {
 		var r record

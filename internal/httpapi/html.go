@@ -1,0 +1,237 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/markdown"
+)
+
+// eventHTML is the name on the wire of a part of rendered text.
+const eventHTML perdure.EventType = "html"
+
+// htmlView shows the text of a log as HTML: the pieces of a text block become
+// parts, and other events stay out of the middle of lists, tables and code
+// blocks. What it shows follows from the log alone, so a stream that is resumed
+// shows what one that was not interrupted does.
+type htmlView struct {
+	execution uuid.UUID
+	texts     map[int64]*textBlock
+	waiting   []eventlog.Item
+	shownTo   int64           // positions up to this were shown before
+	out       []eventlog.Item // of the item at hand
+}
+
+// textBlock is a text block that is open.
+type textBlock struct {
+	buffer *markdown.Buffer
+	place  perdure.Place
+	held   int64
+	dirty  bool // it has grown since it was shown
+}
+
+// piece is the data of a chunk, a snapshot or a block.closed.
+type piece struct {
+	Seq    int64 `json:"seq"`
+	Offset int64 `json:"offset"`
+	Data   any   `json:"data"`
+	perdure.Place
+	BlockSeq int64               `json:"blockSeq"`
+	Reason   perdure.BlockReason `json:"reason"`
+}
+
+// htmlPart is the data of an html event.
+type htmlPart struct {
+	markdown.Part
+	ExecutionID uuid.UUID `json:"agentExecutionId"`
+	perdure.Place
+}
+
+func newHTMLView(execution uuid.UUID) *htmlView {
+	return &htmlView{execution: execution, texts: map[int64]*textBlock{}}
+}
+
+// resume goes back to where the text began that is open at the cursor, and gives
+// where to read from.
+func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.From) (eventlog.From, error) {
+	c, err := perdure.ParseCursor(from.Cursor)
+	if err != nil || c == (perdure.Cursor{}) {
+		return from, err
+	}
+	start, err := log.BlocksFrom(ctx, v.execution, c.Pos, func(t perdure.EventType) bool { return t == perdure.EventToken })
+	if err != nil {
+		return from, err
+	}
+	v.shownTo = c.Pos
+	from.Cursor = perdure.Cursor{Epoch: c.Epoch, Pos: start}.String()
+	return from, nil
+}
+
+// pass gives what is shown for an item of the log, at least one item. All but
+// the last resume before it, so that a client that is cut off in between is
+// given the rest.
+func (v *htmlView) pass(i eventlog.Item) ([]eventlog.Item, error) {
+	v.out = nil
+	if i.Event != "" {
+		if err := v.take(i); err != nil {
+			return nil, err
+		}
+	}
+	silent := i.Cursor.Pos <= v.shownTo && i.Event != eventlog.Reset && i.Event != eventlog.End
+	if !i.More && !silent {
+		v.show()
+	}
+	if len(v.out) == 0 || silent {
+		v.out = []eventlog.Item{{}}
+	}
+	for n := range v.out {
+		v.out[n].Cursor, v.out[n].More = perdure.Cursor{Epoch: i.Cursor.Epoch, Pos: max(0, i.Cursor.Pos-1)}, true
+	}
+	last := &v.out[len(v.out)-1]
+	last.Cursor, last.More = i.Cursor, i.More
+	return v.out, nil
+}
+
+func (v *htmlView) take(i eventlog.Item) error {
+	var p piece
+	if err := json.Unmarshal(i.Data, &p); err != nil {
+		return err
+	}
+	text, isText := p.Data.(string)
+	switch {
+	case i.Event == perdure.EventToken && isText:
+		v.grow(p, text)
+	case i.Event == eventlog.Snapshot && i.Type == perdure.EventToken && isText:
+		delete(v.texts, p.Seq)
+		v.grow(p, text)
+	case i.Event == perdure.EventBlockClosed && v.texts[p.BlockSeq] != nil:
+		v.end(p)
+		v.other(i)
+	case i.Event == eventlog.Reset:
+		v.texts, v.waiting, v.shownTo = map[int64]*textBlock{}, nil, 0
+		v.out = append(v.out, i)
+	case i.Event == eventlog.End, i.Event.Ends():
+		v.flush()
+		v.release()
+		v.out = append(v.out, i)
+	case touchesFile(p):
+		v.out = append(v.out, i)
+	default:
+		v.other(i)
+	}
+	return nil
+}
+
+// touchesFile tells of the events that are shown wherever the text stands: they
+// are about the workspace, not the conversation.
+func touchesFile(p piece) bool {
+	members, _ := p.Data.(map[string]any)
+	return members["type"] == "file_read" || members["type"] == "file_write"
+}
+
+func (v *htmlView) grow(p piece, text string) {
+	b := v.texts[p.Seq]
+	if b == nil {
+		b = &textBlock{place: p.Place}
+		b.buffer = markdown.NewBuffer(func(part markdown.Part) { v.part(b, part) })
+		v.texts[p.Seq] = b
+	}
+	if known := b.held - p.Offset; known > 0 {
+		text = text[min(known, int64(len(text))):]
+	}
+	b.held += int64(len(text))
+	b.dirty = true
+	b.buffer.Write(p.Seq, text)
+	if !v.inBlock() {
+		v.release()
+	}
+}
+
+// part puts a rendered part out. What waits for the end of a block comes out
+// right after it.
+func (v *htmlView) part(b *textBlock, part markdown.Part) {
+	raw, err := plainJSON(htmlPart{part, v.execution, b.place})
+	if err != nil {
+		return // texts and numbers encode
+	}
+	v.out = append(v.out, eventlog.Item{Event: eventHTML, Type: perdure.EventToken, Seq: part.Seq, Data: raw})
+	if part.Final && len(v.texts) == 1 {
+		v.release()
+	}
+}
+
+func plainJSON(value any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// end ends a text block. What a superseded one has shown is dropped by the
+// client, as the block.closed says.
+func (v *htmlView) end(p piece) {
+	b := v.texts[p.BlockSeq]
+	if p.Reason != perdure.BlockSuperseded {
+		b.buffer.Flush()
+	}
+	delete(v.texts, p.BlockSeq)
+}
+
+// other is any event but text: inside a block it waits, elsewhere it ends the
+// paragraphs.
+func (v *htmlView) other(i eventlog.Item) {
+	if v.inBlock() {
+		v.waiting = append(v.waiting, i)
+		return
+	}
+	v.flush()
+	v.release()
+	v.out = append(v.out, i)
+}
+
+func (v *htmlView) inBlock() bool {
+	for _, b := range v.texts {
+		if b.buffer.InBlock() {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *htmlView) open() []int64 {
+	var seqs []int64
+	for seq := range v.texts {
+		seqs = append(seqs, seq)
+	}
+	slices.Sort(seqs)
+	return seqs
+}
+
+func (v *htmlView) flush() {
+	for _, seq := range v.open() {
+		v.texts[seq].buffer.Flush()
+		v.texts[seq].dirty = false
+	}
+}
+
+func (v *htmlView) release() {
+	waiting := v.waiting
+	v.waiting = nil
+	v.out = append(v.out, waiting...)
+}
+
+// show puts out what is open, as provisional parts.
+func (v *htmlView) show() {
+	for _, seq := range v.open() {
+		if b := v.texts[seq]; b.dirty {
+			b.dirty = false
+			b.buffer.Show()
+		}
+	}
+}
