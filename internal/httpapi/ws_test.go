@@ -219,8 +219,6 @@ func TestWebSocketPagesJoinedEqualTheStream(t *testing.T) {
 			}
 		}
 		back.toEnd()
-		cursor := h.socket(r.id)
-		m = cursor.load(fmt.Sprintf(`{"limit":%d,"cursor":""}`, limit))
 		for _, c := range []*wsClient{forward, back} {
 			if got := c.picture(); got != want {
 				t.Errorf("limit %d:\n%s\nwant\n%s", limit, got, want)
@@ -249,7 +247,7 @@ func TestWebSocketLoadsWhileTheRunIsLive(t *testing.T) {
 		m = c.load(fmt.Sprintf(`{"after_seq":%d,"limit":2}`, m.Data.LastSeq))
 	}
 	r.stream(0, grown, "token", "end")
-	m = old.load(fmt.Sprintf(`{"before_seq":%d,"limit":1000}`, first))
+	old.load(fmt.Sprintf(`{"before_seq":%d,"limit":1000}`, first))
 	r.stream(1, 2, "terminal", "ls\n")
 	r.complete()
 	c.toEnd()
