@@ -160,6 +160,10 @@ func (b *book) blocksIn() map[int64]*store.BlockContent {
 			_, whole[r.Seq].Open = b.blocks[r.Seq]
 		}
 		whole[r.Seq].Content += r.Chunk.Text
+		whole[r.Seq].Length = r.Chunk.Offset + int64(len(r.Chunk.Text)) + r.Chunk.Length
+		if r.Chunk.Length > 0 {
+			whole[r.Seq].Pieces = append(whole[r.Seq].Pieces, store.Piece{Pos: r.Pos, Length: r.Chunk.Length})
+		}
 	}
 	return whole
 }

@@ -108,3 +108,27 @@ func TestWindowRefusesWhatMakesNoSense(t *testing.T) {
 		}
 	}
 }
+
+// What is no longer kept is told, not passed over: a client whose next event is
+// gone begins anew.
+func TestWhatIsNoLongerKeptIsTold(t *testing.T) {
+	b := newBook()
+	b.chat()
+	b.mu.Lock()
+	b.records = b.records[len(b.records)-1:]
+	b.head.FirstPos = b.records[0].Pos
+	b.mu.Unlock()
+	last := b.head.LastSeq
+	for after := int64(1); after < last-1; after++ {
+		if w := window(t, b, eventlog.Span{After: &after, Limit: 100}); !w.Stale || w.Last != last || w.More {
+			t.Errorf("a page after %d: %+v", after, w)
+		}
+		if items := all(t, b.log(), eventlog.From{AfterSeq: &after}); items[0].Event != eventlog.Reset || items[1].Seq != last {
+			t.Errorf("after seq %d comes\n%s", after, lines(items))
+		}
+	}
+	kept := last - 1
+	if w := window(t, b, eventlog.Span{After: &kept, Limit: 100}); w.Stale || w.First != last {
+		t.Errorf("a page after %d: %+v", kept, w)
+	}
+}

@@ -369,7 +369,7 @@ func TestWebSocketPromptIsIdempotent(t *testing.T) {
 		}
 	}
 	r := h.claim()
-	pending, err := h.store.PendingSignals(t.Context(), r.id, nil, 10)
+	pending, err := h.store.PendingSignals(t.Context(), r.id, nil, 0, 10)
 	if err != nil || len(pending) != 1 || string(pending[0].Value) != `{"text":"hello"}` || pending[0].ID != "p1" {
 		t.Errorf("pending: %+v, %v", pending, err)
 	}

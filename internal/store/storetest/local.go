@@ -278,10 +278,27 @@ func withheldBlock(f *fixture) {
 	f.equal("how many blocks are open", len(open), 1)
 	f.equal("its content", open[0].Content, "")
 	f.equal("its pieces", open[0].Pieces, []store.Piece{{Pos: b.FirstPos, Length: 3}, {Pos: b.LastPos, Length: 5}})
+	bySeq := func() store.BlockContent {
+		f.Helper()
+		events, _, err := f.s.Events(f.ctx, id, b.Seq-1, b.Seq)
+		f.must(err)
+		across, _, _, err := f.s.BlocksAcross(f.ctx, id, b.Seq)
+		f.must(err)
+		if len(events) != 1 || len(across) != 1 {
+			f.Fatalf("%d events of one seq, %d blocks across it", len(events), len(across))
+		}
+		f.equal("the block by its seq", *events[0].Block, across[0])
+		return across[0]
+	}
+	f.equal("the open block's pieces by seq", bySeq().Pieces, open[0].Pieces)
 	put(perdure.BlockDone)
 	f.equal("the chunks of the closed block", chunks(), want)
+	f.equal("the closed block's pieces by seq", bySeq().Pieces, open[0].Pieces)
 	f.stage(id, []byte("one, two"))
 	f.equal("the chunks, whole", chunks(), []perdure.Chunk{{Text: "one"}, {Offset: 3, Text: ", two"}})
+	whole := bySeq()
+	f.equal("the block, whole", whole.Content, "one, two")
+	f.equal("its pieces, whole", len(whole.Pieces), 0)
 }
 
 func withheldFields(f *fixture) {
