@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/eventlog"
@@ -134,6 +135,12 @@ func (s *Server) fail(err error) {
 // Dispatch gives what a worker in this process speaks to. Its leases are
 // returned by the next owner of the data directory.
 func (s *Server) Dispatch(org string) perdure.Dispatch { return s.engine.Dispatch(org, true) }
+
+// ServeContents lets clients read what a worker of dev mode's org keeps, though
+// it does not run, until the function is called that it gives.
+func (s *Server) ServeContents(worker uuid.UUID, source perdure.ContentSource) (end func()) {
+	return s.engine.ServeContents(DevOrg, worker, source)
+}
 
 // Token is the bearer of dev mode.
 func (s *Server) Token() string { return s.token }

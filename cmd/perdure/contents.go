@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/worker/local"
 )
 
@@ -38,6 +39,29 @@ func openContents(data string, home *uuid.UUID) (*local.Store, error) {
 		}
 	}
 	return nil, perdure.Errorf(perdure.Conflict, "the data directory %s has %d workers already; give this one another with --data", data, maxSeats)
+}
+
+// showContents lets a command that only looks read what LOCAL runs keep in this
+// data directory, where no worker is there to give it. A store that another
+// process uses is left out. The function that it gives ends that.
+func showContents(data string, own *server.Server) (hide func()) {
+	var ends []func()
+	for seat := 1; seat <= maxSeats; seat++ {
+		dir := contentsDir(data, seat)
+		if _, err := os.Stat(dir); err != nil {
+			break
+		}
+		s, err := local.Open(dir)
+		if err != nil {
+			continue
+		}
+		ends = append(ends, own.ServeContents(s.WorkerID(), s), func() { _ = s.Close() }) // it was only read
+	}
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+	}
 }
 
 // openHome opens the store of the worker that a LOCAL run is kept on.

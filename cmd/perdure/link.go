@@ -98,12 +98,17 @@ func (a *app) open(ctx context.Context, data string, kind ownerKind) (*link, err
 	if err := o.write(data); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	stop := serve(ctx, s)
+	stop, hide := serve(ctx, s), func() {}
+	if kind == ownerLook {
+		hide = showContents(data, s)
+	}
 	c := client.Socket(s.Socket(), s.Token())
 	return &link{Client: c, data: data, own: s, close: func() error {
 		c.Close()
 		forgetOwner(data)
-		return errors.Join(stop(), s.Close())
+		err := stop()
+		hide()
+		return errors.Join(err, s.Close())
 	}}, nil
 }
 

@@ -70,13 +70,21 @@ func (h *home) connected() bool { return len(h.served) > 0 || h.polls > 0 }
 // did. A worker that connects again before its old connection is known to be
 // broken is asked over the new one.
 func (e *Engine) serve(ctx context.Context, org string, worker uuid.UUID, source perdure.ContentSource) error {
+	defer e.ServeContents(org, worker, source)()
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// ServeContents makes the worker's contents available until the function is
+// called that it gives.
+func (e *Engine) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	key, mine := workerKey{org, worker}, &served{source}
 	e.sources.at(key, e.Store.Now(), func(h *home) { h.served = append(h.served, mine) })
-	<-ctx.Done()
-	e.sources.at(key, e.Store.Now(), func(h *home) {
-		h.served = slices.DeleteFunc(h.served, func(s *served) bool { return s == mine })
-	})
-	return context.Cause(ctx)
+	return func() {
+		e.sources.at(key, e.Store.Now(), func(h *home) {
+			h.served = slices.DeleteFunc(h.served, func(s *served) bool { return s == mine })
+		})
+	}
 }
 
 // polling notes a poll of a worker with a store of its own; the caller calls
