@@ -1,0 +1,122 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { WebSocket } from "ws";
+import { type OpenWebSocket, PerdureClient, type WebSocketLike } from "../src/index";
+
+const root = new URL("../../../", import.meta.url).pathname;
+
+/** The program, built once for a run of the tests. */
+export function program(): string {
+  if (process.env.PERDURE_BIN) return process.env.PERDURE_BIN;
+  const bin = join(root, "bin", "perdure-web-e2e");
+  execFileSync("go", ["build", "-o", bin, "./cmd/perdure"], { cwd: root, stdio: "inherit" });
+  return bin;
+}
+
+/** A `perdure dev` of its own, with scripts in place of a model. */
+export class Dev {
+  readonly #dir = mkdtempSync(join(tmpdir(), "perdure-web-"));
+  readonly #bin: string;
+  #process: ChildProcess | null = null;
+  #output = "";
+  #address = "127.0.0.1:0";
+  #rpc = "127.0.0.1:0";
+
+  constructor(bin: string) {
+    this.#bin = bin;
+    for (const name of ["workspace", "scripts", "home"]) mkdirSync(join(this.#dir, name));
+  }
+
+  script(name: string, text: string): void {
+    writeFileSync(join(this.#dir, "scripts", name), text);
+  }
+
+  get port(): number {
+    return Number(this.#address.split(":")[1]);
+  }
+
+  get url(): string {
+    return `http://${this.#address}`;
+  }
+
+  get key(): string {
+    return readFileSync(join(this.#dir, "data", "token"), "utf8").trim();
+  }
+
+  /** A client that speaks to the server through another address, or directly. */
+  client(url = this.url): PerdureClient {
+    return new PerdureClient({ baseUrl: url, key: this.key });
+  }
+
+  /** Starts the server and waits until it answers; after a kill at the same address. */
+  async start(): Promise<void> {
+    if (this.#address.endsWith(":0")) {
+      this.#address = `127.0.0.1:${await freePort()}`;
+      this.#rpc = `127.0.0.1:${await freePort()}`;
+    }
+    const dir = (name: string) => join(this.#dir, name);
+    const p = spawn(
+      this.#bin,
+      // biome-ignore format: flag and value on a line
+      ["dev", "--addr", this.#address, "--grpc-addr", this.#rpc, "--lease", "2s",
+        "--data", dir("data"), "--workspace", dir("workspace"), "--scripts", dir("scripts")],
+      { cwd: dir("workspace"), env: { PATH: process.env.PATH, HOME: dir("home"), LANG: "C.UTF-8" } },
+    );
+    this.#process = p;
+    for (const out of [p.stdout, p.stderr]) out?.on("data", (d: Buffer) => (this.#output += d.toString()));
+    await eventually("the server answers", async () => {
+      if (p.exitCode !== null) throw new Error(`the server ended: ${this.#output}`);
+      return existsSync(dir("data/token")) && (await fetch(`${this.url}/readyz`)).ok;
+    });
+  }
+
+  /** Ends the server with SIGKILL. */
+  async kill(): Promise<void> {
+    const p = this.#process;
+    if (!p || p.exitCode !== null || p.signalCode !== null) return;
+    const gone = new Promise((resolve) => p.once("exit", resolve));
+    p.kill("SIGKILL");
+    await gone;
+  }
+
+  async close(): Promise<void> {
+    await this.kill();
+    rmSync(this.#dir, { recursive: true, force: true });
+  }
+}
+
+/** A port that nothing listens on: a restart needs the same again. */
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const s = createServer();
+    s.once("error", reject);
+    s.listen(0, "127.0.0.1", () => {
+      const { port } = s.address() as { port: number };
+      s.close(() => resolve(port));
+    });
+  });
+}
+
+/** Looks every few milliseconds until it is there. */
+export async function eventually(what: string, there: () => Promise<boolean>): Promise<void> {
+  const limit = Date.now() + 60_000;
+  for (;;) {
+    try {
+      if (await there()) return;
+    } catch (thrown) {
+      if (!(thrown instanceof TypeError)) throw thrown; // fetch has not reached it
+    }
+    if (Date.now() > limit) throw new Error(`${what}: not within a minute`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Node 20 has no WebSocket of its own, and a key needs a header. */
+export const open: OpenWebSocket = (url, headers) => {
+  const socket = new WebSocket(url, { headers });
+  socket.on("error", () => undefined);
+  return socket as unknown as WebSocketLike;
+};

@@ -1,0 +1,165 @@
+import type { Entry, Execution, Status, Wait, WaitReason } from "./types";
+
+/** What the data of every record begins with. */
+export interface Common {
+  seq: number;
+  agentExecutionId: string;
+  createdAt: string;
+  responseId?: string;
+  turnId?: string;
+  messageId?: string;
+  toolCallId?: string;
+  taskExecutionId?: string;
+  attempt?: number;
+  /** On filtered streams: the newest seq that was left out so far. */
+  prevSeq?: number;
+}
+
+/** The kinds of blocks: events whose content grows, in chunks that share a seq. */
+export type BlockType = "token" | "thinking" | "terminal" | "data";
+
+/** A piece of a tool call's arguments. */
+export interface CallDelta {
+  type: "tool_call_delta";
+  tool_call: { id: string };
+  delta: string;
+}
+
+interface Place {
+  /** Where the piece begins, in bytes of UTF-8. */
+  offset: number;
+  /** Of terminal blocks. */
+  stream?: "stdout" | "stderr";
+}
+
+export type TextChunk = Common & Place & { data: string };
+export type ArgumentsChunk = Common & Place & { data: CallDelta };
+export type SnapshotData = Common & Place & { type: BlockType; snapshot: true; data: string | CallDelta };
+
+export type DataPayload =
+  | { type: "tool_call_start"; tool_call: { id: string; name: string } }
+  | {
+      type: "tool_call_end";
+      tool_call: { id: string; name: string };
+      result: { text?: string; isError?: boolean };
+    }
+  | { type: "file_read" | "file_write"; path: string }
+  | { type: "artifact"; path: string; action: string }
+  | ({ type: string } & Record<string, unknown>);
+
+export type BlockReason = "done" | "superseded" | "truncated";
+
+export type BlockClosed = Common & {
+  blockSeq: number;
+  length: number;
+  sha256: string;
+  reason: BlockReason;
+};
+
+/** The position did not fit the log: drop everything; the log follows from its first event. */
+export interface Reset {
+  reason: "ahead" | "epoch" | "truncated";
+  firstAvailable: number;
+  lastSeq: number;
+}
+
+export type AgentEventName =
+  | "agent.created"
+  | "agent.started"
+  | "agent.resumed"
+  | "agent.cancelling"
+  | "agent.completed"
+  | "agent.failed"
+  | "agent.cancelled";
+
+export type TaskEventName =
+  | "task.scheduled"
+  | "task.started"
+  | "task.retrying"
+  | "task.completed"
+  | "task.failed"
+  | "task.interrupted"
+  | "task.cancelled";
+
+type Open = Common & Record<string, unknown>;
+
+interface EventData {
+  "agent.waiting": Common & { status: Status; reason: WaitReason; wait: Wait };
+  "agent.checkpoint": Common & { sequence: number };
+  "signal.received": Common & { signalId: string; signalName: string; signalValue?: unknown };
+  "entry.appended": Common & Entry & { contentBytes?: number };
+  token: TextChunk;
+  thinking: TextChunk;
+  terminal: TextChunk;
+  data: ArgumentsChunk | (Common & { data: DataPayload });
+  "block.closed": BlockClosed;
+  error: Common & { message: string; code: string };
+  snapshot: SnapshotData;
+  reset: Reset;
+  ping: Record<string, never>;
+  end: Record<string, never>;
+  html: Common & { part: number; html: string; final: boolean };
+}
+
+type AllData = EventData &
+  Record<AgentEventName, Open & { status: Status }> &
+  Record<TaskEventName, Open & { kind?: string }>;
+
+export type EventName = keyof AllData;
+
+/** An event as streams and pages give it; `event` tells which shape `data` has. */
+export type LogEvent = {
+  [N in EventName]: { cursor: string; event: N; data: AllData[N] };
+}[EventName];
+
+export type EventOf<N extends EventName> = Extract<LogEvent, { event: N }>;
+
+/** An event that has a seq: all but what is on the wire only. */
+export type SeqEvent = Exclude<LogEvent, { event: "reset" | "ping" | "end" }>;
+
+export function hasSeq(e: LogEvent): e is SeqEvent {
+  return e.event !== "reset" && e.event !== "ping" && e.event !== "end";
+}
+
+export interface EventPage {
+  items: LogEvent[];
+  nextCursor: string;
+  /** There was nothing after nextCursor. */
+  upToDate: boolean;
+  reset?: Reset;
+}
+
+/** An execution as it is at a cursor. */
+export interface Snapshot {
+  execution: Execution;
+  /** The newest of the path, root to leaf. */
+  entries: Entry[];
+  entriesBefore: number;
+  openBlocks: SnapshotData[];
+  cursor: string;
+}
+
+/** The piece that a chunk or snapshot brings, if the event is one. */
+export function pieceOf(
+  e: LogEvent,
+): { type: BlockType; offset: number; text: string; data: TextChunk | ArgumentsChunk | SnapshotData } | null {
+  switch (e.event) {
+    case "token":
+    case "thinking":
+    case "terminal":
+      return { type: e.event, offset: e.data.offset, text: e.data.data, data: e.data };
+    case "data":
+      return "offset" in e.data
+        ? { type: "data", offset: e.data.offset, text: e.data.data.delta, data: e.data }
+        : null;
+    case "snapshot":
+      return {
+        type: e.data.type,
+        offset: 0,
+        text: typeof e.data.data === "string" ? e.data.data : e.data.data.delta,
+        data: e.data,
+      };
+    default:
+      return null;
+  }
+}

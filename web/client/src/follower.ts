@@ -1,0 +1,165 @@
+import { Backoff } from "./backoff";
+import { asError, type PerdureError } from "./errors";
+import type { LogEvent, Snapshot } from "./events";
+import { Following, type FollowOptions } from "./following";
+import type { Prompt } from "./prompts";
+import { type Position, readStream, type StreamRequest } from "./stream";
+import type { Transport } from "./transport";
+
+export interface StreamFollowOptions extends FollowOptions {
+  /** `agent` leaves out `task.*` and `terminal`. Default `consolidated`. */
+  stream?: StreamRequest["stream"];
+  /** Begin with a snapshot in place of the whole log; with so many entries (default 100). */
+  snapshot?: boolean | number;
+  /** Called with each event that is new, after it was taken in. */
+  onEvent?: (e: LogEvent) => void;
+}
+
+/** What the follower asks of the API. */
+export interface FollowApi {
+  snapshot(executionId: string, options: { entries?: number; signal?: AbortSignal }): Promise<Snapshot>;
+  prompt(executionId: string, prompt: Prompt, signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Follows an execution over server-sent events until its log ends, through any
+ * number of cuts.
+ */
+export class StreamFollower extends Following {
+  readonly #transport: Transport;
+  readonly #api: FollowApi;
+  readonly #request: StreamRequest;
+  readonly #options: StreamFollowOptions;
+  readonly #stop = new AbortController();
+  readonly #backoff: Backoff;
+  #from: Position = {};
+  #begun = false;
+  #resyncs = 0; // since something was taken in
+
+  constructor(transport: Transport, api: FollowApi, executionId: string, options: StreamFollowOptions = {}) {
+    super((p, signal) => api.prompt(executionId, p, signal), options);
+    this.#transport = transport;
+    this.#api = api;
+    this.#options = options;
+    this.#request = {
+      executionId,
+      stream: options.stream ?? "consolidated",
+      idle: options.idle ?? 45_000,
+    };
+    this.#backoff = new Backoff(options.clock, options);
+    void this.#run();
+  }
+
+  /** Shows a prompt at once, and sends it until the server has it. */
+  prompt(text: string, id?: string): Prompt {
+    return this.prompts.add(text, id);
+  }
+
+  /** Stops following. The execution goes on. */
+  stop(): void {
+    if (this.connection === "ended" || this.connection === "failed") return;
+    this.#stop.abort();
+    this.prompts.stop();
+    this.stands("stopped");
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      let cut: PerdureError;
+      try {
+        await this.#begin(signal);
+        if (await this.#connect(signal)) {
+          this.stands("ended", null);
+          return;
+        }
+        continue; // a resync or a reset: at once
+      } catch (thrown) {
+        if (signal.aborted) return;
+        cut = asError(thrown);
+      }
+      if (!cut.retryable) {
+        this.stands("failed", cut);
+        return;
+      }
+      this.cuts++;
+      this.stands("waiting", cut);
+      await this.#backoff.pause(signal, cut.retryAfter);
+    }
+  }
+
+  /** Takes a snapshot, if it is to begin with one. */
+  async #begin(signal: AbortSignal): Promise<void> {
+    if (this.#begun || !this.#options.snapshot) return;
+    const { snapshot } = this.#options;
+    const taken = await this.#api.snapshot(this.#request.executionId, {
+      ...(typeof snapshot === "number" ? { entries: snapshot } : {}),
+      signal,
+    });
+    this.held.begin(taken);
+    this.base = { snapshot: taken };
+    this.#from = { cursor: taken.cursor };
+    this.#begun = true;
+    this.changed();
+  }
+
+  /** Reads one connection; true if the log has ended, false to connect again at once. */
+  async #connect(signal: AbortSignal): Promise<boolean> {
+    for await (const e of readStream(this.#transport, this.#request, this.#from, signal)) {
+      if (this.connection !== "live") this.stands("live");
+      if (e.event === "end") break;
+      if (e.event === "reset") {
+        this.#reset(e);
+        if (this.#options.snapshot) return false;
+        continue;
+      }
+      const outcome = this.held.apply(e);
+      if (outcome === "gap") {
+        await this.#resync(signal);
+        return false;
+      }
+      if (e.cursor) this.#from = { cursor: e.cursor };
+      if (outcome === "taken") this.#taken(e);
+      else this.#backoff.worked();
+    }
+    if (signal.aborted) return false;
+    if (this.finished || this.#resyncs > 1) return true;
+    await this.#resync(signal); // what ended the run is missing
+    return false;
+  }
+
+  #taken(e: LogEvent): void {
+    this.#backoff.worked();
+    this.#resyncs = 0;
+    if (e.event === "signal.received") this.prompts.seen(e.data.signalId);
+    this.changed();
+    this.#options.onEvent?.(e);
+  }
+
+  #reset(e: Extract<LogEvent, { event: "reset" }>): void {
+    this.held.reset(e.data.firstAvailable - 1);
+    this.dropped();
+    this.#begun = false;
+    this.#from = e.cursor ? { cursor: e.cursor } : {};
+    this.changed();
+    this.#options.onEvent?.(e);
+  }
+
+  /**
+   * Something is missing: read again from what is held. If that does not help,
+   * drop it and begin anew.
+   */
+  async #resync(signal: AbortSignal): Promise<void> {
+    this.#resyncs++;
+    if (this.#resyncs === 1) {
+      this.#from = { afterSeq: this.held.syncSeq };
+      return;
+    }
+    if (this.#resyncs > 2) await this.#backoff.pause(signal);
+    this.held.reset(this.#options.snapshot ? null : 0);
+    this.dropped();
+    this.#begun = false;
+    this.#from = {};
+    this.changed();
+  }
+}

@@ -1,0 +1,212 @@
+import type { LogEvent, Snapshot } from "./events";
+import { hasSeq, pieceOf, type SeqEvent } from "./events";
+import {
+  closeBlock,
+  getMaxSeq,
+  getSyncSeq,
+  grow,
+  type HeldBlock,
+  type Message,
+  mergeMessagesWithSync,
+  messageOf,
+} from "./messages";
+
+/**
+ * What became of an event: `taken` in, `known` already (or of no use here), or
+ * `gap`: something before it is missing. What comes after a gap must not be
+ * taken in; load again from `syncSeq` on.
+ */
+export type Outcome = "taken" | "known" | "gap";
+
+/** A page of the log as the WebSocket gives it. */
+export interface Page {
+  events: LogEvent[];
+  first_seq: number;
+  last_seq: number;
+  max_seq: number;
+  has_more: boolean;
+  prepend: boolean;
+  is_stale_client: boolean;
+}
+
+/**
+ * The messages that a client holds of one log. Whatever it is given, once or
+ * often, it holds each seq once and each byte of a block once, in order, and
+ * without a hole after `floor`.
+ */
+export class HeldLog {
+  #messages: Message[] = [];
+  #at = new Map<number, number>(); // seq → index
+  #floor: number | null = 0;
+  #version = 0;
+
+  /** Oldest first. */
+  get messages(): readonly Message[] {
+    return this.#messages;
+  }
+
+  /** Grows with every change. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Everything up to this seq was left out when reading began; null until the first event tells. */
+  get floor(): number | null {
+    return this.#floor;
+  }
+
+  /** The newest seq that is held. */
+  get lastSeenSeq(): number {
+    return getMaxSeq(this.#messages.slice(-1));
+  }
+
+  /** The seq after which to load again so that nothing is missing. */
+  get syncSeq(): number {
+    return this.#messages.length > 0 ? getSyncSeq(this.#messages) : (this.#floor ?? 0);
+  }
+
+  message(seq: number): Message | undefined {
+    const i = this.#at.get(seq);
+    return i === undefined ? undefined : this.#messages[i];
+  }
+
+  /** Drops everything. The next event may have any seq, or must follow the floor. */
+  reset(floor: number | null = null): void {
+    this.#replace([]);
+    this.#floor = floor;
+  }
+
+  /** Begins with the open blocks of a snapshot; its cursor tells where to read on. */
+  begin(snapshot: Snapshot): void {
+    const floor = snapshot.execution.maxSeq;
+    const blocks: Message[] = [];
+    for (const data of snapshot.openBlocks) {
+      if (data.seq > floor) continue; // opened while the snapshot was taken: it comes again from its start
+      const m = messageOf({ cursor: snapshot.cursor, event: "snapshot", data });
+      if (m) blocks.push(m);
+    }
+    this.#replace(mergeMessagesWithSync([], blocks));
+    this.#floor = floor;
+  }
+
+  /** Takes in what a stream gives, but for `reset`. */
+  apply(e: LogEvent): Outcome {
+    if (!hasSeq(e)) return "known";
+    const piece = pieceOf(e);
+    if (!piece) return this.#event(e, e.data.seq, e.data.prevSeq);
+    if (e.event === "snapshot") return this.#whole(e);
+    const held = this.message(e.data.seq);
+    if (!held) return this.#opening(e, piece.offset);
+    if (held.kind !== "block") return "known";
+    const grown = grow(held, piece.offset, piece.text);
+    if (!grown) return "gap";
+    return this.#set(held, grown);
+  }
+
+  /**
+   * Takes in a page. Of one that is for a stale client everything is dropped
+   * first. One that is prepended never moves the newest seq.
+   */
+  load(page: Page): Outcome {
+    if (page.is_stale_client) this.reset();
+    const messages: Message[] = [];
+    for (const e of page.events) {
+      const m = messageOf(e);
+      if (m) messages.push(m);
+    }
+    if (this.#messages.length === 0) {
+      this.#floor = page.events.length > 0 ? page.first_seq - 1 : (this.#floor ?? page.max_seq);
+    } else if (messages.length > 0) {
+      if (page.prepend ? page.last_seq < this.#bottom() : page.first_seq > this.lastSeenSeq + 1) return "gap";
+      this.#floor = Math.min(this.#bottom(), page.first_seq - 1);
+    }
+    this.#replace(mergeMessagesWithSync(this.#messages, messages));
+    return "taken";
+  }
+
+  /**
+   * Tells whether a page is of another log than the messages that are held: one
+   * that was restored from a copy can have grown past what the client saw.
+   */
+  contradicts(page: Page): boolean {
+    if (page.max_seq < this.lastSeenSeq) return true;
+    return page.events.some((e) => {
+      const m = messageOf(e);
+      const held = m && this.message(m.seq);
+      return held && (held.kind !== m.kind || held.createdAt !== m.createdAt);
+    });
+  }
+
+  #bottom(): number {
+    return this.#floor ?? 0;
+  }
+
+  #event(e: LogEvent, seq: number, prevSeq = 0): Outcome {
+    const order = this.#order(seq, prevSeq);
+    if (order !== "taken") return order;
+    if (e.event === "block.closed") {
+      const block = this.message(e.data.blockSeq);
+      if (block?.kind === "block") {
+        if (e.data.reason !== "superseded" && block.bytes < e.data.length) return "gap";
+        this.#set(block, closeBlock(block, e.data));
+      }
+    }
+    return this.#append(messageOf(e));
+  }
+
+  /** The first chunk of a block that is not held. */
+  #opening(e: SeqEvent, offset: number): Outcome {
+    if (offset > 0) {
+      return this.#floor === null || e.data.seq <= this.#floor ? "known" : "gap";
+    }
+    const order = this.#order(e.data.seq, e.data.prevSeq ?? 0);
+    return order === "taken" ? this.#append(messageOf(e)) : order;
+  }
+
+  /** What opens a seq follows the newest seq that is held, or was left out. */
+  #order(seq: number, prevSeq: number): Outcome {
+    if (this.#at.has(seq)) return "known";
+    this.#floor ??= seq - 1;
+    const last = Math.max(this.#floor, this.lastSeenSeq);
+    if (seq <= last) return "known"; // older than where reading began
+    return seq === Math.max(last, prevSeq) + 1 ? "taken" : "gap";
+  }
+
+  /** A whole block, which replaces what is held of it. */
+  #whole(e: LogEvent): Outcome {
+    const m = messageOf(e);
+    if (!m) return "known";
+    const held = this.message(m.seq);
+    if (
+      held &&
+      held.kind === "block" &&
+      (held.state !== "open" || held.text.startsWith(m.kind === "block" ? m.text : ""))
+    ) {
+      return "known";
+    }
+    this.#replace(mergeMessagesWithSync(this.#messages, [m]));
+    return "taken";
+  }
+
+  #append(m: Message | null): Outcome {
+    if (!m) return "known";
+    this.#at.set(m.seq, this.#messages.length);
+    this.#messages.push(m);
+    this.#version++;
+    return "taken";
+  }
+
+  #set(held: HeldBlock, next: HeldBlock): Outcome {
+    const i = this.#at.get(held.seq);
+    if (held === next || i === undefined) return "known";
+    this.#messages[i] = next;
+    this.#version++;
+    return "taken";
+  }
+
+  #replace(messages: Message[]): void {
+    this.#messages = messages;
+    this.#at = new Map(messages.map((m, i) => [m.seq, i]));
+    this.#version++;
+  }
+}

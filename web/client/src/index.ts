@@ -1,0 +1,35 @@
+export { Backoff, type BackoffOptions, type Clock, systemClock } from "./backoff";
+export * from "./client";
+export { type ErrorCode, PerdureError } from "./errors";
+export * from "./events";
+export { type Base, foldView } from "./fold";
+export { StreamFollower, type StreamFollowOptions } from "./follower";
+export { type Connection, type Followed, Following, type FollowOptions } from "./following";
+export { HeldLog, type Outcome, type Page } from "./held";
+export {
+  getMaxSeq,
+  getSyncSeq,
+  type HeldBlock,
+  type HeldEvent,
+  type Message,
+  mergeMessagesWithSync,
+  messageOf,
+} from "./messages";
+export { type Prompt, PromptQueue, type PromptState } from "./prompts";
+export { type OpenWebSocket, SocketFollower, type SocketFollowOptions, type WebSocketLike } from "./socket";
+export type { Position } from "./stream";
+export { Transport, type TransportOptions } from "./transport";
+export * from "./types";
+export {
+  type ExecutionView,
+  type ImageView,
+  type MessageView,
+  type PartView,
+  type Phase,
+  phaseOf,
+  type QueuedMessage,
+  type TerminalView,
+  type TextView,
+  type ToolCallState,
+  type ToolCallView,
+} from "./view";

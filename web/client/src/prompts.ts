@@ -1,0 +1,124 @@
+import { Backoff, type BackoffOptions, type Clock, systemClock } from "./backoff";
+import { asError, type PerdureError } from "./errors";
+
+/**
+ * `pending`: on its way, shown at once; `acknowledged`: the server has it, and it
+ * will come in the log; `refused`: it never will.
+ */
+export type PromptState = "pending" | "acknowledged" | "refused";
+
+export interface Prompt {
+  /** The signal's id: sent again, it is one message. */
+  readonly id: string;
+  readonly text: string;
+  readonly state: PromptState;
+  readonly error: PerdureError | null;
+}
+
+export interface PromptOptions extends BackoffOptions {
+  /** Sends one prompt; resolves when the server has acknowledged it. Throws PerdureError. */
+  send(prompt: Prompt, signal: AbortSignal): Promise<void>;
+  clock?: Clock;
+  /** Called after every change. */
+  onChange?: () => void;
+}
+
+/**
+ * Sends prompts one after the other, each with the same id until the server has
+ * acknowledged it, so none is lost, none is doubled, and their order stays.
+ */
+export class PromptQueue {
+  readonly #options: PromptOptions;
+  readonly #backoff: Backoff;
+  readonly #stop = new AbortController();
+  #prompts: readonly Prompt[] = [];
+  #sending = false;
+  readonly #seen = new Set<string>();
+
+  constructor(options: PromptOptions) {
+    this.#options = options;
+    this.#backoff = new Backoff(options.clock ?? systemClock, options);
+  }
+
+  /** All that the log does not show yet, in order. */
+  get prompts(): readonly Prompt[] {
+    return this.#prompts;
+  }
+
+  /** Queues a prompt. With the id of one that is queued it changes nothing. */
+  add(text: string, id: string = newId()): Prompt {
+    const known = this.#prompts.find((p) => p.id === id);
+    if (known) return known;
+    const prompt: Prompt = { id, text, state: "pending", error: null };
+    if (this.#seen.has(id)) return { ...prompt, state: "acknowledged" };
+    this.#change([...this.#prompts, prompt]);
+    void this.#run();
+    return prompt;
+  }
+
+  /** The log shows the signal: the server has it, whatever became of the answer. */
+  seen(id: string): void {
+    this.#seen.add(id);
+    if (this.#prompts.some((p) => p.id === id)) this.#change(this.#prompts.filter((p) => p.id !== id));
+  }
+
+  /** Drops what the server has: the log is read anew, and may begin behind it. */
+  forgetAcknowledged(): void {
+    this.#change(this.#prompts.filter((p) => p.state !== "acknowledged"));
+  }
+
+  /** Drops a prompt that was refused. */
+  dismiss(id: string): void {
+    this.#change(this.#prompts.filter((p) => p.id !== id || p.state !== "refused"));
+  }
+
+  /** Ends all tries. What is pending stays so: its outcome is unknown. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  async #run(): Promise<void> {
+    if (this.#sending) return;
+    this.#sending = true;
+    try {
+      for (let next = this.#next(); next; next = this.#next()) await this.#deliver(next);
+    } finally {
+      this.#sending = false;
+    }
+  }
+
+  #next(): Prompt | undefined {
+    return this.#stop.signal.aborted ? undefined : this.#prompts.find((p) => p.state === "pending");
+  }
+
+  /** Tries until the outcome is known. */
+  async #deliver(prompt: Prompt): Promise<void> {
+    const { signal } = this.#stop;
+    this.#backoff.worked();
+    while (!signal.aborted && !this.#seen.has(prompt.id)) {
+      try {
+        await this.#options.send(prompt, signal);
+        return this.#settle(prompt, "acknowledged", null);
+      } catch (thrown) {
+        if (signal.aborted) return;
+        const error = asError(thrown);
+        if (!error.retryable) return this.#settle(prompt, "refused", error);
+        await this.#backoff.pause(signal, error.retryAfter);
+      }
+    }
+  }
+
+  #settle(prompt: Prompt, state: PromptState, error: PerdureError | null): void {
+    this.#change(this.#prompts.map((p) => (p.id === prompt.id ? { ...p, state, error } : p)));
+  }
+
+  #change(prompts: readonly Prompt[]): void {
+    this.#prompts = prompts;
+    this.#options.onChange?.();
+  }
+}
+
+function newId(): string {
+  const random = crypto.getRandomValues(new Uint8Array(16)); // randomUUID needs a secure page
+  return `prompt_${[...random].map((b) => b.toString(16).padStart(2, "0")).join("")}`;
+}

@@ -1,0 +1,370 @@
+import { Backoff } from "./backoff";
+import { asError, type ErrorCode, PerdureError } from "./errors";
+import type { LogEvent } from "./events";
+import { Following, type FollowOptions } from "./following";
+import type { Page } from "./held";
+import type { Prompt } from "./prompts";
+import type { Execution, Status } from "./types";
+
+/** The part of a WebSocket that is used; the browser's, Node's, and that of `ws` fit. */
+export interface WebSocketLike {
+  send(text: string): void;
+  close(code?: number, reason?: string): void;
+  onopen: ((e: never) => void) | null;
+  onmessage: ((e: never) => void) | null;
+  onclose: ((e: never) => void) | null;
+  onerror: ((e: never) => void) | null;
+}
+
+/**
+ * Opens a WebSocket. A browser cannot send headers and logs in with the cookie;
+ * elsewhere the headers carry the key: `(url, headers) => new WS(url, { headers })`.
+ */
+export type OpenWebSocket = (url: string, headers: Record<string, string>) => WebSocketLike;
+
+export interface SocketFollowOptions extends FollowOptions {
+  open?: OpenWebSocket;
+  /** How many of the newest events to begin with, and to load at once (1 to 1000). Default 50. */
+  limit?: number;
+  /** Milliseconds between two keepalives. Default 20,000. */
+  keepalive?: number;
+  /** Called with each live event that is new, after it was taken in. */
+  onEvent?: (e: LogEvent) => void;
+}
+
+/** What the socket asks of the API. */
+export interface SocketApi {
+  /** The URL of the execution's WebSocket. */
+  url(executionId: string): string;
+  credentials(): Record<string, string>;
+  get(executionId: string, signal: AbortSignal): Promise<Execution>;
+}
+
+type FromServer =
+  | { type: "connected"; data: { agent_execution_id: string; status: Status; max_seq: number } }
+  | { type: "events_loaded"; data: Page }
+  | { type: "event"; data: LogEvent }
+  | { type: "keepalive_ack"; data: { max_seq: number } }
+  | { type: "prompt_ack"; data: { prompt_id: string } }
+  | { type: "error"; data: { code: ErrorCode; message: string; prompt_id?: string } };
+
+/** The most bytes of a message to the server. */
+const frameLimit = 1 << 20;
+/** The most events of a page. */
+const pageLimit = 1000;
+
+interface Waiting {
+  resolve(): void;
+  reject(error: PerdureError): void;
+}
+
+/**
+ * Follows an execution over a WebSocket: the newest events first, older ones on
+ * demand, then what comes. Where to go on after a cut is derived from the
+ * messages that are held.
+ */
+export class SocketFollower extends Following {
+  readonly #api: SocketApi;
+  readonly #id: string;
+  readonly #options: SocketFollowOptions;
+  readonly #stop = new AbortController();
+  readonly #backoff: Backoff;
+  readonly #acks = new Map<string, Waiting>();
+  #socket: WebSocketLike | null = null;
+  #ready = false; // the server has said connected
+  #older: Waiting[] = [];
+  #hasOlder = true;
+  #behind = 0; // the newest seq that is held, if the last keepalive told of a newer one
+  #lost: (error: PerdureError) => void = () => undefined;
+  #ended: () => void = () => undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(api: SocketApi, executionId: string, options: SocketFollowOptions = {}) {
+    super((p, signal) => this.#sendPrompt(p, signal), options);
+    this.#api = api;
+    this.#id = executionId;
+    this.#options = options;
+    this.#backoff = new Backoff(options.clock, options);
+    void this.#run();
+  }
+
+  /** There may be events before those that are held. */
+  get hasOlder(): boolean {
+    return this.#hasOlder;
+  }
+
+  /** Loads the page before what is held. */
+  loadOlder(): Promise<void> {
+    const before = this.held.messages[0]?.seq;
+    if (!this.#ready || before === undefined) {
+      return Promise.reject(new PerdureError("unavailable", "there is no connection"));
+    }
+    return new Promise((resolve, reject) => {
+      this.#older.push({ resolve, reject });
+      this.#send("load_events", { before_seq: before, limit: this.#options.limit ?? 50 });
+    });
+  }
+
+  /** Shows a prompt at once, and sends it until the server has it. */
+  prompt(text: string, id?: string): Prompt {
+    return this.prompts.add(text, id);
+  }
+
+  /** Asks for the run's end. */
+  cancel(): void {
+    this.#send("cancel");
+  }
+
+  /** Stops following. The execution goes on. */
+  stop(): void {
+    if (this.connection === "ended" || this.connection === "failed") return;
+    this.#stop.abort();
+    this.prompts.stop();
+    this.#lost(new PerdureError("unavailable", "following was stopped"));
+    this.stands("stopped");
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      let cut: PerdureError;
+      try {
+        await this.#connect();
+        this.stands("ended", null);
+        return;
+      } catch (thrown) {
+        cut = asError(thrown);
+      }
+      if (signal.aborted) return;
+      cut = await this.#why(cut, signal);
+      if (!cut.retryable) {
+        this.stands("failed", cut);
+        return;
+      }
+      this.cuts++;
+      this.stands("waiting", cut);
+      await this.#backoff.pause(signal, cut.retryAfter);
+    }
+  }
+
+  /** A WebSocket does not tell why it was refused; a request does. */
+  async #why(cut: PerdureError, signal: AbortSignal): Promise<PerdureError> {
+    if (!cut.retryable || cut.message !== refused) return cut;
+    try {
+      await this.#api.get(this.#id, signal);
+      return cut;
+    } catch (thrown) {
+      return asError(thrown);
+    }
+  }
+
+  /** One connection: resolves at the end of the log, rejects when it is lost. */
+  #connect(): Promise<void> {
+    const open = this.#options.open ?? openPlatform;
+    let socket: WebSocketLike;
+    try {
+      socket = open(this.#api.url(this.#id), this.#api.credentials());
+    } catch (thrown) {
+      return Promise.reject(thrown);
+    }
+    this.#socket = socket;
+    return new Promise<void>((resolve, reject) => {
+      this.#ended = () => this.#leave(socket, resolve);
+      this.#lost = (error) => {
+        this.#leave(socket, () => reject(error));
+      };
+      let opened = false;
+      socket.onopen = () => {
+        opened = true;
+      };
+      socket.onmessage = (e: { data: unknown }) => this.#message(String(e.data));
+      socket.onerror = () => undefined; // close follows, and tells
+      socket.onclose = (e: { code: number; reason: string }) => this.#lost(closed(opened, e.code, e.reason));
+      this.#watch();
+    });
+  }
+
+  #leave(socket: WebSocketLike, settle: () => void): void {
+    if (this.#socket !== socket) return;
+    clearTimeout(this.#timer);
+    this.#socket = null;
+    this.#ready = false;
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.close();
+    const error = new PerdureError("unavailable", "the connection was lost");
+    for (const w of [...this.#acks.values(), ...this.#older]) w.reject(error);
+    this.#acks.clear();
+    this.#older = [];
+    settle();
+  }
+
+  /** Sends a keepalive now and then; gives up a connection on which nothing comes. */
+  #watch(quiet = 0): void {
+    const every = this.#options.keepalive ?? 20_000;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      const idle = quiet + every;
+      if (idle > (this.#options.idle ?? 45_000)) {
+        this.#lost(new PerdureError("unavailable", `nothing came for ${idle / 1000} s`));
+        return;
+      }
+      if (this.#ready) this.#send("keepalive");
+      this.#watch(idle);
+    }, every);
+  }
+
+  #send(type: string, data: unknown = {}): void {
+    try {
+      this.#socket?.send(JSON.stringify({ type, data }));
+    } catch (thrown) {
+      this.#lost(asError(thrown));
+    }
+  }
+
+  #message(text: string): void {
+    this.#watch();
+    const m = JSON.parse(text) as FromServer;
+    switch (m.type) {
+      case "connected":
+        this.#ready = true;
+        if (this.held.messages.length === 0) this.base = { status: m.data.status };
+        this.#sync();
+        break;
+      case "events_loaded":
+        this.#page(m.data);
+        break;
+      case "event":
+        this.#event(m.data);
+        break;
+      case "keepalive_ack":
+        this.#compare(m.data.max_seq);
+        break;
+      case "prompt_ack":
+        this.#settle(m.data.prompt_id, (w) => w.resolve());
+        break;
+      case "error":
+        this.#refused(m.data);
+    }
+  }
+
+  /**
+   * Asks for what is missing. The newest event that is held is asked for, too:
+   * if it comes back as another one, the log is another.
+   */
+  #sync(): void {
+    if (this.held.messages.length === 0) {
+      this.#send("load_events", { limit: this.#options.limit ?? 50 });
+      return;
+    }
+    this.#send("load_events", { after_seq: Math.max(0, this.held.syncSeq - 1), limit: pageLimit });
+  }
+
+  #page(page: Page): void {
+    if (page.is_stale_client) this.#forget();
+    else if (this.held.contradicts(page)) {
+      this.#forget();
+      this.#sync();
+      return;
+    }
+    const fresh = this.held.messages.length === 0;
+    const outcome = this.held.load(page);
+    if (page.prepend || fresh) this.#hasOlder = page.has_more;
+    if (page.prepend) this.#older.shift()?.resolve();
+    if (outcome === "gap") {
+      this.#forget();
+      this.#sync();
+      return;
+    }
+    for (const e of page.events) if (e.event === "signal.received") this.prompts.seen(e.data.signalId);
+    this.#backoff.worked();
+    if (page.has_more && !page.prepend && !fresh) {
+      this.#send("load_events", { after_seq: page.last_seq, limit: pageLimit });
+    } else if (this.connection !== "live") {
+      this.stands("live");
+    }
+    this.changed();
+  }
+
+  #event(e: LogEvent): void {
+    if (e.event === "end") {
+      this.#ended();
+      return;
+    }
+    if (e.event === "reset") {
+      this.#forget();
+      this.held.reset(e.data.firstAvailable - 1);
+      return;
+    }
+    const outcome = this.held.apply(e);
+    if (outcome === "gap") this.#lost(new PerdureError("unavailable", "an event is missing"));
+    if (outcome !== "taken") return;
+    this.#backoff.worked();
+    if (e.event === "signal.received") this.prompts.seen(e.data.signalId);
+    this.changed();
+    this.#options.onEvent?.(e);
+  }
+
+  #forget(): void {
+    this.held.reset();
+    this.dropped();
+    this.#hasOlder = true;
+    this.changed();
+  }
+
+  /** The server told twice of more than is held, and nothing came in between. */
+  #compare(maxSeq: number): void {
+    const held = this.held.lastSeenSeq;
+    if (maxSeq > held && this.#behind === held) this.#sync();
+    this.#behind = maxSeq > held ? held : 0;
+  }
+
+  #settle(promptId: string, how: (w: Waiting) => void): void {
+    const w = this.#acks.get(promptId);
+    this.#acks.delete(promptId);
+    if (w) how(w);
+  }
+
+  #refused(d: { code: ErrorCode; message: string; prompt_id?: string }): void {
+    const error = new PerdureError(d.code, d.message);
+    if (d.prompt_id !== undefined) this.#settle(d.prompt_id, (w) => w.reject(error));
+    else this.stands(this.connection, error);
+  }
+
+  #sendPrompt(p: Prompt, signal: AbortSignal): Promise<void> {
+    const data = { prompt_id: p.id, text: p.text };
+    if (new TextEncoder().encode(JSON.stringify(data)).length > frameLimit - 100) {
+      return Promise.reject(
+        new PerdureError("payload_too_large", "a prompt over a WebSocket has at most 1 MiB"),
+      );
+    }
+    return new Promise((resolve, reject) => {
+      if (!this.#ready) return reject(new PerdureError("unavailable", "there is no connection"));
+      const late = setTimeout(() => {
+        this.#settle(p.id, (w) => w.reject(new PerdureError("unavailable", "no acknowledgement came")));
+      }, this.#options.idle ?? 45_000);
+      const done = (then: () => void) => () => {
+        clearTimeout(late);
+        signal.removeEventListener("abort", stop);
+        then();
+      };
+      const stop = () => this.#settle(p.id, (w) => w.reject(new PerdureError("unavailable", "stopped")));
+      signal.addEventListener("abort", stop);
+      this.#acks.set(p.id, { resolve: done(resolve), reject: (e) => done(() => reject(e))() });
+      this.#send("prompt", data);
+    });
+  }
+}
+
+const refused = "the WebSocket was refused";
+
+function closed(opened: boolean, code: number, reason: string): PerdureError {
+  if (!opened) return new PerdureError("unavailable", refused);
+  if (code === 1008) return new PerdureError("unauthenticated", reason || "the key is revoked");
+  return new PerdureError("unavailable", `the WebSocket was closed: ${code} ${reason}`.trimEnd());
+}
+
+function openPlatform(url: string): WebSocketLike {
+  const Platform = (globalThis as { WebSocket?: new (url: string) => WebSocketLike }).WebSocket;
+  if (!Platform) throw new PerdureError("invalid_argument", "there is no WebSocket here: give `open`");
+  return new Platform(url);
+}

@@ -1,0 +1,120 @@
+import { asError, PerdureError } from "./errors";
+import type { LogEvent } from "./events";
+import { EventParser } from "./sse";
+import type { Query, Transport } from "./transport";
+
+/** Where a stream begins; nothing given is the start of the log. */
+export interface Position {
+  /** A cursor, exact to the byte. Takes precedence. */
+  cursor?: string | undefined;
+  /** All events after this seq, and the blocks that were open then, whole. */
+  afterSeq?: number | undefined;
+}
+
+export interface StreamRequest {
+  executionId: string;
+  /** `agent` leaves out `task.*` and `terminal`; `consolidated` has everything. */
+  stream: "agent" | "consolidated";
+  render?: "html" | undefined;
+  /** Milliseconds without a byte after which the connection counts as dead. */
+  idle: number;
+}
+
+/**
+ * Reads one connection's events. It returns after `end`, and where the log has
+ * ended already (204). Whatever else ends the connection throws: a stream that
+ * is closed without `end` was cut. Throws PerdureError; after an abort it just
+ * returns.
+ */
+export async function* readStream(
+  transport: Transport,
+  request: StreamRequest,
+  from: Position,
+  signal: AbortSignal,
+): AsyncGenerator<LogEvent, void> {
+  const watch = new Watch(signal, request.idle);
+  try {
+    const answer = await transport.send("GET", transport.url(pathOf(request), queryOf(request, from)), {
+      headers: {
+        Accept: "text/event-stream",
+        ...(from.cursor ? { "Last-Event-ID": from.cursor } : {}),
+      },
+      signal: watch.signal,
+    });
+    if (answer.status === 204) return;
+    yield* eventsOf(answer, watch);
+  } catch (thrown) {
+    if (signal.aborted) return;
+    throw asError(watch.signal.aborted ? watch.signal.reason : thrown);
+  } finally {
+    watch.end();
+  }
+}
+
+function pathOf(r: StreamRequest): string {
+  const path = `/agent-executions/${encodeURIComponent(r.executionId)}/stream`;
+  return r.stream === "consolidated" ? `${path}/consolidated` : path;
+}
+
+function queryOf(r: StreamRequest, from: Position): Query {
+  return { render: r.render, after_seq: from.cursor ? undefined : from.afterSeq };
+}
+
+async function* eventsOf(answer: Response, watch: Watch): AsyncGenerator<LogEvent, void> {
+  if (!answer.headers.get("Content-Type")?.startsWith("text/event-stream") || !answer.body) {
+    throw new PerdureError("unavailable", "what answers is no stream of events");
+  }
+  const decoder = new TextDecoder();
+  const parser = new EventParser();
+  const reader = answer.body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) throw new PerdureError("unavailable", "the stream was cut: it closed without the event end");
+      watch.alive();
+      for (const raw of parser.push(decoder.decode(value, { stream: true }))) {
+        const e = { cursor: raw.id, event: raw.event, data: JSON.parse(raw.data) } as LogEvent;
+        yield e;
+        if (e.event === "end") return;
+      }
+    }
+  } finally {
+    // Also when the caller has had enough. The connection may be gone already.
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Aborts a connection on which nothing comes, and with the caller's signal. */
+class Watch {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal;
+  readonly #idle: number;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(outer: AbortSignal, idle: number) {
+    this.#outer = outer;
+    this.#idle = idle;
+    if (outer.aborted) this.#stop();
+    outer.addEventListener("abort", this.#stop);
+    this.alive();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  alive(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#controller.abort(new PerdureError("unavailable", `nothing came for ${this.#idle / 1000} s`));
+    }, this.#idle);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#outer.removeEventListener("abort", this.#stop);
+    this.#controller.abort();
+  }
+
+  readonly #stop = () => this.#controller.abort();
+}

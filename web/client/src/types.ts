@@ -1,0 +1,101 @@
+import type { components } from "./openapi";
+
+type Schemas = components["schemas"];
+
+/** A reason for which an execution waits: `task` goes on by itself, `signal` is the user's turn. */
+export type WaitReason = "task" | "signal" | "timer";
+
+export type Status = Schemas["Execution"]["status"];
+export type Wait = Schemas["Wait"];
+export type Task = Schemas["Task"];
+export type Checkpoint = Schemas["Checkpoint"];
+export type Definition = Schemas["Definition"];
+export type DefinitionBody = Schemas["DefinitionBody"];
+export type ModelConfig = Schemas["ModelConfig"];
+export type AgentConfig = Schemas["AgentConfig"];
+export type StartBody = Schemas["StartBody"];
+export type SignalBody = Schemas["SignalBody"];
+export type SignalReply = Schemas["SignalReply"];
+export type LoginReply = Schemas["LoginReply"];
+export type Problem = Schemas["Problem"];
+export type FieldError = Schemas["FieldError"];
+export type Role = NonNullable<Schemas["Entry"]["role"]>;
+
+/** One durable run of an agent. */
+export type Execution = Omit<Schemas["Execution"], "waitReason" | "metadata"> & {
+  waitReason?: WaitReason;
+  metadata: Record<string, unknown>;
+};
+
+export interface Usage {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+  totalTokens: number;
+  /** In US dollars; null where no price is known. */
+  cost: number | null;
+  calls: number;
+}
+
+export interface TextPart {
+  type: "text";
+  text: string;
+  textSignature?: string;
+}
+
+export interface ThinkingPart {
+  type: "thinking";
+  thinking?: string;
+  thinkingSignature?: string;
+  redacted?: boolean;
+}
+
+export interface ImagePart {
+  type: "image";
+  /** Base64. */
+  data: string;
+  mimeType: string;
+}
+
+export interface ToolCallPart {
+  type: "toolCall";
+  id: string;
+  providerId?: string;
+  name: string;
+  /** Absent where what the model wrote is no JSON. */
+  arguments?: unknown;
+  /** As the model wrote it. */
+  rawArguments?: string;
+}
+
+export interface ToolResultPart {
+  type: "toolResult";
+  toolCallId: string;
+  toolName: string;
+  parts?: Part[];
+  isError?: boolean;
+}
+
+/** One piece of a message. */
+export type Part = TextPart | ThinkingPart | ImagePart | ToolCallPart | ToolResultPart;
+
+export interface Content {
+  parts: Part[];
+  provider?: string;
+  model?: string;
+  usage?: Usage;
+  stopReason?: string;
+}
+
+/** A node of the conversation. */
+export type Entry = Omit<Schemas["Entry"], "content"> & {
+  /** Null in an event whose content is over 256 KiB: fetch the entry then. */
+  content: Content | null;
+};
+
+/** A page of a list. */
+export interface List<T> {
+  items: T[];
+  nextCursor: string | null;
+}

@@ -1,0 +1,145 @@
+import type { Common, DataPayload } from "./events";
+import type { Content, Entry, Part, Role, Status, Usage, Wait, WaitReason } from "./types";
+
+/** What a run is doing, as a user would say it. */
+export type Phase = "queued" | "working" | "your_turn" | "sleeping" | "cancelling" | "ended";
+
+export interface TextView {
+  type: "text" | "thinking";
+  text: string;
+  /** More may come. */
+  open: boolean;
+}
+
+export interface ImageView {
+  type: "image";
+  data: string;
+  mimeType: string;
+}
+
+export interface TerminalView {
+  stream: "stdout" | "stderr";
+  text: string;
+  open: boolean;
+  /** The rest was not kept. */
+  truncated: boolean;
+}
+
+/**
+ * `writing`: the model writes the arguments; `waiting`: it has; `running`: the
+ * tool is at work; `done`, `failed`: there is a result.
+ */
+export type ToolCallState = "writing" | "waiting" | "running" | "done" | "failed";
+
+export interface ToolCallView {
+  type: "toolCall";
+  id: string;
+  name: string;
+  /** As the model wrote it so far. */
+  rawArguments: string;
+  /** Once the whole is stored, and is JSON. */
+  arguments?: unknown;
+  state: ToolCallState;
+  /** In the order in which the outputs began. Not on the stream `agent`. */
+  terminal: TerminalView[];
+  result: { parts: Part[]; isError: boolean } | null;
+}
+
+export type PartView = TextView | ImageView | ToolCallView;
+
+export interface MessageView {
+  /** The entry's id, known before the entry is stored. */
+  id: string;
+  role: Role;
+  /** It is an entry of the conversation; until then it is what a model, or the agent, is saying. */
+  stored: boolean;
+  turnId: string | null;
+  responseId: string | null;
+  parts: PartView[];
+  /** The entry is over 256 KiB and not here whole: fetch it by its id. */
+  contentMissing: boolean;
+  model: string | null;
+  usage: Usage | null;
+  stopReason: string | null;
+  createdAt: string;
+}
+
+/** A message of the user that is received and not yet part of the conversation. */
+export interface QueuedMessage {
+  signalId: string;
+  parts: Part[];
+  createdAt: string;
+}
+
+/** An execution as its clients show it. */
+export interface ExecutionView {
+  /** Null while nothing has told. */
+  status: Status | null;
+  waitReason: WaitReason | null;
+  wait: Wait | null;
+  phase: Phase;
+  /** It works, or is about to, without the user doing anything. A wait for a task counts as that. */
+  running: boolean;
+  /** A message can be sent. While the run works, the message steers it; while it waits, it follows. */
+  inputEnabled: boolean;
+  input: "steer" | "follow_up" | null;
+  ended: boolean;
+  messages: MessageView[];
+  /** Entries of the path before the first message that are not here. */
+  entriesBefore: number;
+  queued: QueuedMessage[];
+  /** The newest failure, until the run goes on. */
+  error: { message: string; code: string } | null;
+  /** The newest plan, as the agent gave it. */
+  plan: unknown;
+  files: { path: string; action: string; seq: number }[];
+  /** Events `data` of an application's own types. */
+  others: { seq: number; data: DataPayload }[];
+}
+
+/** What follows from status and reason alone. */
+export function phaseOf(status: Status | null, reason: WaitReason | null): Phase {
+  switch (status) {
+    case "RUNNING":
+      return "working";
+    case "WAITING":
+      return reason === "task" ? "working" : reason === "timer" ? "sleeping" : "your_turn";
+    case "CANCELLING":
+      return "cancelling";
+    case "COMPLETED":
+    case "FAILED":
+    case "CANCELLED":
+      return "ended";
+    default:
+      return "queued";
+  }
+}
+
+/** The parts of a `userMessage`, whose value is `{text}` or `{parts}`. */
+export function partsOfUserMessage(value: unknown): Part[] {
+  const v = (value ?? {}) as { text?: unknown; parts?: unknown };
+  if (Array.isArray(v.parts) && v.parts.length > 0) return v.parts as Part[];
+  return typeof v.text === "string" ? [{ type: "text", text: v.text }] : [];
+}
+
+export function messageFrom(e: Entry): MessageView {
+  const c: Partial<Content> = e.content ?? {};
+  return {
+    id: e.id,
+    role: e.role ?? "assistant",
+    stored: true,
+    turnId: e.turnId ?? null,
+    responseId: e.responseId ?? null,
+    parts: [],
+    contentMissing: e.content === null,
+    model: c.provider && c.model ? `${c.provider}/${c.model}` : null,
+    usage: c.usage ?? null,
+    stopReason: c.stopReason ?? null,
+    createdAt: e.createdAt,
+  };
+}
+
+/** The message that the records of a place belong to. */
+export function placeOf(d: Common): string {
+  return d.messageId ?? d.taskExecutionId ?? d.turnId ?? d.responseId ?? "";
+}

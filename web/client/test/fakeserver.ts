@@ -1,0 +1,167 @@
+import type { LogEvent, SnapshotData } from "../src/events";
+import { hasSeq, pieceOf } from "../src/events";
+import type { Log } from "./log";
+
+/** What is done to one connection. */
+export interface Fault {
+  /** Bytes after which it is cut; undefined leaves it whole. */
+  cut?: number | undefined;
+  /** The connection ends like one that is done, without `end`. */
+  clean?: boolean | undefined;
+  /** It begins so many records before the position that was asked for. */
+  rewind?: number | undefined;
+  duplicate?: number | undefined; // index of a frame that comes twice
+  swap?: number | undefined; // index of a frame that changes places with the next
+  drop?: number | undefined; // index of a frame that is lost
+  /** The most bytes that come at once. */
+  piece?: number | undefined;
+}
+
+/** Serves the streams of one log that has ended, as docs/api.md says, through faults. */
+export class FakeServer {
+  readonly asked: { lastEventId: string | null; afterSeq: string | null }[] = [];
+  epoch = "";
+  /** Called when a connection is asked for after the first. */
+  onCut: () => void = () => undefined;
+  readonly #faults: Fault[];
+  #log: Log;
+
+  constructor(log: Log, faults: Fault[] = []) {
+    this.#log = log;
+    this.#faults = [...faults];
+  }
+
+  /** Another log takes the place of the one that was. */
+  restore(log: Log, epoch: string): void {
+    this.#log = log;
+    this.epoch = epoch;
+  }
+
+  readonly fetch: typeof fetch = async (input, init) => {
+    const url = new URL(String(input));
+    const headers = new Headers(init?.headers);
+    const lastEventId = headers.get("Last-Event-ID");
+    const afterSeq = url.searchParams.get("after_seq");
+    if (this.asked.push({ lastEventId, afterSeq }) > 1) this.onCut();
+    const fault = this.#faults.shift() ?? {};
+    const frames = this.#frames(url.pathname.endsWith("/consolidated"), lastEventId, afterSeq, fault);
+    if (frames === null) return new Response(null, { status: 204 });
+    return streamOf(disturbed(frames, fault).join(""), fault, init?.signal ?? undefined);
+  };
+
+  #frames(all: boolean, lastEventId: string | null, afterSeq: string | null, fault: Fault): string[] | null {
+    const frames: string[] = [];
+    let from = 0;
+    const [epoch = "", pos = ""] = lastEventId === null ? [] : lastEventId.split(":");
+    if (lastEventId !== null && epoch !== this.epoch) {
+      frames.push(
+        frame(`${this.epoch}:0`, "reset", {
+          reason: "epoch",
+          firstAvailable: 1,
+          lastSeq: lastSeq(this.#log),
+        }),
+      );
+    } else if (lastEventId !== null) {
+      from = Math.max(0, Number(pos) - (fault.rewind ?? 0));
+      if (from >= this.#log.length) return null;
+    } else if (afterSeq !== null) {
+      from = this.#log.findIndex((e) => hasSeq(e) && e.data.seq > Number(afterSeq));
+      if (from < 0) return null;
+      for (const b of blocksAcross(this.#log, Number(afterSeq))) {
+        if (all || b.type !== "terminal") frames.push(frame(`${this.epoch}:${from}`, "snapshot", b));
+      }
+    }
+    frames.push(...this.#records(all, from));
+    frames.push(frame(`${this.epoch}:${this.#log.length}`, "end", {}));
+    return frames;
+  }
+
+  #records(all: boolean, from: number): string[] {
+    const frames: string[] = [];
+    let spared = 0;
+    this.#log.forEach((e, i) => {
+      if (!hasSeq(e)) return;
+      const kept = all || !(e.event.startsWith("task.") || e.event === "terminal");
+      if (!kept) {
+        spared = Math.max(spared, e.data.seq);
+        if (i >= from && i % 3 === 0) frames.push(frame(`${this.epoch}:${i + 1}`, "ping", {}));
+      } else if (i >= from) {
+        frames.push(frame(`${this.epoch}:${i + 1}`, e.event, all ? e.data : { ...e.data, prevSeq: spared }));
+      }
+    });
+    return frames;
+  }
+}
+
+function frame(id: string, event: string, data: object): string {
+  return `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+const lastSeq = (log: Log) => Math.max(...log.map((e) => (hasSeq(e) ? e.data.seq : 0)));
+
+/** The blocks of up to the seq that close after it, whole. */
+export function blocksAcross(log: Log, seq: number): SnapshotData[] {
+  const closed = new Map<number, { at: number; superseded: boolean }>();
+  for (const e of log) {
+    if (e.event === "block.closed") {
+      closed.set(e.data.blockSeq, { at: e.data.seq, superseded: e.data.reason === "superseded" });
+    }
+  }
+  const blocks = new Map<number, SnapshotData>();
+  for (const e of log) {
+    const piece = pieceOf(e);
+    if (!piece || !hasSeq(e) || e.data.seq > seq || (closed.get(e.data.seq)?.at ?? Infinity) <= seq) continue;
+    const gone = closed.get(e.data.seq)?.superseded;
+    const whole = (before: string) => (gone ? "" : before + piece.text);
+    const held = blocks.get(e.data.seq);
+    const data = piece.data.data;
+    const text = held === undefined ? "" : typeof held.data === "string" ? held.data : held.data.delta;
+    blocks.set(e.data.seq, {
+      ...(held ?? (piece.data as SnapshotData)),
+      type: piece.type,
+      snapshot: true,
+      offset: 0,
+      data: typeof data === "string" ? whole(text) : { ...data, delta: whole(text) },
+    });
+  }
+  return [...blocks.values()];
+}
+
+function disturbed(frames: string[], fault: Fault): string[] {
+  const out = [...frames];
+  const at = (n: number) => n % out.length;
+  if (fault.swap !== undefined && out.length > 1) {
+    const i = fault.swap % (out.length - 1);
+    [out[i], out[i + 1]] = [out[i + 1]!, out[i]!];
+  }
+  if (fault.duplicate !== undefined) out.splice(at(fault.duplicate), 0, out[at(fault.duplicate)]!);
+  if (fault.drop !== undefined) out.splice(at(fault.drop), 1);
+  return out;
+}
+
+function streamOf(text: string, fault: Fault, signal?: AbortSignal): Response {
+  const whole = new TextEncoder().encode(text);
+  const bytes = fault.cut === undefined ? whole : whole.subarray(0, fault.cut % whole.length);
+  const piece = Math.max(1, fault.piece ?? bytes.length);
+  let at = 0;
+  const body = new ReadableStream<Uint8Array>({
+    pull(c) {
+      if (signal?.aborted) c.error(signal.reason);
+      else if (at < bytes.length) {
+        c.enqueue(bytes.slice(at, at + piece));
+        at += piece;
+      } else if (bytes.length === whole.length || fault.clean) c.close();
+      else c.error(new Error("connection reset"));
+    },
+  });
+  return new Response(body, { headers: { "Content-Type": "text/event-stream" } });
+}
+
+/** What a client makes of an undisturbed reading, in a form that can be compared. */
+export function plainMessages(messages: readonly import("../src/messages").Message[]): unknown[] {
+  return messages.map((m) =>
+    m.kind === "block"
+      ? { seq: m.seq, type: m.type, text: m.text, bytes: m.bytes, state: m.state }
+      : { seq: m.seq, event: m.event.event, data: { ...(m.event as LogEvent).data, prevSeq: undefined } },
+  );
+}

@@ -1,0 +1,11 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["client/test/**/*.test.ts", "client/e2e/**/*.test.ts"],
+    testTimeout: 90_000,
+    hookTimeout: 90_000,
+    pool: "threads",
+    poolOptions: { threads: { maxThreads: 2 } },
+  },
+});
