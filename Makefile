@@ -24,9 +24,14 @@ deps: ## install what the tests need and the machine lacks (Debian, Ubuntu)
 test: deps ## run all tests: unit, conformance, race detector, end to end
 	$(GO) vet ./...
 	$(GO) test $(TESTFLAGS) ./...
+	$(MAKE) test-web
+
+.PHONY: test-web
+test-web: deps build ## run the tests of web/, with the real server
+	cd web && PERDURE_BIN=$(CURDIR)/$(BIN) npm test
 
 .PHONY: lint
-lint: ## run the linters
+lint: deps ## run the linters
 	./scripts/lint.sh
 
 .PHONY: generate

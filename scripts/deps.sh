@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests need: Node.js (the end-to-end tests talk to a mock of
-# the model providers that is an npm package), git, make, bash.
+# the model providers that is an npm package, and web/ is TypeScript), git, make, bash.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,8 +18,10 @@ if [ ${#missing[@]} -gt 0 ]; then
 	"${run[@]}" apt-get install -y -qq "${missing[@]}"
 fi
 
-stamp=e2e/aimock/node_modules/.lock-installed
-if ! cmp -s e2e/aimock/package-lock.json "$stamp"; then
-	npm ci --no-audit --no-fund --prefix e2e/aimock
-	cp e2e/aimock/package-lock.json "$stamp"
-fi
+for dir in e2e/aimock web; do
+	stamp=$dir/node_modules/.lock-installed
+	if ! cmp -s "$dir/package-lock.json" "$stamp"; then
+		npm ci --no-audit --no-fund --prefix "$dir"
+		cp "$dir/package-lock.json" "$stamp"
+	fi
+done

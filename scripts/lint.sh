@@ -17,5 +17,8 @@ go tool -modfile=tools/golangci-lint/go.mod golangci-lint run --timeout 15m ./..
 echo "== generated code"
 ./tools/buf/check.sh
 
+echo "== web"
+(cd web && npm run --silent lint)
+
 echo "== module"
 go mod verify >/dev/null

@@ -69,7 +69,7 @@ export class SocketFollower extends Following {
   readonly #options: SocketFollowOptions;
   readonly #stop = new AbortController();
   readonly #backoff: Backoff;
-  readonly #acks = new Map<string, Waiting>();
+  readonly #acks = new Map<string, Waiting & { data: object }>(); // sent, or to be sent, by prompt id
   #socket: WebSocketLike | null = null;
   #ready = false; // the server has said connected
   #older: Waiting[] = [];
@@ -131,6 +131,7 @@ export class SocketFollower extends Following {
       try {
         await this.#connect();
         this.stands("ended", null);
+        this.#giveUp(new PerdureError("execution_ended", "the run has ended"));
         return;
       } catch (thrown) {
         cut = asError(thrown);
@@ -139,6 +140,7 @@ export class SocketFollower extends Following {
       cut = await this.#why(cut, signal);
       if (!cut.retryable) {
         this.stands("failed", cut);
+        this.#giveUp(cut);
         return;
       }
       this.cuts++;
@@ -192,8 +194,7 @@ export class SocketFollower extends Following {
     socket.onopen = socket.onmessage = socket.onclose = null;
     socket.close();
     const error = new PerdureError("unavailable", "the connection was lost");
-    for (const w of [...this.#acks.values(), ...this.#older]) w.reject(error);
-    this.#acks.clear();
+    for (const w of this.#older) w.reject(error);
     this.#older = [];
     settle();
   }
@@ -229,6 +230,7 @@ export class SocketFollower extends Following {
         this.#ready = true;
         if (this.held.messages.length === 0) this.base = { status: m.data.status };
         this.#sync();
+        for (const { data } of this.#acks.values()) this.#send("prompt", data);
         break;
       case "events_loaded":
         this.#page(m.data);
@@ -338,20 +340,24 @@ export class SocketFollower extends Following {
       );
     }
     return new Promise((resolve, reject) => {
-      if (!this.#ready) return reject(new PerdureError("unavailable", "there is no connection"));
-      const late = setTimeout(() => {
-        this.#settle(p.id, (w) => w.reject(new PerdureError("unavailable", "no acknowledgement came")));
-      }, this.#options.idle ?? 45_000);
-      const done = (then: () => void) => () => {
-        clearTimeout(late);
+      const done = (then: () => void) => {
         signal.removeEventListener("abort", stop);
         then();
       };
       const stop = () => this.#settle(p.id, (w) => w.reject(new PerdureError("unavailable", "stopped")));
       signal.addEventListener("abort", stop);
-      this.#acks.set(p.id, { resolve: done(resolve), reject: (e) => done(() => reject(e))() });
-      this.#send("prompt", data);
+      this.#acks.set(p.id, {
+        data,
+        resolve: () => done(resolve),
+        reject: (e) => done(() => reject(e)),
+      });
+      if (this.#ready) this.#send("prompt", data);
     });
+  }
+
+  /** No acknowledgement will come any more. */
+  #giveUp(error: PerdureError): void {
+    for (const id of [...this.#acks.keys()]) this.#settle(id, (w) => w.reject(error));
   }
 }
 
