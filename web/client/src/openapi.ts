@@ -90,6 +90,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/orgs/{org}/agent-executions/prune": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Delete what is kept no longer, or say what would be */
+        post: operations["pruneExecutions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/orgs/{org}/agent-executions/{id}": {
         parameters: {
             query?: never;
@@ -152,6 +169,23 @@ export interface paths {
         /** Get a checkpoint */
         get: operations["getCheckpoint"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/agent-executions/{id}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Upload content that a signal names then; any JSON, to the server's limit. It is deleted if nothing names it within an hour. */
+        put: operations["putContent"];
         post?: never;
         delete?: never;
         options?: never;
@@ -330,6 +364,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/orgs/{org}/retention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get how long the org keeps things */
+        get: operations["getRetention"];
+        /** Say how long the org keeps things; what is left out is the default */
+        put: operations["putRetention"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -399,6 +451,10 @@ export interface components {
             sequence: number;
             state: unknown;
         };
+        ContentRef: {
+            /** Format: uuid */
+            blobId: string;
+        };
         CreateKeyInputBody: {
             name: string;
             /** @enum {string} */
@@ -414,6 +470,7 @@ export interface components {
             metadata: unknown;
             models: components["schemas"]["ModelConfig"][] | null;
             name: string;
+            retention?: components["schemas"]["Retention"];
             slug: string;
             systemPrompt: string;
             tools: string[] | null;
@@ -433,6 +490,8 @@ export interface components {
             };
             models: components["schemas"]["ModelConfig"][];
             name: string;
+            /** @description How long executions that start from it keep things; what is not said is the org's to say. */
+            retention?: components["schemas"]["Periods"];
             /** @description Unique in the org; made from the name if left out. */
             slug?: string;
             systemPrompt?: string;
@@ -594,6 +653,14 @@ export interface components {
             toolName?: string;
             type: string;
         };
+        Periods: {
+            /** @description How long a checkpoint is kept that another has followed. Default 7d. */
+            checkpoints?: string;
+            /** @description How long an ended execution is kept, with all that belongs to it: like 30d, 12h or forever. Default forever. */
+            executions?: string;
+            /** @description How long the log of an ended execution is kept; its entries stay. Default forever. */
+            logs?: string;
+        };
         Problem: {
             /** @description The machine-readable name of the error. */
             code: string;
@@ -614,6 +681,38 @@ export interface components {
              */
             type: string;
         };
+        PruneBody: {
+            /** @description Only executions that started from it. */
+            agentDefinitionId?: string;
+            /** @description Say what would go, and change nothing. */
+            dryRun?: boolean;
+            /** @description Executions that ended that long ago, like 30d; left out, what the policies say, over checkpoints and logs, too. */
+            olderThan?: string;
+            /** @description Only executions that ended so. */
+            status?: string[] | null;
+        };
+        PruneCount: {
+            byKind?: {
+                [key: string]: number;
+            };
+            byStatus?: {
+                [key: string]: number;
+            };
+            /** Format: int64 */
+            bytes: number;
+            /** Format: int64 */
+            count: number;
+            /** Format: date-time */
+            oldest?: string;
+        };
+        PruneReport: {
+            checkpoints: components["schemas"]["PruneCount"];
+            dryRun: boolean;
+            executions: components["schemas"]["PruneCount"];
+            logs: components["schemas"]["PruneCount"];
+            /** @description There is more to prune; ask again. */
+            more: boolean;
+        };
         ResetData: {
             /**
              * Format: int64
@@ -628,12 +727,26 @@ export interface components {
             /** @enum {string} */
             reason: "ahead" | "epoch" | "truncated";
         };
+        Retention: {
+            checkpoints?: string;
+            executions?: string;
+            logs?: string;
+        };
+        RetentionBody: {
+            checkpoints: string;
+            executions: string;
+            logs: string;
+            /** @description Whether anybody has said so; otherwise it is the default. */
+            set: boolean;
+        };
         SignalBody: {
             /** @description Sending the same id again changes nothing. */
             signalId?: string;
             signalName: string;
             /** @description Any JSON. That of userMessage is {text} or {parts}. */
             signalValue?: unknown;
+            /** @description In place of signalValue: content that was uploaded with PUT .../content. */
+            signalValueRef?: components["schemas"]["ContentRef"];
         };
         SignalReply: {
             signalId: string;
@@ -714,12 +827,15 @@ export interface components {
             message: string;
             permanent?: boolean;
             /** Format: int64 */
-            retryAfter?: number;
+            retryAfterMs?: number;
         };
         Wait: {
+            /** Format: int64 */
+            after?: number;
             all?: components["schemas"]["Wait"][] | null;
             any?: components["schemas"]["Wait"][] | null;
             met?: boolean;
+            name?: string;
             on?: string;
             signal?: string;
             /** Format: uuid */
@@ -1075,6 +1191,42 @@ export interface operations {
             };
         };
     };
+    pruneExecutions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PruneBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PruneReport"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     getExecution: {
         parameters: {
             query?: never;
@@ -1249,6 +1401,49 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Checkpoint"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    putContent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                org: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description It is stored. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: uuid */
+                        blobId: string;
+                        /** Format: int64 */
+                        length: number;
+                        /** @description Hexadecimal. */
+                        sha256: string;
+                    };
                 };
             };
             /** @description An error (RFC 9457) */
@@ -1685,6 +1880,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["APIKey"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getRetention: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetentionBody"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    putRetention: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Periods"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetentionBody"];
                 };
             };
             /** @description An error (RFC 9457) */
