@@ -6,7 +6,7 @@ import type { StreamFollower } from "../src/follower";
 import { FakeServer, type Fault, plainMessages } from "./fakeserver";
 import { type Log, recordedRun, tangledRun } from "./log";
 
-const clock: Clock = { sleep: () => Promise.resolve(), random: () => 0.5 };
+const clock: Clock = { sleep: () => new Promise((resolve) => setImmediate(resolve)), random: () => 0.5 };
 
 function follow(server: FakeServer, stream: "agent" | "consolidated"): StreamFollower {
   const client = new PerdureClient({ baseUrl: "http://server", fetch: server.fetch });

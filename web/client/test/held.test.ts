@@ -187,6 +187,13 @@ describe("pages", () => {
     expect(seqs(held)).toEqual([1]);
   });
 
+  test("a prepended page that leaves a hole is a gap", () => {
+    const held = new HeldLog();
+    held.load(page([note(5), note(6)]));
+    expect(held.load(page([note(2), note(3)], { prepend: true }))).toBe("gap");
+    expect(seqs(held)).toEqual([5, 6]);
+  });
+
   test("a log that was restored and has grown since is told by its events", () => {
     const held = filled(note(1), note(2));
     const other = { ...note(2), data: { ...at(2), createdAt: "later", status: "RUNNING" } } as LogEvent;

@@ -7,9 +7,9 @@ import { type Prompt, PromptQueue } from "../src/prompts";
 import { EventParser } from "../src/sse";
 import { byteLength, withoutBytes } from "../src/utf8";
 
-const clock: Clock = { sleep: () => Promise.resolve(), random: () => 0.5 };
-const turns = async (n = 20) => {
-  for (let i = 0; i < n; i++) await Promise.resolve();
+const clock: Clock = { sleep: () => new Promise((resolve) => setImmediate(resolve)), random: () => 0.5 };
+const turns = async (n = 5) => {
+  for (let i = 0; i < n; i++) await new Promise((resolve) => setImmediate(resolve));
 };
 
 describe("UTF-8", () => {
