@@ -34,7 +34,9 @@ export class StreamFollower extends Following {
   readonly #backoff: Backoff;
   #from: Position = {};
   #begun = false;
-  #resyncs = 0; // since something was taken in
+  #resyncs = 0; // since more was held than ever before
+  #gapAt = 0; // the newest seq that was held at a gap
+  readonly #afterGaps: Backoff;
 
   constructor(transport: Transport, api: FollowApi, executionId: string, options: StreamFollowOptions = {}) {
     super((p, signal) => api.prompt(executionId, p, signal), options);
@@ -47,6 +49,7 @@ export class StreamFollower extends Following {
       idle: options.idle ?? 45_000,
     };
     this.#backoff = new Backoff(options.clock, options);
+    this.#afterGaps = new Backoff(options.clock, options);
     void this.#run();
   }
 
@@ -130,13 +133,17 @@ export class StreamFollower extends Following {
 
   #taken(e: LogEvent): void {
     this.#backoff.worked();
-    this.#resyncs = 0;
+    if (this.#resyncs > 0 && this.held.lastSeenSeq > this.#gapAt) {
+      this.#resyncs = 0;
+      this.#afterGaps.worked();
+    }
     if (e.event === "signal.received") this.prompts.seen(e.data.signalId);
     this.changed();
     this.#options.onEvent?.(e);
   }
 
   #reset(e: Extract<LogEvent, { event: "reset" }>): void {
+    this.#gapAt = 0;
     this.held.reset(e.data.firstAvailable - 1);
     this.dropped();
     this.#begun = false;
@@ -151,11 +158,12 @@ export class StreamFollower extends Following {
    */
   async #resync(signal: AbortSignal): Promise<void> {
     this.#resyncs++;
+    this.#gapAt = Math.max(this.#gapAt, this.held.lastSeenSeq);
     if (this.#resyncs === 1) {
       this.#from = { afterSeq: this.held.syncSeq };
       return;
     }
-    if (this.#resyncs > 2) await this.#backoff.pause(signal);
+    if (this.#resyncs > 2) await this.#afterGaps.pause(signal);
     this.held.reset(this.#options.snapshot ? null : 0);
     this.dropped();
     this.#begun = false;

@@ -116,3 +116,21 @@ test("204 stops: the end itself was lost", async () => {
   expect(server.asked.length).toBe(2);
   expect([f.cuts, f.resets, f.view.status]).toEqual([1, 0, "COMPLETED"]);
 });
+
+test("a hole that stays is not asked for without a pause", async () => {
+  const log = recordedRun();
+  const holed = log.filter((_, i) => i !== 20);
+  let pauses = 0;
+  const client = new PerdureClient({ baseUrl: "http://server", fetch: new FakeServer(holed).fetch });
+  const f = client.executions.follow("x1", {
+    clock: {
+      random: () => 0.5,
+      sleep: async (_, signal) => {
+        if (++pauses === 5) f.stop();
+        await clock.sleep(0, signal);
+      },
+    },
+  });
+  await expect(f.until(() => false)).rejects.toThrow("stopped");
+  expect(pauses).toBe(5);
+});
