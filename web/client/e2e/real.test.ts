@@ -118,37 +118,37 @@ describe("REST", () => {
 });
 
 describe("a run that is followed through a proxy that cuts, delays and delivers again", () => {
-  test.each(["consolidated", "agent"] as const)(
-    "over the stream %s: the same as undisturbed",
-    async (stream) => {
-      const proxy = new CuttingProxy(dev.port, {
-        random: randomFrom(seed),
-        within: 9000,
-        cuts: 25,
-        delay: 30,
-      });
-      const client = dev.client(await proxy.listen());
-      const { id } = await begin();
-      const f = client.executions.follow(id, { stream, ...quick });
-      await f.until(idle(1));
-      for (const text of ["go on", "and on", "and on"]) f.prompt(text);
-      await f.until(
-        (now) => now.view.queued.length === 0 && now.prompts.length === 0 && now.view.phase === "your_turn",
-      );
-      await dev.client().executions.cancel(id);
-      await f.until(isEnded);
-      expect(proxy.cuts).toBeGreaterThan(3);
-      if (stream === "consolidated") await compare(f, id);
-      const clean = dev.client().executions.follow(id, { stream });
-      await clean.until(isEnded);
-      expect(plainMessages(f.held.messages)).toEqual(plainMessages(clean.held.messages));
-      expect(f.view).toEqual(clean.view);
-      expect(f.view.messages.filter((m) => m.role === "user").map((m) => m.parts)).toMatchObject(
-        ["begin", "go on", "and on", "and on"].map((text) => [{ text }]),
-      );
-      await proxy.close();
-    },
-  );
+  test.each([
+    "consolidated",
+    "agent",
+  ] as const)("over the stream %s: the same as undisturbed", async (stream) => {
+    const proxy = new CuttingProxy(dev.port, {
+      random: randomFrom(seed),
+      within: 9000,
+      cuts: 25,
+      delay: 30,
+    });
+    const client = dev.client(await proxy.listen());
+    const { id } = await begin();
+    const f = client.executions.follow(id, { stream, ...quick });
+    await f.until(idle(1));
+    for (const text of ["go on", "and on", "and on"]) f.prompt(text);
+    await f.until(
+      (now) => now.view.queued.length === 0 && now.prompts.length === 0 && now.view.phase === "your_turn",
+    );
+    await dev.client().executions.cancel(id);
+    await f.until(isEnded);
+    expect(proxy.cuts).toBeGreaterThan(3);
+    if (stream === "consolidated") await compare(f, id);
+    const clean = dev.client().executions.follow(id, { stream });
+    await clean.until(isEnded);
+    expect(plainMessages(f.held.messages)).toEqual(plainMessages(clean.held.messages));
+    expect(f.view).toEqual(clean.view);
+    expect(f.view.messages.filter((m) => m.role === "user").map((m) => m.parts)).toMatchObject(
+      ["begin", "go on", "and on", "and on"].map((text) => [{ text }]),
+    );
+    await proxy.close();
+  });
 
   test("over the WebSocket: the same as undisturbed, each prompt once and in order", async () => {
     const proxy = new CuttingProxy(dev.port, {
