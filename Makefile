@@ -35,5 +35,6 @@ lint: deps ## run the linters
 	./scripts/lint.sh
 
 .PHONY: generate
-generate: ## generate the code of api/ from its .proto files
+generate: deps ## generate the code of api/ from its .proto files, and web/'s types from the API
 	./tools/buf/generate.sh
+	./scripts/types.sh

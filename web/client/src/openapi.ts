@@ -193,6 +193,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/orgs/{org}/agent-executions/{id}/content/{sha256}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a content of a LOCAL execution by its hash, from its worker (503 while that is away), or of one that was promoted */
+        get: operations["getContent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/orgs/{org}/agent-executions/{id}/entries": {
         parameters: {
             query?: never;
@@ -238,6 +255,23 @@ export interface paths {
         get: operations["listEvents"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/agent-executions/{id}/promote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Copy a LOCAL execution from its worker and make it REMOTE, while it waits for a signal; called again, it goes on with what is missing */
+        post: operations["promoteExecution"];
         delete?: never;
         options?: never;
         head?: never;
@@ -450,6 +484,9 @@ export interface components {
             /** Format: int64 */
             sequence: number;
             state: unknown;
+            /** Format: int64 */
+            stateBytes?: number;
+            stateSha256?: string;
         };
         ContentRef: {
             /** Format: uuid */
@@ -501,6 +538,9 @@ export interface components {
         };
         Entry: {
             content: unknown;
+            /** Format: int64 */
+            contentBytes?: number;
+            contentSha256?: string;
             /** Format: date-time */
             createdAt: string;
             /** @enum {string} */
@@ -542,13 +582,21 @@ export interface components {
             error: string | null;
             errorCode: string | null;
             /** Format: uuid */
+            homeWorkerId?: string;
+            /** Format: uuid */
             id: string;
             input: unknown;
+            /** Format: int64 */
+            inputBytes?: number;
+            inputSha256?: string;
             kind: string;
             /** Format: int64 */
             maxSeq: number;
             metadata: unknown;
             output: unknown;
+            /** Format: int64 */
+            outputBytes?: number;
+            outputSha256?: string;
             /** @enum {string} */
             persistenceMode: "REMOTE" | "LOCAL";
             queue: string;
@@ -563,6 +611,7 @@ export interface components {
             version: number;
             wait?: components["schemas"]["Wait"];
             waitReason?: string;
+            workerAway?: components["schemas"]["WorkerAway"];
             /** Format: uuid */
             workerId: string | null;
             workspace: string;
@@ -808,12 +857,18 @@ export interface components {
             /** Format: uuid */
             id: string;
             input: unknown;
+            /** Format: int64 */
+            inputBytes?: number;
+            inputSha256?: string;
             kind: string;
             /** Format: int64 */
             maxAttempts: number;
             progress?: unknown;
             queue: string;
             result: unknown;
+            /** Format: int64 */
+            resultBytes?: number;
+            resultSha256?: string;
             /** Format: date-time */
             startedAt: string | null;
             /** @enum {string} */
@@ -842,6 +897,12 @@ export interface components {
             task?: string;
             /** Format: date-time */
             timer?: string;
+        };
+        WorkerAway: {
+            /** Format: date-time */
+            since: string | null;
+            /** Format: uuid */
+            workerId: string;
         };
     };
     responses: never;
@@ -1457,6 +1518,42 @@ export interface operations {
             };
         };
     };
+    getContent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+                /** @description The SHA-256 of the content, in hexadecimal. */
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The content's bytes: JSON, or the text of a block. A content that turns out to be another is cut off before its end. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     listEntries: {
         parameters: {
             query?: {
@@ -1560,6 +1657,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EventPage"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    promoteExecution: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Execution"];
                 };
             };
             /** @description An error (RFC 9457) */
