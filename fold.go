@@ -1,8 +1,10 @@
 package perdure
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 )
 
 // foldedBegin is how the content of an entry begins that holds its metadata.
@@ -42,4 +44,32 @@ func (e *Entry) Unfold() {
 	rest = bytes.TrimPrefix(rest, []byte(","))
 	e.Content = append([]byte("{"), rest...)
 	e.Metadata = metadata
+}
+
+// foldedLimit is up to where a metadata is looked for in a content that is not
+// held.
+const foldedLimit = 1 << 20
+
+// UnfoldFrom is [Entry.Unfold] for a content that is passed on as it is read: it
+// takes the metadata off, holding no more than that. Errors are the reader's.
+func (e *Entry) UnfoldFrom(content io.Reader) (io.Reader, error) {
+	in := bufio.NewReader(content)
+	begin, _ := in.Peek(len(foldedBegin)) // an error of the reader comes again
+	if e.Metadata != nil || string(begin) != foldedBegin {
+		return in, nil
+	}
+	if _, err := in.Discard(len(begin)); err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(io.LimitReader(in, foldedLimit))
+	if err := d.Decode(&e.Metadata); err != nil {
+		return nil, &Error{Code: Internal, Message: "the metadata of entry " + e.ID.String() + " does not decode", Err: err}
+	}
+	rest := bufio.NewReader(io.MultiReader(d.Buffered(), in))
+	if next, err := rest.Peek(1); err == nil && next[0] == ',' {
+		if _, err := rest.Discard(1); err != nil {
+			return nil, err
+		}
+	}
+	return io.MultiReader(bytes.NewReader([]byte("{")), rest), nil
 }

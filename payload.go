@@ -14,6 +14,9 @@ const (
 	InlineLimit = 32 << 10
 	// BlobChunk is the size of the pieces in which blobs travel and rest.
 	BlobChunk = 64 << 10
+	// ShownLimit is the most bytes of one content that clients are shown in
+	// place; of what is larger they are told its length and hash.
+	ShownLimit = 256 << 10
 	// DefaultPayloadLimit is the most bytes that one payload may have unless
 	// the operator says otherwise.
 	DefaultPayloadLimit = 64 << 20

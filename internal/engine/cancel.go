@@ -19,7 +19,8 @@ func endNeeds(x *perdure.Execution) store.Needs {
 
 // Cancel ends a PENDING or WAITING execution at once; a RUNNING one becomes
 // CANCELLING, and its worker has the grace to end it. It tells whether it
-// changed anything: a terminal or cancelling execution stays as it is.
+// changed anything: a terminal or cancelling execution stays as it is. Large
+// contents of what it gives are references.
 func (e *Engine) Cancel(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, bool, error) {
 	d, err := e.one(ctx, store.Command{
 		Name: "cancel", Lane: store.LaneCommits, Org: org, Execution: id, Needs: endNeeds,
@@ -33,7 +34,7 @@ func (e *Engine) Cancel(ctx context.Context, org string, id uuid.UUID) (*perdure
 	if err != nil {
 		return nil, false, err
 	}
-	x, err := e.Store.Execution(ctx, org, id)
+	x, err := e.refs.Execution(ctx, org, id)
 	accepted, _ := d.value.(bool)
 	return x, accepted, err
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"hash"
 	"io"
@@ -12,16 +11,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"golang.org/x/sync/errgroup"
 )
 
 const (
-	// shownInline is the largest withheld content that is asked for to be shown
-	// in place, shownAtOnce how much of them one answer holds, and shownWithin how
-	// long a worker is waited for. What goes beyond is left to be asked for by
-	// its hash.
-	shownInline = 256 << 10
-	shownAtOnce = 8 << 20
+	// shownWithin is how long a worker is waited for to show what is withheld.
 	shownWithin = 5 * time.Second
 	// checkedFirst is up to which length a content is checked before any of it
 	// is handed on.
@@ -36,11 +29,14 @@ const (
 // is checked before any of it is given. Errors: not_found, unavailable (the
 // worker is away), internal (the worker sent something else).
 func (e *Engine) Content(ctx context.Context, org string, id uuid.UUID, sum perdure.Hash) (io.ReadCloser, int64, error) {
-	x, err := e.Store.Execution(ctx, org, id)
+	x, err := e.refs.Execution(ctx, org, id)
 	if err != nil {
 		return nil, 0, err
 	}
 	b, err := e.Store.BlobRow(ctx, id, perdure.ContentID(id, sum))
+	if perdure.IsCode(err, perdure.NotFound) {
+		b, err = e.Store.BlobOf(ctx, id, sum)
+	}
 	if perdure.IsCode(err, perdure.NotFound) {
 		return nil, 0, perdure.Errorf(perdure.NotFound, "execution %s has no content %s that is kept by its hash", id, sum)
 	}
@@ -118,53 +114,4 @@ func (c *checked) Read(p []byte) (int, error) {
 
 func (c *checked) wrong() error {
 	return perdure.Errorf(perdure.Internal, "worker %s sent something else for the content %s", c.worker, c.ref.SHA256)
-}
-
-// Shown is a content that clients are shown: where it goes, or else its length
-// and hash.
-type Shown struct {
-	Place *json.RawMessage
-	Ref   *perdure.BlobRef
-	Bytes *int64
-	Sum   *string
-}
-
-// Show puts in withheld contents of an execution, as far as its worker is
-// connected and they are not too large, and in the place of the others a word
-// with their length and hash. Error: internal, where the worker sent something
-// else.
-func (e *Engine) Show(ctx context.Context, x *perdure.Execution, all []Shown) error {
-	left := int64(shownAtOnce)
-	within, cancel := context.WithTimeout(ctx, shownWithin)
-	defer cancel()
-	var group errgroup.Group
-	group.SetLimit(fetches)
-	for _, s := range all {
-		if *s.Place != nil || s.Ref == nil {
-			continue
-		}
-		if s.Ref.Length > shownInline || s.Ref.Length > left {
-			s.mark()
-			continue
-		}
-		left -= s.Ref.Length
-		group.Go(func() error {
-			content, err := e.fetchWhole(within, x, *s.Ref)
-			switch {
-			case err == nil:
-				*s.Place = content
-			case perdure.IsCode(err, perdure.Internal) && within.Err() == nil:
-				return err
-			default:
-				s.mark()
-			}
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
-// mark says that the content is on its worker.
-func (s Shown) mark() {
-	*s.Place, *s.Bytes, *s.Sum = perdure.OnWorker, s.Ref.Length, s.Ref.SHA256.String()
 }

@@ -22,14 +22,15 @@ const (
 // REMOTE in one commit, which nothing of them can be seen before. It can be
 // called again: what was copied stays. The execution must wait for a signal all
 // along. Errors: not_found, conflict (which says what to wait for), unavailable
-// (its worker is away), internal (the worker sent something else).
+// (its worker is away), internal (the worker sent something else). Large contents
+// of what it gives are references.
 func (e *Engine) Promote(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
 	leave, err := e.promotions.enter(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	x, err := e.Store.Execution(ctx, org, id)
+	x, err := e.refs.Execution(ctx, org, id)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (e *Engine) Promote(ctx context.Context, org string, id uuid.UUID) (*perdur
 		}
 		switch missing := d.value.(promotion); {
 		case missing.done:
-			return e.Store.Execution(ctx, org, id)
+			return e.refs.Execution(ctx, org, id)
 		default:
 			if err := e.copyAll(ctx, x, missing.blobs); err != nil {
 				return nil, err

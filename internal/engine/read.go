@@ -18,6 +18,9 @@ type reader struct {
 	e *Engine
 }
 
+// Lazy implements [store.Reader].
+func (r reader) Lazy() store.Reader { return reader{r.Reader.Lazy(), r.e} }
+
 // Execution implements [store.Reader].
 func (r reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
 	x, err := r.Reader.Execution(ctx, org, id)

@@ -103,7 +103,7 @@ func taskHeldBy(t *perdure.Task, l perdure.TaskLease) bool {
 // parkedState tells whether a goroutine that waits for its execution is worth
 // keeping: not once another claim has moved it on.
 func (e *Engine) parkedState(ctx context.Context, org string, p perdure.Parked) (perdure.ParkedState, error) {
-	x, err := e.Store.Execution(ctx, org, p.ExecutionID)
+	x, err := e.refs.Execution(ctx, org, p.ExecutionID)
 	switch {
 	case perdure.IsCode(err, perdure.NotFound):
 		return perdure.ParkedEnded, nil

@@ -19,7 +19,7 @@ import (
 func (s *server) contentRoutes() {
 	const one = "/agent-executions/{id}"
 	get(s, one+"/content/{sha256}", "getContent",
-		"Get a content of a LOCAL execution by its hash, from its worker (503 while that is away), or of one that was promoted", s.content, asText)
+		"Get a content that was left out, by its hash; of a LOCAL execution from its worker (503 while that is away)", s.content, asText)
 	on(s, http.MethodPost, one+"/promote", "promoteExecution",
 		"Copy a LOCAL execution from its worker and make it REMOTE, while it waits for a signal; called again, it goes on with what is missing", s.promote)
 }
@@ -40,7 +40,7 @@ func (s *server) promote(ctx context.Context, in *IDInput) (*body[*perdure.Execu
 	if err != nil {
 		return nil, err
 	}
-	return &body[*perdure.Execution]{x}, nil
+	return &body[*perdure.Execution]{x}, s.showExecution(ctx, x)
 }
 
 type contentInput struct {
@@ -98,7 +98,8 @@ func (p slowly) Write(b []byte) (int, error) {
 	return p.w.Write(b)
 }
 
-// The following put in what is withheld, or say what it is.
+// The following put in the contents that rest elsewhere than in their rows, or
+// say what they are.
 
 func shown(place *json.RawMessage, ref *perdure.BlobRef, bytes *int64, sum *string) engine.Shown {
 	return engine.Shown{Place: place, Ref: ref, Bytes: bytes, Sum: sum}
@@ -121,11 +122,17 @@ func (s *server) showEntries(ctx context.Context, x *perdure.Execution, entries 
 		return err
 	}
 	for i := range entries {
-		if entries[i].Blob != nil {
-			entries[i].Unfold()
+		if e := &entries[i]; e.Blob != nil && folded(x, e.Blob) {
+			e.Unfold()
 		}
 	}
 	return nil
+}
+
+// folded tells whether a blob is the content of a LOCAL execution, or of one
+// that was: that of an entry holds its metadata, too.
+func folded(x *perdure.Execution, ref *perdure.BlobRef) bool {
+	return ref.ID == perdure.ContentID(x.ID, ref.SHA256)
 }
 
 func (s *server) showCheckpoints(ctx context.Context, x *perdure.Execution, checkpoints ...*perdure.Checkpoint) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // startBody asks for an execution.
@@ -143,13 +144,17 @@ func hashOf(body any) (perdure.Hash, error) {
 	return sha256.Sum256(raw), nil
 }
 
+// read gives the reading side. Contents that rest in blobs are left there, to be
+// shown if they are small: the server loads no large one whole.
+func (s *server) read() store.Reader { return s.Engine.Read().Lazy() }
+
 // execution finds the execution that a path names.
 func (s *server) execution(ctx context.Context, in IDInput) (*perdure.Execution, error) {
 	id, err := in.of("execution")
 	if err != nil {
 		return nil, err
 	}
-	return s.Engine.Read().Execution(ctx, in.Org, id)
+	return s.read().Execution(ctx, in.Org, id)
 }
 
 func (s *server) getExecution(ctx context.Context, in *IDInput) (*body[*perdure.Execution], error) {

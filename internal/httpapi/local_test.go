@@ -268,7 +268,12 @@ func TestPromote(t *testing.T) {
 	disconnect()
 	l.whole("the checkpoint", l.get("/checkpoints/1")[0], "state", `{"state":1}`)
 	l.whole("the entry", l.get("/entries")[0], "metadata", `{"by":"hand"}`)
-	l.whole("the task", l.get("/tasks")[0], "result", string(l.large))
+	task := l.get("/tasks")[0]
+	l.whole("the task", task, "input", `"in"`)
+	sum := perdure.Hash(sha256.Sum256(l.large)).String()
+	if task["result"] != nil || task["resultBytes"] != float64(len(l.large)) || task["resultSha256"] != sum {
+		t.Errorf("the task has a result of %v bytes, %v", task["resultBytes"], task["resultSha256"])
+	}
 	r := l.call("GET", l.path(l.id, "/content/"+perdure.Hash(sha256.Sum256(l.large)).String()), "").want(200, nil)
 	if !bytes.Equal(r.body, l.large) {
 		t.Errorf("its content has %d bytes", len(r.body))

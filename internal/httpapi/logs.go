@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // logRoutes are the ways to read an execution's log.
@@ -64,7 +65,7 @@ func renamed(err error, field string) error {
 
 type snapshotInput struct {
 	IDInput
-	Entries int `query:"entries" minimum:"0" maximum:"1000" default:"100" doc:"How many of the newest entries of the path."`
+	Entries int `query:"entries" minimum:"0" maximum:"1000" default:"100" doc:"How many of the newest entries of the path; fewer if they are large."`
 }
 
 type snapshotBody struct {
@@ -88,7 +89,7 @@ func (s *server) snapshot(ctx context.Context, in *snapshotInput) (*body[snapsho
 		return nil, err
 	}
 	for try := 1; ; try++ {
-		before, err := s.Engine.Read().LogHead(ctx, x.ID)
+		before, err := s.read().LogHead(ctx, x.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +97,7 @@ func (s *server) snapshot(ctx context.Context, in *snapshotInput) (*body[snapsho
 		if err != nil {
 			return nil, err
 		}
-		blocks, after, err := s.Engine.Read().OpenBlocks(ctx, x.ID)
+		blocks, after, err := s.read().OpenBlocks(ctx, x.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -130,19 +131,34 @@ func (s *server) snapshotParts(ctx context.Context, in *snapshotInput) (*snapsho
 	if x.Leaf == nil {
 		return out, nil
 	}
-	if in.Entries > 0 {
-		for e, err := range s.Engine.Read().Path(ctx, x.ID, *x.Leaf, nil, in.Entries, false) {
-			if err != nil {
-				return nil, err
-			}
-			out.Entries = append(out.Entries, e)
-		}
+	if out.Entries, err = s.newest(ctx, x, in.Entries); err != nil {
+		return nil, err
 	}
 	if err := s.showEntries(ctx, x, out.Entries); err != nil {
 		return nil, err
 	}
 	out.EntriesBefore, err = s.countBefore(ctx, x, out.Entries)
 	return out, err
+}
+
+// newest gives up to that many of the newest entries of the path, fewer if they
+// are more than a page holds.
+func (s *server) newest(ctx context.Context, x *perdure.Execution, limit int) ([]perdure.Entry, error) {
+	entries, bytes := []perdure.Entry{}, 0
+	if limit == 0 {
+		return entries, nil
+	}
+	for e, err := range s.read().Path(ctx, x.ID, *x.Leaf, nil, limit, true) {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+		for bytes += store.Weight(e.Content, e.Blob); bytes > store.PageBytes; {
+			bytes -= store.Weight(entries[0].Content, entries[0].Blob)
+			entries = entries[1:]
+		}
+	}
+	return entries, nil
 }
 
 // countBefore counts the entries of the path before those given.
@@ -155,7 +171,7 @@ func (s *server) countBefore(ctx context.Context, x *perdure.Execution, given []
 		leaf = *given[0].ParentID
 	}
 	n := 0
-	for _, err := range s.Engine.Read().Path(ctx, x.ID, leaf, nil, 0, true) {
+	for _, err := range s.read().Path(ctx, x.ID, leaf, nil, 0, true) {
 		if err != nil {
 			return 0, err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // partRoutes are what an execution is made of: checkpoints, tasks, entries.
@@ -16,7 +17,7 @@ func (s *server) partRoutes() {
 	get(s, one+"/checkpoints/{seq}", "getCheckpoint", "Get a checkpoint", s.getCheckpoint)
 	get(s, one+"/tasks", "listTasks", "List the tasks, oldest first", s.listTasks)
 	get(s, one+"/entries", "listEntries", "List the entries from root to leaf, or all of them", s.listEntries)
-	get(s, one+"/entries/{entryId}", "getEntry", "Get an entry", s.getEntry)
+	get(s, one+"/entries/{entryId}", "getEntry", "Get an entry with the whole of its content", s.getEntry, asEntry)
 }
 
 // PartsInput asks for a page of an execution's parts.
@@ -35,7 +36,7 @@ func (s *server) listCheckpoints(ctx context.Context, in *PartsInput) (*body[lis
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.Engine.Read().Checkpoints(ctx, x.ID, in.Cursor, in.Limit)
+	p, err := s.read().Checkpoints(ctx, x.ID, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (s *server) checkpoint(ctx context.Context, in IDInput, seq int64) (*body[*
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.Engine.Read().Checkpoint(ctx, x.ID, seq)
+	c, err := s.read().Checkpoint(ctx, x.ID, seq)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (s *server) listTasks(ctx context.Context, in *tasksInput) (*body[list[*per
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.Engine.Read().ListTasks(ctx, x.ID, in.Steps, in.Cursor, in.Limit)
+	p, err := s.read().ListTasks(ctx, x.ID, in.Steps, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (s *server) listEntries(ctx context.Context, in *entriesInput) (*body[list[
 	if !in.All {
 		return s.path(ctx, x, in.PageInput)
 	}
-	p, err := s.Engine.Read().AllEntries(ctx, x.ID, in.Cursor, in.Limit)
+	p, err := s.read().AllEntries(ctx, x.ID, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -118,39 +119,19 @@ func (s *server) path(ctx context.Context, x *perdure.Execution, page PageInput)
 		return listOf[perdure.Entry](nil, ""), nil
 	}
 	var items []perdure.Entry
-	for e, err := range s.Engine.Read().Path(ctx, x.ID, *x.Leaf, after, 0, false) {
+	bytes := 0
+	for e, err := range s.read().Path(ctx, x.ID, *x.Leaf, after, 0, true) {
 		if perdure.IsCode(err, perdure.NotFound) && after != nil {
 			return nil, perdure.FieldErrorf("cursor", "is not on the path any more; begin again without it")
 		}
 		if err != nil {
 			return nil, err
 		}
-		if len(items) == page.Limit {
+		bytes += store.Weight(e.Content, e.Blob)
+		if len(items) == page.Limit || bytes > store.PageBytes && len(items) > 0 {
 			return listOf(items, items[len(items)-1].ID.String()), s.showEntries(ctx, x, items)
 		}
 		items = append(items, e)
 	}
 	return listOf(items, ""), s.showEntries(ctx, x, items)
-}
-
-type entryInput struct {
-	IDInput
-	EntryID string `path:"entryId" doc:"The entry's id, a UUID."`
-}
-
-func (s *server) getEntry(ctx context.Context, in *entryInput) (*body[*perdure.Entry], error) {
-	x, err := s.execution(ctx, in.IDInput)
-	if err != nil {
-		return nil, err
-	}
-	id, err := idOf(x.ID, "entry", in.EntryID)
-	if err != nil {
-		return nil, err
-	}
-	e, err := s.Engine.Read().Entry(ctx, x.ID, id)
-	if err != nil {
-		return nil, err
-	}
-	one := []perdure.Entry{*e}
-	return &body[*perdure.Entry]{&one[0]}, s.showEntries(ctx, x, one)
 }

@@ -15,6 +15,22 @@ type brittle struct {
 	err atomic.Pointer[error]
 }
 
+// Lazy implements [store.Reader].
+func (b *brittle) Lazy() store.Reader { return brittleRefs{b.Store.Lazy(), b} }
+
+// brittleRefs fails as its store does.
+type brittleRefs struct {
+	store.Reader
+	b *brittle
+}
+
+func (r brittleRefs) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
+	if err := r.b.err.Load(); err != nil {
+		return nil, *err
+	}
+	return r.Reader.Execution(ctx, org, id)
+}
+
 func (b *brittle) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
 	if err := b.err.Load(); err != nil {
 		return nil, *err

@@ -11,6 +11,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"iter"
 	"time"
@@ -351,6 +352,19 @@ type ExecutionFilter struct {
 	Limit         int
 }
 
+// PageBytes is about the most bytes of content on a page of a list: a page ends
+// early rather than hold more.
+const PageBytes = 8 << 20
+
+// Weight is what a content adds to a page: that of a reference, too, unless it
+// is over [perdure.ShownLimit] and never shown on one.
+func Weight(content json.RawMessage, ref *perdure.BlobRef) int {
+	if ref != nil && ref.Length <= perdure.ShownLimit {
+		return len(content) + int(ref.Length)
+	}
+	return len(content)
+}
+
 // Page is a part of a list, with the cursor of the next, "" at the end.
 type Page[T any] struct {
 	Items []T
@@ -431,6 +445,9 @@ type Reader interface {
 	// BlobRow gives a blob's row without its digest, whole or not; not_found if
 	// there is none.
 	BlobRow(ctx context.Context, execution, id uuid.UUID) (*Blob, error)
+	// BlobOf gives the row of a whole blob with that content, named by a row of
+	// the execution; not_found if there is none.
+	BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*Blob, error)
 
 	Definition(ctx context.Context, org string, id uuid.UUID) (*perdure.Definition, error)
 	Definitions(ctx context.Context, org string, cursor string, limit int) (Page[*perdure.Definition], error)

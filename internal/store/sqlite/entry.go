@@ -123,7 +123,7 @@ const (
 )
 
 // loadCheckpoints reads checkpoints with their states; it stops early after
-// about pageBytes.
+// about store.PageBytes.
 func loadCheckpoints(v view, join joiner, execution uuid.UUID, query string, args ...any) ([]*perdure.Checkpoint, error) {
 	var (
 		all   []*perdure.Checkpoint
@@ -139,17 +139,21 @@ func loadCheckpoints(v view, join joiner, execution uuid.UUID, query string, arg
 			return err
 		}
 		all, blobs = append(all, &c), append(blobs, blob)
-		if bytes += len(c.State); bytes > pageBytes {
+		if bytes += len(c.State); bytes > store.PageBytes {
 			return errStop
 		}
 		return nil
 	})
-	for i := range all {
+	bytes = 0
+	for i, c := range all {
 		if err != nil {
 			return nil, err
 		}
-		if all[i].Blob, err = loadRef(v, execution, blobs[i]); err == nil {
-			err = join(v, execution, &all[i].State, &all[i].Blob)
+		if c.Blob, err = loadRef(v, execution, blobs[i]); err == nil {
+			err = join(v, execution, &c.State, &c.Blob)
+		}
+		if bytes += store.Weight(c.State, c.Blob); bytes > store.PageBytes && i > 0 {
+			return all[:i], err
 		}
 	}
 	return all, err

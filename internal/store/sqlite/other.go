@@ -147,6 +147,7 @@ const (
 		" sha256 = excluded.sha256, owned = excluded.owned"
 	blobColumns = "SELECT id, length, held, digest, sha256, owned, staged FROM blob WHERE agent_execution_id = ?"
 	blobByID    = blobColumns + " AND id = ? AND owned < 2"
+	blobBySum   = blobColumns + " AND sha256 = ? AND owned = 1 AND held = length LIMIT 1"
 	blobIsWhole = "SELECT held = length FROM blob WHERE agent_execution_id = ? AND id = ?"
 	ownBlob     = "UPDATE blob SET owned = 1 WHERE agent_execution_id = ? AND id = ?"
 )

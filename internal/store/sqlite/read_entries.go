@@ -154,7 +154,7 @@ func (r *reader) AllEntries(ctx context.Context, execution uuid.UUID, cursor str
 		})
 	}, func(v view, e *perdure.Entry) (int, error) {
 		err := r.fillEntry(v, execution, e)
-		return len(e.Content), err
+		return store.Weight(e.Content, e.Blob), err
 	})
 }
 
@@ -170,7 +170,7 @@ func (r *reader) fillEntry(v view, execution uuid.UUID, e *perdure.Entry) (err e
 }
 
 // list reads a page: rows by number after the cursor, at most limit, each
-// filled in until about pageBytes are held.
+// filled in until store.PageBytes are held; the first is there, however large.
 func list[T any](ctx context.Context, r *reader, cursor string, limit int, start int64,
 	rows func(v view, after int64, limit int, add func(number int64, item T) bool) error,
 	fill func(v view, item *T) (int, error),
@@ -196,8 +196,8 @@ func list[T any](ctx context.Context, r *reader, cursor string, limit int, start
 			if err != nil {
 				return err
 			}
-			if bytes += n; bytes > pageBytes {
-				keep = i + 1
+			if bytes += n; bytes > store.PageBytes && i > 0 {
+				keep = i
 				break
 			}
 		}

@@ -131,7 +131,7 @@ func (r *reader) joinTask(v view, task **perdure.Task, lazy bool) (int, error) {
 		return 0, err
 	}
 	err := r.join(v, t.ExecutionID, &t.Result, &t.ResultBlob)
-	return len(t.Input) + len(t.Result), err
+	return store.Weight(t.Input, t.InputBlob) + store.Weight(t.Result, t.ResultBlob), err
 }
 
 // ListTasks implements [store.Reader].

@@ -15,9 +15,6 @@ import (
 const (
 	defaultLimit = 50
 	maxLimit     = 1000
-	// pageBytes is about how much content a page of a list holds; a page ends
-	// early rather than hold more.
-	pageBytes = 8 << 20
 	// signalBytes is about how much of signals' values one read gives.
 	signalBytes = 1 << 20
 )
@@ -211,6 +208,24 @@ func (r *reader) BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.B
 	}
 	b.Digest = nil
 	return b, nil
+}
+
+// BlobOf implements [store.Reader].
+func (r *reader) BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*store.Blob, error) {
+	var b store.Blob
+	var found bool
+	err := r.pool.read(ctx, func(v view) (err error) {
+		found, err = v.one(blobBySum, []any{execution[:], sum[:]}, blobScan(&b)...)
+		return err
+	})
+	if err == nil && !found {
+		err = perdure.Errorf(perdure.NotFound, "execution %s has no whole blob of the content %s", execution, sum)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.Digest = nil
+	return &b, nil
 }
 
 // NextDue implements [store.Reader].

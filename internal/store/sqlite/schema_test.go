@@ -82,7 +82,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 		"closes after": closesAfter, "first record": firstRecord, "first block": firstBlock, "closed content": closedContent, "closed chunks": logClosed, "head": headOf, "next due": nextDue,
 		"withhold": withholdBlob, "empty blob": emptyBlob, "drop rows": dropRows, "withheld": withheldBlobs, "stage": stageBlob, "unveil": unveilBlobs,
 		"signal blobs": signalBlobs, "signal values": signalValues, "loose blobs of one": dropUploads,
-		"blob": blobByID, "whole": blobIsWhole, "definition by slug": definitionBySlug, "idempotency": idempotencyByKey, "sweep idempotency": sweepIdempotency,
+		"blob": blobByID, "blob by hash": blobBySum, "whole": blobIsWhole, "definition by slug": definitionBySlug, "idempotency": idempotencyByKey, "sweep idempotency": sweepIdempotency,
 		"key": keyByHash, "keys": keysOfOrg,
 		"pending agents": pendingAgents, "pending alone": pendingAlone, "pending tasks": pendingTasks,
 		"orgs of agents": orgsOfAgents, "orgs of tasks": orgsOfTasks,
