@@ -1,8 +1,13 @@
 package perdure
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
+	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // What is folded and unfolded again is, byte for byte, what it was.
@@ -30,5 +35,44 @@ func TestFoldedMetadataComesBack(t *testing.T) {
 	plain := Entry{Content: json.RawMessage(`{"parts":[]}`)}
 	if plain.Unfold(); string(plain.Content) != `{"parts":[]}` || plain.Metadata != nil {
 		t.Errorf("%s %s", plain.Content, plain.Metadata)
+	}
+}
+
+// Read in pieces it unfolds to the same, and of what follows the metadata no more
+// is read ahead than a buffer.
+func TestUnfoldFromIsUnfold(t *testing.T) {
+	large := strings.Repeat("x", 1<<20)
+	for _, e := range []Entry{
+		{Content: json.RawMessage(`{}`)},
+		{Content: json.RawMessage(``)},
+		{Content: json.RawMessage(`{"metadata":{"a":1}}`)},
+		{Content: json.RawMessage(`{"metadata":{"a":[1,"}"]},"parts":[]}`)},
+		{Content: json.RawMessage(`{"metadata":{"a":1},"parts":["` + large + `"]}`)},
+		{Content: json.RawMessage(`{"metadata":{"a":1},"parts":[]}`), Metadata: json.RawMessage(`{}`)},
+	} {
+		want, got := e, e
+		want.Unfold()
+		rest, err := got.UnfoldFrom(iotest.HalfReader(bytes.NewReader(e.Content)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(rest)
+		if err != nil || !bytes.Equal(content, want.Content) || !bytes.Equal(got.Metadata, want.Metadata) {
+			t.Errorf("%.50s became %.50s with %s, want %.50s with %s; %v", e.Content, content, got.Metadata, want.Content, want.Metadata, err)
+		}
+	}
+	broken := errors.New("broken")
+	var e Entry
+	source := io.MultiReader(strings.NewReader(`{"metadata":{"a":1},"parts":["`+large), iotest.ErrReader(broken))
+	rest, err := e.UnfoldFrom(source)
+	if err != nil || string(e.Metadata) != `{"a":1}` {
+		t.Fatalf("what breaks later gives %s, %v", e.Metadata, err)
+	}
+	if n, err := io.Copy(io.Discard, rest); !errors.Is(err, broken) || n < int64(len(large)) {
+		t.Errorf("%d bytes, then %v", n, err)
+	}
+	e = Entry{}
+	if _, err := e.UnfoldFrom(strings.NewReader(`{"metadata":{"a":"` + large + large + `"}}`)); !IsCode(err, Internal) {
+		t.Errorf("a metadata without end gives %v", err)
 	}
 }

@@ -63,7 +63,8 @@ func (c *Client) Start(ctx context.Context, r StartRequest) (*perdure.Execution,
 	return &x, nil
 }
 
-// Get gives an execution. Error: not_found.
+// Get gives an execution. See Fetch for a large input or output. Error:
+// not_found.
 func (c *Client) Get(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
 	return get[perdure.Execution](ctx, c, nil, executions, id.String())
 }

@@ -11,32 +11,47 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Entries gives the entries from root to leaf.
+// Entries gives the entries from root to leaf, those of large contents whole,
+// too, of which a page has the length and hash alone.
 func (c *Client) Entries(ctx context.Context, id uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return c.entries(ctx, id, false)
 }
 
-// AllEntries gives every entry, those beside the path too, oldest first.
+// AllEntries gives every entry, those beside the path too, oldest first, whole
+// as Entries does.
 func (c *Client) AllEntries(ctx context.Context, id uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return c.entries(ctx, id, true)
 }
 
 func (c *Client) entries(ctx context.Context, id uuid.UUID, all bool) iter.Seq2[perdure.Entry, error] {
-	return pages(func(o PageOptions) (Page[perdure.Entry], error) {
+	items := pages(func(o PageOptions) (Page[perdure.Entry], error) {
 		q := o.query()
 		if all {
 			q.Set("all", "true")
 		}
 		return page[perdure.Entry](ctx, c, q, executions, id.String(), "entries")
 	})
+	return func(yield func(perdure.Entry, error) bool) {
+		for e, err := range items {
+			if err == nil && leftOut(e.Content, e.ContentBytes) {
+				var whole *perdure.Entry
+				if whole, err = c.Entry(ctx, id, e.ID); err == nil {
+					e = *whole
+				}
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
-// Entry gives one entry. Error: not_found.
+// Entry gives one entry, whole. Error: not_found.
 func (c *Client) Entry(ctx context.Context, id, entry uuid.UUID) (*perdure.Entry, error) {
 	return get[perdure.Entry](ctx, c, nil, executions, id.String(), "entries", entry.String())
 }
 
-// Checkpoints gives the checkpoints, oldest first.
+// Checkpoints gives the checkpoints, oldest first. See Fetch for large states.
 func (c *Client) Checkpoints(ctx context.Context, id uuid.UUID) iter.Seq2[*perdure.Checkpoint, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Checkpoint], error) {
 		return page[*perdure.Checkpoint](ctx, c, o.query(), executions, id.String(), "checkpoints")
@@ -53,7 +68,8 @@ func (c *Client) Checkpoint(ctx context.Context, id uuid.UUID, seq int64) (*perd
 	return get[perdure.Checkpoint](ctx, c, nil, executions, id.String(), "checkpoints", which)
 }
 
-// Tasks gives the tasks, oldest first, without the records of steps.
+// Tasks gives the tasks, oldest first, without the records of steps. See Fetch
+// for large inputs and results.
 func (c *Client) Tasks(ctx context.Context, id uuid.UUID) iter.Seq2[*perdure.Task, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Task], error) {
 		return page[*perdure.Task](ctx, c, o.query(), executions, id.String(), "tasks")

@@ -51,6 +51,9 @@ func (l *link) stateOf(ctx context.Context, x *perdure.Execution) (agentState, e
 	if err != nil {
 		return s, err
 	}
+	if err := l.Fetch(ctx, x.ID, &c.State, c.StateBytes, c.StateSHA256); err != nil {
+		return s, err
+	}
 	if onWorker(c.State) {
 		return s, nil
 	}
@@ -64,6 +67,9 @@ func (l *link) stateOf(ctx context.Context, x *perdure.Execution) (agentState, e
 func (l *link) resultOf(ctx context.Context, id uuid.UUID) (result, error) {
 	x, err := l.Get(ctx, id)
 	if err != nil {
+		return result{}, err
+	}
+	if err := l.Fetch(ctx, x.ID, &x.Output, x.OutputBytes, x.OutputSHA256); err != nil {
 		return result{}, err
 	}
 	s, err := l.stateOf(ctx, x)

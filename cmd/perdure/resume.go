@@ -66,6 +66,9 @@ func (r *resumer) run(ctx context.Context, args []string) error {
 	}
 	if t.needsWorker(x.Queue) {
 		r.standard.home = x.HomeID
+		if err := t.Fetch(ctx, x.ID, &x.Input, x.InputBytes, x.InputSHA256); err != nil {
+			return err
+		}
 		if err := r.ready(t, x); err != nil {
 			return err
 		}

@@ -1,0 +1,48 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// Content reads a content of an execution by its hash, in hexadecimal, as the
+// members that end in Sha256 give it. The caller closes it. Errors: not_found,
+// unavailable (it is on a worker that is not connected).
+func (c *Client) Content(ctx context.Context, id uuid.UUID, sum string) (io.ReadCloser, error) {
+	resp, err := c.send(ctx, request{method: http.MethodGet, path: []string{executions, id.String(), "content", sum}})
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// Fetch loads a content that an answer of the server left out, because it is
+// large, into its place: the arguments are the three members of one content, as
+// &x.Output, x.OutputBytes and x.OutputSHA256. What was not left out stays as it
+// is, and so does the word for what is on a worker. Errors: those of Content.
+func (c *Client) Fetch(ctx context.Context, id uuid.UUID, place *json.RawMessage, bytes int64, sum string) error {
+	if !leftOut(*place, bytes) {
+		return nil
+	}
+	content, err := c.Content(ctx, id, sum)
+	if err != nil {
+		return err
+	}
+	defer drain(content)
+	whole := make([]byte, bytes)
+	if _, err := io.ReadFull(content, whole); err != nil {
+		return &perdure.Error{Code: perdure.Unavailable, Message: "the server's answer broke off", Err: err}
+	}
+	*place = whole
+	return nil
+}
+
+// leftOut tells whether the server has left a content out.
+func leftOut(content json.RawMessage, bytes int64) bool {
+	return bytes > 0 && (len(content) == 0 || string(content) == "null")
+}
