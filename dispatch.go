@@ -227,7 +227,8 @@ type Release struct {
 // AgentRelease gives one execution back. Panic, if set, counts as one and says
 // what it was. Unfit, if set, says why this worker cannot go on with it, so that
 // another may: it is put off like an execution that lost its worker, and after
-// as many times it fails with Unfit as its error.
+// as many times it fails with Unfit as its error. Those are no crashes: it need
+// not be alone in its worker.
 type AgentRelease struct {
 	Lease Lease
 	Panic string

@@ -61,9 +61,11 @@ type Execution struct {
 	ReadyAt   Time `json:"-"`
 	NotBefore Time `json:"-"`
 	Woke      Woke `json:"-"`
-	// Crashes counts leases that expired, Panics panics, since the checkpoint.
+	// Crashes counts leases that expired, Panics panics, and Unfit workers that
+	// gave it back because they could not run it, since the checkpoint.
 	Crashes int `json:"-"`
 	Panics  int `json:"-"`
+	Unfit   int `json:"-"`
 	// CheckpointAt is when the newest checkpoint was made; until then, zero.
 	CheckpointAt Time `json:"-"`
 	// Asked is what is kept of the waits since the checkpoint.

@@ -85,7 +85,7 @@ func TestNewerStateWaitsForANewerWorker(t *testing.T) {
 	b.agents = nil
 	b.agent("a", asOld)
 	old := b.work()
-	eventually(t, "it to be given back", func() bool { return b.execution(id).Crashes > 0 })
+	eventually(t, "it to be given back", func() bool { return b.execution(id).Unfit > 0 })
 	old.stop()
 	b.agents = newer
 	b.work()
@@ -106,7 +106,7 @@ func TestNewerStateIsRefused(t *testing.T) {
 	b.agent("a", asOld)
 	b.work(func(c *Config) { c.PollWait = 10 * time.Millisecond })
 	for crashes := 1; crashes <= 9; crashes++ {
-		eventually(t, "it to be given back", func() bool { return b.execution(id).Crashes >= crashes })
+		eventually(t, "it to be given back", func() bool { return b.execution(id).Unfit >= crashes })
 		b.ahead.Add(int64(2 * time.Minute))
 	}
 	x := b.ended(id, perdure.StatusFailed)

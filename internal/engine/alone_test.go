@@ -60,6 +60,48 @@ func TestCrashingExecutionIsAlone(t *testing.T) {
 	b.start() // for the worker once it is not alone any more
 }
 
+// Workers that give an execution back because they cannot run it were in no
+// danger of it: it needs no worker of its own, until a checkpoint or after.
+func TestUnfitExecutionNeedNotBeAlone(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	for range 5 {
+		b.must(b.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Unfit: "too old"}}}))
+		b.clock.advance(time.Minute)
+		h = b.claim()
+	}
+	b.must(b.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease}}}))
+	b.clock.advance(time.Millisecond)
+	b.start()
+	worker := uuid.New()
+	if got := b.pollOf(worker, 8); len(got) != 2 {
+		t.Fatalf("a worker with room got %d of 2 executions", len(got))
+	}
+	if x := b.execution(h.id); x.Crashes != 0 || x.Unfit != 5 {
+		t.Errorf("%d crashes are counted, and %d workers that were not fit", x.Crashes, x.Unfit)
+	}
+}
+
+// A checkpoint forgets them, too, and they do not add to crashes.
+func TestUnfitAndCrashesAreCountedApart(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	unfit := func(times int) {
+		for range times {
+			b.must(b.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Unfit: "too old"}}}))
+			b.clock.advance(time.Minute)
+			h = b.claim()
+		}
+	}
+	unfit(9)
+	h.crash(9)
+	b.clock.advance(time.Minute)
+	h = b.claim()
+	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{} })
+	unfit(9)
+	b.wantStatus(h.id, perdure.StatusRunning)
+}
+
 func TestBusyWorkerDoesNotGetACrashingExecution(t *testing.T) {
 	b := newBench(t)
 	id := b.dangerous()

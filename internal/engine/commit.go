@@ -307,7 +307,7 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	if mustBeAlone(d.x) {
 		d.hint(recheck) // its worker may have others again
 	}
-	d.x.Crashes, d.x.Panics, d.x.Asked = 0, 0, perdure.Asked{}
+	d.x.Crashes, d.x.Panics, d.x.Unfit, d.x.Asked = 0, 0, 0, perdure.Asked{}
 	state := c.State.Bytes
 	if state == nil && c.State.Blob == nil {
 		state = json.RawMessage("null")

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxCrashes is how many expired leases since the last checkpoint fail an
-	// execution.
+	// maxCrashes is how many expired leases, or how many workers that could not
+	// run it, since the last checkpoint fail an execution.
 	maxCrashes = 10
 	maxGuard   = time.Minute
 	// stall is how late a round of the loop may be before the server trusts no
@@ -148,21 +148,21 @@ func decideReap(s *store.State, now perdure.Time) (*store.Changes, error) {
 	d := begin(s)
 	why := fmt.Sprintf("its worker was lost %d times since the last checkpoint, at last worker %s, silent since before %s",
 		x.Crashes+1, x.WorkerID, x.LeaseUntil)
-	return d.putOff(why, "crash_loop", perdure.WokeLost)
+	return d.putOff(&d.x.Crashes, why, "crash_loop", perdure.WokeLost)
 }
 
-// putOff gives an execution back that its worker could not bring further, and
-// fails it after as many times as there may be of those since a checkpoint.
-func (d *draft) putOff(why string, code perdure.Code, woke perdure.Woke) (*store.Changes, error) {
-	x := d.x
-	x.Crashes++
-	if x.Crashes >= maxCrashes && x.Status == perdure.StatusRunning {
+// putOff gives an execution back that its worker could not bring further, counts
+// that, and fails it after as many times as there may be of those since a
+// checkpoint.
+func (d *draft) putOff(times *int, why string, code perdure.Code, woke perdure.Woke) (*store.Changes, error) {
+	*times++
+	n, x := *times, d.x
+	if n >= maxCrashes && x.Status == perdure.StatusRunning {
 		return d.fail(code, why)
 	}
-	crashes := x.Crashes
 	changes, err := d.giveBack(woke)
-	if err == nil && crashes > 1 && x.Status == perdure.StatusPending {
-		x.NotBefore = d.s.Now.Add(min(time.Second<<min(crashes-1, 10), maxGuard))
+	if err == nil && n > 1 && x.Status == perdure.StatusPending {
+		x.NotBefore = d.s.Now.Add(min(time.Second<<min(n-1, 10), maxGuard))
 	}
 	return changes, err
 }

@@ -1528,7 +1528,9 @@ type Execution struct {
 	// The only worker that may run it, of a LOCAL execution that was claimed once.
 	HomeWorkerId []byte `protobuf:"bytes,38,opt,name=home_worker_id,json=homeWorkerId,proto3,oneof" json:"home_worker_id,omitempty"`
 	// Set on a LOCAL execution that is pending while its home is not connected.
-	Away          *WorkerAway `protobuf:"bytes,39,opt,name=away,proto3" json:"away,omitempty"`
+	Away *WorkerAway `protobuf:"bytes,39,opt,name=away,proto3" json:"away,omitempty"`
+	// Workers that gave it back as unfit since the newest checkpoint.
+	Unfit         int64 `protobuf:"varint,40,opt,name=unfit,proto3" json:"unfit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1834,6 +1836,13 @@ func (x *Execution) GetAway() *WorkerAway {
 		return x.Away
 	}
 	return nil
+}
+
+func (x *Execution) GetUnfit() int64 {
+	if x != nil {
+		return x.Unfit
+	}
+	return 0
 }
 
 // Asked is what an execution keeps of the waits since its newest checkpoint.
@@ -3493,7 +3502,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x04name\x18\t \x01(\tR\x04nameB\a\n" +
 	"\x05_task\"2\n" +
 	"\bWaitList\x12&\n" +
-	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\x83\r\n" +
+	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\x99\r\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x123\n" +
@@ -3543,7 +3552,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"entryCount\x12'\n" +
 	"\x05asked\x18% \x01(\v2\x11.perdure.v1.AskedR\x05asked\x12)\n" +
 	"\x0ehome_worker_id\x18& \x01(\fH\x06R\fhomeWorkerId\x88\x01\x01\x12*\n" +
-	"\x04away\x18' \x01(\v2\x16.perdure.v1.WorkerAwayR\x04awayB\x16\n" +
+	"\x04away\x18' \x01(\v2\x16.perdure.v1.WorkerAwayR\x04away\x12\x14\n" +
+	"\x05unfit\x18( \x01(\x03R\x05unfitB\x16\n" +
 	"\x14_agent_definition_idB\b\n" +
 	"\x06_errorB\x13\n" +
 	"\x11_other_error_codeB\f\n" +

@@ -28,7 +28,7 @@ func ExecutionToProto(x *perdure.Execution) *perdurev1.Execution {
 		Version: x.Version, Org: x.Org, LeafEntryId: idPtrToProto(x.Leaf), ResponseId: x.ResponseID,
 		Fence: x.Fence, ClaimId: UUIDToProto(x.ClaimID), LeaseUntil: timeToProto(x.LeaseUntil),
 		Embedded: x.Embedded, LastCommit: commitNumberToProto(x.LastCommit),
-		Woke: wokes.to[x.Woke], Crashes: int64(x.Crashes), Panics: int64(x.Panics),
+		Woke: wokes.to[x.Woke], Crashes: int64(x.Crashes), Panics: int64(x.Panics), Unfit: int64(x.Unfit),
 		EntryCount: x.EntryCount, Asked: askedToProto(x.Asked), HomeWorkerId: idPtrToProto(x.HomeID), Away: awayToProto(x.Away),
 	}
 	m.ErrorCode, m.OtherErrorCode = codePtrToProto(x.ErrorCode)
@@ -62,7 +62,7 @@ func (d *decoder) execution(m *perdurev1.Execution) *perdure.Execution {
 		ResponseID: m.GetResponseId(), Fence: m.GetFence(), ClaimID: d.id("execution.claim_id", m.GetClaimId()),
 		LeaseUntil: d.time("execution.lease_until", m.GetLeaseUntil()), Embedded: m.GetEmbedded(),
 		LastCommit: commitNumber(m.GetLastCommit()), Woke: read(d, wokes, "execution.woke", m.GetWoke()),
-		Crashes: int(m.GetCrashes()), Panics: int(m.GetPanics()), EntryCount: m.GetEntryCount(),
+		Crashes: int(m.GetCrashes()), Panics: int(m.GetPanics()), Unfit: int(m.GetUnfit()), EntryCount: m.GetEntryCount(),
 		Asked: d.asked(m.GetAsked()), HomeID: d.idPtr("execution.home_worker_id", m.HomeWorkerId), Away: d.away(m.GetAway()),
 	}
 	x.Input, x.InputBlob = d.content("execution.input", m.GetInput())
