@@ -19,8 +19,11 @@ import (
 // process of its own or, with dev, in the same.
 type stand struct {
 	t         *testing.T
+	root      string
 	workspace string
 	url       string
+	rpc       string
+	env       []string
 	server    *process // or dev
 	worker    *process // nil with dev
 	*client.Client
@@ -40,13 +43,13 @@ func newStand(t *testing.T, with setup) *stand {
 	perdure := program(t)
 	root := t.TempDir()
 	web, rpc := freeAddress(t), freeAddress(t)
-	s := &stand{t: t, workspace: filepath.Join(root, "workspace"), url: "http://" + web}
+	env := environment(filepath.Join(root, "home"), with.env...)
+	s := &stand{t: t, root: root, workspace: filepath.Join(root, "workspace"), url: "http://" + web, rpc: rpc, env: env}
 	for _, dir := range []string{s.workspace, filepath.Join(root, "home"), filepath.Join(root, "worker")} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	env := environment(filepath.Join(root, "home"), with.env...)
 	lease := cmp.Or(with.lease, time.Second).String()
 	data := filepath.Join(root, "data")
 	// Cleanups run last in, first out: by then no process has it open.
@@ -62,11 +65,18 @@ func newStand(t *testing.T, with setup) *stand {
 	}
 	s.connect(filepath.Join(data, "token"))
 	if !with.dev {
-		s.worker = launch(t, command{name: "worker", env: env, dir: root, argv: []string{
-			perdure, "worker", "--server", rpc, "--key", s.token(data), "--data", filepath.Join(root, "worker"), "--workspace", s.workspace,
-		}})
+		s.worker = s.employ("worker")
 	}
 	return s
+}
+
+// employ starts a worker whose data directory is of that name.
+func (s *stand) employ(name string) *process {
+	s.t.Helper()
+	return launch(s.t, command{name: name, env: s.env, dir: s.root, argv: []string{
+		program(s.t), "worker", "--server", s.rpc, "--key", s.token(filepath.Join(s.root, "data")),
+		"--data", filepath.Join(s.root, name), "--workspace", s.workspace,
+	}})
 }
 
 func (s *stand) token(data string) string {
@@ -209,8 +219,14 @@ func (s *stand) count(id uuid.UUID, role perdure.Role) int {
 // whether the first one arrived.
 func (s *stand) say(id uuid.UUID, text string) {
 	s.t.Helper()
+	s.sayAs(id, text, text)
+}
+
+// sayAs is say with another id than the text itself.
+func (s *stand) sayAs(id uuid.UUID, name, text string) {
+	s.t.Helper()
 	message := client.UserMessage(text)
-	message.ID = text
+	message.ID = name
 	for range 2 {
 		eventually(s.t, "the message is taken", func() bool {
 			_, err := s.Signal(s.t.Context(), id, message)

@@ -12,19 +12,25 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// parts sends messages whose large contents follow them in chunks.
+// parts sends messages of one execution, whose large contents follow them in
+// chunks.
 type parts struct {
 	ctx   context.Context
 	from  perdure.Dispatch
 	chunk func([]byte) error
+	mode  perdure.PersistenceMode // the execution's, once it was asked for
 }
 
 // send sends one message by head, and after it those of its contents that are
 // too large to be in it, or that only a blob holds.
-func (p parts) send(execution uuid.UUID, head func() error, contents ...*perdurev1.Content) error {
+func (p *parts) send(execution uuid.UUID, head func() error, contents ...*perdurev1.Content) error {
 	var following []func() error
 	for _, m := range contents {
-		if follow := p.detach(execution, m); follow != nil {
+		follow, err := p.detach(execution, m)
+		if err != nil {
+			return err
+		}
+		if follow != nil {
 			following = append(following, follow)
 		}
 	}
@@ -41,33 +47,42 @@ func (p parts) send(execution uuid.UUID, head func() error, contents ...*perdure
 
 // detach takes large content out of its message, and gives what sends it; nil
 // for content that stays.
-func (p parts) detach(execution uuid.UUID, m *perdurev1.Content) func() error {
+func (p *parts) detach(execution uuid.UUID, m *perdurev1.Content) (follow func() error, err error) {
 	switch {
-	case m == nil || m.Inline != nil && len(m.Inline) <= perdure.InlineLimit || withheld(execution, m):
-		return nil
+	case m == nil || m.Inline != nil && len(m.Inline) <= perdure.InlineLimit:
+		return nil, nil
 	case m.Inline != nil:
 		content, length := m.Inline, int64(len(m.Inline))
 		m.Inline, m.Follows = nil, &length
-		return func() error { return sendChunks(bytes.NewReader(content), length, p.chunk) }
-	default:
-		ref := m.GetBlob()
-		length := ref.GetLength()
-		m.Follows = &length
-		return func() error { return p.sendBlob(execution, ref) }
+		return func() error { return sendChunks(bytes.NewReader(content), length, p.chunk) }, nil
 	}
+	if withheld, err := p.withheld(execution, m); withheld || err != nil {
+		return nil, err
+	}
+	ref := m.GetBlob()
+	length := ref.GetLength()
+	m.Follows = &length
+	return func() error { return p.sendBlob(execution, ref) }, nil
 }
 
-// withheld tells whether the content is on its worker: the engine has put in
-// those that it has.
-func withheld(execution uuid.UUID, m *perdurev1.Content) bool {
-	if m.Inline != nil {
-		return false
-	}
+// withheld tells whether a content that is not in its message is on its worker.
+// What was on one before a promotion has the same reference, and is here.
+func (p *parts) withheld(execution uuid.UUID, m *perdurev1.Content) (bool, error) {
 	ref, err := pbconv.BlobFromProto(m.GetBlob())
-	return err == nil && ref != nil && ref.ID == perdure.ContentID(execution, ref.SHA256)
+	if err != nil || ref == nil || ref.ID != perdure.ContentID(execution, ref.SHA256) {
+		return false, err
+	}
+	if p.mode == "" {
+		x, err := p.from.Execution(p.ctx, execution)
+		if err != nil {
+			return false, err
+		}
+		p.mode = x.PersistenceMode
+	}
+	return p.mode == perdure.Local, nil
 }
 
-func (p parts) sendBlob(execution uuid.UUID, ref *perdurev1.BlobRef) error {
+func (p *parts) sendBlob(execution uuid.UUID, ref *perdurev1.BlobRef) error {
 	id, err := pbconv.UUIDFromProto("blob", ref.GetId())
 	if err != nil {
 		return err

@@ -1,0 +1,425 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// marked is in all that is said in the script below, and in no name.
+const marked = "zebracrossing"
+
+// privately is a conversation of two messages, with tools that leave a trace.
+const privately = `
+pace 4ms
+turn
+  thinking The zebracrossing comes first, I think, and then the rest of it.
+  text I begin at the zebracrossing and go on from there to the other side.
+  call bash {"command": "echo zebracrossing-1; echo begin-1 >> effects.txt; sleep 0.2; echo end-1 >> effects.txt"}
+turn
+  text One zebracrossing is behind me, and two more are to come after this.
+  call bash {"command": "echo zebracrossing-2; echo begin-2 >> effects.txt; sleep 0.2; echo end-2 >> effects.txt"}
+  call write-file {"path": "note.txt", "content": "zebracrossing"}
+turn
+  text The last zebracrossing of the first half lies before me now.
+  call bash {"command": "echo zebracrossing-3; echo begin-3 >> effects.txt; sleep 0.2; echo end-3 >> effects.txt"}
+turn
+  text That is half of the zebracrossing.
+turn
+  text There it goes on, over the zebracrossing and over again.
+  call bash {"command": "echo zebracrossing-4; echo begin-4 >> effects.txt; sleep 0.2; echo end-4 >> effects.txt"}
+turn
+  text All zebracrossings are behind us.
+`
+
+const privateTurns, privateEffects = 6, 8
+
+// newPrivateStand is a server and a worker that plays the script.
+func newPrivateStand(t *testing.T) (s *stand, journal string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "s"), []byte(privately), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	journal = filepath.Join(dir, "journal")
+	return newStand(t, setup{env: []string{"PERDURE_SCRIPTS=" + dir, "PERDURE_SCRIPTED_JOURNAL=" + journal}}), journal
+}
+
+// begin starts a run of the script.
+func (s *stand) begin(mode perdure.PersistenceMode) uuid.UUID {
+	s.t.Helper()
+	tools := []string{"bash", "write-file"}
+	return s.start(client.StartRequest{
+		UserPrompt: "begin with the " + marked, Tools: &tools, PersistenceMode: mode,
+		Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "s"}},
+	})
+}
+
+// ask runs a command beside the server and gives all that it wrote.
+func (s *stand) ask(args ...string) string {
+	s.t.Helper()
+	p := s.command(args...)
+	if code := p.exit(); code != 0 {
+		s.t.Errorf("perdure %s ended with exit code %d:\n%s", args[0], code, p.output)
+	}
+	return p.output.String()
+}
+
+func (s *stand) command(args ...string) *process {
+	s.t.Helper()
+	argv := append([]string{program(s.t)}, args...)
+	return launch(s.t, command{name: "perdure " + args[0], env: s.env, dir: s.root, argv: append(argv, "--data", filepath.Join(s.root, "data"))})
+}
+
+// holding names the database files of a folder that hold the marked word.
+func holding(t *testing.T, dir string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.db*"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("there is no database in %s (%v)", dir, err)
+	}
+	var found []string
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(raw, []byte(marked)) {
+			found = append(found, filepath.Base(path))
+		}
+	}
+	return found
+}
+
+// end stops a process the ordinary way.
+func end(p *process) {
+	p.t.Helper()
+	p.terminate()
+	p.exit()
+}
+
+// A LOCAL run in which worker and server are killed is the same conversation as
+// one without kills; it is nowhere in the server's database, and all of it is in
+// the worker's.
+func TestLocalRunKilledAtRandomPoints(t *testing.T) {
+	seed := seedOf(t)
+	want := playPrivately(t, nil)
+	got := playPrivately(t, rand.New(rand.NewPCG(seed, 1)))
+	compareConversations(t, want, got)
+}
+
+// playPrivately runs the script LOCAL, with kills if there is a source of them.
+func playPrivately(t *testing.T, random *rand.Rand) played {
+	s, journal := newPrivateStand(t)
+	id := s.begin(perdure.Local)
+	f := s.follow(id)
+	s.showIfFailed(f, id)
+	killed := s.tormentLocal(id, random)
+	s.idle(id, 2)
+	lines := s.wholeTranscript(id)
+	events, err := fold(s.events(id))
+	if err != nil {
+		t.Errorf("the log: %v", err)
+	}
+	tasks := trace(t, events)
+	if random == nil {
+		checkFinished(t, tasks)
+	}
+	calls, most := callsIn(t, journal), 1+len(killed)
+	for i := range privateTurns {
+		if n := calls[i+1]; n == 0 || n > most || len(killed) == 0 && n > 1 {
+			t.Errorf("turn %d: %d calls of the model, with %d kills", i+1, n, len(killed))
+		}
+	}
+	s.checkMarks(tasks)
+	if _, err := s.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	end(s.worker)
+	end(s.server)
+	if found := holding(t, filepath.Join(s.root, "data")); len(found) > 0 {
+		t.Errorf("what was said is in the server's %v", found)
+	}
+	if found := holding(t, filepath.Join(s.root, "worker", "worker")); !slices.Contains(found, "contents.db") {
+		t.Errorf("what was said is in none but %v of the worker's files", found)
+	}
+	t.Logf("%d kills, %d model calls", len(killed), len(calls))
+	return played{lines: lines, tasks: tasks}
+}
+
+// tormentLocal kills the worker three times and the server once, in any order,
+// each time that the log has grown by some events, or the run waits. It sends
+// the second message when the run waits for it.
+func (s *stand) tormentLocal(id uuid.UUID, random *rand.Rand) []kill {
+	s.t.Helper()
+	var victims []**process
+	if random != nil {
+		victims = []**process{&s.worker, &s.worker, &s.worker, &s.server}
+		random.Shuffle(len(victims), func(i, j int) { victims[i], victims[j] = victims[j], victims[i] })
+	}
+	var done []kill
+	said, target := false, int64(2)
+	eventually(s.t, "all kills, and the second message", func() bool {
+		s.supervise()
+		x, err := s.Get(s.t.Context(), id)
+		if err != nil {
+			return false // the server is just starting
+		}
+		waits := x.Status == perdure.StatusWaiting && x.WaitReason == "signal"
+		if len(victims) > 0 && (x.MaxSeq >= target || waits) {
+			<-time.After(time.Duration(random.IntN(120)) * time.Millisecond) // nothing is waited for: it is the moment of the kill
+			done = append(done, kill{at: time.Now(), name: (*victims[0]).name})
+			s.restart(victims[0])
+			victims, target = victims[1:], x.MaxSeq+1+random.Int64N(14)
+		}
+		if !said && waits {
+			s.sayAs(id, "second", "go on over the "+marked)
+			said = true
+		}
+		return said && len(victims) == 0
+	})
+	return done
+}
+
+// wholeTranscript is the transcript once the worker is there to give it.
+func (s *stand) wholeTranscript(id uuid.UUID) []line {
+	s.t.Helper()
+	eventually(s.t, "the content comes from its worker", func() bool {
+		for e, err := range s.Entries(s.t.Context(), id) {
+			if err != nil || bytes.Equal(e.Content, perdure.OnWorker) {
+				return false
+			}
+		}
+		return true
+	})
+	return s.transcript(id)
+}
+
+// callsIn counts the calls of the model by turn.
+func callsIn(t *testing.T, journal string) map[int]int {
+	t.Helper()
+	c := console{t: t, journal: journal}
+	return c.callsByTurn()
+}
+
+// checkMarks looks at what the tools have left: nothing took place twice, and
+// where no tool was interrupted, nothing is missing.
+func (s *stand) checkMarks(tasks map[uuid.UUID]*traced) {
+	s.t.Helper()
+	effects := map[string]int{}
+	for _, effect := range strings.Fields(s.read("effects.txt")) {
+		if effects[effect]++; effects[effect] > 1 {
+			s.t.Errorf("%s took place twice", effect)
+		}
+	}
+	for _, task := range tasks {
+		if task.end == perdure.EventTaskInterrupted {
+			return
+		}
+	}
+	if len(effects) != privateEffects {
+		s.t.Errorf("%d effects took place: %v", len(effects), effects)
+	}
+}
+
+// While the worker of a LOCAL run is away the run is PENDING and says why, and
+// no other worker takes it, which takes others; when it is back the run goes on.
+func TestLocalRunWaitsForItsWorker(t *testing.T) {
+	s, _ := newPrivateStand(t)
+	id := s.begin(perdure.Local)
+	tail := s.command("tail", id.String())
+	tail.says("I begin at the " + marked) // before it is said to its end
+	s.idle(id, 1)
+	x := s.until(id, "the home", func(x *perdure.Execution) bool { return x.HomeID != nil })
+	home := x.HomeID.String()
+	away := s.worker
+	away.kill()
+	s.worker = nil // nobody starts it again by itself
+	other := s.employ("other")
+	s.sayAs(id, "second", "go on over the "+marked)
+	s.until(id, "the worker is missed", func(x *perdure.Execution) bool { return x.Status == perdure.StatusPending && x.Away != nil })
+	s.idle(s.begin(perdure.Remote), 1)
+	for _, args := range [][]string{{"show", id.String()}, {"runs"}} {
+		text := s.ask(args...)
+		if !strings.Contains(text, "pending (worker away)") {
+			t.Errorf("perdure %s does not say that the worker is away:\n%s", args[0], text)
+		}
+	}
+	if text := s.ask("show", id.String()); !strings.Contains(text, home) || !strings.Contains(text, "(content on worker)") || strings.Contains(text, marked) {
+		t.Errorf("perdure show does not say where the content is:\n%s", text)
+	}
+	if x, err := s.Get(t.Context(), id); err != nil || x.Status != perdure.StatusPending || x.HomeID.String() != home {
+		t.Errorf("without its worker the run is %+v, %v", x, err)
+	}
+	if found := holding(t, filepath.Join(s.root, "other", "worker")); len(found) > 0 {
+		t.Errorf("the other worker has content in %v", found)
+	}
+	s.worker = launch(t, away.command)
+	s.idle(id, 2)
+	if _, err := s.Cancel(t.Context(), id); err != nil { // which ends what follows it
+		t.Fatal(err)
+	}
+	tail.exit()
+	if text := tail.output.String(); !strings.Contains(text, "All "+marked) {
+		t.Errorf("perdure tail does not show the end:\n%s", text)
+	}
+	end(other)
+}
+
+// Promoted while it waits, a run goes on at a worker that has never seen it,
+// with its whole conversation, and its log reads to the byte as it did live,
+// from the start and from any cursor of before. Entries, which were named by
+// their hashes, are there whole.
+func TestLocalRunIsPromoted(t *testing.T) {
+	s, journal := newPrivateStand(t)
+	id := s.begin(perdure.Local)
+	f := s.follow(id)
+	s.showIfFailed(f, id)
+	s.idle(id, 1)
+	said := s.wholeTranscript(id)
+	before, live := s.events(id), f.sofar()
+	if text := s.ask("runs", "promote", id.String()); !strings.Contains(text, "is on the server now") {
+		t.Errorf("perdure runs promote says %q", text)
+	}
+	if x, err := s.Get(t.Context(), id); err != nil || x.PersistenceMode != perdure.Remote || x.HomeID != nil {
+		t.Fatalf("the run is %+v, %v", x, err)
+	}
+	end(s.worker)
+	s.restart(&s.server) // which remembers nothing of what was live
+	s.reconnected(id)
+	if got := s.transcript(id); plain(got) != plain(said) {
+		t.Errorf("the conversation was\n%s\nand is\n%s", plain(said), plain(got))
+	}
+	samePages(t, "the log before and now", withoutEntries(before), withoutEntries(s.events(id)[:len(before)]))
+
+	s.worker = s.employ("other")
+	s.sayAs(id, "second", "go on over the "+marked)
+	s.idle(id, 2)
+	if _, err := s.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	whole := s.events(id)
+	sameReading(t, f.all(t), whole)
+	for _, from := range []int{0, 1, len(live) / 3, len(before) / 2, len(before) - 1} {
+		samePages(t, fmt.Sprintf("after event %d", from), whole[from+1:], s.eventsAfter(id, whole[from].Cursor))
+	}
+	calls := callsIn(t, journal)
+	for i := range privateTurns {
+		if calls[i+1] != 1 {
+			t.Errorf("turn %d: %d calls of the model", i+1, calls[i+1])
+		}
+	}
+	checkPrompts(t, journal)
+}
+
+// reconnected waits until a server that was killed answers again.
+func (s *stand) reconnected(id uuid.UUID) {
+	s.t.Helper()
+	eventually(s.t, "the server answers again", func() bool {
+		_, err := s.Get(s.t.Context(), id)
+		return err == nil
+	})
+}
+
+// sofar is what the follower has read by now.
+func (f *follower) sofar() []client.Event {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.events)
+}
+
+// samePages compares what was read of a log to the byte.
+func samePages(t *testing.T, what string, want, got []client.Event) {
+	t.Helper()
+	if len(want) != len(got) {
+		t.Errorf("%s: %d events, want %d", what, len(got), len(want))
+		return
+	}
+	for i := range want {
+		if want[i].Cursor != got[i].Cursor || want[i].Type != got[i].Type || !bytes.Equal(want[i].Data, got[i].Data) {
+			t.Errorf("%s: at %d is %s %s, want %s %s", what, i, got[i].Type, got[i].Data, want[i].Type, want[i].Data)
+		}
+	}
+}
+
+// withoutEntries is events with nothing but the places of entries: what a reader
+// is given there follows the mode.
+func withoutEntries(events []client.Event) []client.Event {
+	places := slices.Clone(events)
+	for i, e := range places {
+		if e.Type == perdure.EventEntry {
+			places[i].Data = nil
+		}
+	}
+	return places
+}
+
+// sameReading checks that who has followed a log holds what one does that reads
+// it now.
+func sameReading(t *testing.T, followed, paged []client.Event) {
+	t.Helper()
+	one, wrong := fold(withHeads(followed))
+	other, alsoWrong := fold(withHeads(paged))
+	if wrong != nil || alsoWrong != nil {
+		t.Errorf("followed: %v; read in pages: %v", wrong, alsoWrong)
+	}
+	for _, d := range differences(one, other) {
+		t.Errorf("followed and read in pages differ: %s", d)
+	}
+}
+
+// withHeads leaves of entries what is the same whoever keeps their content.
+func withHeads(events []client.Event) []client.Event {
+	heads := slices.Clone(events)
+	for i, e := range heads {
+		if e.Type != perdure.EventEntry {
+			continue
+		}
+		var head struct {
+			Seq              int64      `json:"seq"`
+			AgentExecutionID uuid.UUID  `json:"agentExecutionId"`
+			ID               uuid.UUID  `json:"id"`
+			ParentID         *uuid.UUID `json:"parentId"`
+			EntryType        string     `json:"entryType"`
+			CreatedAt        string     `json:"createdAt"`
+		}
+		if json.Unmarshal(e.Data, &head) == nil {
+			heads[i].Data, _ = json.Marshal(head) // it was just decoded
+		}
+	}
+	return heads
+}
+
+// checkPrompts looks whether each prompt begins with the one before, to the byte.
+func checkPrompts(t *testing.T, journal string) {
+	t.Helper()
+	raw, err := os.ReadFile(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for in := json.NewDecoder(bytes.NewReader(raw)); ; {
+		var call struct{ SHA256, Previous string }
+		if err := in.Decode(&call); err == io.EOF {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if call.Previous != last {
+			t.Errorf("a prompt goes on from %q, and the one before is %q", call.Previous, last)
+		}
+		last = call.SHA256
+	}
+}
