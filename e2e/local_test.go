@@ -297,6 +297,12 @@ func TestLocalRunIsPromoted(t *testing.T) {
 		t.Fatalf("the run is %+v, %v", x, err)
 	}
 	end(s.worker)
+	home := launch(t, s.worker.command) // which needs the content no longer
+	home.says("needed here no longer")
+	end(home)
+	if found := holding(t, filepath.Join(s.root, "worker", "worker")); len(found) > 0 {
+		t.Errorf("what was promoted is still in the worker's %v", found)
+	}
 	s.restart(&s.server) // which remembers nothing of what was live
 	s.reconnected(id)
 	if got := s.transcript(id); plain(got) != plain(said) {

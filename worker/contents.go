@@ -34,3 +34,17 @@ func (w *Worker) serveContents(ctx context.Context) {
 		rest(ctx, pause)
 	}
 }
+
+// sweepEvery is the time between two sweeps of the store.
+const sweepEvery = time.Hour
+
+// sweepContents drops what the store need not keep any longer, now and then,
+// until ctx ends.
+func (w *Worker) sweepContents(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := w.kept.Sweep(ctx); err != nil && ctx.Err() == nil {
+			w.Logger.Info("could not find out which contents are needed no longer; trying again later", "error", err)
+		}
+		rest(ctx, sweepEvery)
+	}
+}

@@ -233,6 +233,12 @@ func TestPromotedRunGoesOnElsewhere(t *testing.T) {
 		t.Errorf("it is %s", x.PersistenceMode)
 	}
 	first.stop()
+	again := b.work(func(c *Config) { c.Local = b.stores[0] })
+	eventually(t, "the promoted content to be dropped at its home", func() bool {
+		there, err := b.stores[0].Has(t.Context(), id)
+		return !there && err == nil
+	})
+	again.stop()
 	for _, kept := range b.stores { // the conversation is read from the server alone
 		if err := kept.Close(); err != nil {
 			t.Fatal(err)

@@ -168,6 +168,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	beats.Go(func() { w.watch(live) })
 	if w.kept != nil {
 		beats.Go(func() { w.serveContents(live) })
+		beats.Go(func() { w.sweepContents(live) })
 	}
 	if len(w.agents) > 0 {
 		loops.Go(func() { w.pollAgents(ctx, live) })

@@ -108,24 +108,33 @@ func (b *Batch) store(t transaction, c content) error {
 // firstChunk is the row of the first chunk of a content; the others follow.
 func firstChunk(content int64) int64 { return content << 20 }
 
-// drop deletes all of an execution. What it leaves free is given back at once:
-// the store's size follows what it keeps.
-func drop(t transaction, execution uuid.UUID) error {
-	ids, err := t.ids("SELECT id FROM contents WHERE execution = ?", execution[:])
+// dropBytes is about how much one transaction deletes: others wait for it.
+const dropBytes = 8 << 20
+
+// dropSome deletes a part of what is kept of an execution, and tells whether
+// there is more. What it leaves free is given back at once: the store's size
+// follows what it keeps.
+func dropSome(t transaction, execution uuid.UUID) (more bool, err error) {
+	ids, err := t.ids(`SELECT id FROM (
+		SELECT id, SUM(length) OVER (ORDER BY id) - length AS before FROM (SELECT id, length FROM contents WHERE execution = ? ORDER BY id LIMIT 256)
+	) WHERE before < ?`, execution[:], dropBytes)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, id := range ids {
 		if _, err := t.exec("DELETE FROM chunks WHERE id >= ? AND id < ?", firstChunk(id), firstChunk(id+1)); err != nil {
-			return err
+			return false, err
+		}
+		if _, err := t.exec("DELETE FROM contents WHERE id = ?", id); err != nil {
+			return false, err
 		}
 	}
-	for _, statement := range []string{
-		"DELETE FROM contents WHERE execution = ?", "DELETE FROM names WHERE execution = ?", "DELETE FROM shown WHERE execution = ?",
-	} {
-		if _, err := t.exec(statement, execution[:]); err != nil {
-			return err
+	if len(ids) == 0 {
+		for _, statement := range []string{"DELETE FROM names WHERE execution = ?", "DELETE FROM shown WHERE execution = ?"} {
+			if _, err := t.exec(statement, execution[:]); err != nil {
+				return false, err
+			}
 		}
 	}
-	return t.drain("PRAGMA incremental_vacuum")
+	return len(ids) > 0, t.drain("PRAGMA incremental_vacuum")
 }

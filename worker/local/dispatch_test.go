@@ -27,6 +27,8 @@ type recorder struct {
 	known    map[uuid.UUID]*perdure.Task
 	entries  []perdure.Entry
 	onCommit func(perdure.Commit)
+	runs     map[uuid.UUID]*perdure.Execution
+	away     error
 
 	polls    []perdure.Poll
 	commits  []perdure.Commit
@@ -58,6 +60,13 @@ func (r *recorder) Commit(_ context.Context, c perdure.Commit) (perdure.CommitRe
 func (r *recorder) FinishTask(_ context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	r.finishes = append(r.finishes, f)
 	return perdure.FinishReply{}, nil
+}
+
+func (r *recorder) Execution(_ context.Context, id uuid.UUID) (*perdure.Execution, error) {
+	if x := r.runs[id]; x != nil || r.away != nil {
+		return x, r.away
+	}
+	return nil, perdure.Errorf(perdure.NotFound, "no execution %s", id)
 }
 
 func (r *recorder) Heartbeat(_ context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {

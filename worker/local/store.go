@@ -189,7 +189,17 @@ func (s *Store) Write(ctx context.Context, b *Batch) error {
 	return s.writer.do(ctx, b.apply, b.size)
 }
 
-// Drop deletes all that is kept of an execution, and gives its disk space back.
+// Drop deletes all that is kept of an execution, part by part, and gives its
+// disk space back. One that was interrupted goes on when it is called again.
 func (s *Store) Drop(ctx context.Context, execution uuid.UUID) error {
-	return s.writer.do(ctx, func(t transaction) error { return drop(t, execution) }, 0)
+	for more := true; more; {
+		err := s.writer.do(ctx, func(t transaction) (err error) {
+			more, err = dropSome(t, execution)
+			return err
+		}, 0)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,91 @@
+package local
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// sweepPause is the least time between two questions of a sweep.
+const sweepPause = 10 * time.Millisecond
+
+// Sweep asks the server about every execution that is kept, and drops what is
+// needed no longer: the server has promoted the execution, or deleted it. A
+// server that knows none of this worker's LOCAL executions may be another one
+// than that which they are of, or know another org by the worker's key: its word
+// that there is no such execution deletes nothing. Errors: those of the server
+// and the store, after which the next sweep begins anew.
+func (d *Dispatch) Sweep(ctx context.Context) error {
+	var unknown []uuid.UUID
+	ours := false
+	for after := uuid.Nil; ; {
+		id, err := d.store.next(ctx, after)
+		if err != nil {
+			return err
+		}
+		if id == uuid.Nil {
+			break
+		}
+		after = id
+		x, err := d.Dispatch.Execution(ctx, id)
+		switch {
+		case perdure.IsCode(err, perdure.NotFound):
+			unknown = append(unknown, id)
+		case err != nil:
+			return err
+		case x.PersistenceMode != perdure.Local:
+			if err := d.drop(ctx, id); err != nil {
+				return err
+			}
+		case x.HomeID != nil && *x.HomeID == d.store.id:
+			ours = true
+		}
+		if err := pause(ctx, sweepPause); err != nil {
+			return err
+		}
+	}
+	if !ours {
+		return nil
+	}
+	for _, id := range unknown {
+		if err := d.drop(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop forgets an execution, and then deletes what is kept of it.
+func (d *Dispatch) drop(ctx context.Context, execution uuid.UUID) error {
+	d.release(execution)
+	err := d.store.Drop(ctx, execution)
+	if err == nil {
+		d.logger.InfoContext(ctx, "the content of an execution is needed here no longer, and was deleted", "execution", execution)
+	}
+	return err
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// next gives the execution that comes after one in the order of ids, of those of
+// which anything is kept; uuid.Nil after the last.
+func (s *Store) next(ctx context.Context, after uuid.UUID) (id uuid.UUID, err error) {
+	var raw []byte
+	err = s.readers.QueryRowContext(ctx, `SELECT MIN(id) FROM (
+		SELECT MIN(execution) AS id FROM contents WHERE execution > ?1
+		UNION ALL SELECT MIN(execution) FROM names WHERE execution > ?1
+		UNION ALL SELECT MIN(execution) FROM shown WHERE execution > ?1)`, after[:]).Scan(&raw)
+	copy(id[:], raw)
+	return id, unreadable(ctx, err)
+}
