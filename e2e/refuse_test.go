@@ -76,6 +76,7 @@ func TestDatabaseOfANewerVersion(t *testing.T) {
 		t.Fatalf("perdure runs ended with %d", code)
 	}
 	path := filepath.Join(filepath.Dir(c.journal), "data", "perdure.db")
+	c.newer = true
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)

@@ -64,13 +64,21 @@ type console struct {
 	dir     string // holds the scripts, and is the workspace
 	journal string
 	env     []string
+	// newer says that the database is made one of a newer version, which does
+	// not open.
+	newer bool
 }
 
 func newConsole(t *testing.T, env ...string) *console {
 	t.Helper()
 	c := &console{t: t, dir: t.TempDir()}
 	root := t.TempDir()
-	t.Cleanup(func() { opentest.File(t, filepath.Join(root, "data", "perdure.db")) })
+	t.Cleanup(func() {
+		path := filepath.Join(root, "data", "perdure.db")
+		if _, err := os.Stat(path); err == nil && !c.newer { // a command that was refused leaves none
+			opentest.File(t, path)
+		}
+	})
 	c.journal = filepath.Join(root, "journal")
 	c.env = environment(root, append(env,
 		"PERDURE_DATA="+filepath.Join(root, "data"), "PERDURE_SCRIPTS="+c.dir, "PERDURE_SCRIPTED_JOURNAL="+c.journal)...)
