@@ -200,7 +200,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get a content of a LOCAL execution by its hash, from its worker (503 while that is away), or of one that was promoted */
+        /** Get a content that was left out, by its hash; of a LOCAL execution from its worker (503 while that is away) */
         get: operations["getContent"];
         put?: never;
         post?: never;
@@ -234,7 +234,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get an entry */
+        /** Get an entry with the whole of its content */
         get: operations["getEntry"];
         put?: never;
         post?: never;
@@ -1611,7 +1611,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description The entry. A large content that cannot be read to its end is cut off. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1745,7 +1745,7 @@ export interface operations {
     getSnapshot: {
         parameters: {
             query?: {
-                /** @description How many of the newest entries of the path. */
+                /** @description How many of the newest entries of the path; fewer if they are large. */
                 entries?: number;
             };
             header?: never;
