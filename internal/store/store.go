@@ -11,7 +11,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"iter"
 	"time"
@@ -350,25 +349,6 @@ type ExecutionFilter struct {
 	Query         string            // in the id, kind, or the input's text
 	Cursor        string
 	Limit         int
-}
-
-// PageBytes is about the most bytes of content on a page of a list: a page ends
-// early rather than hold more.
-const PageBytes = 8 << 20
-
-// Weight is what a content adds to a page: that of a reference, too, unless it
-// is over [perdure.ShownLimit] and never shown on one.
-func Weight(content json.RawMessage, ref *perdure.BlobRef) int {
-	if ref != nil && ref.Length <= perdure.ShownLimit {
-		return len(content) + int(ref.Length)
-	}
-	return len(content)
-}
-
-// Page is a part of a list, with the cursor of the next, "" at the end.
-type Page[T any] struct {
-	Items []T
-	Next  string
 }
 
 // Reader reads. Every method that takes an org answers not_found for what is
