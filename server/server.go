@@ -36,6 +36,9 @@ type Config struct {
 	// HTTPAddr and GRPCAddr are host:port to listen on; "" does not listen on
 	// TCP. The unix socket in Data always listens, for HTTP.
 	HTTPAddr, GRPCAddr string
+	// Origins are those whose pages may use the API besides the server's own, as
+	// scheme://host[:port].
+	Origins []string
 	// Dev serves with the token in Data, on loopback only, with checks of Host
 	// and Origin. Otherwise API keys are needed.
 	Dev bool
@@ -115,7 +118,7 @@ func (s *Server) open(ctx context.Context) error {
 	access := access{engine: s.engine, token: s.token}
 	log := eventlog.New(s.engine.Read(), s.store.Epoch(), hints)
 	s.http, err = httpapi.New(httpapi.Config{
-		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Logger: s.Logger, Version: s.Version, Stop: s.stop,
+		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version, Stop: s.stop,
 	})
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ type serving struct {
 	standard       standard
 	noPark         bool
 	payloadLimit   int // MiB
+	origins        []string
 }
 
 func (s *serving) flags(cmd *cobra.Command) {
@@ -33,6 +34,7 @@ func (s *serving) flags(cmd *cobra.Command) {
 	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "address for HTTP: API and web page")
 	f.StringVar(&s.grpcAddr, "grpc-addr", "127.0.0.1:9090", "address for workers (gRPC)")
 	f.IntVar(&s.payloadLimit, "payload-limit", perdure.DefaultPayloadLimit>>20, "the most MiB of one input, result, entry or signal")
+	f.StringSliceVar(&s.origins, "origin", nil, "origins whose pages may use the API besides the server's own, like https://app.example.com")
 	f.DurationVar(&s.lease, "lease", 15*time.Second, "how long a worker may be silent before its work goes to another")
 	f.StringToIntVar(&s.queueLimits, "queue-limit", nil, "how many tasks of one org run at once on a queue, as name=N")
 }
@@ -44,6 +46,11 @@ func (s *serving) check() error {
 	for queue, n := range s.queueLimits {
 		if n < 1 {
 			return usageError{"--queue-limit " + queue + "=" + strconv.Itoa(n) + " lets nothing run", "give at least 1"}
+		}
+	}
+	for _, origin := range s.origins {
+		if u, err := url.Parse(origin); err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" {
+			return usageError{"--origin " + origin + " is no origin", "give scheme and host, like https://app.example.com"}
 		}
 	}
 	if s.payloadLimit < 1 || s.payloadLimit > 1024 {
@@ -102,7 +109,7 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 	}
 	config := server.Config{
 		Data: data, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
-		PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
+		Origins: s.origins, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
 	}
 	for deadline := time.Now().Add(connectWithin); ; {
 		opened, err := server.Open(ctx, config)

@@ -32,7 +32,8 @@ type Config struct {
 	// served: the defence of dev mode against names that an attacker points at
 	// loopback. Empty serves any.
 	Hosts []string
-	// Origins are taken for our own besides the one that the Host names.
+	// Origins are taken for our own besides the one that the Host names: their
+	// pages may read the answers (CORS).
 	Origins []string
 	Logger  *slog.Logger
 	// Version is the program's, shown in the OpenAPI document.

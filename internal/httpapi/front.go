@@ -52,6 +52,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
+	if s.cors(w, r) {
+		return
+	}
 	ctx := context.WithValue(r.Context(), secureKey{}, r.TLS != nil)
 	if strings.HasPrefix(r.URL.Path, "/api/") {
 		w.Header().Set("Cache-Control", "no-store")

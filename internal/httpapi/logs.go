@@ -3,6 +3,8 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/perdure/perdure"
@@ -196,6 +198,7 @@ type streamInput struct {
 	LastEventID string `header:"Last-Event-ID" doc:"The id of the last event received; a browser sends it by itself."`
 	After       string `query:"after" doc:"A cursor."`
 	AfterSeq    string `query:"after_seq" doc:"All events after this seq, and what was open then, whole."`
+	Types       string `query:"types" doc:"Only events of these types, separated by commas; of snapshots, those of blocks of these types. prevSeq tells what was left out."`
 	Render      string `query:"render" enum:"html" doc:"html shows text as sanitised HTML: events html in place of token."`
 }
 
@@ -207,10 +210,39 @@ func (s *server) streamAll(ctx context.Context, in *streamInput) (*huma.StreamRe
 	return s.open(ctx, in, view{html: in.Render == "html"})
 }
 
+// eventTypes are all that a log can hold.
+var eventTypes = []perdure.EventType{
+	perdure.EventCreated, perdure.EventStarted, perdure.EventWaiting, perdure.EventResumed, perdure.EventCheckpoint,
+	perdure.EventCancelling, perdure.EventCompleted, perdure.EventFailed, perdure.EventCancelled,
+	perdure.EventTaskScheduled, perdure.EventTaskStarted, perdure.EventTaskRetrying, perdure.EventTaskCompleted,
+	perdure.EventTaskFailed, perdure.EventTaskInterrupted, perdure.EventTaskCancelled,
+	perdure.EventSignal, perdure.EventEntry, perdure.EventToken, perdure.EventThinking, perdure.EventTerminal,
+	perdure.EventData, perdure.EventBlockClosed, perdure.EventError,
+}
+
+// narrow keeps only the types that were asked for, of those that keep does.
+func (in *streamInput) narrow(keep func(perdure.EventType) bool) (func(perdure.EventType) bool, error) {
+	if in.Types == "" {
+		return keep, nil
+	}
+	wanted := map[perdure.EventType]bool{}
+	for name := range strings.SplitSeq(in.Types, ",") {
+		t := perdure.EventType(strings.TrimSpace(name))
+		if !slices.Contains(eventTypes, t) {
+			return nil, perdure.FieldErrorf("types", "%q is no type of event; there are %v", name, eventTypes)
+		}
+		wanted[t] = true
+	}
+	return func(t perdure.EventType) bool { return wanted[t] && (keep == nil || keep(t)) }, nil
+}
+
 // open answers what is wrong with the request before the stream begins.
 func (s *server) open(ctx context.Context, in *streamInput, v view) (*huma.StreamResponse, error) {
 	x, err := s.execution(ctx, in.IDInput)
 	if err != nil {
+		return nil, err
+	}
+	if v.keep, err = in.narrow(v.keep); err != nil {
 		return nil, err
 	}
 	from, field, err := in.from()

@@ -1786,6 +1786,8 @@ export interface operations {
                 after?: string;
                 /** @description All events after this seq, and what was open then, whole. */
                 after_seq?: string;
+                /** @description Only events of these types, separated by commas; of snapshots, those of blocks of these types. prevSeq tells what was left out. */
+                types?: string;
                 /** @description html shows text as sanitised HTML: events html in place of token. */
                 render?: "html";
             };
@@ -1837,6 +1839,8 @@ export interface operations {
                 after?: string;
                 /** @description All events after this seq, and what was open then, whole. */
                 after_seq?: string;
+                /** @description Only events of these types, separated by commas; of snapshots, those of blocks of these types. prevSeq tells what was left out. */
+                types?: string;
                 /** @description html shows text as sanitised HTML: events html in place of token. */
                 render?: "html";
             };

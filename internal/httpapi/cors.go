@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+const (
+	corsMethods = "GET, HEAD, POST, PUT, DELETE"
+	// corsHeaders are those that requests of the API carry.
+	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID"
+	// corsExposed are those of answers that a page may read beside the usual.
+	corsExposed = "Location, Retry-After, ETag"
+)
+
+// cors lets pages of the configured origins read the answers, and answers their
+// browsers' questions whether a request may be sent: it tells whether that is
+// what the request was. Such pages give the key as a bearer; the cookie is for
+// our own.
+func (s *server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
+	if len(s.Origins) == 0 {
+		return false
+	}
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	origin := r.Header.Get("Origin")
+	if origin == "" || !slices.Contains(s.Origins, origin) {
+		return false
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", corsExposed)
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" || !strings.HasPrefix(r.URL.Path, "/api/") {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", corsMethods)
+	h.Set("Access-Control-Allow-Headers", corsHeaders)
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
