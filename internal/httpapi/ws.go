@@ -56,11 +56,8 @@ func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 // socketTarget checks what the operations check of others.
 func (s *server) socketTarget(r *http.Request) (*perdure.Execution, *problem) {
 	c := callerOf(r.Context())
-	if r.PathValue("org") != c.org {
-		return nil, newProblem(perdure.NotFound, "there is no such org for this key")
-	}
-	if c.role != perdure.KeyAdmin && c.role != perdure.KeyClient {
-		return nil, newProblem(perdure.PermissionDenied, "a key of role "+string(c.role)+" may not use the client API")
+	if p := strange(c, r.PathValue("org")); p != nil {
+		return nil, p
 	}
 	if _, cookie := bearer(r); cookie && !s.ownOrigin(r) {
 		return nil, newProblem(perdure.PermissionDenied, "a WebSocket with the cookie must come from this server's own pages (Origin)")
@@ -68,7 +65,7 @@ func (s *server) socketTarget(r *http.Request) (*perdure.Execution, *problem) {
 	id, err := parseID("execution", r.PathValue("id"))
 	if err == nil {
 		var x *perdure.Execution
-		if x, err = s.Engine.Read().Execution(r.Context(), c.org, id); err == nil {
+		if x, err = s.Engine.Read().Lazy().Execution(r.Context(), c.org, id); err == nil {
 			return x, nil
 		}
 	}

@@ -1,0 +1,194 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+func durable(id uuid.UUID, query string) string { return "./v1/stream/executions/" + id.String() + query }
+
+// durableItems are the records of an answer.
+func durableItems(t *testing.T, raw []byte) []wsEvent {
+	t.Helper()
+	var items []wsEvent
+	if err := json.Unmarshal(raw, &items); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	return items
+}
+
+func lineOf(e wsEvent) string { return fmt.Sprintf("%s %s %s\n", e.Cursor, e.Event, e.Data) }
+
+// The log read as a durable stream is the log: from the beginning, and from
+// every offset that was given.
+func TestDurableStreamIsTheLog(t *testing.T) {
+	h := open(t)
+	r := play(h)
+	var want strings.Builder
+	for _, e := range h.follow(h.path(r.id, "/stream/consolidated")).all() {
+		if e.event != "end" {
+			fmt.Fprintf(&want, "%s %s %s\n", e.id, e.event, e.data)
+		}
+	}
+	whole := h.call("GET", durable(r.id, ""), "").want(200, nil)
+	var got strings.Builder
+	for _, e := range durableItems(t, whole.body) {
+		got.WriteString(lineOf(e))
+	}
+	if got.String() != want.String() {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), want.String())
+	}
+	for name, value := range map[string]string{"Stream-Up-To-Date": "true", "Stream-Closed": "true", "Content-Type": "application/json"} {
+		if whole.header.Get(name) != value {
+			t.Errorf("%s is %q", name, whole.header.Get(name))
+		}
+	}
+	end := whole.header.Get("Stream-Next-Offset")
+	if head := h.call("HEAD", durable(r.id, ""), "").want(200, nil); head.header.Get("Stream-Next-Offset") != end || head.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("HEAD says %v", head.header)
+	}
+	items := durableItems(t, whole.body)
+	for n := range len(items) + 1 {
+		offset := fmt.Sprintf("%020d", n)
+		rest := durableItems(t, h.call("GET", durable(r.id, "?offset="+offset), "").want(200, nil).body)
+		if len(rest) != len(items)-n {
+			t.Fatalf("after %s come %d of %d records", offset, len(rest), len(items)-n)
+		}
+		for i, e := range rest {
+			if lineOf(e) != lineOf(items[n+i]) {
+				t.Fatalf("after %s record %d differs", offset, i)
+			}
+		}
+		if n > 0 && offset <= fmt.Sprintf("%020d", n-1) {
+			t.Fatal("offsets do not sort")
+		}
+	}
+	again := h.call("GET", durable(r.id, ""), "", "If-None-Match", whole.header.Get("ETag"))
+	if again.want(304, nil); len(again.body) != 0 {
+		t.Errorf("a known answer is sent again: %s", again.body)
+	}
+	if now := h.call("GET", durable(r.id, "?offset=now"), "").want(200, nil); string(now.body) != "[]" || now.header.Get("Stream-Next-Offset") != end {
+		t.Errorf("offset=now gives %s %v", now.body, now.header)
+	}
+}
+
+func TestDurableStreamThatIsRefused(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	for _, query := range []string{
+		"?offset=", "?offset=x", "?offset=1", "?offset=-2", "?offset=00000000000000009999", "?offset=-1&offset=-1", "?live=sse", "?live=long-poll",
+		"?offset=-1&live=forever",
+	} {
+		h.call("GET", durable(x.ID, query), "").problem(400, "invalid_argument", "")
+	}
+	h.call("GET", durable(h.id, ""), "").problem(404, "not_found", "")
+	h.call("GET", durable(x.ID, ""), "", "Authorization", "").problem(401, "unauthenticated", "")
+	h.call("GET", durable(x.ID, ""), "", "Authorization", "Bearer "+h.wkey).problem(403, "permission_denied", "")
+	for _, method := range []string{"PUT", "POST", "DELETE"} {
+		if got := h.call(method, durable(x.ID, ""), "[]"); got.status != http.StatusMethodNotAllowed {
+			t.Errorf("%s gives %d", method, got.status)
+		}
+	}
+}
+
+// A long poll gives what comes, and says when nothing more can.
+func TestDurableLongPoll(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	first := h.call("GET", durable(x.ID, "?offset=-1&live=long-poll"), "").want(200, nil)
+	next := first.header.Get("Stream-Next-Offset")
+	done := make(chan reply, 1)
+	go func() { done <- h.call("GET", durable(x.ID, "?offset="+next+"&live=long-poll&cursor=99999999999"), "") }()
+	r := h.claim()
+	got := <-done
+	items := durableItems(t, got.want(200, nil).body)
+	if len(items) == 0 || items[0].Event != "agent.started" {
+		t.Errorf("the long poll gives %s", got.body)
+	}
+	if c := got.header.Get("Stream-Cursor"); c != "100000000000" {
+		t.Errorf("after the cursor 99999999999 comes %s", c)
+	}
+	r.complete()
+	rest := h.call("GET", durable(x.ID, "?offset="+got.header.Get("Stream-Next-Offset")+"&live=long-poll"), "").want(200, nil)
+	over := h.call("GET", durable(x.ID, "?offset="+rest.header.Get("Stream-Next-Offset")+"&live=long-poll"), "").want(204, nil)
+	if over.header.Get("Stream-Closed") != "true" || over.header.Get("Stream-Up-To-Date") != "true" || len(over.body) != 0 {
+		t.Errorf("at the end: %v %s", over.header, over.body)
+	}
+}
+
+// As an event stream it gives batches, each with the offset that goes on after
+// it, while the run is live and to its end.
+func TestDurableEventStream(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	res, err := http.DefaultTransport.RoundTrip(h.request("GET", durable(x.ID, "?offset=-1&live=sse"), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	s := &stream{t, res, bufio.NewReader(res.Body)}
+	var got strings.Builder
+	pos := 0
+	batch := func() (closed bool) {
+		name, data := s.block()
+		if name == "data" {
+			for _, e := range durableItems(t, []byte(data)) {
+				got.WriteString(lineOf(e))
+				pos++
+			}
+			name, data = s.block()
+		}
+		var control struct {
+			StreamNextOffset       string
+			UpToDate, StreamClosed bool
+		}
+		if err := json.Unmarshal([]byte(data), &control); err != nil || name != "control" {
+			t.Fatalf("after a batch comes %s %s", name, data)
+		}
+		if want := fmt.Sprintf("%020d", pos); control.StreamNextOffset != want || !control.UpToDate {
+			t.Errorf("the control says %s, want offset %s", data, want)
+		}
+		return control.StreamClosed
+	}
+	batch()
+	r := h.claim()
+	r.stream(0, 0, "token", "hello")
+	r.complete()
+	for !batch() {
+	}
+	var want strings.Builder
+	for _, e := range h.follow(h.path(x.ID, "/stream/consolidated")).all() {
+		if e.event != "end" {
+			fmt.Fprintf(&want, "%s %s %s\n", e.id, e.event, e.data)
+		}
+	}
+	if got.String() != want.String() {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), want.String())
+	}
+}
+
+// block reads one event whose data is no object.
+func (s *stream) block() (name, data string) {
+	s.t.Helper()
+	for {
+		line, err := s.scan.ReadString('\n')
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		switch key {
+		case "":
+			return name, data
+		case "event":
+			name = value
+		case "data":
+			data = value
+		}
+	}
+}
