@@ -11,7 +11,9 @@ import (
 	"github.com/google/uuid"
 )
 
-func durable(id uuid.UUID, query string) string { return "./v1/stream/executions/" + id.String() + query }
+func durable(id uuid.UUID, query string) string {
+	return "./v1/stream/executions/" + id.String() + query
+}
 
 // durableItems are the records of an answer.
 func durableItems(t *testing.T, raw []byte) []wsEvent {
