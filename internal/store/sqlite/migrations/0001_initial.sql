@@ -128,7 +128,7 @@ CREATE TABLE agent_checkpoint (
     created_at         INTEGER NOT NULL,
     state_blob         BLOB,
     state              BLOB,
-    PRIMARY KEY (agent_execution_id, sequence), -- the seed's UNIQUE of both
+    PRIMARY KEY (agent_execution_id, sequence),
     FOREIGN KEY (agent_execution_id, leaf_entry_id) REFERENCES agent_entry (agent_execution_id, id)
         ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
