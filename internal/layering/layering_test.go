@@ -47,6 +47,7 @@ var rules = map[string][]string{
 	"internal/httpapi":         {"internal/engine", "internal/eventlog", "internal/markdown", "internal/notify", "internal/store"},
 	"internal/grpcapi":         {"api/..."},
 	"internal/markdown":        nil,
+	"internal/response":        nil,
 	"internal/layering":        nil,
 	"internal/contract":        nil,
 	"server":                   {"internal/..."},

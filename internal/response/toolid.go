@@ -1,0 +1,81 @@
+package response
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/perdure/perdure"
+)
+
+// IDRule is what a provider takes as the id of a tool call: ASCII letters and
+// digits, and "_" and "-" unless Alphanumeric, of Min to Max bytes (Max 0: any
+// length).
+type IDRule struct {
+	Min, Max     int
+	Alphanumeric bool
+}
+
+// Valid tells whether the rule takes id.
+func (r IDRule) Valid(id string) bool {
+	if len(id) < r.Min || r.Max > 0 && len(id) > r.Max {
+		return false
+	}
+	for _, c := range []byte(id) {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		digit := '0' <= c && c <= '9'
+		mark := !r.Alphanumeric && (c == '_' || c == '-')
+		if !letter && !digit && !mark {
+			return false
+		}
+	}
+	return true
+}
+
+// derive makes an id that the rule takes, by hash: try tells apart those that
+// would collide.
+func (r IDRule) derive(id string, try int) string {
+	sum := sha256.Sum256([]byte(id + "\x00" + strconv.Itoa(try)))
+	made := "call_" + hex.EncodeToString(sum[:])[:32]
+	if r.Alphanumeric {
+		made = hex.EncodeToString(sum[:])
+	}
+	if r.Max > 0 && len(made) > r.Max {
+		made = made[:r.Max]
+	}
+	return made
+}
+
+// ToolIDs gives the outward id of each tool call in messages, by our own id,
+// for both the call and its result. A call that provider made keeps the id the
+// provider gave it; another call keeps ours; where that is not valid, or taken
+// by an earlier call, it gets one derived from ours. An id depends on the calls
+// before it only, so it stays the same from turn to turn and prompt caches hit.
+func ToolIDs(messages []perdure.Message, provider string, rule IDRule) map[string]string {
+	ids, taken := map[string]string{}, map[string]bool{}
+	for _, m := range messages {
+		for _, call := range m.ToolCalls() {
+			if _, known := ids[call.ID]; known {
+				continue
+			}
+			id := outwardID(call, m.Provider == provider, rule, taken)
+			ids[call.ID], taken[id] = id, true
+		}
+	}
+	return ids
+}
+
+func outwardID(call perdure.Part, own bool, rule IDRule, taken map[string]bool) string {
+	free := func(id string) bool { return rule.Valid(id) && !taken[id] }
+	if own && free(call.ProviderID) {
+		return call.ProviderID
+	}
+	if free(call.ID) {
+		return call.ID
+	}
+	for try := 0; ; try++ {
+		if id := rule.derive(call.ID, try); !taken[id] {
+			return id
+		}
+	}
+}
