@@ -35,6 +35,8 @@ type setup struct {
 	dev   bool
 	lease time.Duration
 	env   []string // with which the worker finds its models
+	// origin is one whose pages may use the server; "" for none.
+	origin string
 }
 
 // newStand starts the program.
@@ -60,7 +62,7 @@ func newStand(t *testing.T, with setup) *stand {
 		}})
 	} else {
 		s.server = launch(t, command{name: "server", env: env, dir: root, argv: []string{
-			perdure, "server", "--data", data, "--addr", web, "--grpc-addr", rpc, "--lease", lease,
+			perdure, "server", "--data", data, "--addr", web, "--grpc-addr", rpc, "--lease", lease, "--origin", with.origin,
 		}})
 	}
 	s.connect(filepath.Join(data, "token"))

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need: Node.js (the end-to-end tests talk to a mock of
-# the model providers that is an npm package, and web/ is TypeScript), git, make, bash.
+# the model providers and run a conformance suite, both npm packages, and web/ is
+# TypeScript), git, make, bash.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +19,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 	"${run[@]}" apt-get install -y -qq "${missing[@]}"
 fi
 
-for dir in e2e/aimock web; do
+for dir in e2e/aimock e2e/durablestreams web; do
 	stamp=$dir/node_modules/.lock-installed
 	if ! cmp -s "$dir/package-lock.json" "$stamp"; then
 		npm ci --no-audit --no-fund --prefix "$dir"

@@ -219,8 +219,30 @@ func decidePruneCheckpoints(s *store.State) (*store.Changes, error) {
 	return &store.Changes{Prune: &store.Prune{Checkpoints: &before, Rows: pruneRows}, Answer: &decided{}}, nil
 }
 
-// dropMarked deletes the rows of what is marked, step by step.
+// dropMarked deletes the rows of what is marked, step by step: of executions,
+// then of streams that were deleted.
 func (e *Engine) dropMarked(ctx context.Context) error {
+	if err := e.dropExecutions(ctx); err != nil {
+		return err
+	}
+	for {
+		left, err := e.Store.DeadStreams(ctx)
+		if err != nil || !left {
+			return err
+		}
+		_, err = e.do(ctx, store.Command{
+			Name: "drop streams", Lane: store.LaneSweeps,
+			Decide: func(*store.State) (*store.Changes, error) {
+				return &store.Changes{DropStreams: pruneRows, Answer: &decided{}}, nil
+			},
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (e *Engine) dropExecutions(ctx context.Context) error {
 	for {
 		steps, err := e.do(ctx, store.Command{
 			Name: "prune rows", Lane: store.LaneSweeps, Pick: &store.Pick{Kind: store.PickPruned, Limit: 1},

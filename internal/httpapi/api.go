@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/durablestream"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/eventlog"
 )
@@ -59,11 +60,13 @@ type server struct {
 	mux  *http.ServeMux
 	spec []byte // the OpenAPI document
 	docs []byte // the page that shows it
+	// streams are the general ones.
+	streams *durablestream.Streams
 }
 
 // New makes the handler of the whole API.
 func New(c Config) (http.Handler, error) {
-	s := &server{Config: c.normal(), mux: http.NewServeMux()}
+	s := &server{Config: c.normal(), mux: http.NewServeMux(), streams: durablestream.New(c.Engine.Store, c.Engine.Hints)}
 	s.api = humago.New(s.mux, humaConfig(c.Version))
 	s.routes()
 	if err := s.document(); err != nil {

@@ -9,9 +9,12 @@ import (
 const (
 	corsMethods = "GET, HEAD, POST, PUT, DELETE"
 	// corsHeaders are those that requests of the API carry.
-	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID"
+	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID," +
+		" Stream-Seq, Stream-Closed, Producer-Id, Producer-Epoch, Producer-Seq"
 	// corsExposed are those of answers that a page may read beside the usual.
-	corsExposed = "Location, Retry-After, ETag"
+	corsExposed = "Location, Retry-After, ETag," +
+		" Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor, Stream-SSE-Data-Encoding," +
+		" Producer-Epoch, Producer-Seq, Producer-Expected-Seq, Producer-Received-Seq"
 )
 
 // cors lets pages of the configured origins read the answers, and answers their
@@ -30,7 +33,7 @@ func (s *server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	}
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Set("Access-Control-Expose-Headers", corsExposed)
-	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" || !strings.HasPrefix(r.URL.Path, "/api/") {
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" || !forPages(r.URL.Path) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", corsMethods)
@@ -38,4 +41,9 @@ func (s *server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true
+}
+
+// forPages tells whether pages of other origins may use what is at the path.
+func forPages(path string) bool {
+	return strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, durablePath)
 }

@@ -76,7 +76,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		tooLarge().write(w)
 		return
 	}
-	asJSON(r)
+	if !strings.HasPrefix(r.URL.Path, durablePath) { // streams hold content of any type
+		asJSON(r)
+	}
 	if p := s.unmatched(w, r); p != nil {
 		p.write(w)
 		return

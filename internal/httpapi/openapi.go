@@ -105,5 +105,5 @@ func (s *server) pages() {
 	fixed("GET /docs", "text/html; charset=utf-8", s.docs)
 	s.mux.HandleFunc("GET /{$}", s.home)
 	s.mux.HandleFunc("GET "+orgPath+"/agent-executions/{id}/ws", s.webSocket)
-	s.mux.HandleFunc("GET "+durablePath+"executions/{id}", s.durableStream)
+	s.durableRoutes()
 }

@@ -30,6 +30,9 @@ func Freed(org string) string { return "freed." + org }
 // Log is the topic of an execution's log having grown.
 func Log(execution uuid.UUID) string { return "log." + execution.String() }
 
+// Stream is the topic of a general stream that has grown, was closed or deleted.
+func Stream(id uuid.UUID) string { return "stream." + id.String() }
+
 // Due is the topic of a timer that is set earlier than any before.
 const Due = "due"
 

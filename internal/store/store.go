@@ -138,6 +138,9 @@ type Needs struct {
 	Slug        string
 	Idempotency string
 	KeyID       *uuid.UUID
+	// Stream is the path of a stream, Producer the id of one of its producers.
+	Stream   string
+	Producer string
 }
 
 // State is what a command decides on. Contents (input, result, value) are not
@@ -172,6 +175,8 @@ type State struct {
 	BySlug      *perdure.Definition
 	Idempotency *Idempotency // not expired
 	Key         *perdure.APIKey
+	Stream      *Stream
+	Producer    *StreamProducer
 }
 
 // Holding is what a worker holds.
@@ -301,6 +306,10 @@ type Changes struct {
 	Idempotency      *Idempotency
 	Key              *perdure.APIKey
 	Kinds            []Kind // remembered per org
+	Stream           *StreamChange
+	// DropStreams deletes about that many rows at most of streams that are
+	// marked; Reader.DeadStreams tells whether there are any.
+	DropStreams int
 }
 
 // Staged is a piece of a withheld blob.
@@ -428,6 +437,16 @@ type Reader interface {
 	// BlobOf gives the row of a whole blob with that content, named by a row of
 	// the execution; not_found if there is none.
 	BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*Blob, error)
+
+	// Stream gives a stream by its path; not_found if there is none.
+	Stream(ctx context.Context, org, path string) (*Stream, error)
+	// StreamContent gives the rows of a stream that hold what follows the
+	// position, in order, and the stream as of the same moment: at most that
+	// many bytes, but at least one row if there is any; none for 0 bytes. The
+	// first may begin before the position. not_found once the stream is deleted.
+	StreamContent(ctx context.Context, id uuid.UUID, after int64, bytes int) ([]StreamPiece, *Stream, error)
+	// DeadStreams tells whether rows of deleted streams are left.
+	DeadStreams(ctx context.Context) (bool, error)
 
 	Definition(ctx context.Context, org string, id uuid.UUID) (*perdure.Definition, error)
 	Definitions(ctx context.Context, org string, cursor string, limit int) (Page[*perdure.Definition], error)

@@ -31,6 +31,8 @@ func (t *transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 		func() error { return t.applyLog(id, k, ch) },
 		func() error { return t.applyOutside(org, ch) },
 		func() error { return t.putRetention(org, id, ch) },
+		func() error { return t.applyStream(org, ch.Stream) },
+		func() error { return t.dropStreams(ch.DropStreams) },
 		func() error { return t.applyPrune(id, ch.Prune) },
 		func() error { return t.applyFree(ch.Free) },
 	} {

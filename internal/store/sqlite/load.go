@@ -194,7 +194,12 @@ func (t *transaction) loadOutside(org string, n store.Needs, s *store.State) (er
 		}
 	}
 	if n.KeyID != nil {
-		s.Key, err = loadKey(t.view, keyByID, n.KeyID[:], org)
+		if s.Key, err = loadKey(t.view, keyByID, n.KeyID[:], org); err != nil {
+			return err
+		}
+	}
+	if n.Stream != "" {
+		s.Stream, s.Producer, err = loadStreamFor(t.view, org, n.Stream, n.Producer)
 	}
 	return err
 }

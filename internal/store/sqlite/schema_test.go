@@ -87,6 +87,8 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 		"pending agents": pendingAgents, "pending alone": pendingAlone, "pending tasks": pendingTasks,
 		"orgs of agents": orgsOfAgents, "orgs of tasks": orgsOfTasks,
 		"running of a key": runningOfKey, "waiting of a key": waitingOfKey, "running on a queue": runningOnQueue, "waiting on a queue": waitingOnQueue,
+		"stream": streamByPath, "stream by id": streamByID, "stream content": streamContent, "producer": producerByID, "move stream": moveStream,
+		"dead stream": deadStream, "drop stream content": dropsStream[0].query, "drop producers": dropsStream[1].query,
 		"block": blockTask, "unblock": unblock, "holds any": holdsAny, "holds alone": holdsAlone,
 	}
 	for kind, query := range dueQueries {
@@ -109,7 +111,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 // partial tells whether a scan is one of an index that holds only what may be
 // picked.
 func partial(step string) bool {
-	for _, index := range []string{"_embedded", "_deferred", "_timer_due"} {
+	for _, index := range []string{"_embedded", "_deferred", "_timer_due", "_stream_dead"} {
 		if strings.Contains(step, index) {
 			return true
 		}

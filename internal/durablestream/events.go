@@ -1,0 +1,129 @@
+package durablestream
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// control follows each batch of an event stream.
+type control struct {
+	Next     string `json:"streamNextOffset"`
+	Cursor   string `json:"streamCursor,omitempty"`
+	UpToDate bool   `json:"upToDate,omitempty"`
+	Closed   bool   `json:"streamClosed,omitempty"`
+}
+
+// events serves the stream as server-sent events, for about a minute. Where it
+// cannot go on it resets the connection: the reader comes again with the last
+// offset that it was given.
+func (d *reading) events() error {
+	first, err := d.Page(d.r.Context(), d.at)
+	if err != nil {
+		return err // an answer is still possible
+	}
+	d.begin()
+	ctx, cancel := context.WithTimeoutCause(d.r.Context(), liveTime, errOver)
+	defer cancel()
+	for page, begun := first, false; ; begun = true {
+		seen := page.Next
+		if err := d.batch(d.whole(page), !begun); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		if page.Closed {
+			return nil
+		}
+		if page.UpToDate {
+			if err := d.Await(ctx, seen, d.Alive); ctx.Err() != nil {
+				return nil // it is time to come again
+			} else if err != nil {
+				panic(http.ErrAbortHandler)
+			}
+		}
+		if page, err = d.Page(ctx, d.at); ctx.Err() != nil {
+			return nil
+		} else if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+func (d *reading) begin() {
+	h := d.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache, no-store")
+	h.Set("X-Accel-Buffering", "no")
+	if !isText(d.ContentType()) {
+		h.Set(headerEncoding, "base64")
+	}
+	d.w.WriteHeader(http.StatusOK)
+}
+
+// whole leaves out the beginning of a character at the end of a page of text:
+// events hold whole characters. It comes with the rest, or when there will be
+// none.
+func (d *reading) whole(p Page) Page {
+	if p.Closed || !isText(d.ContentType()) || isJSON(d.ContentType()) {
+		return p
+	}
+	if n := unfinished(p.Content); n > 0 {
+		p.Content = p.Content[:len(p.Content)-n]
+		p.Next -= int64(n)
+		p.Empty, p.UpToDate = len(p.Content) == 0, false
+	}
+	return p
+}
+
+// batch writes a page and where it leads, and moves on. Of an empty page it
+// writes the latter alone, if it is the first or the last.
+func (d *reading) batch(p Page, first bool) error {
+	d.at = p.Next
+	if p.Empty && !first && !p.Closed {
+		return nil
+	}
+	c := control{Next: d.Offset(p.Next), UpToDate: p.UpToDate, Closed: p.Closed}
+	if !p.Closed {
+		c.Cursor = d.cursor()
+	}
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if !p.Empty {
+		event(&out, "data", d.lines(p.Content))
+	}
+	event(&out, "control", string(raw))
+	d.limit()
+	if _, err := out.WriteTo(d.w); err != nil {
+		return err
+	}
+	return http.NewResponseController(d.w).Flush()
+}
+
+// lines is a content as the lines of an event.
+func (d *reading) lines(content []byte) string {
+	if !isText(d.ContentType()) {
+		return base64.StdEncoding.EncodeToString(content)
+	}
+	return lineEnds.Replace(string(content))
+}
+
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+// event writes an event. A space after the colon is not the line's own to a
+// client, and the protocol's own clients look for none.
+func event(out *bytes.Buffer, name, lines string) {
+	out.WriteString("event: " + name + "\n")
+	for line := range strings.SplitSeq(lines, "\n") {
+		out.WriteString("data:")
+		if strings.HasPrefix(line, " ") {
+			out.WriteByte(' ')
+		}
+		out.WriteString(line + "\n")
+	}
+	out.WriteByte('\n')
+}

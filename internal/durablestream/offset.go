@@ -1,0 +1,48 @@
+package durablestream
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/perdure/perdure/internal/store"
+)
+
+// An offset of a general stream is what it was given for, in 16 hexadecimal
+// digits, and a position in 20 decimal ones: all of a stream's have one length
+// and sort as its positions do. The first part is made of the stream's id and
+// the store's epoch, so that an offset is known for one of a stream that was
+// deleted, or of the store before it was restored.
+
+const offsetDigits = 20
+
+// mark is the first part of a stream's offsets.
+func mark(epoch uint64, s *store.Stream) string {
+	h := sha256.New()
+	h.Write(binary.BigEndian.AppendUint64(nil, epoch))
+	h.Write(s.ID[:])
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}
+
+func (s *Streams) offset(x *store.Stream, at int64) string {
+	return fmt.Sprintf("%s_%0*d", mark(s.store.Epoch(), x), offsetDigits, at)
+}
+
+// parseOffset reads an offset of the stream. Its answers are those of a reader:
+// bad_offset, or gone for one of another stream or store.
+func (s *Streams) parseOffset(x *store.Stream, offset string) (int64, error) {
+	given, digits, ok := strings.Cut(offset, "_")
+	at, err := strconv.ParseInt(digits, 10, 64)
+	if !ok || err != nil || at < 0 || len(digits) != offsetDigits || len(given) != 16 || strings.Trim(given, "0123456789abcdef") != "" {
+		return 0, BadOffset()
+	}
+	if given != mark(s.store.Epoch(), x) {
+		return 0, Gone("the offset is of a stream that was deleted, or of the store before it was restored")
+	}
+	if at > x.Tail {
+		return 0, BadOffset()
+	}
+	return at, nil
+}

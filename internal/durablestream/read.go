@@ -1,0 +1,228 @@
+package durablestream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	// pollWait is how long a long poll waits, and liveTime how long an event
+	// stream is kept open: then the client comes again.
+	pollWait = 20 * time.Second
+	liveTime = time.Minute
+)
+
+// The protocol's headers.
+const (
+	headerNext     = "Stream-Next-Offset"
+	headerClosed   = "Stream-Closed"
+	headerUpToDate = "Stream-Up-To-Date"
+	headerCursor   = "Stream-Cursor"
+	headerWriter   = "Stream-Seq"
+	headerProducer = "Producer-Id"
+	headerEpoch    = "Producer-Epoch"
+	headerSeq      = "Producer-Seq"
+	headerExpected = "Producer-Expected-Seq"
+	headerReceived = "Producer-Received-Seq"
+	headerEncoding = "Stream-Sse-Data-Encoding"
+)
+
+// Reading says how a request to read is served.
+type Reading struct {
+	// Epoch, if it is not 0, is carried by Stream-Cursor, which live readers
+	// give back: another one tells that their offset is of another content.
+	Epoch uint64
+	// Alive is called about once a second while a reader waits; its error ends
+	// the request.
+	Alive func() error
+	// WriteTimeout is how long the reader may take for one write before its
+	// connection is reset.
+	WriteTimeout time.Duration
+}
+
+// reading is one GET or HEAD.
+type reading struct {
+	Reading
+	Source
+	w  http.ResponseWriter
+	r  *http.Request
+	at int64
+	// now says that only what comes is wanted.
+	now bool
+}
+
+// Serve answers a GET or HEAD of the source. What it returns has still to be
+// answered: a [*Refusal], or an error with a code.
+func Serve(w http.ResponseWriter, r *http.Request, s Source, c Reading) error {
+	d := &reading{Reading: c, Source: s, w: w, r: r}
+	protect(w)
+	if r.Method == http.MethodHead {
+		return d.head()
+	}
+	if err := d.parse(); err != nil {
+		return err
+	}
+	switch live := r.URL.Query().Get("live"); live {
+	case "":
+		return d.catchUp()
+	case "long-poll":
+		return d.longPoll()
+	case "sse":
+		return d.events()
+	default:
+		return perdure.FieldErrorf("live", "%q is not one of long-poll, sse", live)
+	}
+}
+
+// protect keeps browsers from running what clients have stored, on an origin
+// where the visitor is logged in.
+func protect(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// parse reads the offset: -1 or none is the beginning, now the end.
+func (d *reading) parse() (err error) {
+	q := d.r.URL.Query()
+	offset := q.Get("offset")
+	switch {
+	case len(q["offset"]) > 1 || q.Has("offset") && offset == "":
+		return perdure.FieldErrorf("offset", "must be given once, and not empty")
+	case q.Get("live") != "" && offset == "":
+		return perdure.FieldErrorf("offset", "is needed with live; -1 is the beginning")
+	case offset == "" || offset == "-1":
+		return nil
+	case offset == "now":
+		end, err := d.End(d.r.Context())
+		d.now, d.at = true, end.Next
+		return err
+	}
+	if d.at, err = d.Parse(offset); err != nil {
+		return err
+	}
+	return d.sameEpoch(q.Get("cursor"))
+}
+
+// describe sets the headers that say where the answer leads.
+func (d *reading) describe(p Page) {
+	h := d.w.Header()
+	h.Set("Content-Type", d.ContentType())
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set(headerNext, d.Offset(p.Next))
+	h.Set(headerCursor, d.cursor())
+	if p.UpToDate {
+		h.Set(headerUpToDate, "true")
+	}
+	if p.Closed {
+		h.Set(headerClosed, "true")
+	}
+}
+
+func (d *reading) head() error {
+	end, err := d.End(d.r.Context())
+	if err != nil {
+		return err
+	}
+	d.describe(end)
+	d.w.Header().Set("Cache-Control", "no-store")
+	d.w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+func (d *reading) catchUp() error {
+	if d.now {
+		end, err := d.End(d.r.Context())
+		if err != nil {
+			return err
+		}
+		d.describe(end)
+		d.w.Header().Set("Cache-Control", "no-store")
+		d.write(end.Content)
+		return nil
+	}
+	p, err := d.Page(d.r.Context(), d.at)
+	if err != nil {
+		return err
+	}
+	d.answer(p)
+	return nil
+}
+
+// answer gives a page, unless the reader has it already.
+func (d *reading) answer(p Page) {
+	d.describe(p)
+	tag := fmt.Sprintf("%s:%d:%d", d.Tag(), d.at, p.Next)
+	if p.Closed {
+		tag += ":c"
+	}
+	tag = strconv.Quote(tag)
+	d.w.Header().Set("ETag", tag)
+	if holds(d.r.Header.Values("If-None-Match"), tag) {
+		d.w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	d.write(p.Content)
+}
+
+// holds tells whether a list of entity tags has the tag.
+func holds(lists []string, tag string) bool {
+	for _, list := range lists {
+		for one := range strings.SplitSeq(list, ",") {
+			if strings.TrimPrefix(strings.TrimSpace(one), "W/") == tag {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// write writes a body. A reader that has gone, or takes too long, is left.
+func (d *reading) write(body []byte) {
+	d.limit()
+	_, _ = d.w.Write(body)
+}
+
+// limit bounds the next write. It cannot on a connection that knows no
+// deadlines, as in tests.
+func (d *reading) limit() {
+	_ = http.NewResponseController(d.w).SetWriteDeadline(time.Now().Add(d.WriteTimeout))
+}
+
+var errOver = errors.New("the time for this request is over")
+
+func (d *reading) longPoll() error {
+	ctx, cancel := context.WithTimeoutCause(d.r.Context(), pollWait, errOver)
+	defer cancel()
+	for {
+		p, err := d.Page(d.r.Context(), d.at)
+		if err != nil {
+			return err
+		}
+		if !p.Empty {
+			d.answer(p)
+			return nil
+		}
+		if !p.Closed {
+			if err = d.Await(ctx, p.Next, d.Alive); err == nil {
+				continue
+			}
+			if ctx.Err() == nil {
+				return err
+			}
+		}
+		d.describe(p)
+		d.w.Header().Del("Content-Type")
+		d.w.Header().Set("Cache-Control", "no-store")
+		d.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+}

@@ -1,0 +1,161 @@
+package durablestream
+
+import (
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// The rules are pure: the committer may run them again from fresh state.
+
+// creation is a PUT.
+type creation struct {
+	org, path   string
+	id          uuid.UUID // the stream's, if it is made
+	contentType string
+	rows        [][]byte
+	closed      bool
+}
+
+// outcome is what a command has come to.
+type outcome struct {
+	stream store.Stream // as it is now
+	made   bool         // the stream was created
+	// stored says that something was written: not where a command is repeated
+	// that had been written before.
+	stored   bool
+	producer *store.StreamProducer // as it is now, of an append that names one
+}
+
+// decideCreate makes a stream where there is none. One that is there has to be
+// as this creation would make it, its content aside.
+func (s *Streams) decideCreate(st *store.State, c creation) (*store.Changes, error) {
+	x := st.Stream
+	switch {
+	case x == nil:
+		made := store.Stream{
+			ID: c.id, Org: c.org, Path: c.path, ContentType: c.contentType, Tail: length(c.rows), Closed: c.closed, CreatedAt: st.Now,
+		}
+		return &store.Changes{
+			Stream: &store.StreamChange{Stream: made, Append: c.rows},
+			Answer: outcome{stream: made, made: true, stored: true},
+		}, nil
+	case !sameType(x.ContentType, c.contentType):
+		return nil, refuse(http.StatusConflict, perdure.AlreadyExists, "there is a stream at this path with the content type %s", x.ContentType)
+	case x.Closed && !c.closed:
+		return nil, s.closed(x)
+	case c.closed && !x.Closed:
+		return nil, refuse(http.StatusConflict, perdure.AlreadyExists, "there is a stream at this path that is not closed")
+	}
+	return &store.Changes{Answer: outcome{stream: *x}}, nil
+}
+
+// addition is a POST: content, a closing, or both at once.
+type addition struct {
+	path        string
+	contentType string // "" if there are no rows
+	rows        [][]byte
+	seq         string // the writer's Stream-Seq; "" if none
+	closes      bool
+	producer    *store.StreamProducer // as the request names it; nil if it does not
+}
+
+// decideAppend appends, closes, or finds that the same request was stored
+// before. A stream that is closed is told of first, so that clients learn it.
+func (s *Streams) decideAppend(st *store.State, a addition) (*store.Changes, error) {
+	x := st.Stream
+	switch {
+	case x == nil:
+		return nil, noStream(a.path)
+	case x.Closed:
+		return s.appendClosed(st, a)
+	case len(a.rows) > 0 && !sameType(x.ContentType, a.contentType):
+		return nil, refuse(http.StatusConflict, perdure.Conflict, "the stream's content type is %s", x.ContentType)
+	}
+	if a.producer != nil {
+		known, err := admit(st.Producer, *a.producer)
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			return &store.Changes{Answer: outcome{stream: *x, producer: st.Producer}}, nil
+		}
+	}
+	if a.seq != "" && a.seq <= x.Seq {
+		return nil, refuse(http.StatusConflict, perdure.Conflict, "the last Stream-Seq was %q, which %q does not follow", x.Seq, a.seq)
+	}
+	now := *x
+	now.Tail += length(a.rows)
+	if a.seq != "" {
+		now.Seq = a.seq
+	}
+	if a.closes {
+		now.Closed, now.ClosedBy = true, a.producer
+	}
+	return &store.Changes{
+		Stream: &store.StreamChange{Stream: now, Append: a.rows, Producer: a.producer},
+		Answer: outcome{stream: now, stored: true, producer: a.producer},
+	}, nil
+}
+
+// appendClosed answers what comes after the closing: the closing itself may
+// come again.
+func (s *Streams) appendClosed(st *store.State, a addition) (*store.Changes, error) {
+	x := st.Stream
+	again := a.closes && len(a.rows) == 0
+	if a.producer != nil {
+		again = x.ClosedBy != nil && *x.ClosedBy == *a.producer
+	}
+	if !again {
+		return nil, s.closed(x)
+	}
+	return &store.Changes{Answer: outcome{stream: *x, producer: a.producer}}, nil
+}
+
+func (s *Streams) closed(x *store.Stream) *Refusal {
+	return refuse(http.StatusConflict, perdure.Conflict, "the stream is closed").
+		with(headerClosed, "true").with(headerNext, s.offset(x, x.Tail))
+}
+
+// admit tells whether a producer's append was accepted before (known), or may be
+// now. last is how far it has come, nil if it is new.
+func admit(last *store.StreamProducer, p store.StreamProducer) (known bool, err error) {
+	expected := int64(0)
+	switch {
+	case last == nil:
+	case p.Epoch < last.Epoch:
+		return false, refuse(http.StatusForbidden, perdure.PermissionDenied,
+			"another run of the producer has begun epoch %d: this one's is over", last.Epoch).number(headerEpoch, last.Epoch)
+	case p.Epoch > last.Epoch && p.Seq != 0:
+		return false, perdure.FieldErrorf(headerSeq, "must be 0 in a new epoch")
+	case p.Epoch == last.Epoch && p.Seq <= last.Seq:
+		return true, nil
+	case p.Epoch == last.Epoch:
+		expected = last.Seq + 1
+	}
+	if p.Seq != expected {
+		return false, refuse(http.StatusConflict, perdure.Conflict, "the producer's next Producer-Seq is %d, not %d", expected, p.Seq).
+			number(headerExpected, expected).number(headerReceived, p.Seq)
+	}
+	return false, nil
+}
+
+// decideDelete marks a stream as deleted.
+func decideDelete(st *store.State, path string) (*store.Changes, error) {
+	if st.Stream == nil {
+		return nil, noStream(path)
+	}
+	return &store.Changes{
+		Stream: &store.StreamChange{Stream: *st.Stream, Delete: true},
+		Answer: outcome{stream: *st.Stream, stored: true},
+	}, nil
+}
+
+func length(rows [][]byte) (n int64) {
+	for _, row := range rows {
+		n += int64(len(row))
+	}
+	return n
+}

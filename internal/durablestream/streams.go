@@ -1,0 +1,68 @@
+package durablestream
+
+import (
+	"context"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Streams are the general streams of a store.
+type Streams struct {
+	store store.Store
+	hints notify.Notifier
+
+	mu      sync.Mutex // guards watches
+	watches map[uuid.UUID]*watch
+}
+
+// New makes the streams of a store. Readers on other servers learn of what is
+// written here by the hints, or a second later without.
+func New(st store.Store, hints notify.Notifier) *Streams {
+	return &Streams{store: st, hints: hints, watches: map[uuid.UUID]*watch{}}
+}
+
+// do runs one command on a stream, and gives its readers a hint once it is
+// durable.
+func (s *Streams) do(ctx context.Context, org string, bytes int64, needs store.Needs, name string, decide func(*store.State) (*store.Changes, error)) (outcome, error) {
+	answers, err := s.store.Do(ctx, store.Command{
+		Name: name, Lane: store.LaneChunks, Org: org, Bytes: int(bytes),
+		Needs:  func(*perdure.Execution) store.Needs { return needs },
+		Decide: decide,
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	o, ok := answers[0].(outcome)
+	if !ok {
+		return outcome{}, perdure.Errorf(perdure.Internal, "the command %s was not answered", name)
+	}
+	if o.stored {
+		s.hints.Publish(notify.Stream(o.stream.ID))
+	}
+	return o, nil
+}
+
+func (s *Streams) create(ctx context.Context, c creation) (outcome, error) {
+	return s.do(ctx, c.org, length(c.rows), store.Needs{Stream: c.path}, "create stream",
+		func(st *store.State) (*store.Changes, error) { return s.decideCreate(st, c) })
+}
+
+func (s *Streams) append(ctx context.Context, org string, a addition) (outcome, error) {
+	needs := store.Needs{Stream: a.path}
+	if a.producer != nil {
+		needs.Producer = a.producer.ID
+	}
+	return s.do(ctx, org, length(a.rows), needs, "append to stream",
+		func(st *store.State) (*store.Changes, error) { return s.decideAppend(st, a) })
+}
+
+// remove takes a stream away from its readers and writers. Its rows go step by
+// step, with what else is kept no longer.
+func (s *Streams) remove(ctx context.Context, org, path string) (outcome, error) {
+	return s.do(ctx, org, 0, store.Needs{Stream: path}, "delete stream",
+		func(st *store.State) (*store.Changes, error) { return decideDelete(st, path) })
+}

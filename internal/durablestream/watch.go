@@ -1,0 +1,137 @@
+package durablestream
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// tick is how often a stream that has readers is looked at without a hint.
+	tick = time.Second
+	// patience is how many looks in a row may fail before the readers are told.
+	patience = 5
+)
+
+// watch looks at one stream for all of its readers that wait. It runs while it
+// has readers, and the last one waits for its end.
+type watch struct {
+	refs   int // guarded by Streams.mu
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex // guards what follows
+	stream  *store.Stream
+	failed  int
+	err     error
+	changed chan struct{} // closed at each change, and replaced
+}
+
+func (s *Streams) join(id uuid.UUID) *watch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.watches[id]
+	if w == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		w = &watch{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{})}
+		s.watches[id] = w
+		go s.look(ctx, id, w)
+	}
+	w.refs++
+	return w
+}
+
+func (s *Streams) leave(id uuid.UUID, w *watch) {
+	s.mu.Lock()
+	w.refs--
+	last := w.refs == 0
+	if last {
+		delete(s.watches, id)
+	}
+	s.mu.Unlock()
+	if last {
+		w.cancel()
+		<-w.done
+	}
+}
+
+// look reads the stream's row at each hint, and every second in case one was
+// lost. It subscribes before its first look, so that none falls between.
+func (s *Streams) look(ctx context.Context, id uuid.UUID, w *watch) {
+	defer close(w.done)
+	hints, stop := s.hints.Subscribe(notify.Stream(id))
+	defer stop()
+	timer := time.NewTicker(tick)
+	defer timer.Stop()
+	for {
+		_, x, err := s.store.StreamContent(ctx, id, 0, 0)
+		w.take(x, err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-hints:
+		case <-timer.C:
+		}
+	}
+}
+
+func (w *watch) take(x *store.Stream, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case err == nil:
+		same := w.err == nil && w.stream != nil && w.stream.Tail == x.Tail && w.stream.Closed == x.Closed
+		w.stream, w.err, w.failed = x, nil, 0
+		if same {
+			return
+		}
+	case perdure.IsCode(err, perdure.NotFound):
+		w.err = err
+	default:
+		if w.failed++; w.failed < patience {
+			return
+		}
+		w.err = err
+	}
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// news tells whether there is anything to read after the position, or what
+// closes when there may be.
+func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	there := w.stream != nil && (w.stream.Tail > after || w.stream.Closed)
+	return there, w.changed, w.err
+}
+
+// await returns when the stream holds more than the position, or is closed; idle
+// is called about once a second until then, and ends it by an error. Errors:
+// not_found once the stream is deleted, and the cause of the context's end.
+func (s *Streams) await(ctx context.Context, id uuid.UUID, after int64, idle func() error) error {
+	w := s.join(id)
+	defer s.leave(id, w)
+	timer := time.NewTicker(tick)
+	defer timer.Stop()
+	for {
+		there, changed, err := w.news(after)
+		if there || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-changed:
+		case <-timer.C:
+			if err := idle(); err != nil {
+				return err
+			}
+		}
+	}
+}
