@@ -97,8 +97,7 @@ func (d *reading) batch(p Page, first bool) error {
 		event(&out, "data", d.lines(p.Content))
 	}
 	event(&out, "control", string(raw))
-	d.limit()
-	if _, err := out.WriteTo(d.w); err != nil {
+	if err := d.write(out.Bytes()); err != nil {
 		return err
 	}
 	return http.NewResponseController(d.w).Flush()

@@ -17,6 +17,8 @@ const (
 	// stream is kept open: then the client comes again.
 	pollWait = 20 * time.Second
 	liveTime = time.Minute
+	// pieceBytes is what a reader has to take within the time for one write.
+	pieceBytes = 64 << 10
 )
 
 // The protocol's headers.
@@ -42,8 +44,8 @@ type Reading struct {
 	// Alive is called about once a second while a reader waits; its error ends
 	// the request.
 	Alive func() error
-	// WriteTimeout is how long the reader may take for one write before its
-	// connection is reset.
+	// WriteTimeout is how long the reader may take for a piece of 64 KiB before
+	// its connection is reset.
 	WriteTimeout time.Duration
 }
 
@@ -146,7 +148,7 @@ func (d *reading) catchUp() error {
 		}
 		d.describe(end)
 		d.w.Header().Set("Cache-Control", "no-store")
-		d.write(end.Content)
+		_ = d.write(end.Content) // the reader has gone
 		return nil
 	}
 	p, err := d.Page(d.r.Context(), d.at)
@@ -170,7 +172,7 @@ func (d *reading) answer(p Page) {
 		d.w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	d.write(p.Content)
+	_ = d.write(p.Content) // the reader has gone
 }
 
 // holds tells whether a list of entity tags has the tag.
@@ -185,16 +187,20 @@ func holds(lists []string, tag string) bool {
 	return false
 }
 
-// write writes a body. A reader that has gone, or takes too long, is left.
-func (d *reading) write(body []byte) {
-	d.limit()
-	_, _ = d.w.Write(body)
-}
-
-// limit bounds the next write. It cannot on a connection that knows no
-// deadlines, as in tests.
-func (d *reading) limit() {
-	_ = http.NewResponseController(d.w).SetWriteDeadline(time.Now().Add(d.WriteTimeout))
+// write writes a body, or a part of one. A reader that has gone, or does not take
+// the next piece in time, is left: its connection is of no use any more.
+func (d *reading) write(body []byte) error {
+	c := http.NewResponseController(d.w)
+	for len(body) > 0 {
+		// It fails on a connection that knows no deadlines, which then has none.
+		_ = c.SetWriteDeadline(time.Now().Add(d.WriteTimeout))
+		n, err := d.w.Write(body[:min(len(body), pieceBytes)])
+		if err != nil {
+			return err
+		}
+		body = body[n:]
+	}
+	return nil
 }
 
 var errOver = errors.New("the time for this request is over")

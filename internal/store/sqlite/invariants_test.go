@@ -53,6 +53,10 @@ func sound(t *testing.T, s *Store) {
 			},
 			ChunkKeys: []perdure.BlockKey{key},
 			Blocks:    []store.Block{{Key: key, Seq: 2, Type: perdure.EventToken, Open: true, Length: 1, FirstPos: 2, LastPos: 2, CreatedAt: st.Now}},
+			Stream: &store.StreamChange{
+				Stream: store.Stream{ID: uuid.New(), Org: "acme", Path: "stream", ContentType: "text/plain", Tail: 3, CreatedAt: st.Now},
+				Append: [][]byte{[]byte("x"), []byte("yz")}, Producer: &store.StreamProducer{ID: "p"},
+			},
 		}, nil
 	})
 	if err != nil {
@@ -77,6 +81,9 @@ func TestInvariantsFindWhatIsWrong(t *testing.T) {
 		"is not before it":                "UPDATE agent_entry SET parent_id = id WHERE role = 'assistant'",
 		"which is no entry":               "UPDATE agent_execution SET leaf_entry_id = zeroblob(16)",
 		"does not hold together":          "UPDATE task_execution SET agent_execution_id = zeroblob(16)",
+		"stream has a hole before 9":      "UPDATE durable_stream SET tail = 9",
+		"stream has a hole before 3":      "DELETE FROM durable_stream_chunk WHERE upto = 1",
+		"stream has a hole before 1":      "UPDATE durable_stream_chunk SET content = x'' WHERE upto = 1",
 		"RUNNING without a lease":         "UPDATE task_execution SET claim_id = NULL",
 		"completed at":                    "UPDATE task_execution SET completed_at = 5",
 		"org \"other\"":                   "UPDATE task_execution SET org_id = 'other'",

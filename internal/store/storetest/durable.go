@@ -24,6 +24,10 @@ func Durable(t *testing.T, open func() store.Store) {
 		return l.changes()
 	})
 	ref := f.upload(id, random(100_000), perdure.BlobChunk)
+	stream := f.stream(org, "p", func(c *store.StreamChange) {
+		appending("one", "two")(c)
+		c.Stream.Closed, c.Stream.ClosedBy = true, &store.StreamProducer{ID: "a", Seq: 1}
+	})
 	before, log := f.execution(id), f.wholeLog(id)
 	f.must(f.s.Close())
 
@@ -33,12 +37,16 @@ func Durable(t *testing.T, open func() store.Store) {
 	f.equal("the log", f.wholeLog(id), log)
 	f.samePath("the path", f.path(id, *before.Leaf, nil, 0, false), entries)
 	f.equal("the blob", f.blob(id, ref.ID), random(100_000))
+	again, err := f.s.Stream(f.ctx, org, "p")
+	f.must(err)
+	f.equal("the stream", again, &stream)
+	f.equal("the stream's content", f.content(stream.ID), "onetwo")
 	f.chain(id, 1)
 	f.equal("a write after the reopening", *f.execution(id).Leaf != *before.Leaf, true)
 	Invariants(t, f.s)
 	f.must(f.s.Close())
 
-	_, err := f.s.Do(f.ctx, store.Command{Org: org, Execution: id, Decide: add(1)})
+	_, err = f.s.Do(f.ctx, store.Command{Org: org, Execution: id, Decide: add(1)})
 	f.wantCode(err, perdure.Unavailable)
 	_, err = f.s.Execution(f.ctx, org, id)
 	f.wantCode(err, perdure.Unavailable)

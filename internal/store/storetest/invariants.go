@@ -14,8 +14,8 @@ import (
 // Auditor lists what a store holds, across all orgs. Every store implements it
 // for Invariants' sake.
 type Auditor interface {
-	// Audit checks that no row refers to one that is gone, and gives the id of
-	// every execution.
+	// Audit checks that no row refers to one that is gone and that streams are
+	// dense, and gives the id of every execution.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
 }
 
