@@ -19,7 +19,7 @@ const rowBytes = perdure.BlobChunk
 // compares.
 func mediaType(contentType string) string {
 	plain, _, err := mime.ParseMediaType(contentType)
-	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || !strings.Contains(plain, "/") {
 		return ""
 	}
 	return plain

@@ -1,0 +1,280 @@
+package durablestream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/opentest"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rig serves the streams of a store over HTTP; the first part of a path is the
+// org.
+type rig struct {
+	*testing.T
+	store   store.Store
+	streams *Streams
+	url     string
+	reading Reading
+	cut     chan struct{} // is sent to when the server has reset a connection
+}
+
+func open(t *testing.T) *rig {
+	t.Helper()
+	return serve(t, opentest.Store(t), &notify.Local{})
+}
+
+func serve(t *testing.T, s store.Store, hints notify.Notifier) *rig {
+	t.Helper()
+	r := &rig{T: t, store: s, streams: New(s, hints), reading: Reading{
+		Alive: func() error { return nil }, WriteTimeout: 30 * time.Second,
+	}, cut: make(chan struct{}, 10)}
+	srv := httptest.NewServer(http.HandlerFunc(r.answer))
+	t.Cleanup(func() {
+		srv.CloseClientConnections()
+		srv.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	r.url = srv.URL
+	return r
+}
+
+func (r *rig) answer(w http.ResponseWriter, req *http.Request) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			r.cut <- struct{}{}
+			panic(cause)
+		}
+	}()
+	org, path, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
+	err := r.streams.Handle(w, req, org, path, r.reading)
+	var refusal *Refusal
+	switch {
+	case err == nil:
+		return
+	case errors.As(err, &refusal):
+		for name, value := range refusal.Header {
+			w.Header().Set(name, value)
+		}
+		w.WriteHeader(refusal.Status)
+	case perdure.IsCode(err, perdure.NotFound):
+		w.WriteHeader(http.StatusNotFound)
+	case perdure.IsCode(err, perdure.InvalidArgument):
+		w.WriteHeader(http.StatusBadRequest)
+	case perdure.IsCode(err, perdure.PayloadTooLarge):
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+	case perdure.IsCode(err, perdure.Unavailable):
+		w.WriteHeader(http.StatusServiceUnavailable)
+	default:
+		w.WriteHeader(http.StatusInternalServerError)
+	}
+	_, _ = io.WriteString(w, err.Error())
+}
+
+// reply is what came back.
+type reply struct {
+	*testing.T
+	status int
+	header http.Header
+	body   string
+}
+
+func (r *rig) call(method, path, body string, headers ...string) reply {
+	r.Helper()
+	res := r.start(r.Context(), method, path, body, headers...)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return reply{r.T, res.StatusCode, res.Header, string(raw)}
+}
+
+// start sends a request to a stream of the org acme, and leaves the body to be
+// read.
+func (r *rig) start(ctx context.Context, method, path, body string, headers ...string) *http.Response {
+	r.Helper()
+	if !strings.HasPrefix(path, "/") {
+		path = "/acme/" + path
+	}
+	req, err := http.NewRequestWithContext(ctx, method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		r.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return res
+}
+
+func (r reply) want(status int) reply {
+	r.Helper()
+	if r.status != status {
+		r.Fatalf("status %d, want %d: %s", r.status, status, r.body)
+	}
+	return r
+}
+
+func (r reply) next() string { return r.header.Get(headerNext) }
+
+// says checks headers; "" is none.
+func (r reply) says(headers ...string) reply {
+	r.Helper()
+	for i := 0; i < len(headers); i += 2 {
+		if got := r.header.Get(headers[i]); got != headers[i+1] {
+			r.Errorf("%s is %q, want %q", headers[i], got, headers[i+1])
+		}
+	}
+	return r
+}
+
+const (
+	asText   = "text/plain"
+	asBytes  = "application/octet-stream"
+	asJSON   = "application/json"
+	typeName = "Content-Type"
+)
+
+func (r *rig) make(path, contentType, body string) reply {
+	r.Helper()
+	return r.call("PUT", path, body, typeName, contentType).want(201)
+}
+
+func (r *rig) add(path, contentType, body string, headers ...string) reply {
+	r.Helper()
+	return r.call("POST", path, body, append([]string{typeName, contentType}, headers...)...)
+}
+
+// whole reads a stream by its offsets, and gives the bodies' bytes.
+func (r *rig) whole(path string) string {
+	r.Helper()
+	var all strings.Builder
+	for offset := "-1"; ; {
+		page := r.call("GET", path+"?offset="+offset, "").want(200)
+		if page.header.Get(typeName) == asJSON {
+			all.WriteString(strings.Trim(page.body, "[]"))
+		} else {
+			all.WriteString(page.body)
+		}
+		if page.header.Get(headerUpToDate) == "true" {
+			return all.String()
+		}
+		if page.next() <= offset && offset != "-1" {
+			r.Fatalf("after the offset %s comes %s", offset, page.next())
+		}
+		offset = page.next()
+	}
+}
+
+// live is an event stream that is open.
+type live struct {
+	*testing.T
+	res   *http.Response
+	lines *bufio.Reader
+}
+
+func (r *rig) follow(path, offset string) *live {
+	r.Helper()
+	res := r.start(r.Context(), "GET", path+"?live=sse&offset="+offset, "")
+	if res.StatusCode != 200 {
+		r.Fatalf("status %d", res.StatusCode)
+	}
+	r.Cleanup(func() { res.Body.Close() })
+	return &live{r.T, res, bufio.NewReader(res.Body)}
+}
+
+// batch is one or two events: what came, and where it leads.
+func (l *live) batch() (content string, c control, err error) {
+	l.Helper()
+	for {
+		name, data, err := l.event()
+		if err != nil {
+			return content, c, err
+		}
+		if name == "control" {
+			if err := json.Unmarshal([]byte(data), &c); err != nil {
+				l.Fatalf("%v: %s", err, data)
+			}
+			return content, c, nil
+		}
+		content += data
+	}
+}
+
+func (l *live) event() (name, data string, err error) {
+	var lines []string
+	for {
+		line, err := l.lines.ReadString('\n')
+		if err != nil {
+			return "", "", err
+		}
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" {
+			return name, strings.Join(lines, "\n"), nil
+		}
+		key, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return "", "", fmt.Errorf("the line %q", line)
+		}
+		value = strings.TrimPrefix(value, " ")
+		if key == "event" {
+			name = value
+		} else {
+			lines = append(lines, value)
+		}
+	}
+}
+
+// until reads batches until so much content has come, or the stream is over.
+func (l *live) until(want string) control {
+	l.Helper()
+	got := ""
+	for {
+		content, c, err := l.batch()
+		if err != nil {
+			l.Fatalf("%v after %q", err, got)
+		}
+		if l.res.Header.Get(headerEncoding) == "base64" {
+			raw, err := base64.StdEncoding.DecodeString(content)
+			if err != nil {
+				l.Fatal(err)
+			}
+			content = string(raw)
+		}
+		if got += content; got == want {
+			return c
+		}
+		if !strings.HasPrefix(want, got) {
+			l.Fatalf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// filled is so many bytes that do not repeat soon.
+func filled(n int) string {
+	var b bytes.Buffer
+	for i := 0; b.Len() < n; i++ {
+		fmt.Fprintf(&b, "%d,", i)
+	}
+	return b.String()[:n]
+}
