@@ -165,19 +165,28 @@ func (r *rig) add(path, contentType, body string, headers ...string) reply {
 	return r.call("POST", path, body, append([]string{typeName, contentType}, headers...)...)
 }
 
-// whole reads a stream by its offsets, and gives the bodies' bytes.
+// whole is all of a stream.
 func (r *rig) whole(path string) string {
 	r.Helper()
-	var all strings.Builder
-	for offset := "-1"; ; {
+	return r.rest(path, "-1")
+}
+
+// rest reads what follows an offset, page by page: the bytes, or the messages
+// with commas between.
+func (r *rig) rest(path, offset string) string {
+	r.Helper()
+	var pages []string
+	separator := ""
+	for {
 		page := r.call("GET", path+"?offset="+offset, "").want(200)
 		if page.header.Get(typeName) == asJSON {
-			all.WriteString(strings.Trim(page.body, "[]"))
-		} else {
-			all.WriteString(page.body)
+			page.body, separator = page.body[1:len(page.body)-1], ","
+		}
+		if page.body != "" {
+			pages = append(pages, page.body)
 		}
 		if page.header.Get(headerUpToDate) == "true" {
-			return all.String()
+			return strings.Join(pages, separator)
 		}
 		if page.next() <= offset && offset != "-1" {
 			r.Fatalf("after the offset %s comes %s", offset, page.next())

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -238,4 +239,34 @@ func TestAPruneNeedsAWord(t *testing.T) {
 	_, err = b.e.Prune(b.Context(), "other", PruneRequest{OlderThan: &hour})
 	b.must(err)
 	b.execution(id)
+}
+
+// Rows of deleted streams go with the sweep, however many they are.
+func TestDeletedStreamsGoWithTheSweep(t *testing.T) {
+	b := newBench(t)
+	stream := store.Stream{ID: uuid.New(), Org: org, Path: "s", ContentType: "text/plain"}
+	change := func(c store.StreamChange) {
+		t.Helper()
+		_, err := b.s.Do(t.Context(), store.Command{Org: org, Decide: func(*store.State) (*store.Changes, error) {
+			return &store.Changes{Stream: &c}, nil
+		}})
+		b.must(err)
+	}
+	for range 3 {
+		stream.Tail += pruneRows
+		change(store.StreamChange{Stream: stream, Append: slices.Repeat([][]byte{{'x'}}, pruneRows)})
+	}
+	b.sweepRetention()
+	pieces, _, err := b.s.StreamContent(t.Context(), stream.ID, 0, 10)
+	b.must(err)
+	if len(pieces) != 10 {
+		t.Errorf("%d rows are left of a stream that is not deleted", len(pieces))
+	}
+	change(store.StreamChange{Stream: stream, Delete: true})
+	b.sweepRetention()
+	left, err := b.s.DeadStreams(t.Context())
+	b.must(err)
+	if left {
+		t.Error("the sweep leaves rows of deleted streams")
+	}
 }
