@@ -1,6 +1,10 @@
 package llm
 
-import "github.com/perdure/perdure"
+import (
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+)
 
 // Builder makes a response out of what a provider streams: each call both
 // emits the piece and adds it to the parts, so that the two cannot differ.
@@ -49,6 +53,17 @@ func (b *Builder) Sign(signature string) {
 // SetSignature is Sign for a signature that is given again with every piece.
 func (b *Builder) SetSignature(signature string) {
 	b.parts[b.grow(perdure.PartThinking)].ThinkingSignature = signature
+}
+
+// SetNative keeps the provider's own block of the thinking part that is open.
+func (b *Builder) SetNative(block json.RawMessage) {
+	b.parts[b.grow(perdure.PartThinking)].Native = block
+}
+
+// SignText sets the signature of the text part that is open; a signature without
+// text is a part of its own.
+func (b *Builder) SignText(signature string) {
+	b.parts[b.grow(perdure.PartText)].TextSignature = signature
 }
 
 // Redacted adds a thinking part of which only the provider can read data.

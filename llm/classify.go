@@ -66,13 +66,18 @@ func EventError(provider string, data []byte) *Error {
 			status = s
 			break
 		}
+		if strings.HasPrefix(name, "invalid_") {
+			status = http.StatusBadRequest
+			break
+		}
 	}
 	return StatusError(provider, status, http.Header{}, data)
 }
 
 // statusOfName is the HTTP status for which an error type or code stands.
 var statusOfName = map[string]int{
-	"invalid_request_error":    http.StatusBadRequest,
+	"image_too_large":          http.StatusBadRequest,
+	"image_parse_error":        http.StatusBadRequest,
 	"context_length_exceeded":  http.StatusBadRequest,
 	"content_filter":           http.StatusBadRequest,
 	"content_policy_violation": http.StatusBadRequest,

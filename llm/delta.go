@@ -30,8 +30,9 @@ type Delta struct {
 	ToolName, ProviderID string
 }
 
-// Fold makes the parts of which deltas are the pieces. Signatures and redacted
-// thinking are not streamed, so a redacted part folds to an empty one.
+// Fold makes the parts of which deltas are the pieces. Signatures,
+// native blocks and redacted thinking are not streamed, so a redacted part folds
+// to an empty one.
 func Fold(deltas []Delta) []perdure.Part {
 	parts := []perdure.Part{}
 	for _, d := range deltas {

@@ -17,8 +17,9 @@ type providerDefaults struct{ baseURL, baseEnv, keyEnv string }
 // Base URLs are as the official SDKs take them: OpenAI's ends in /v1,
 // Anthropic's does not.
 var defaultsOf = map[string]providerDefaults{
-	"anthropic": {"https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"},
-	"openai":    {"https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"},
+	"anthropic":        {"https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"},
+	"openai":           {"https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"},
+	"openai-responses": {"https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"},
 }
 
 // Endpoints are the pairs of endpoint and key variable that the operator of

@@ -39,6 +39,9 @@ func (p Prices) find(m Model) (Price, bool) {
 	if price, ok := p[m]; ok {
 		return price, true
 	}
+	if m.Provider == "openai-responses" { // the same models by another API
+		return p.find(Model{Provider: "openai", ID: m.ID})
+	}
 	m.ID = snapshot.ReplaceAllString(m.ID, "")
 	price, ok := p[m]
 	return price, ok

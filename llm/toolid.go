@@ -12,9 +12,10 @@ type IDRule = response.IDRule
 
 // The rules of the providers.
 var (
-	AnthropicIDs  = IDRule{Min: 1}
-	OpenAIChatIDs = IDRule{Min: 1, Max: 40}
-	MistralIDs    = IDRule{Min: 9, Max: 9, Alphanumeric: true}
+	AnthropicIDs       = IDRule{Min: 1}
+	OpenAIChatIDs      = IDRule{Min: 1, Max: 40}
+	OpenAIResponsesIDs = IDRule{Min: 1, Max: 64}
+	MistralIDs         = IDRule{Min: 9, Max: 9, Alphanumeric: true}
 )
 
 // ToolIDs gives the outward id of each tool call in messages, by our own id; see

@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/anthropic"
 	"github.com/perdure/perdure/llm/openai"
+	"github.com/perdure/perdure/llm/openairesponses"
 	"github.com/perdure/perdure/llm/scripted"
 	"github.com/perdure/perdure/react"
 	"github.com/perdure/perdure/tool"
@@ -106,6 +107,7 @@ func (s *standard) providers() (*llm.Providers, error) {
 	return llm.NewProviders(
 		anthropic.New(anthropic.Config{Endpoints: endpoints, Client: web}),
 		openai.New(openai.Config{Endpoints: endpoints, Client: web}),
+		openairesponses.New(openairesponses.Config{Endpoints: endpoints, Client: web}),
 		scripted.New(scripted.Config{Dir: s.scripts, Journal: os.Getenv("PERDURE_SCRIPTED_JOURNAL")}),
 	), nil
 }

@@ -1,0 +1,163 @@
+package openairesponses
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/openai/openai-go/v3/responses"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// answer folds the events of one stream.
+type answer struct {
+	builder *llm.Builder
+	calls   *llm.Calls
+	items   []*item
+	id      string
+	cutBy   string // why the response is incomplete
+	refused bool
+	usage   perdure.Usage
+	done    bool // the terminal event has come
+}
+
+func newAnswer(emit func(llm.Delta) error) *answer {
+	b := llm.NewBuilder(emit)
+	return &answer{builder: b, calls: llm.NewCalls(b, Name)}
+}
+
+func (a *answer) take(e responses.ResponseStreamEventUnion) error {
+	switch e.Type {
+	case "response.created", "response.in_progress":
+		a.name(e.Response.ID)
+	case "response.output_item.added":
+		return a.start(e.OutputIndex, e.Item)
+	case "response.output_item.done":
+		return a.end(e.OutputIndex, e.Item)
+	case "response.output_text.delta":
+		return a.text(e, e.Delta)
+	case "response.refusal.delta":
+		a.refused = true
+		return a.text(e, e.Delta)
+	case "response.reasoning_summary_part.added":
+		if e.SummaryIndex > 0 {
+			return a.think(e, "\n\n")
+		}
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		return a.think(e, e.Delta)
+	case "response.function_call_arguments.delta":
+		return a.arguments(e, e.Delta)
+	case "response.function_call_arguments.done":
+		return a.wholeArguments(a.find(e.OutputIndex, e.ItemID), e.Arguments)
+	default:
+		return a.terminal(e)
+	}
+	return nil
+}
+
+func (a *answer) terminal(e responses.ResponseStreamEventUnion) error {
+	switch e.Type {
+	case "response.completed", "response.incomplete":
+		a.name(e.Response.ID)
+		a.done = true
+		a.count(e.Response.Usage)
+		if e.Type == "response.incomplete" {
+			a.cutBy = e.Response.IncompleteDetails.Reason
+		}
+	case "response.failed":
+		return llm.EventError(Name, []byte(e.Response.RawJSON()))
+	case "error":
+		return llm.EventError(Name, []byte(e.RawJSON()))
+	}
+	return nil
+}
+
+func (a *answer) name(id string) {
+	if a.id == "" {
+		a.id = id
+	}
+}
+
+// count splits the input: what was read from or written to the cache is no
+// input of its own. Reasoning is part of the output.
+func (a *answer) count(u responses.ResponseUsage) {
+	d := u.InputTokensDetails
+	a.usage.CacheRead, a.usage.CacheWrite = d.CachedTokens, d.CacheWriteTokens
+	a.usage.Input = max(0, u.InputTokens-d.CachedTokens-d.CacheWriteTokens)
+	a.usage.Output = u.OutputTokens
+}
+
+func (a *answer) text(e responses.ResponseStreamEventUnion, text string) error {
+	if it := a.find(e.OutputIndex, e.ItemID); it != nil {
+		it.said += text
+	}
+	return a.builder.Text(text)
+}
+
+func (a *answer) think(e responses.ResponseStreamEventUnion, text string) error {
+	if it := a.find(e.OutputIndex, e.ItemID); it != nil {
+		it.said += text
+	}
+	return a.builder.Thinking(text)
+}
+
+func (a *answer) arguments(e responses.ResponseStreamEventUnion, text string) error {
+	it := a.find(e.OutputIndex, e.ItemID)
+	if it == nil || it.call == nil {
+		return nil
+	}
+	return a.calls.Append(it.call, text)
+}
+
+// wholeArguments adds what the pieces have left out, as servers do that send
+// arguments only whole.
+func (a *answer) wholeArguments(it *item, whole string) error {
+	if it == nil || it.call == nil {
+		return nil
+	}
+	if rest, ok := strings.CutPrefix(whole, it.call.Arguments); ok {
+		return a.calls.Append(it.call, rest)
+	}
+	return nil
+}
+
+// finish needs the terminal event: a stream without one broke off.
+func (a *answer) finish(model string, prices llm.Prices) (*llm.Response, error) {
+	if !a.done {
+		return nil, llm.CutStream(Name)
+	}
+	if err := a.calls.Finish(); err != nil {
+		return nil, err
+	}
+	resp, err := a.builder.Finish(llm.Model{Provider: Name, ID: model}, a.stopReason(), a.usage, prices)
+	if err != nil {
+		return nil, err
+	}
+	resp.ProviderResponseID = a.id
+	return resp, nil
+}
+
+func (a *answer) stopReason() perdure.StopReason {
+	switch {
+	case a.refused, a.cutBy == "content_filter":
+		return perdure.StopRefusal
+	case a.cutBy != "":
+		return perdure.StopMaxTokens
+	case len(a.calls.All()) > 0:
+		return perdure.StopToolUse
+	}
+	return perdure.StopEndTurn
+}
+
+// reasoningBlock is what of a reasoning item is kept beside its encrypted
+// content, each member as it came.
+type reasoningBlock struct {
+	Type    string          `json:"type"`
+	ID      string          `json:"id"`
+	Summary json.RawMessage `json:"summary"`
+	Content json.RawMessage `json:"content,omitempty"`
+	// EncryptedContent is kept as the part's signature, and put back here when
+	// the block goes out.
+	EncryptedContent string `json:"encrypted_content,omitempty"`
+}

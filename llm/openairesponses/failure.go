@@ -1,0 +1,33 @@
+package openairesponses
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/ssestream"
+
+	"github.com/perdure/perdure/llm"
+)
+
+// checkStatus is an SDK middleware.
+func checkStatus(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	resp, err := next(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := llm.CheckStatus(Name, resp); err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// failure turns an error of a stream into an *llm.Error.
+func failure(ctx context.Context, err error) error {
+	var event *ssestream.StreamError
+	if ctx.Err() == nil && errors.As(err, &event) {
+		return llm.EventError(Name, event.Event.Data)
+	}
+	return llm.TransportError(ctx, Name, err)
+}

@@ -1,0 +1,173 @@
+package openairesponses
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/responses"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+type inputItem = responses.ResponseInputItemUnionParam
+
+func conversation(req llm.Request) []inputItem {
+	c := converter{
+		model: llm.Model{Provider: Name, ID: req.Model},
+		ids:   llm.ToolIDs(req.Messages, Name, llm.OpenAIResponsesIDs),
+		out:   []inputItem{},
+	}
+	for i := 0; i < len(req.Messages); i++ {
+		m := req.Messages[i]
+		switch m.Role {
+		case perdure.RoleSystem:
+			if text := m.PlainText(); !blank(text) {
+				c.out = append(c.out, responses.ResponseInputItemParamOfMessage(text, responses.EasyInputMessageRoleSystem))
+			}
+		case perdure.RoleAssistant:
+			c.assistant(m)
+		case perdure.RoleToolResult:
+			results, next := llm.Results(req.Messages, i)
+			c.results(results)
+			i = next - 1
+		default:
+			c.user(m.Parts)
+		}
+	}
+	return c.out
+}
+
+type converter struct {
+	model llm.Model
+	ids   map[string]string
+	out   []inputItem
+}
+
+// user sends one text as a string, which every server takes, and anything else
+// as parts.
+func (c *converter) user(parts []perdure.Part) {
+	var content responses.ResponseInputMessageContentListParam
+	for _, p := range parts {
+		switch {
+		case p.Type == perdure.PartText && !blank(p.Text):
+			content = append(content, responses.ResponseInputContentParamOfInputText(p.Text))
+		case p.Type == perdure.PartImage:
+			image := responses.ResponseInputContentParamOfInputImage(responses.ResponseInputImageDetailAuto)
+			image.OfInputImage.ImageURL = param.NewOpt(dataURL(p))
+			content = append(content, image)
+		}
+	}
+	role := responses.EasyInputMessageRoleUser
+	switch {
+	case len(content) == 0:
+		c.out = append(c.out, responses.ResponseInputItemParamOfMessage("(empty message)", role))
+	case len(content) == 1 && content[0].OfInputText != nil:
+		c.out = append(c.out, responses.ResponseInputItemParamOfMessage(content[0].OfInputText.Text, role))
+	default:
+		c.out = append(c.out, responses.ResponseInputItemParamOfMessage(content, role))
+	}
+}
+
+func dataURL(p perdure.Part) string { return "data:" + p.MimeType + ";base64," + p.Data }
+
+// assistant makes an item of each part. Reasoning waits for what follows it in
+// the message: alone the API refuses it.
+func (c *converter) assistant(m perdure.Message) {
+	var waiting []inputItem
+	add := func(i inputItem) {
+		c.out = append(append(c.out, waiting...), i)
+		waiting = nil
+	}
+	for _, p := range m.Parts {
+		switch {
+		case p.Type == perdure.PartThinking && llm.OwnThinking(m, p, c.model):
+			if i, ok := reasoning(p); ok {
+				waiting = append(waiting, i)
+			}
+		case p.Type == perdure.PartText && !blank(p.Text):
+			add(c.said(m, p))
+		case p.Type == perdure.PartToolCall:
+			add(responses.ResponseInputItemParamOfFunctionCall(llm.OutwardArguments(p), c.ids[p.ID], p.Name))
+		}
+	}
+}
+
+// said is a text of the model. Its phase, commentary or final answer, goes back
+// to the model that gave it.
+func (c *converter) said(m perdure.Message, p perdure.Part) inputItem {
+	i := responses.ResponseInputItemParamOfMessage(p.Text, responses.EasyInputMessageRoleAssistant)
+	if p.TextSignature != "" && m.Provider == c.model.Provider && m.Model == c.model.ID {
+		i.OfMessage.Phase = responses.EasyInputMessagePhase(p.TextSignature)
+	}
+	return i
+}
+
+// reasoning gives a reasoning item back as it came.
+func reasoning(p perdure.Part) (inputItem, bool) {
+	var block reasoningBlock
+	if json.Unmarshal(p.Native, &block) != nil || len(block.Summary) == 0 {
+		return inputItem{}, false
+	}
+	block.EncryptedContent = p.ThinkingSignature
+	raw, err := json.Marshal(block)
+	if err != nil {
+		return inputItem{}, false
+	}
+	own := param.Override[responses.ResponseReasoningItemParam](json.RawMessage(raw))
+	return inputItem{OfReasoning: &own}, true
+}
+
+func (c *converter) results(results []perdure.Part) {
+	for _, r := range results {
+		i := responses.ResponseInputItemUnionParam{OfFunctionCallOutput: &responses.ResponseInputItemFunctionCallOutputParam{
+			CallID: param.NewOpt(c.resultID(r)), Output: output(r),
+		}}
+		c.out = append(c.out, i)
+	}
+}
+
+// resultID is the outward id of the call that r answers. One whose call is not
+// on the path keeps its own, so that the provider's complaint names it.
+func (c *converter) resultID(r perdure.Part) string {
+	if id, known := c.ids[r.ToolCallID]; known {
+		return id
+	}
+	return r.ToolCallID
+}
+
+// output is a string, which every server takes, unless there are images.
+func output(r perdure.Part) responses.ResponseInputItemFunctionCallOutputOutputUnionParam {
+	var texts []string
+	var list responses.ResponseFunctionCallOutputItemListParam
+	images := false
+	for _, p := range r.Parts {
+		switch {
+		case p.Type == perdure.PartText && !blank(p.Text):
+			texts = append(texts, p.Text)
+			list = append(list, responses.ResponseFunctionCallOutputItemUnionParam{
+				OfInputText: &responses.ResponseInputTextContentParam{Text: p.Text},
+			})
+		case p.Type == perdure.PartImage:
+			images = true
+			list = append(list, responses.ResponseFunctionCallOutputItemUnionParam{
+				OfInputImage: &responses.ResponseInputImageContentParam{ImageURL: param.NewOpt(dataURL(p))},
+			})
+		}
+	}
+	if images {
+		return responses.ResponseInputItemFunctionCallOutputOutputUnionParam{OfResponseFunctionCallOutputItemArray: list}
+	}
+	text := strings.Join(texts, "\n")
+	switch {
+	case text != "":
+	case r.IsError:
+		text = "error"
+	default:
+		text = "(no output)"
+	}
+	return responses.ResponseInputItemFunctionCallOutputOutputUnionParam{OfString: param.NewOpt(text)}
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }

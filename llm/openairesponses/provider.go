@@ -1,0 +1,85 @@
+// Package openairesponses speaks the OpenAI Responses API, and that of
+// compatible servers, through the official SDK. It keeps nothing at the
+// provider: each call sends the whole conversation, with the model's own
+// reasoning encrypted in it.
+package openairesponses
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/responses"
+
+	"github.com/perdure/perdure/llm"
+)
+
+// Name is the provider's name as models are written.
+const Name = "openai-responses"
+
+// Config of the provider.
+type Config struct {
+	// Endpoints resolves where calls go and with which key; required.
+	Endpoints *llm.Endpoints
+	// Client makes the calls; nil: llm.NewClient that allows Endpoints.Hosts.
+	Client *http.Client
+	// Prices fill the cost; nil: llm.DefaultPrices.
+	Prices llm.Prices
+}
+
+// Provider implements llm.Provider.
+type Provider struct{ config Config }
+
+// New makes the provider. It reads no environment of its own: a key that
+// Endpoints does not name is never sent.
+func New(config Config) *Provider {
+	if config.Client == nil {
+		config.Client = llm.NewClient(llm.TransportConfig{AllowHosts: config.Endpoints.Hosts()})
+	}
+	return &Provider{config: config}
+}
+
+// Name is "openai-responses".
+func (p *Provider) Name() string { return Name }
+
+// Stream implements llm.Provider.
+func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+	endpoint, err := p.config.Endpoints.Resolve(Name, req.BaseURL, req.APIKeyEnv)
+	if err != nil {
+		return nil, err
+	}
+	key, err := p.config.Endpoints.Key(Name, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	service := responses.NewResponseService(options(p.config.Client, endpoint, key)...)
+	stream := service.NewStreaming(ctx, params(req))
+	defer func() { _ = stream.Close() }() // all that was wanted has been read
+	answer := newAnswer(emit)
+	for !answer.done && stream.Next() {
+		if err := answer.take(stream.Current()); err != nil {
+			return nil, err
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return nil, failure(ctx, err)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return answer.finish(req.Model, p.config.Prices)
+}
+
+// options sets all that the SDK would otherwise take from the environment.
+func options(client *http.Client, endpoint llm.Endpoint, key string) []option.RequestOption {
+	opts := []option.RequestOption{
+		option.WithHTTPClient(client),
+		option.WithBaseURL(endpoint.BaseURL),
+		option.WithMaxRetries(0), // the durable task retries
+		option.WithMiddleware(checkStatus),
+	}
+	if key != "" {
+		opts = append(opts, option.WithAPIKey(key))
+	}
+	return opts
+}

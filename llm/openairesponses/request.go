@@ -1,0 +1,70 @@
+package openairesponses
+
+import (
+	"encoding/json"
+
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/responses"
+	"github.com/openai/openai-go/v3/shared"
+
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/internal/gpt"
+)
+
+// params makes the request. It depends on req alone, and what it makes of a
+// message does not depend on later ones, so that the prefix stays the same from
+// turn to turn and the prompt cache hits.
+func params(req llm.Request) responses.ResponseNewParams {
+	p := responses.ResponseNewParams{
+		Model: req.Model,
+		Store: param.NewOpt(false),
+		Input: responses.ResponseNewParamsInputUnion{OfInputItemList: conversation(req)},
+	}
+	if !blank(req.System) {
+		p.Instructions = param.NewOpt(req.System)
+	}
+	for _, t := range req.Tools {
+		p.Tools = append(p.Tools, tool(t))
+	}
+	setLimits(&p, req)
+	return p
+}
+
+// tool says that the schema is not strict, which the API would else assume: it
+// refuses most schemas then.
+func tool(t llm.ToolSpec) responses.ToolUnionParam {
+	f := &responses.FunctionToolParam{Name: t.Name, Strict: param.NewOpt(false)}
+	if t.Description != "" {
+		f.Description = param.NewOpt(t.Description)
+	}
+	schema := json.RawMessage(t.Schema)
+	if len(schema) == 0 {
+		schema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	// As it is: a map would lose the order of its keys.
+	f.SetExtraFields(map[string]any{"parameters": schema})
+	return responses.ToolUnionParam{OfFunction: f}
+}
+
+// setLimits sets the token limit, the reasoning and the temperature. Models that
+// do not reason refuse to give their reasoning encrypted.
+func setLimits(p *responses.ResponseNewParams, req llm.Request) {
+	if req.MaxTokens > 0 {
+		p.MaxOutputTokens = param.NewOpt(int64(req.MaxTokens))
+	}
+	reasons, off := gpt.Reasoning(req.Model)
+	if !reasons {
+		if req.Temperature != nil {
+			p.Temperature = param.NewOpt(*req.Temperature)
+		}
+		return
+	}
+	p.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
+	switch {
+	case req.Thinking.On():
+		p.Reasoning.Effort = shared.ReasoningEffort(req.Thinking)
+		p.Reasoning.Summary = shared.ReasoningSummaryAuto
+	case req.Thinking == llm.ThinkingOff:
+		p.Reasoning.Effort = shared.ReasoningEffort(off)
+	}
+}
