@@ -33,7 +33,8 @@ type Part struct {
 	TextSignature string `json:"textSignature,omitempty"`
 
 	// Thinking, for PartThinking. A redacted part has no text: its signature
-	// holds what the provider wants back.
+	// holds what the provider wants back. A tool call may have the signature of
+	// the thinking that led to it.
 	Thinking          string `json:"thinking,omitempty"`
 	ThinkingSignature string `json:"thinkingSignature,omitempty"`
 	Redacted          bool   `json:"redacted,omitempty"`

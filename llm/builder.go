@@ -66,6 +66,20 @@ func (b *Builder) SignText(signature string) {
 	b.parts[b.grow(perdure.PartText)].TextSignature = signature
 }
 
+// SignedText adds a text part of its own, which may be empty, and its signature.
+func (b *Builder) SignedText(text, signature string) error {
+	b.Break()
+	b.parts = append(b.parts, perdure.Part{Type: perdure.PartText, Text: text, TextSignature: signature})
+	return b.emit(Delta{Kind: DeltaText, Part: len(b.parts) - 1, Text: text})
+}
+
+// SignedThinking is SignedText for thinking.
+func (b *Builder) SignedThinking(text, signature string) error {
+	b.Break()
+	b.parts = append(b.parts, perdure.Part{Type: perdure.PartThinking, Thinking: text, ThinkingSignature: signature})
+	return b.emit(Delta{Kind: DeltaThinking, Part: len(b.parts) - 1, Text: text})
+}
+
 // Redacted adds a thinking part of which only the provider can read data.
 func (b *Builder) Redacted(data string) {
 	b.parts = append(b.parts, perdure.Part{Type: perdure.PartThinking, Redacted: true, ThinkingSignature: data})

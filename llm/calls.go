@@ -99,6 +99,14 @@ func (c *Calls) End(call *Call) error {
 	return c.builder.EndTool(call.part)
 }
 
+// Sign keeps the signature of a call that has ended, as some providers make one
+// for it. A repetition needs none.
+func (c *Calls) Sign(call *Call, signature string) {
+	if call.part >= 0 {
+		c.builder.parts[call.part].ThinkingSignature = signature
+	}
+}
+
 func (c *Calls) repeats(call *Call) bool {
 	for _, earlier := range c.all {
 		if earlier == call {

@@ -14,12 +14,16 @@ type Endpoint struct{ BaseURL, KeyEnv string }
 
 type providerDefaults struct{ baseURL, baseEnv, keyEnv string }
 
-// Base URLs are as the official SDKs take them: OpenAI's ends in /v1,
-// Anthropic's does not.
+// otherKeys are further variables in which a provider's key may be.
+var otherKeys = map[string]string{"gemini": "GOOGLE_API_KEY"}
+
+// Base URLs are as the official SDKs take them: OpenAI's ends in /v1, the others
+// do not name a version.
 var defaultsOf = map[string]providerDefaults{
 	"anthropic":        {"https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"},
 	"openai":           {"https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"},
 	"openai-responses": {"https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"},
+	"gemini":           {"https://generativelanguage.googleapis.com", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"},
 }
 
 // Endpoints are the pairs of endpoint and key variable that the operator of
@@ -43,12 +47,15 @@ func NewEndpoints(getenv func(string) string, allowed ...Endpoint) (*Endpoints, 
 	e := &Endpoints{getenv: getenv, defaults: map[string]Endpoint{}, allowed: map[Endpoint]bool{}}
 	for provider, d := range defaultsOf {
 		endpoint := Endpoint{BaseURL: d.baseURL, KeyEnv: d.keyEnv}
+		if other := otherKeys[provider]; other != "" && getenv(d.keyEnv) == "" && getenv(other) != "" {
+			endpoint.KeyEnv = other
+		}
 		if base := getenv(d.baseEnv); base != "" {
 			endpoint.BaseURL = base
 			allowed = append(allowed, endpoint)
 		}
 		e.defaults[provider] = endpoint
-		if err := e.allow(Endpoint{BaseURL: endpoint.BaseURL, KeyEnv: d.keyEnv}); err != nil {
+		if err := e.allow(endpoint); err != nil {
 			return nil, err
 		}
 	}

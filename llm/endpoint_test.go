@@ -70,3 +70,24 @@ func TestMalformedEndpoints(t *testing.T) {
 		t.Errorf("got %+v, %v", pair, err)
 	}
 }
+
+// Gemini's key may stand in either of Google's variables.
+func TestGeminiKeyVariables(t *testing.T) {
+	for _, c := range []struct {
+		env  map[string]string
+		want string
+	}{
+		{map[string]string{}, "GEMINI_API_KEY"},
+		{map[string]string{"GEMINI_API_KEY": "a", "GOOGLE_API_KEY": "b"}, "GEMINI_API_KEY"},
+		{map[string]string{"GOOGLE_API_KEY": "b"}, "GOOGLE_API_KEY"},
+	} {
+		e, err := llm.NewEndpoints(func(name string) string { return c.env[name] })
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.Resolve("gemini", "", "")
+		if err != nil || got.KeyEnv != c.want {
+			t.Errorf("%v: got %+v, %v", c.env, got, err)
+		}
+	}
+}

@@ -27,6 +27,22 @@ func OwnThinking(m perdure.Message, p perdure.Part, model Model) bool {
 	return p.ThinkingSignature != "" && m.Provider == model.Provider && m.Model == model.ID
 }
 
+// LeadingSystem is the system prompt and the system messages that come before
+// all others, and the messages after these.
+func LeadingSystem(req Request) (texts []string, rest []perdure.Message) {
+	rest = req.Messages
+	if strings.TrimSpace(req.System) != "" {
+		texts = append(texts, req.System)
+	}
+	for len(rest) > 0 && rest[0].Role == perdure.RoleSystem {
+		if text := rest[0].PlainText(); strings.TrimSpace(text) != "" {
+			texts = append(texts, text)
+		}
+		rest = rest[1:]
+	}
+	return texts, rest
+}
+
 // Results gives the tool results in messages[i:] that answer the calls of
 // messages[i-1], in call order, and the index of the message after them. Where
 // no calls stand before them they keep their order.

@@ -58,6 +58,11 @@ func gpt(input, cached, output float64) Price {
 	return Price{Input: input, Output: output, CacheRead: cached, CacheWrite: input}
 }
 
+// gemini is a price for text; nothing is charged for writing to the cache.
+func gemini(input, cached, output float64) Price {
+	return Price{Input: input, Output: output, CacheRead: cached, CacheWrite: input}
+}
+
 // DefaultPrices are the published list prices of the models known to this
 // version. Models priced by prompt length are left out, so their cost is nil
 // and not wrong.
@@ -106,4 +111,9 @@ var DefaultPrices = Prices{
 	{"openai", "o3"}:                gpt(2, 0.5, 8),
 	{"openai", "o3-mini"}:           gpt(1.1, 0.55, 4.4),
 	{"openai", "o1"}:                gpt(15, 7.5, 60),
+
+	{"gemini", "gemini-3-flash-preview"}: gemini(0.5, 0.05, 3),
+	{"gemini", "gemini-2.5-flash"}:       gemini(0.3, 0.03, 2.5),
+	{"gemini", "gemini-2.5-flash-lite"}:  gemini(0.1, 0.01, 0.4),
+	{"gemini", "gemini-2.0-flash"}:       gemini(0.1, 0.025, 0.4),
 }

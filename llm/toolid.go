@@ -15,6 +15,7 @@ var (
 	AnthropicIDs       = IDRule{Min: 1}
 	OpenAIChatIDs      = IDRule{Min: 1, Max: 40}
 	OpenAIResponsesIDs = IDRule{Min: 1, Max: 64}
+	GeminiIDs          = IDRule{Min: 1, Max: 64}
 	MistralIDs         = IDRule{Min: 9, Max: 9, Alphanumeric: true}
 )
 

@@ -30,7 +30,7 @@ const about = `Perdure runs AI agents that outlast the process they run in.
 
 Start with one run in the current folder:
 
-  export ANTHROPIC_API_KEY=...        # or OPENAI_API_KEY
+  export ANTHROPIC_API_KEY=...        # or OPENAI_API_KEY, GEMINI_API_KEY
   perdure run "Find out why the tests fail, and mend it"
 
 Ctrl-C leaves the run where it is; perdure resume ID goes on with it and pays

@@ -14,9 +14,11 @@ import (
 var defaultModels = []struct{ keyVar, model string }{
 	{"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-5-5"},
 	{"OPENAI_API_KEY", "openai/gpt-5.4"},
+	{"GEMINI_API_KEY", "gemini/gemini-3-flash-preview"},
+	{"GOOGLE_API_KEY", "gemini/gemini-3-flash-preview"},
 }
 
-const howToName = "models are written provider/model, like anthropic/claude-sonnet-5-5 or openai/gpt-5.4"
+const howToName = "models are written provider/model, like anthropic/claude-sonnet-5-5, openai/gpt-5.4 or gemini/gemini-3-flash-preview"
 
 // parseModels reads what --model says; nothing given is nil.
 func parseModels(given []string) ([]perdure.ModelConfig, error) {
@@ -40,7 +42,7 @@ func defaultModel() ([]perdure.ModelConfig, error) {
 	}
 	return nil, usageError{
 		"there is no model to ask",
-		"set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name a model with --model or PERDURE_MODEL\n" + howToName,
+		"set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model with --model or PERDURE_MODEL\n" + howToName,
 	}
 }
 

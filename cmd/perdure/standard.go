@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/anthropic"
+	"github.com/perdure/perdure/llm/gemini"
 	"github.com/perdure/perdure/llm/openai"
 	"github.com/perdure/perdure/llm/openairesponses"
 	"github.com/perdure/perdure/llm/scripted"
@@ -108,6 +109,7 @@ func (s *standard) providers() (*llm.Providers, error) {
 		anthropic.New(anthropic.Config{Endpoints: endpoints, Client: web}),
 		openai.New(openai.Config{Endpoints: endpoints, Client: web}),
 		openairesponses.New(openairesponses.Config{Endpoints: endpoints, Client: web}),
+		gemini.New(gemini.Config{Endpoints: endpoints, Client: web}),
 		scripted.New(scripted.Config{Dir: s.scripts, Journal: os.Getenv("PERDURE_SCRIPTED_JOURNAL")}),
 	), nil
 }

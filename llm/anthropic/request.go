@@ -6,7 +6,6 @@ import (
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
-	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/llm"
 )
 
@@ -14,7 +13,7 @@ import (
 // message does not depend on the messages after it, so that the prefix stays
 // the same from turn to turn and the prompt cache hits.
 func params(req llm.Request) anthropic.MessageNewParams {
-	system, rest := leadingSystem(req)
+	system, rest := llm.LeadingSystem(req)
 	p := anthropic.MessageNewParams{Model: req.Model, Messages: conversation(req, rest)}
 	for _, text := range system {
 		p.System = append(p.System, anthropic.TextBlockParam{Text: text})
@@ -25,22 +24,6 @@ func params(req llm.Request) anthropic.MessageNewParams {
 	setLimits(&p, req)
 	setBreakpoints(&p)
 	return p
-}
-
-// leadingSystem is the system prompt and the system messages that come before
-// all others.
-func leadingSystem(req llm.Request) (texts []string, rest []perdure.Message) {
-	rest = req.Messages
-	if !blank(req.System) {
-		texts = append(texts, req.System)
-	}
-	for len(rest) > 0 && rest[0].Role == perdure.RoleSystem {
-		if text := rest[0].PlainText(); !blank(text) {
-			texts = append(texts, text)
-		}
-		rest = rest[1:]
-	}
-	return texts, rest
 }
 
 func tool(t llm.ToolSpec) anthropic.ToolUnionParam {

@@ -122,6 +122,10 @@ func (s *Server) hang(r *http.Request) {
 
 func (s *Server) send(w io.Writer, events []any) {
 	for _, event := range events {
+		if text, ok := event.(verbatim); ok {
+			s.raw(w, "", string(text))
+			continue
+		}
 		data, err := json.Marshal(event)
 		if err != nil {
 			panic(err)
@@ -144,3 +148,6 @@ func (s *Server) raw(w io.Writer, name, data string) {
 }
 
 type obj = map[string]any
+
+// verbatim is an event as it stands; marshalling would compact it.
+type verbatim string

@@ -23,6 +23,9 @@ type Case struct {
 	New func(t *testing.T, answers ...Answer) llm.Provider
 	// Unsigned says that thinking comes without the signature of the Answer.
 	Unsigned bool
+	// NoCacheWrite says that the provider does not count what it writes to its
+	// cache.
+	NoCacheWrite bool
 }
 
 // Run checks that the provider keeps the contract of llm.Provider.
@@ -109,14 +112,17 @@ func testText(t *testing.T, c Case) {
 		t.Errorf("response is %+v", resp)
 	}
 	u := a.Usage
-	u.TotalTokens, u.Calls = 20, 1
+	if c.NoCacheWrite {
+		u.CacheWrite = 0
+	}
+	u.TotalTokens, u.Calls = u.Input+u.Output+u.CacheRead+u.CacheWrite, 1
 	if diff := cmp.Diff(&u, resp.Usage, cmpopts.IgnoreFields(perdure.Usage{}, "Cost")); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
 }
 
 func testThinking(t *testing.T, c Case) {
-	a := Answer{Thinking: "Let me see.", Signature: "c2ln+/=", Text: []string{"Yes."}, Usage: perdure.Usage{Input: 1, Output: 9}}
+	a := Answer{Thinking: "Let me see.", Signature: "c2ln+/+/", Text: []string{"Yes."}, Usage: perdure.Usage{Input: 1, Output: 9}}
 	resp, deltas := Ask(t, c.New(t, a), c.request("hi"))
 	checkFold(t, resp, deltas)
 	want := []perdure.Part{{Type: perdure.PartThinking, Thinking: a.Thinking, ThinkingSignature: a.Signature}, perdure.Text("Yes.")}

@@ -1,0 +1,155 @@
+package gemini
+
+import (
+	"encoding/base64"
+
+	"google.golang.org/genai"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// answer folds the chunks of one stream.
+type answer struct {
+	builder *llm.Builder
+	calls   *llm.Calls
+	wire    *wire
+	id      string
+	reason  genai.FinishReason
+	blocked bool // the prompt was
+	usage   perdure.Usage
+}
+
+func newAnswer(emit func(llm.Delta) error, w *wire) *answer {
+	b := llm.NewBuilder(emit)
+	return &answer{builder: b, calls: llm.NewCalls(b, Name), wire: w}
+}
+
+func (a *answer) take(c *genai.GenerateContentResponse) error {
+	if a.id == "" {
+		a.id = c.ResponseID
+	}
+	if c.UsageMetadata != nil {
+		a.count(c.UsageMetadata)
+	}
+	if c.PromptFeedback != nil && c.PromptFeedback.BlockReason != "" {
+		a.blocked = true
+	}
+	for _, candidate := range c.Candidates {
+		if err := a.candidate(candidate); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *answer) candidate(c *genai.Candidate) error {
+	if c.Content != nil {
+		for _, p := range c.Content.Parts {
+			if err := a.part(p, c.Index == 0); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Index == 0 && c.FinishReason != "" && c.FinishReason != genai.FinishReasonUnspecified {
+		a.reason = c.FinishReason
+	}
+	return nil
+}
+
+// part adds a piece. A signed one stays a part of its own: the signature is of
+// that piece, and goes back with it as it came.
+func (a *answer) part(p *genai.Part, wanted bool) error {
+	signature := base64.StdEncoding.EncodeToString(p.ThoughtSignature)
+	switch {
+	case p.FunctionCall != nil:
+		return a.call(p.FunctionCall, a.wire.take(), signature, wanted)
+	case !wanted || p.InlineData != nil || p.FileData != nil:
+		return nil
+	case p.Thought && signature != "":
+		return a.builder.SignedThinking(p.Text, signature)
+	case p.Thought:
+		return a.builder.Thinking(p.Text)
+	case signature != "":
+		return a.builder.SignedText(p.Text, signature)
+	}
+	return a.builder.Text(p.Text)
+}
+
+func (a *answer) call(f *genai.FunctionCall, arguments, signature string, wanted bool) error {
+	if !wanted {
+		return nil
+	}
+	call, err := a.calls.Start(f.Name, f.ID)
+	if err != nil {
+		return err
+	}
+	if err := a.calls.Append(call, arguments); err != nil {
+		return err
+	}
+	if err := a.calls.End(call); err != nil {
+		return err
+	}
+	if signature != "" {
+		a.calls.Sign(call, signature)
+	}
+	return nil
+}
+
+// count takes token counts over, which are those of the answer so far. What was
+// read from the cache is no input of its own; thoughts are output.
+func (a *answer) count(u *genai.GenerateContentResponseUsageMetadata) {
+	a.usage.CacheRead = max(a.usage.CacheRead, int64(u.CachedContentTokenCount))
+	a.usage.Input = max(a.usage.Input, int64(u.PromptTokenCount+u.ToolUsePromptTokenCount-u.CachedContentTokenCount))
+	a.usage.Output = max(a.usage.Output, int64(u.CandidatesTokenCount+u.ThoughtsTokenCount))
+}
+
+// finish needs a finish reason, or word that the prompt was blocked: a stream
+// without either broke off.
+func (a *answer) finish(model string, prices llm.Prices) (*llm.Response, error) {
+	if a.reason == "" && !a.blocked {
+		return nil, llm.CutStream(Name)
+	}
+	if failed := a.failure(); failed != nil {
+		return nil, failed
+	}
+	resp, err := a.builder.Finish(llm.Model{Provider: Name, ID: model}, a.stopReason(), a.usage, prices)
+	if err != nil {
+		return nil, err
+	}
+	resp.ProviderResponseID = a.id
+	return resp, nil
+}
+
+// failure is the error for an answer that ended because the model, or the
+// service, did something wrong; another try may go well.
+func (a *answer) failure() *llm.Error {
+	switch a.reason {
+	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall, genai.FinishReasonTooManyToolCalls,
+		genai.FinishReasonOther, genai.FinishReasonContinuation, "MALFORMED_RESPONSE":
+		return &llm.Error{
+			Kind: llm.Unknown, Retryable: true, Provider: Name,
+			Message: "the model's answer ended as " + string(a.reason),
+		}
+	case "MISSING_THOUGHT_SIGNATURE":
+		return &llm.Error{
+			Kind: llm.InvalidRequest, Provider: Name,
+			Message: "the provider misses a thought signature in the conversation",
+		}
+	}
+	return nil
+}
+
+func (a *answer) stopReason() perdure.StopReason {
+	switch {
+	case a.blocked:
+		return perdure.StopRefusal
+	case a.reason == genai.FinishReasonMaxTokens:
+		return perdure.StopMaxTokens
+	case a.reason != genai.FinishReasonStop: // safety, recitation, blocklist, language, ...
+		return perdure.StopRefusal
+	case len(a.calls.All()) > 0:
+		return perdure.StopToolUse
+	}
+	return perdure.StopEndTurn
+}

@@ -1,0 +1,90 @@
+package gemini_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/llmtest"
+)
+
+func said(t *testing.T, lines ...string) (*llm.Response, error) {
+	t.Helper()
+	p, _ := remote.Serve(t, llmtest.Answer{Raw: lines})
+	resp, _, err := llmtest.TryAsk(t.Context(), p, llm.Request{Model: model, Messages: []perdure.Message{perdure.UserText("hi")}})
+	return resp, err
+}
+
+// Calls of one name, without ids and alike, are calls of their own: the model
+// makes no repetitions.
+func TestTrap33CallsWithoutIDs(t *testing.T) {
+	resp, err := said(t,
+		`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":1}}},{"functionCall":{"name":"f","args":{"a":1}}},{"functionCall":{"name":"g"}}]}}]}`,
+		`{"candidates":[{"finishReason":"STOP"}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := resp.ToolCalls()
+	if len(calls) != 3 || calls[1].RawArguments != `{"a":1}` || string(calls[2].Arguments) != "{}" || resp.StopReason != perdure.StopToolUse {
+		t.Errorf("got %+v", resp)
+	}
+}
+
+func TestHowAnswersEnd(t *testing.T) {
+	text := `{"candidates":[{"content":{"parts":[{"text":"x"}]}}],"usageMetadata":{"candidatesTokenCount":1}}`
+	for reason, want := range map[string]perdure.StopReason{
+		"STOP": perdure.StopEndTurn, "MAX_TOKENS": perdure.StopMaxTokens, "SAFETY": perdure.StopRefusal, "RECITATION": perdure.StopRefusal,
+		"PROHIBITED_CONTENT": perdure.StopRefusal, "SPII": perdure.StopRefusal, "BLOCKLIST": perdure.StopRefusal, "LANGUAGE": perdure.StopRefusal,
+	} {
+		resp, err := said(t, text, `{"candidates":[{"finishReason":"`+reason+`"}]}`)
+		if err != nil || resp.StopReason != want {
+			t.Errorf("%s: got %v, %v", reason, resp, err)
+		}
+	}
+	for reason, retryable := range map[string]bool{
+		"MALFORMED_FUNCTION_CALL": true, "UNEXPECTED_TOOL_CALL": true, "OTHER": true, "MISSING_THOUGHT_SIGNATURE": false,
+	} {
+		kind := llm.Unknown
+		if !retryable {
+			kind = llm.InvalidRequest
+		}
+		_, err := said(t, text, `{"candidates":[{"finishReason":"`+reason+`"}]}`)
+		_ = llmtest.WantError(t, err, kind, retryable)
+	}
+}
+
+// A blocked prompt is refused: there is no candidate and no finish reason.
+func TestBlockedPrompt(t *testing.T) {
+	resp, err := said(t, `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":7}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StopReason != perdure.StopRefusal || resp.Usage.Input != 7 || len(resp.Parts) != 0 {
+		t.Errorf("got %+v", resp)
+	}
+}
+
+func TestUnreadableStream(t *testing.T) {
+	_, err := said(t, `{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}`, `{"candidates":`)
+	_ = llmtest.WantError(t, err, llm.Network, true)
+}
+
+// Gemini says in the body how long to wait, and answers 400 to a wrong key.
+func TestFailuresOfGemini(t *testing.T) {
+	ask := func(status int, body string) error {
+		p, _ := remote.Serve(t, llmtest.Answer{Status: status, Body: body})
+		_, _, err := llmtest.TryAsk(t.Context(), p, llm.Request{Model: model, Messages: []perdure.Message{perdure.UserText("hi")}})
+		return err
+	}
+	err := ask(429, `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"slow","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}`)
+	if e := llmtest.WantError(t, err, llm.RateLimited, true); e.RetryAfter != 34500*time.Millisecond {
+		t.Errorf("waits %v", e.RetryAfter)
+	}
+	err = ask(400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"API key not valid","details":[{"reason":"API_KEY_INVALID"}]}}`)
+	if e := llmtest.WantError(t, err, llm.Auth, false); e.Status != 400 {
+		t.Errorf("status is %d", e.Status)
+	}
+	err = ask(400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"bad"}}`)
+	_ = llmtest.WantError(t, err, llm.InvalidRequest, false)
+}

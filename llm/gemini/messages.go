@@ -1,0 +1,205 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// content is one turn of the conversation.
+type content struct {
+	Role  string `json:"role,omitempty"`
+	Parts []part `json:"parts"`
+}
+
+type part struct {
+	Text             *string   `json:"text,omitempty"`
+	Thought          bool      `json:"thought,omitempty"`
+	InlineData       *blob     `json:"inlineData,omitempty"`
+	FunctionCall     *call     `json:"functionCall,omitempty"`
+	FunctionResponse *response `json:"functionResponse,omitempty"`
+	ThoughtSignature string    `json:"thoughtSignature,omitempty"`
+}
+
+type blob struct {
+	MimeType string `json:"mimeType"`
+	Data     string `json:"data"`
+}
+
+type call struct {
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+type response struct {
+	ID       string            `json:"id"`
+	Name     string            `json:"name"`
+	Response map[string]string `json:"response"`
+}
+
+const (
+	roleUser  = "user"
+	roleModel = "model"
+)
+
+// unsigned stands, by Google's documentation, for the signature of a function
+// call that another model has made. It is base64, as all signatures are.
+const unsigned = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=" // skip_thought_signature_validator
+
+func conversation(req llm.Request, messages []perdure.Message) []content {
+	c := converter{
+		model: llm.Model{Provider: Name, ID: req.Model}, family: familyOf(req.Model),
+		ids: llm.ToolIDs(req.Messages, Name, llm.GeminiIDs), names: map[string]string{},
+		out: []content{},
+	}
+	for i := 0; i < len(messages); i++ {
+		m := messages[i]
+		switch m.Role {
+		case perdure.RoleAssistant:
+			c.assistant(m)
+		case perdure.RoleToolResult:
+			results, next := llm.Results(messages, i)
+			c.results(results)
+			i = next - 1
+		default: // the API has no system messages inside a conversation
+			c.user(m.Parts)
+		}
+	}
+	return c.out
+}
+
+type converter struct {
+	model  llm.Model
+	family family
+	ids    map[string]string
+	names  map[string]string // of the calls, by our id
+	out    []content
+}
+
+func textPart(text string) part { return part{Text: &text} }
+
+func (c *converter) add(role string, parts []part) {
+	c.out = append(c.out, content{Role: role, Parts: parts})
+}
+
+func (c *converter) user(in []perdure.Part) {
+	parts := shown(in)
+	if len(parts) == 0 {
+		parts = []part{textPart("(empty message)")}
+	}
+	c.add(roleUser, parts)
+}
+
+func shown(in []perdure.Part) []part {
+	var parts []part
+	for _, p := range in {
+		switch {
+		case p.Type == perdure.PartText && !blank(p.Text):
+			parts = append(parts, textPart(p.Text))
+		case p.Type == perdure.PartImage:
+			parts = append(parts, part{InlineData: &blob{MimeType: p.MimeType, Data: p.Data}})
+		}
+	}
+	return parts
+}
+
+// assistant adds to the model's turn if that is still going on: a function call
+// must follow a turn of the user's.
+func (c *converter) assistant(m perdure.Message) {
+	parts := c.said(m)
+	if len(parts) == 0 {
+		return
+	}
+	last := len(c.out) - 1
+	switch {
+	case last < 0:
+		c.user(nil)
+	case c.out[last].Role == roleModel:
+		c.out[last].Parts = append(c.out[last].Parts, parts...)
+		return
+	}
+	c.add(roleModel, parts)
+}
+
+func (c *converter) said(m perdure.Message) []part {
+	own := m.Provider == c.model.Provider && m.Model == c.model.ID
+	signature := func(s string) string {
+		if own {
+			return s
+		}
+		return ""
+	}
+	var parts []part
+	calls := 0
+	for _, p := range m.Parts {
+		switch p.Type {
+		case perdure.PartText:
+			if s := signature(p.TextSignature); s != "" || !blank(p.Text) {
+				parts = append(parts, part{Text: &p.Text, ThoughtSignature: s})
+			}
+		case perdure.PartThinking:
+			if llm.OwnThinking(m, p, c.model) {
+				parts = append(parts, part{Text: &p.Thinking, Thought: true, ThoughtSignature: p.ThinkingSignature})
+			}
+		case perdure.PartImage:
+			parts = append(parts, part{InlineData: &blob{MimeType: p.MimeType, Data: p.Data}})
+		case perdure.PartToolCall:
+			parts = append(parts, c.call(p, signature(p.ThinkingSignature), calls == 0))
+			calls++
+		}
+	}
+	return parts
+}
+
+// call is a function call. Of those made in parallel the model signs the first.
+func (c *converter) call(p perdure.Part, signature string, first bool) part {
+	if signature == "" && first && c.family.wantsSignatures() {
+		signature = unsigned
+	}
+	c.names[p.ID] = p.Name
+	return part{
+		FunctionCall:     &call{ID: c.ids[p.ID], Name: p.Name, Args: json.RawMessage(llm.OutwardArguments(p))},
+		ThoughtSignature: signature,
+	}
+}
+
+// results are one turn, which holds nothing else; images, which a result does
+// not take, follow in a turn of their own.
+func (c *converter) results(results []perdure.Part) {
+	var parts, images []part
+	for _, r := range results {
+		id, known := c.ids[r.ToolCallID]
+		if !known { // its call is not on the path: the provider's complaint shall name it
+			id = r.ToolCallID
+		}
+		name := r.ToolName
+		if called := c.names[r.ToolCallID]; called != "" {
+			name = called
+		}
+		var texts []string
+		for _, p := range shown(r.Parts) {
+			if p.Text != nil {
+				texts = append(texts, *p.Text)
+				continue
+			}
+			images = append(images, p)
+			texts = append(texts, "(image: see the message after the tool results)")
+		}
+		member := "output"
+		if r.IsError {
+			member = "error"
+		}
+		parts = append(parts, part{FunctionResponse: &response{
+			ID: id, Name: name, Response: map[string]string{member: strings.Join(texts, "\n")},
+		}})
+	}
+	c.add(roleUser, parts)
+	if len(images) > 0 {
+		c.add(roleUser, append([]part{textPart("The images of the tool results above, in order:")}, images...))
+	}
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }

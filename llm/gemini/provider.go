@@ -1,0 +1,93 @@
+// Package gemini speaks the Gemini API through the official SDK.
+package gemini
+
+import (
+	"context"
+	"net/http"
+
+	"google.golang.org/genai"
+
+	"github.com/perdure/perdure/llm"
+)
+
+// Name is the provider's name as models are written.
+const Name = "gemini"
+
+// Config of the provider.
+type Config struct {
+	// Endpoints resolves where calls go and with which key; required.
+	Endpoints *llm.Endpoints
+	// Client makes the calls; nil: llm.NewClient that allows Endpoints.Hosts.
+	Client *http.Client
+	// Prices fill the cost; nil: llm.DefaultPrices.
+	Prices llm.Prices
+}
+
+// Provider implements llm.Provider.
+type Provider struct{ config Config }
+
+// New makes the provider. It reads no environment of its own: a key that
+// Endpoints does not name is never sent.
+func New(config Config) *Provider {
+	if config.Client == nil {
+		config.Client = llm.NewClient(llm.TransportConfig{AllowHosts: config.Endpoints.Hosts()})
+	}
+	return &Provider{config: config}
+}
+
+// Name is "gemini".
+func (p *Provider) Name() string { return Name }
+
+// Stream implements llm.Provider.
+func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+	endpoint, err := p.config.Endpoints.Resolve(Name, req.BaseURL, req.APIKeyEnv)
+	if err != nil {
+		return nil, err
+	}
+	key, err := p.config.Endpoints.Key(Name, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	wire := newWire(p.config.Client.Transport, key)
+	models, err := open(ctx, endpoint, wire)
+	if err != nil {
+		return nil, err
+	}
+	config, err := params(req)
+	if err != nil {
+		return nil, err
+	}
+	answer := newAnswer(emit, wire)
+	for chunk, err := range models.GenerateContentStream(ctx, req.Model, nil, config) {
+		if err != nil {
+			return nil, llm.TransportError(ctx, Name, err)
+		}
+		if err := answer.take(chunk); err != nil {
+			return nil, err
+		}
+	}
+	if wire.failed != nil {
+		return nil, llm.TransportError(ctx, Name, wire.failed)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return answer.finish(req.Model, p.config.Prices)
+}
+
+// open sets all that the SDK would otherwise take from the environment. It
+// insists on a key and would look for one; the wire puts the real one in its
+// place.
+func open(ctx context.Context, endpoint llm.Endpoint, wire *wire) (*genai.Models, error) {
+	client, err := genai.NewClient(ctx, &genai.ClientConfig{
+		Backend: genai.BackendGeminiAPI, APIKey: "none",
+		HTTPClient:  &http.Client{Transport: wire, CheckRedirect: noRedirect},
+		HTTPOptions: genai.HTTPOptions{BaseURL: endpoint.BaseURL, APIVersion: "v1beta"},
+	})
+	if err != nil {
+		return nil, &llm.Error{Kind: llm.InvalidRequest, Provider: Name, Message: "the endpoint cannot be used", Err: err}
+	}
+	return client.Models, nil
+}
+
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -1,0 +1,62 @@
+package llmtest
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/perdure/perdure"
+)
+
+// Gemini is the wire of the Gemini API. Arguments stand on it as JSON, as they
+// are written in the Answer.
+var Gemini = Wire{
+	before: func(a Answer) []any {
+		switch {
+		case a.Thinking == "" && a.Signature == "":
+			return nil
+		case a.Signature == "":
+			one, two := halves(a.Thinking)
+			return []any{geminiParts(obj{"text": one, "thought": true}), geminiParts(obj{"text": two, "thought": true})}
+		}
+		return []any{geminiParts(obj{"text": a.Thinking, "thought": true, "thoughtSignature": a.Signature})}
+	},
+	text: func(a Answer) []any {
+		var events []any
+		for _, text := range a.Text {
+			events = append(events, geminiParts(obj{"text": text}))
+		}
+		return events
+	},
+	after: func(a Answer) []any {
+		var events []any
+		for _, call := range a.Calls {
+			events = append(events, verbatim(fmt.Sprintf(
+				`{"responseId":"gemini_1","candidates":[{"index":0,"content":{"role":"model","parts":[{"functionCall":{"id":%s,"name":%s,"args":%s}}]}}]}`,
+				strconv.Quote(call.ID), strconv.Quote(call.Name), call.Arguments)))
+		}
+		return events
+	},
+	end: func(a Answer) []any {
+		reason := map[perdure.StopReason]string{
+			perdure.StopEndTurn: "STOP", perdure.StopToolUse: "STOP",
+			perdure.StopMaxTokens: "MAX_TOKENS", perdure.StopRefusal: "SAFETY",
+		}[a.stop()]
+		u := a.Usage
+		thoughts := u.Output / 3
+		return []any{obj{
+			"responseId": "gemini_1", "candidates": []any{obj{"index": 0, "finishReason": reason}},
+			"usageMetadata": obj{
+				"promptTokenCount": u.Input + u.CacheRead, "cachedContentTokenCount": u.CacheRead,
+				"candidatesTokenCount": u.Output - thoughts, "thoughtsTokenCount": thoughts,
+				"totalTokenCount": u.Input + u.CacheRead + u.Output,
+			},
+		}}
+	},
+}
+
+func geminiParts(parts ...any) obj {
+	return obj{
+		"responseId": "gemini_1",
+		"candidates": []any{obj{"index": 0, "content": obj{"role": "model", "parts": parts}}},
+	}
+}
