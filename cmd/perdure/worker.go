@@ -41,7 +41,7 @@ address, and --key an API key of the role worker; without them it works for the
 server that owns the data directory on this machine.
 
 The keys of model providers are this process's variables: ANTHROPIC_API_KEY,
-OPENAI_API_KEY. Workers of one queue must see the same files.`,
+OPENAI_API_KEY, GEMINI_API_KEY. Workers of one queue must see the same files.`,
 		Example: `  PERDURE_KEY=... perdure worker --server server.example.com:9090 --tls --workspace /srv/agents
   perdure worker --queue gpu --tasks 4`,
 		Args: cobra.NoArgs,
