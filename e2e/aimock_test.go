@@ -13,7 +13,7 @@ import (
 )
 
 // aimock is the model provider of these tests. One port speaks the wires of
-// Anthropic and of OpenAI, and the journal holds every call that came.
+// Anthropic, of OpenAI and of Gemini, and the journal holds every call that came.
 type aimock struct {
 	t   *testing.T
 	url string
@@ -47,7 +47,9 @@ func tokens(in, out int) usage { return usage{Input: in, Output: out, Total: in 
 type fixture struct {
 	Match struct {
 		UserMessage string `json:"userMessage"`
-		TurnIndex   int    `json:"turnIndex"`
+		TurnIndex   *int   `json:"turnIndex,omitempty"`
+		// ToolResult says whether a tool has answered since.
+		ToolResult *bool `json:"hasToolResult,omitempty"`
 	} `json:"match"`
 	Response turn `json:"response"`
 	// Latency is the pause before each piece, in milliseconds.
@@ -61,7 +63,8 @@ func conversation(message string, first int, pace time.Duration, turns ...turn) 
 	var all []fixture
 	for i, t := range turns {
 		f := fixture{Response: t, Latency: int(pace.Milliseconds()), ChunkSize: 12}
-		f.Match.UserMessage, f.Match.TurnIndex = message, first+i
+		index := first + i
+		f.Match.UserMessage, f.Match.TurnIndex = message, &index
 		all = append(all, f)
 	}
 	return all
@@ -102,7 +105,10 @@ const modelKey = "key-of-the-worker"
 
 // environment points a provider of a worker here.
 func (a *aimock) environment(provider string) []string {
-	if provider == "openai" {
+	switch provider {
+	case "gemini":
+		return []string{"GOOGLE_GEMINI_BASE_URL=" + a.url, "GEMINI_API_KEY=" + modelKey}
+	case "openai", "openai-responses":
 		return []string{"OPENAI_BASE_URL=" + a.url + "/v1", "OPENAI_API_KEY=" + modelKey}
 	}
 	return []string{"ANTHROPIC_BASE_URL=" + a.url, "ANTHROPIC_API_KEY=" + modelKey}

@@ -2,6 +2,8 @@ package llm
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -41,6 +43,52 @@ func LeadingSystem(req Request) (texts []string, rest []perdure.Message) {
 		rest = rest[1:]
 	}
 	return texts, rest
+}
+
+// Distinct gives messages in which no two calls have one id. What is stored may
+// repeat an id in a later message, each answered before the next; providers
+// refuse that.
+func Distinct(messages []perdure.Message) []perdure.Message {
+	seen := map[string]bool{}
+	out := messages
+	renamed := map[string]string{} // of the calls that are open
+	for i, m := range messages {
+		if m.Role == perdure.RoleAssistant {
+			clear(renamed)
+			for _, call := range m.ToolCalls() {
+				name := call.ID
+				for n := 2; seen[name]; n++ {
+					name = call.ID + "_" + strconv.Itoa(n)
+				}
+				seen[name] = true
+				if name != call.ID {
+					renamed[call.ID] = name
+				}
+			}
+		}
+		if len(renamed) == 0 {
+			continue
+		}
+		if &out[0] == &messages[0] {
+			out = slices.Clone(messages)
+		}
+		out[i].Parts = rename(m.Parts, renamed)
+	}
+	return out
+}
+
+func rename(parts []perdure.Part, names map[string]string) []perdure.Part {
+	out := slices.Clone(parts)
+	for i := range out {
+		p := &out[i]
+		if to, ok := names[p.ID]; ok && p.Type == perdure.PartToolCall {
+			p.ID = to
+		}
+		if to, ok := names[p.ToolCallID]; ok && p.Type == perdure.PartToolResult {
+			p.ToolCallID = to
+		}
+	}
+	return out
 }
 
 // Results gives the tool results in messages[i:] that answer the calls of

@@ -3,6 +3,7 @@ package llm_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/llmtest"
 )
 
 func assistant(provider string, calls ...perdure.Part) perdure.Message {
@@ -114,5 +116,35 @@ func TestResultsInCallOrder(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"a", "b", "stray"}, got); diff != "" || next != 4 {
 		t.Errorf("next is %d, order (-want +got):\n%s", next, diff)
+	}
+}
+
+// An id that comes again in a later message is another call there, and so is its
+// result; what stands before stays as it is.
+func TestDistinct(t *testing.T) {
+	call := func(ids ...string) perdure.Message {
+		m := perdure.Message{Role: perdure.RoleAssistant}
+		for _, id := range ids {
+			m.Parts = append(m.Parts, perdure.Part{Type: perdure.PartToolCall, ID: id, Name: "f"})
+		}
+		return m
+	}
+	messages := []perdure.Message{
+		call("a", "a_2"), llmtest.Result("a", "f"), llmtest.Result("a_2", "f"),
+		call("a", "b"), llmtest.Result("b", "f"), llmtest.Result("a", "f"),
+		call("a_2"), llmtest.Result("a_2", "f"),
+	}
+	var got []string
+	for _, m := range llm.Distinct(messages) {
+		for _, p := range m.Parts {
+			got = append(got, p.ID+p.ToolCallID)
+		}
+	}
+	want := []string{"a", "a_2", "a", "a_2", "a_3", "b", "b", "a_3", "a_2_2", "a_2_2"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if messages[3].Parts[0].ID != "a" {
+		t.Error("the input was changed")
 	}
 }

@@ -44,6 +44,9 @@ func (c *converter) add(role anthropic.MessageParamRole, blocks []anthropic.Cont
 	if len(blocks) == 0 {
 		return
 	}
+	if len(c.turns) == 0 && role == anthropic.MessageParamRoleAssistant { // the user has to speak first
+		c.add(anthropic.MessageParamRoleUser, orEmpty(nil))
+	}
 	if last := len(c.turns) - 1; last >= 0 && c.turns[last].Role == role {
 		c.turns[last].Content = append(c.turns[last].Content, blocks...)
 		return
@@ -63,9 +66,12 @@ func (c *converter) assistant(m perdure.Message) []anthropic.ContentBlockParamUn
 			// Compact marshalling keeps the order of keys, so the text is stable.
 			input := json.RawMessage(llm.OutwardArguments(p))
 			blocks = append(blocks, anthropic.NewToolUseBlock(c.ids[p.ID], input, p.Name))
-		default:
+		case perdure.PartText: // an image of the model's is not taken back
 			blocks = append(blocks, content([]perdure.Part{p})...)
 		}
+	}
+	for n := len(blocks) - 1; n >= 0 && (blocks[n].OfThinking != nil || blocks[n].OfRedactedThinking != nil); n-- {
+		blocks = blocks[:n] // reasoning that led to nothing is refused
 	}
 	return blocks
 }

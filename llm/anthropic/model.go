@@ -122,16 +122,17 @@ func setAdaptive(p *anthropic.MessageNewParams, t traits, level llm.Thinking) bo
 	return false
 }
 
-// mayThink tells whether the conversation lets a model with a budget reason: in
-// the middle of a tool round the last assistant turn must begin with its own
-// reasoning, which is missing after a change of the model or of the level.
+// mayThink tells whether the conversation lets a model with a budget reason:
+// answers with calls must begin with its own reasoning, which is missing after a
+// change of the model or of the level.
 func mayThink(messages []anthropic.MessageParam) bool {
-	last := len(messages) - 1
-	if last < 1 || !answersTools(messages[last]) {
-		return true
+	for i := 1; i < len(messages); i++ {
+		content := messages[i-1].Content
+		if answersTools(messages[i]) && (len(content) == 0 || content[0].OfThinking == nil && content[0].OfRedactedThinking == nil) {
+			return false
+		}
 	}
-	content := messages[last-1].Content
-	return len(content) > 0 && (content[0].OfThinking != nil || content[0].OfRedactedThinking != nil)
+	return true
 }
 
 func answersTools(m anthropic.MessageParam) bool {

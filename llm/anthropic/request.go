@@ -13,6 +13,7 @@ import (
 // message does not depend on the messages after it, so that the prefix stays
 // the same from turn to turn and the prompt cache hits.
 func params(req llm.Request) anthropic.MessageNewParams {
+	req.Messages = llm.Distinct(req.Messages)
 	system, rest := llm.LeadingSystem(req)
 	p := anthropic.MessageNewParams{Model: req.Model, Messages: conversation(req, rest)}
 	for _, text := range system {

@@ -140,14 +140,19 @@ func (a *answer) failure() *llm.Error {
 	return nil
 }
 
+// refusals are the reasons by which the service, or the model, would not go on.
+var refusals = map[genai.FinishReason]bool{
+	genai.FinishReasonSafety: true, genai.FinishReasonRecitation: true, genai.FinishReasonLanguage: true,
+	genai.FinishReasonBlocklist: true, genai.FinishReasonProhibitedContent: true, genai.FinishReasonSPII: true,
+	genai.FinishReasonImageSafety: true, genai.FinishReasonImageProhibitedContent: true, genai.FinishReasonImageRecitation: true,
+}
+
 func (a *answer) stopReason() perdure.StopReason {
 	switch {
-	case a.blocked:
+	case a.blocked, refusals[a.reason]:
 		return perdure.StopRefusal
 	case a.reason == genai.FinishReasonMaxTokens:
 		return perdure.StopMaxTokens
-	case a.reason != genai.FinishReasonStop: // safety, recitation, blocklist, language, ...
-		return perdure.StopRefusal
 	case len(a.calls.All()) > 0:
 		return perdure.StopToolUse
 	}

@@ -14,6 +14,7 @@ import (
 // as they are written here: the SDK would reorder arguments and schemas, round
 // large numbers and drop empty texts.
 func params(req llm.Request) (*genai.GenerateContentConfig, error) {
+	req.Messages = llm.Distinct(req.Messages)
 	system, rest := llm.LeadingSystem(req)
 	body := map[string]any{"contents": conversation(req, rest)}
 	if len(system) > 0 {

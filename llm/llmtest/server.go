@@ -16,6 +16,7 @@ type Wire struct {
 	before, text, after, end func(Answer) []any
 	named                    bool // events have names
 	done                     string
+	rules                    func(*checker, obj)
 }
 
 // Request is what a fake server got.
@@ -26,10 +27,12 @@ type Request struct {
 	Raw    []byte
 }
 
-// Server plays one answer after the other; the last one again and again.
+// Server plays one answer after the other; the last one again and again. A
+// request that the real API would refuse fails the test.
 type Server struct {
 	URL string
 
+	t       testing.TB
 	wire    Wire
 	answers []Answer
 	closing chan struct{}
@@ -41,7 +44,7 @@ type Server struct {
 // NewServer starts a server on loopback, ended with the test.
 func NewServer(t testing.TB, wire Wire, answers ...Answer) *Server {
 	t.Helper()
-	s := &Server{wire: wire, answers: answers, closing: make(chan struct{})}
+	s := &Server{t: t, wire: wire, answers: answers, closing: make(chan struct{})}
 	h := httptest.NewServer(http.HandlerFunc(s.serve))
 	s.URL = h.URL
 	t.Cleanup(func() {
@@ -66,6 +69,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	got := Request{Path: r.URL.Path, Header: r.Header.Clone(), Raw: raw}
 	_ = json.Unmarshal(raw, &got.Body) // what is not JSON shows as a nil body
+	if err := s.wire.Check(raw); err != nil {
+		s.t.Errorf("the provider would refuse this request: %v\n%s", err, raw)
+	}
 	s.mu.Lock()
 	a := s.answers[min(len(s.gots), len(s.answers)-1)]
 	s.gots = append(s.gots, got)

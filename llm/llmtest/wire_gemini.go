@@ -10,6 +10,7 @@ import (
 // Gemini is the wire of the Gemini API. Arguments stand on it as JSON, as they
 // are written in the Answer.
 var Gemini = Wire{
+	rules: geminiRules,
 	before: func(a Answer) []any {
 		switch {
 		case a.Thinking == "" && a.Signature == "":

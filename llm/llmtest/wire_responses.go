@@ -9,6 +9,7 @@ import (
 // OpenAIResponses is the wire of the Responses API. Its items share one
 // placeholder id, as those of some servers do.
 var OpenAIResponses = Wire{
+	rules:  responsesRules,
 	named:  true,
 	before: responsesBefore,
 	text:   responsesText,

@@ -4,6 +4,7 @@ import "github.com/perdure/perdure"
 
 // Anthropic is the wire of the Messages API.
 var Anthropic = Wire{
+	rules:  anthropicRules,
 	named:  true,
 	before: anthropicBefore,
 	text:   anthropicText,
@@ -79,7 +80,8 @@ func stop(index int) obj { return obj{"type": "content_block_stop", "index": ind
 
 // OpenAI is the wire of Chat Completions.
 var OpenAI = Wire{
-	done: "[DONE]",
+	rules: openAIRules,
+	done:  "[DONE]",
 	before: func(a Answer) []any {
 		events := []any{chunk(obj{"role": "assistant", "content": ""}, nil)}
 		if a.Thinking != "" {

@@ -154,7 +154,7 @@ func (a *answer) stopReason() perdure.StopReason {
 // content, each member as it came.
 type reasoningBlock struct {
 	Type    string          `json:"type"`
-	ID      string          `json:"id"`
+	ID      string          `json:"id,omitempty"`
 	Summary json.RawMessage `json:"summary"`
 	Content json.RawMessage `json:"content,omitempty"`
 	// EncryptedContent is kept as the part's signature, and put back here when

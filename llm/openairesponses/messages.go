@@ -17,7 +17,7 @@ func conversation(req llm.Request) []inputItem {
 	c := converter{
 		model: llm.Model{Provider: Name, ID: req.Model},
 		ids:   llm.ToolIDs(req.Messages, Name, llm.OpenAIResponsesIDs),
-		out:   []inputItem{},
+		out:   []inputItem{}, reasonings: map[string]bool{},
 	}
 	for i := 0; i < len(req.Messages); i++ {
 		m := req.Messages[i]
@@ -43,6 +43,9 @@ type converter struct {
 	model llm.Model
 	ids   map[string]string
 	out   []inputItem
+	// reasonings are the ids that have been given: a server that has one id for
+	// all items of reasoning gets it back once.
+	reasonings map[string]bool
 }
 
 // user sends one text as a string, which every server takes, and anything else
@@ -83,7 +86,7 @@ func (c *converter) assistant(m perdure.Message) {
 	for _, p := range m.Parts {
 		switch {
 		case p.Type == perdure.PartThinking && llm.OwnThinking(m, p, c.model):
-			if i, ok := reasoning(p); ok {
+			if i, ok := c.reasoning(p); ok {
 				waiting = append(waiting, i)
 			}
 		case p.Type == perdure.PartText && !blank(p.Text):
@@ -105,12 +108,16 @@ func (c *converter) said(m perdure.Message, p perdure.Part) inputItem {
 }
 
 // reasoning gives a reasoning item back as it came.
-func reasoning(p perdure.Part) (inputItem, bool) {
+func (c *converter) reasoning(p perdure.Part) (inputItem, bool) {
 	var block reasoningBlock
 	if json.Unmarshal(p.Native, &block) != nil || len(block.Summary) == 0 {
 		return inputItem{}, false
 	}
 	block.EncryptedContent = p.ThinkingSignature
+	if c.reasonings[block.ID] {
+		block.ID = ""
+	}
+	c.reasonings[block.ID] = true
 	raw, err := json.Marshal(block)
 	if err != nil {
 		return inputItem{}, false

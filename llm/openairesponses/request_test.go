@@ -197,3 +197,17 @@ func TestTrap39PrefixIsStable(t *testing.T) {
 		t.Errorf("the schema was not sent as given: %s", before)
 	}
 }
+
+// A server that has one id for all its items gets it back once: twice is refused.
+func TestTrap37RepeatedReasoningID(t *testing.T) {
+	body := sent(t, llm.Request{Model: model, Messages: []perdure.Message{
+		perdure.UserText("hi"),
+		answer(model, thought("rs_1", "one", "S1"), perdure.Text("a"), thought("rs_1", "two", "S2"), perdure.Text("b")),
+		perdure.UserText("more"),
+	}})
+	input := body["input"].([]any)
+	first, second := input[1].(map[string]any), input[3].(map[string]any)
+	if first["id"] != "rs_1" || second["id"] != nil || second["encrypted_content"] != "S2" {
+		t.Errorf("input is %v", input)
+	}
+}

@@ -1,0 +1,91 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Check holds a request to the rules of the wire's API, as far as a provider
+// refuses what breaks them: each call has its result where it is looked for,
+// ids are ones that it takes, roles come in its order, nothing is empty.
+func (w Wire) Check(raw []byte) error {
+	var body obj
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return fmt.Errorf("the request is no JSON: %w", err)
+	}
+	c := &checker{ids: map[string]bool{}}
+	w.rules(c, body)
+	return errors.Join(c.faults...)
+}
+
+// checker collects what is wrong with a request.
+type checker struct {
+	faults []error
+	at     string          // where the check has come to
+	ids    map[string]bool // of the calls so far
+}
+
+func (c *checker) fault(format string, args ...any) {
+	c.faults = append(c.faults, fmt.Errorf(c.at+": "+format, args...))
+}
+
+func (c *checker) want(ok bool, format string, args ...any) {
+	if !ok {
+		c.fault(format, args...)
+	}
+}
+
+// call checks a call's id: letters, digits, "_" and "-", at most so many (0: any
+// number), and no second call has it.
+func (c *checker) call(id string, most int) {
+	c.want(id != "" && (most == 0 || len(id) <= most), "the call's id %q is empty or too long", id)
+	for _, r := range id {
+		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", r) {
+			c.fault("the call's id %q has a character that is not taken", id)
+		}
+	}
+	c.want(!c.ids[id], "two calls have the id %q", id)
+	c.ids[id] = true
+}
+
+// answered checks that results answer exactly the calls before them.
+func (c *checker) answered(calls, results []string) {
+	open := map[string]bool{}
+	for _, id := range calls {
+		open[id] = true
+	}
+	for _, id := range results {
+		c.want(open[id], "a result answers %q, which is no open call before it", id)
+		delete(open, id)
+	}
+	for id := range open {
+		c.fault("call %q has no result", id)
+	}
+}
+
+func (c *checker) text(v any) {
+	text, ok := v.(string)
+	c.want(ok && strings.TrimSpace(text) != "", "a text is %q", v)
+}
+
+func list(v any) []obj {
+	items, _ := v.([]any)
+	all := make([]obj, 0, len(items))
+	for _, item := range items {
+		o, _ := item.(obj)
+		all = append(all, o)
+	}
+	return all
+}
+
+func str(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+func isObject(v any) bool {
+	_, ok := v.(obj)
+	return ok
+}

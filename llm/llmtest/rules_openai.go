@@ -1,0 +1,142 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+func openAIRules(c *checker, body obj) {
+	messages := list(body["messages"])
+	c.at = "messages"
+	c.want(len(messages) > 0, "there are none")
+	var calls, results []string
+	for i, m := range messages {
+		c.at = "message " + strconv.Itoa(i)
+		if m["role"] == "tool" {
+			c.text(m["content"])
+			results = append(results, str(m["tool_call_id"]))
+			continue
+		}
+		c.answered(calls, results)
+		calls, results = nil, nil
+		switch m["role"] {
+		case "system":
+			c.text(m["content"])
+		case "user":
+			c.openAIContent(m["content"], "text", "image_url")
+		case "assistant":
+			calls = c.openAICalls(m)
+		default:
+			c.fault("role is %v", m["role"])
+		}
+	}
+	c.answered(calls, results)
+}
+
+func (c *checker) openAICalls(m obj) (calls []string) {
+	made := list(m["tool_calls"])
+	if m["content"] != nil || len(made) == 0 {
+		c.text(m["content"])
+	}
+	for _, call := range made {
+		f, _ := call["function"].(obj)
+		c.call(str(call["id"]), 40)
+		c.arguments(f)
+		calls = append(calls, str(call["id"]))
+	}
+	return calls
+}
+
+func (c *checker) arguments(call obj) {
+	text := str(call["arguments"])
+	c.want(str(call["name"]) != "" && strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)),
+		"a call of %v with %q", call["name"], text)
+}
+
+// openAIContent is a text, or parts of the given types.
+func (c *checker) openAIContent(content any, text, image string) {
+	parts, isList := content.([]any)
+	if !isList {
+		c.text(content)
+		return
+	}
+	c.want(len(parts) > 0, "it is empty")
+	for _, p := range list(content) {
+		switch p["type"] {
+		case text:
+			c.text(p["text"])
+		case image:
+			url := str(p["image_url"])
+			if inner, ok := p["image_url"].(obj); ok {
+				url = str(inner["url"])
+			}
+			c.want(strings.HasPrefix(url, "data:image/"), "an image is %v", p)
+		default:
+			c.fault("a part of type %v", p["type"])
+		}
+	}
+}
+
+func responsesRules(c *checker, body obj) {
+	input := list(body["input"])
+	c.at = "input"
+	c.want(len(input) > 0, "there is none")
+	c.want(body["store"] == false, "it is stored")
+	r := responsesRun{checker: c, reasonings: map[string]bool{}}
+	for i, item := range input {
+		c.at = "item " + strconv.Itoa(i)
+		r.item(item)
+	}
+	c.at = "the end"
+	r.settle()
+	c.want(!r.waiting, "reasoning that nothing follows")
+}
+
+type responsesRun struct {
+	*checker
+	calls, results []string
+	waiting        bool // reasoning has come, and not what it led to
+	reasonings     map[string]bool
+}
+
+func (r *responsesRun) item(item obj) {
+	kind, role := str(item["type"]), str(item["role"])
+	if len(r.results) > 0 && kind != "function_call_output" {
+		r.settle()
+	}
+	r.want(!r.waiting || kind == "reasoning" || kind == "function_call" || role == "assistant", "reasoning that a %s%s follows", kind, role)
+	r.waiting = kind == "reasoning"
+	switch {
+	case kind == "reasoning":
+		r.reasoning(item)
+	case kind == "function_call":
+		r.call(str(item["call_id"]), 64)
+		r.arguments(item)
+		r.calls = append(r.calls, str(item["call_id"]))
+	case kind == "function_call_output":
+		r.results = append(r.results, str(item["call_id"]))
+		r.openAIContent(item["output"], "input_text", "input_image")
+	case role == "system", role == "assistant":
+		r.text(item["content"])
+	case role == "user":
+		r.settle()
+		r.openAIContent(item["content"], "input_text", "input_image")
+	default:
+		r.fault("an item of type %q and role %q", kind, role)
+	}
+}
+
+func (r *responsesRun) reasoning(item obj) {
+	id := str(item["id"])
+	r.want(id == "" || !r.reasonings[id], "two reasoning items have the id %q", id)
+	r.reasonings[id] = true
+	_, hasSummary := item["summary"].([]any)
+	r.want(hasSummary && str(item["encrypted_content"]) != "", "reasoning is %v", item)
+}
+
+// settle closes a round of calls and results.
+func (r *responsesRun) settle() {
+	r.answered(r.calls, r.results)
+	r.calls, r.results = nil, nil
+}
