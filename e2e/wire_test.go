@@ -17,11 +17,28 @@ import (
 type wire struct {
 	model perdure.ModelConfig
 	path  string // of its calls
+	// items says that an answer goes back in pieces, of which the journal makes a
+	// message each: its text, and every call.
+	items bool
 }
 
 var wires = []wire{
-	{perdure.ModelConfig{Provider: "anthropic", ModelID: "claude-sonnet-4-5"}, "/v1/messages"},
-	{perdure.ModelConfig{Provider: "openai", ModelID: "gpt-5"}, "/v1/chat/completions"},
+	{perdure.ModelConfig{Provider: "anthropic", ModelID: "claude-sonnet-4-5"}, "/v1/messages", false},
+	{perdure.ModelConfig{Provider: "openai", ModelID: "gpt-5"}, "/v1/chat/completions", false},
+	{perdure.ModelConfig{Provider: "openai-responses", ModelID: "gpt-5"}, "/v1/responses", true},
+	{perdure.ModelConfig{Provider: "gemini", ModelID: "gemini-2.5-flash"}, "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse", false},
+}
+
+// answersBefore counts the messages of the model that a turn's prompt holds.
+func (w wire) answersBefore(turns []turn, i int) int {
+	if !w.items {
+		return i
+	}
+	n := 0
+	for _, t := range turns[:i] {
+		n += 1 + len(t.Calls)
+	}
+	return n
 }
 
 // A conversation with every tool, calls in parallel, a call of a tool that does
@@ -36,8 +53,11 @@ var toolNames = []string{"read-file", "write-file", "edit-file", "bash", "grep",
 
 func conversationOver(t *testing.T, w wire) {
 	turns := wireScript()
-	mock := startAimock(t, append(
-		conversation("Mend the list", 0, 0, turns[:5]...), conversation("Thanks", 5, 0, turns[5:]...)...)...)
+	fixtures := append(conversation("Mend the list", 0, 0, turns[:5]...), conversation("Thanks", 5, 0, turns[5:]...)...)
+	for i := range fixtures {
+		*fixtures[i].Match.TurnIndex = w.answersBefore(turns, i)
+	}
+	mock := startAimock(t, fixtures...)
 	s := newStand(t, setup{env: mock.environment(w.model.Provider)})
 	s.write("list.txt", "alpha\nbeta\ngamma\n")
 	system := "You keep lists."
@@ -63,7 +83,7 @@ func conversationOver(t *testing.T, w wire) {
 	if got := s.read("list.txt") + s.read("notes.md") + s.read("effects.txt"); got != "alpha\nBETA\ngamma\n# Notes\n3\n" {
 		t.Errorf("the workspace holds %q", got)
 	}
-	checkWire(t, w, mock.calls(), len(turns), system)
+	checkWire(t, w, mock.calls(), turns, system)
 	s.checkUsage(id, w, turns)
 }
 
@@ -129,13 +149,13 @@ func (s *stand) checkUsage(id uuid.UUID, w wire, turns []turn) {
 }
 
 // checkWire looks at what arrived at the provider.
-func checkWire(t *testing.T, w wire, calls []modelCall, turns int, system string) {
+func checkWire(t *testing.T, w wire, calls []modelCall, turns []turn, system string) {
 	t.Helper()
-	if len(calls) != turns {
-		t.Fatalf("%d calls for %d answers", len(calls), turns)
+	if len(calls) != len(turns) {
+		t.Fatalf("%d calls for %d answers", len(calls), len(turns))
 	}
 	for i, c := range calls {
-		if c.turn() != i || c.Path != w.path || c.Method != http.MethodPost || !c.Body.Stream || c.Body.Model != w.model.ModelID {
+		if c.turn() != w.answersBefore(turns, i) || c.Path != w.path || c.Method != http.MethodPost || !c.Body.Stream || c.Body.Model != w.model.ModelID {
 			t.Errorf("call %d: %s %s of %s, turn %d", i, c.Method, c.Path, c.Body.Model, c.turn())
 		}
 		var tools []string
@@ -148,8 +168,21 @@ func checkWire(t *testing.T, w wire, calls []modelCall, turns int, system string
 		if first := c.Body.Messages[0]; first.text() != system || (first.Role != "system" && first.Role != "developer") {
 			t.Errorf("call %d begins with %+v", i, first)
 		}
-		checkAnswered(t, i, c.Body.Messages)
+		checkAnswered(t, i, whole(c.Body.Messages))
 	}
+}
+
+// whole joins what the model said in one go to one message.
+func whole(messages []promptMessage) []promptMessage {
+	var all []promptMessage
+	for _, m := range messages {
+		if last := len(all) - 1; last >= 0 && m.Role == "assistant" && all[last].Role == "assistant" {
+			all[last].ToolCalls = append(slices.Clone(all[last].ToolCalls), m.ToolCalls...)
+			continue
+		}
+		all = append(all, m)
+	}
+	return all
 }
 
 // checkAnswered holds a prompt to the rule of all providers: each tool call is
