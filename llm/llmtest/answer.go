@@ -28,6 +28,8 @@ type Answer struct {
 	HangBefore, HangAfter bool
 	// Raw, if set, are the data lines of the stream as they stand.
 	Raw []string
+	// Stream, if set, is the whole body of the stream.
+	Stream string
 }
 
 // Call is a tool call of an Answer.

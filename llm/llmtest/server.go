@@ -93,6 +93,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, a Answer) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
+	if a.Stream != "" {
+		_, _ = io.WriteString(w, a.Stream)
+		return
+	}
 	if a.Raw != nil {
 		for _, line := range a.Raw {
 			s.raw(w, "", line)

@@ -3,6 +3,7 @@ package llmtest
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -270,7 +271,9 @@ func Answered(resp *llm.Response, result string) []perdure.Message {
 		if p.Type != perdure.PartToolCall {
 			continue
 		}
-		p.ID = "toolu-own-" + p.ProviderID
+		if p.ID = "toolu-own-" + p.ProviderID; p.ProviderID == "" {
+			p.ID += strconv.Itoa(i)
+		}
 		messages = append(messages, Result(p.ID, p.Name, perdure.Text(result)))
 	}
 	messages[0].Content = content
