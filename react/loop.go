@@ -255,7 +255,7 @@ func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 	if err != nil {
 		return err
 	}
-	record, err := json.Marshal(llmCall(p.Model, a))
+	record, err := json.Marshal(llmCall(p.Model, a, l.promptChanged(a.Prompt)))
 	if err != nil {
 		return err
 	}

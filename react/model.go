@@ -30,6 +30,8 @@ type modelAnswer struct {
 	Content            perdure.Content `json:"content"`
 	ProviderResponseID string          `json:"providerResponseId,omitempty"`
 	LatencyMs          int64           `json:"latencyMs"`
+	// Prompt is absent in answers of workers that did not hash it.
+	Prompt *llm.Prompt `json:"prompt,omitempty"`
 }
 
 const (
@@ -50,7 +52,7 @@ func modelOptions(p *pending, at perdure.Place) []agent.TaskOption {
 }
 
 // llmCall is the metadata of an llm_call entry.
-func llmCall(m perdure.ModelConfig, a modelAnswer) map[string]any {
+func llmCall(m perdure.ModelConfig, a modelAnswer, changed bool) map[string]any {
 	call := map[string]any{
 		"model":     map[string]string{"provider": m.Provider, "modelId": m.ModelID},
 		"usage":     a.Content.Usage,
@@ -61,6 +63,9 @@ func llmCall(m perdure.ModelConfig, a modelAnswer) map[string]any {
 	}
 	if a.ProviderResponseID != "" {
 		call["providerResponseId"] = a.ProviderResponseID
+	}
+	if a.Prompt != nil {
+		call["prompt"] = promptRecord{*a.Prompt, changed}
 	}
 	return call
 }
@@ -78,6 +83,10 @@ func modelTask(c Config) agent.TaskDefinition {
 		if err != nil {
 			return modelAnswer{}, err
 		}
+		prompt, err := llm.PromptOf(request)
+		if err != nil {
+			return modelAnswer{}, agent.Permanent(err)
+		}
 		show := shower{stream: ctx.Stream(), entry: in.EntryID, calls: map[int]bool{}}
 		response, err := provider.Stream(ctx, request, show.delta)
 		if err != nil {
@@ -86,7 +95,7 @@ func modelTask(c Config) agent.TaskDefinition {
 		nameCalls(response.Content.Parts, in.EntryID)
 		return modelAnswer{
 			Content: response.Content, ProviderResponseID: response.ProviderResponseID,
-			LatencyMs: time.Since(began).Milliseconds(),
+			LatencyMs: time.Since(began).Milliseconds(), Prompt: &prompt,
 		}, nil
 	})
 	d.Spec.Description = "Calls a model with the conversation up to an entry."

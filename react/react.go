@@ -31,6 +31,8 @@ type Config struct {
 	// Select chooses the model of a turn among those configured; default: the
 	// first.
 	Select func(t Turn) perdure.ModelConfig
+	// Counters count what all executions on this worker do; may be nil.
+	Counters *Counters
 }
 
 // Turn is what a model is chosen by.

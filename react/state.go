@@ -29,6 +29,8 @@ type state struct {
 	Text       string             `json:"text,omitempty"`
 	// Try counts how often the turn has been tried again after it failed.
 	Try int `json:"try,omitempty"`
+	// Prompt is the hash of what the last model call was asked with.
+	Prompt string `json:"prompt,omitempty"`
 }
 
 // pending names the tasks that were scheduled in the commit that stored it.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/spf13/cobra"
 )
@@ -39,13 +41,21 @@ func (a *app) show(ctx context.Context, l *link, arg string) error {
 	if err != nil {
 		return err
 	}
+	changed, err := l.changedPrompts(ctx, x.ID)
+	if err != nil {
+		return err
+	}
 	if a.json {
-		return a.showJSON(ctx, l, x, entries, r)
+		return a.showJSON(ctx, l, x, entries, r, changed)
 	}
 	v := newTextView(a)
 	v.p.line(styleDim, fmt.Sprintf("%s · %s · started %s", x.Kind, statusText(x), x.CreatedAt.Local().Format(shortTime)))
 	v.know(entries)
 	for _, e := range entries {
+		if slices.Contains(changed, e.ID) {
+			v.p.section("text")
+			v.p.line(styleDim, promptChangedText)
+		}
 		if err := v.told(e); err != nil {
 			return err
 		}
@@ -59,7 +69,7 @@ func (a *app) show(ctx context.Context, l *link, arg string) error {
 
 // showJSON is the execution as the API gives it, with its entries, its tasks and
 // what it used beside.
-func (a *app) showJSON(ctx context.Context, l *link, x *perdure.Execution, entries []perdure.Entry, r result) error {
+func (a *app) showJSON(ctx context.Context, l *link, x *perdure.Execution, entries []perdure.Entry, r result, changed []uuid.UUID) error {
 	tasks := []*perdure.Task{}
 	for t, err := range l.Tasks(ctx, x.ID) {
 		if err != nil {
@@ -80,6 +90,7 @@ func (a *app) showJSON(ctx context.Context, l *link, x *perdure.Execution, entri
 	}
 	members["tasks"] = tasks
 	members["entries"], members["usage"], members["usageByModel"], members["turns"] = entries, r.Usage, r.ByModel, r.Turns
+	members["promptChanges"] = changed
 	if r.StopReason != "" {
 		members["stopReason"] = r.StopReason
 	}
@@ -104,6 +115,9 @@ func (v *textView) told(e perdure.Entry) error {
 	for _, part := range m.Parts {
 		switch part.Type {
 		case perdure.PartText:
+			if part.Text == "" { // it carries a signature
+				continue
+			}
 			v.p.section("text")
 			v.p.line(styleNone, cleanAll(part.Text))
 		case perdure.PartThinking:

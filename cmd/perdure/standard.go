@@ -37,6 +37,7 @@ type standard struct {
 	// What follows is the command's, not the user's, to say.
 	dev    bool // model servers may be on this machine
 	queues []string
+	counts react.Counters
 	parked int
 	drain  time.Duration
 	logger *slog.Logger
@@ -126,7 +127,7 @@ func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store) (*
 		return nil, err
 	}
 	c := react.Config{
-		Providers: providers, Tools: tool.Builtin(), Record: record,
+		Providers: providers, Tools: tool.Builtin(), Record: record, Counters: &s.counts,
 		Workspaces: func(dir string) (*tool.Workspace, error) {
 			return tool.OpenWorkspace(s.workspace, dir, tool.WorkspaceOptions{DataDir: data})
 		},

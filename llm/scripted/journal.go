@@ -1,8 +1,6 @@
 package scripted
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"os"
 	"time"
@@ -24,17 +22,13 @@ type Call struct {
 
 // appendJournal writes the line in one piece, so that workers may share a file.
 func appendJournal(path string, req llm.Request, turn int) error {
-	call := Call{
-		At: perdure.At(time.Now()), Model: req.Model, Turn: turn, Messages: len(req.Messages),
-	}
-	var err error
-	if call.SHA256, err = hash(req, len(req.Messages)); err != nil {
+	prompt, err := llm.PromptOf(req)
+	if err != nil {
 		return err
 	}
-	if last := lastAnswer(req.Messages); last >= 0 {
-		if call.Previous, err = hash(req, last); err != nil {
-			return err
-		}
+	call := Call{
+		At: perdure.At(time.Now()), Model: req.Model, Turn: turn,
+		Messages: prompt.Messages, SHA256: prompt.SHA256, Previous: prompt.Prefix,
 	}
 	line, err := json.Marshal(call)
 	if err != nil {
@@ -49,15 +43,4 @@ func appendJournal(path string, req llm.Request, turn int) error {
 		return err
 	}
 	return file.Close()
-}
-
-// hash is of the prompt with its first n messages.
-func hash(req llm.Request, n int) (string, error) {
-	h := sha256.New()
-	err := json.NewEncoder(h).Encode(struct {
-		System   string
-		Tools    []llm.ToolSpec
-		Messages []perdure.Message
-	}{req.System, req.Tools, req.Messages[:n]})
-	return hex.EncodeToString(h.Sum(nil)), err
 }

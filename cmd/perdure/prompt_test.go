@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// show marks the answers whose record says that the prompt changed, and no other.
+func TestShowMarksChangedPrompts(t *testing.T) {
+	run := uuid.New()
+	var path, all []perdure.Entry
+	for i, words := range []string{"first words", "second words"} {
+		answer, err := perdure.NewMessageEntry(perdure.Message{
+			Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{perdure.Text(words)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.ID = uuid.New()
+		record := perdure.Entry{
+			ID: uuid.New(), ParentID: &answer.ID, Type: perdure.EntryLLMCall, Content: json.RawMessage(`{"parts":[]}`),
+			Metadata: json.RawMessage([]string{`{"prompt":{"sha256":"a"}}`, `{"prompt":{"sha256":"b","changed":true}}`}[i]),
+		}
+		path, all = append(path, answer), append(all, answer, record)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var reply any = map[string]any{"id": run, "kind": "custom", "status": "COMPLETED"}
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/entries") && r.URL.Query().Get("all") == "true":
+			reply = map[string]any{"items": all}
+		case strings.HasSuffix(r.URL.Path, "/entries"):
+			reply = map[string]any{"items": path}
+		case strings.HasSuffix(r.URL.Path, "/tasks"):
+			reply = map[string]any{"items": []any{}}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(reply); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	c, err := client.New(client.Options{BaseURL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	show := func(asJSON bool) string {
+		var out bytes.Buffer
+		a := &app{stdout: &out, stderr: &out, json: asJSON}
+		if err := a.show(t.Context(), &link{Client: c}, run.String()); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	text := show(false)
+	first, second, mark := strings.Index(text, "first words"), strings.Index(text, "second words"), strings.Index(text, promptChangedText)
+	if first < 0 || !(first < mark && mark < second) || strings.Count(text, promptChangedText) != 1 {
+		t.Errorf("show says\n%s", text)
+	}
+	var said struct{ PromptChanges []uuid.UUID }
+	if err := json.Unmarshal([]byte(show(true)), &said); err != nil {
+		t.Fatal(err)
+	}
+	if len(said.PromptChanges) != 1 || said.PromptChanges[0] != path[1].ID {
+		t.Errorf("the JSON names %v", said.PromptChanges)
+	}
+}
