@@ -77,6 +77,11 @@ type saidCall struct{ ID, Name, Arguments string }
 // What follows from them is accepted by every wire.
 func TestRecordedStreams(t *testing.T) {
 	count := make([]int, len(remotes))
+	var next []llm.Provider
+	for _, r := range remotes {
+		p, _ := r.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})
+		next = append(next, p)
+	}
 	dir := recordings(t)
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
@@ -99,7 +104,8 @@ func TestRecordedStreams(t *testing.T) {
 				for _, s := range speakers {
 					if s.url.MatchString(i.Request.URL) {
 						count[s.remote]++
-						foldRecorded(t, remotes[s.remote], i.Response.Body, s.read(dataLines(i.Response.Body)))
+						resp := foldRecorded(t, remotes[s.remote], i.Response.Body, s.read(dataLines(i.Response.Body)))
+						goOn(t, next, resp)
 					}
 				}
 			}
@@ -117,7 +123,7 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-func foldRecorded(t *testing.T, r llmtest.Remote, stream string, want said) {
+func foldRecorded(t *testing.T, r llmtest.Remote, stream string, want said) *llm.Response {
 	t.Helper()
 	p, _ := r.Serve(t, llmtest.Answer{Stream: stream})
 	resp, deltas := llmtest.Ask(t, p, llm.Request{Model: r.Model, Messages: []perdure.Message{perdure.UserText("hi")}})
@@ -140,18 +146,17 @@ func foldRecorded(t *testing.T, r llmtest.Remote, stream string, want said) {
 	if diff := cmp.Diff(resp.PlainText(), perdure.Content{Parts: llm.Fold(deltas)}.PlainText()); diff != "" {
 		t.Errorf("%s (-returned +streamed):\n%s", p.Name(), diff)
 	}
-	goOn(t, resp)
+	return resp
 }
 
 // goOn sends the answer, with results, to every provider; the fake servers hold
 // the requests to the rules.
-func goOn(t *testing.T, resp *llm.Response) {
+func goOn(t *testing.T, providers []llm.Provider, resp *llm.Response) {
 	t.Helper()
 	messages := append([]perdure.Message{perdure.UserText("hi")}, llmtest.Answered(resp, "done")...)
 	messages = append(messages, perdure.UserText("and?"))
-	for _, r := range remotes {
-		p, _ := r.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})
-		llmtest.Ask(t, p, llm.Request{Model: r.Model, Messages: messages})
+	for i, p := range providers {
+		llmtest.Ask(t, p, llm.Request{Model: remotes[i].Model, Messages: messages})
 	}
 }
 

@@ -4,6 +4,7 @@ package gemini
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"google.golang.org/genai"
 
@@ -24,7 +25,14 @@ type Config struct {
 }
 
 // Provider implements llm.Provider.
-type Provider struct{ config Config }
+type Provider struct {
+	config Config
+
+	mu sync.Mutex
+	// clients are the SDK's, by base URL. Making one is costly, and warns of
+	// variables that are not used here.
+	clients map[string]*genai.Models
+}
 
 // New makes the provider. It reads no environment of its own: a key that
 // Endpoints does not name is never sent.
@@ -32,7 +40,7 @@ func New(config Config) *Provider {
 	if config.Client == nil {
 		config.Client = llm.NewClient(llm.TransportConfig{AllowHosts: config.Endpoints.Hosts()})
 	}
-	return &Provider{config: config}
+	return &Provider{config: config, clients: map[string]*genai.Models{}}
 }
 
 // Name is "gemini".
@@ -49,7 +57,8 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 		return nil, err
 	}
 	wire := newWire(p.config.Client.Transport, key)
-	models, err := open(ctx, endpoint, wire)
+	ctx = context.WithValue(ctx, wireOf{}, wire)
+	models, err := p.open(ctx, endpoint.BaseURL)
 	if err != nil {
 		return nil, err
 	}
@@ -78,15 +87,21 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 // open sets all that the SDK would otherwise take from the environment. It
 // insists on a key and would look for one; the wire puts the real one in its
 // place.
-func open(ctx context.Context, endpoint llm.Endpoint, wire *wire) (*genai.Models, error) {
+func (p *Provider) open(ctx context.Context, baseURL string) (*genai.Models, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if models := p.clients[baseURL]; models != nil {
+		return models, nil
+	}
 	client, err := genai.NewClient(ctx, &genai.ClientConfig{
 		Backend: genai.BackendGeminiAPI, APIKey: "none",
-		HTTPClient:  &http.Client{Transport: wire, CheckRedirect: noRedirect},
-		HTTPOptions: genai.HTTPOptions{BaseURL: endpoint.BaseURL, APIVersion: "v1beta"},
+		HTTPClient:  &http.Client{Transport: wireOf{}, CheckRedirect: noRedirect},
+		HTTPOptions: genai.HTTPOptions{BaseURL: baseURL, APIVersion: "v1beta"},
 	})
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.InvalidRequest, Provider: Name, Message: "the endpoint cannot be used", Err: err}
 	}
+	p.clients[baseURL] = client.Models
 	return client.Models, nil
 }
 

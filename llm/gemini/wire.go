@@ -34,6 +34,18 @@ func newWire(next http.RoundTripper, key string) *wire {
 	return &wire{next: next, key: key}
 }
 
+// wireOf is the transport of the SDK's clients, which calls share: each goes over
+// the wire that its context holds under this key.
+type wireOf struct{}
+
+func (wireOf) RoundTrip(req *http.Request) (*http.Response, error) {
+	w, ok := req.Context().Value(wireOf{}).(*wire)
+	if !ok {
+		return nil, errors.New("the request belongs to no call")
+	}
+	return w.RoundTrip(req)
+}
+
 const keyHeader = "X-Goog-Api-Key"
 
 // RoundTrip implements http.RoundTripper.
