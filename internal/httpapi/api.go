@@ -62,11 +62,14 @@ type server struct {
 	docs []byte // the page that shows it
 	// streams are the general ones.
 	streams *durablestream.Streams
+
+	watch *watch // of open streams
 }
 
 // New makes the handler of the whole API.
 func New(c Config) (http.Handler, error) {
 	s := &server{Config: c.normal(), mux: http.NewServeMux(), streams: durablestream.New(c.Engine.Store, c.Engine.Hints)}
+	s.watch = &watch{s: s}
 	s.api = humago.New(s.mux, humaConfig(c.Version))
 	s.routes()
 	if err := s.document(); err != nil {

@@ -1,13 +1,12 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -48,10 +47,9 @@ var (
 // clients take a clean end for success; their cursor takes them on.
 func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From, v view) {
 	r, w := humago.Unwrap(hc)
-	ctx, cancel := context.WithCancelCause(hc.Context())
-	stopped := s.cancelOnStop(ctx, cancel)
-	defer func() { cancel(nil); <-stopped }()
-	out := &eventWriter{w: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
+	ctx, over := s.watch.enter(hc.Context())
+	defer over()
+	out := s.newEventWriter(w)
 	out.begin()
 	if r.Method == http.MethodHead {
 		return
@@ -62,20 +60,10 @@ func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From
 	}
 }
 
-// cancelOnStop ends the context when the server stops. The channel closes when
-// its goroutine has ended.
-func (s *server) cancelOnStop(ctx context.Context, cancel context.CancelCauseFunc) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case <-s.Stop:
-			cancel(errStopping)
-		case <-ctx.Done():
-		}
-	}()
-	return done
-}
+// look is how often a stream on which nothing happens looks whether it is time
+// for a ping: so often that a ping is late by nothing, and so rarely that many
+// such streams cost no time.
+func (s *server) look() time.Duration { return max(s.PingEvery/5, 100*time.Millisecond) }
 
 // view is how a stream shows the log.
 type view struct {
@@ -97,11 +85,8 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 		}
 		shown = html.pass
 	}
-	key := recheck{s: s, at: time.Now()}
+	from.Idle = s.look()
 	for item, err := range s.Log.Tail(ctx, execution, from) {
-		if err == nil {
-			err = key.still(ctx)
-		}
 		if err == nil {
 			err = s.writeItem(out, f.pass(item), shown)
 		}
@@ -117,44 +102,33 @@ func (s *server) writeItem(out *eventWriter, item eventlog.Item, shown func(even
 	items, err := shown(item)
 	for _, i := range items {
 		if err == nil {
-			err = out.item(i, i.Cursor, s.PingEvery)
+			err = out.item(i)
 		}
 	}
 	return err
 }
 
-// recheck looks at the key of an open stream now and then.
-type recheck struct {
-	s  *server
-	at time.Time // of the last look
-}
-
-func (k *recheck) still(ctx context.Context) error {
-	if time.Since(k.at) < k.s.RecheckEvery {
-		return nil
-	}
-	k.at = time.Now()
-	c := callerOf(ctx)
-	org, role, err := k.s.Auth.Authenticate(ctx, c.secret)
-	if perdure.IsCode(err, perdure.Unauthenticated) || (err == nil && (org != c.org || role != c.role)) {
-		return errKeyOver
-	}
-	return nil // a store that does not answer says nothing about the key
-}
-
 // eventWriter writes server-sent events. A write that the reader does not take
 // in time fails.
 type eventWriter struct {
-	w       http.ResponseWriter
-	c       *http.ResponseController
-	timeout time.Duration
+	w         http.ResponseWriter
+	c         *http.ResponseController
+	timeout   time.Duration
+	pingAfter time.Duration
 
-	buf   bytes.Buffer
+	buf   []byte    // what is gathered; nil in between, so that idle streams hold none
 	wrote time.Time // when something was written last
+}
+
+func (s *server) newEventWriter(w http.ResponseWriter) *eventWriter {
+	return &eventWriter{w: w, c: http.NewResponseController(w), timeout: s.WriteTimeout, pingAfter: s.PingEvery - s.look()}
 }
 
 // flushAt is how much is gathered while there is more to write.
 const flushAt = 16 << 10
+
+// gathering holds buffers of streams that have nothing to write, as *[]byte.
+var gathering sync.Pool
 
 func (e *eventWriter) begin() {
 	h := e.w.Header()
@@ -166,35 +140,55 @@ func (e *eventWriter) begin() {
 	_ = e.c.Flush() // if the reader has gone, the first write tells
 }
 
-// item writes what the filter gave, or a ping when it is time for one. at is
-// the position, which moves with what is filtered out, too.
-func (e *eventWriter) item(i eventlog.Item, at perdure.Cursor, pingEvery time.Duration) error {
-	due := time.Since(e.wrote) > pingEvery-time.Second // it is looked at once a second
+// item writes what the filter gave, or a ping when it is time for one.
+func (e *eventWriter) item(i eventlog.Item) error {
 	switch {
 	case i.Event != "":
-		e.event(i.Event, at, i.Data)
-	case due:
-		e.event(eventlog.Ping, at, []byte("{}"))
+		e.event(i.Event, i.Cursor, i.Data)
+	case time.Since(e.wrote) > e.pingAfter:
+		e.event(eventlog.Ping, i.Cursor, []byte("{}"))
 	}
-	if e.buf.Len() >= flushAt || !i.More {
+	if len(e.buf) >= flushAt || !i.More {
 		return e.flush()
 	}
 	return nil
 }
 
 func (e *eventWriter) event(name perdure.EventType, id perdure.Cursor, data []byte) {
-	fmt.Fprintf(&e.buf, "id: %s\nevent: %s\ndata: %s\n\n", id, name, data)
+	b := append(e.buffer(), "id: "...)
+	b = append(b, id.String()...)
+	b = append(b, "\nevent: "...)
+	b = append(b, name...)
+	b = append(b, "\ndata: "...)
+	b = append(b, data...)
+	e.buf = append(b, "\n\n"...)
+}
+
+// buffer gives what is gathered so far, to append to.
+func (e *eventWriter) buffer() []byte {
+	if e.buf == nil {
+		if b, ok := gathering.Get().(*[]byte); ok {
+			e.buf = (*b)[:0]
+		}
+	}
+	return e.buf
 }
 
 func (e *eventWriter) flush() error {
-	if e.buf.Len() == 0 {
+	if len(e.buf) == 0 {
 		return nil
 	}
 	if err := e.c.SetWriteDeadline(time.Now().Add(e.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	e.wrote = time.Now()
-	if _, err := e.buf.WriteTo(e.w); err != nil {
+	_, err := e.w.Write(e.buf)
+	if cap(e.buf) <= 2*flushAt {
+		full := e.buf
+		gathering.Put(&full)
+	}
+	e.buf = nil
+	if err != nil {
 		return err
 	}
 	return e.c.Flush()

@@ -45,9 +45,8 @@ func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 		return // Accept has answered
 	}
 	conn.SetReadLimit(wsFrame)
-	ctx, cancel := context.WithCancelCause(r.Context())
-	stopped := s.cancelOnStop(ctx, cancel)
-	defer func() { cancel(nil); <-stopped }()
+	ctx, over := s.watch.enter(r.Context())
+	defer over()
 	k := &socket{server: s, conn: conn, org: callerOf(ctx).org, execution: x.ID, items: make(chan eventlog.Item)}
 	err = k.run(ctx, x)
 	s.Logger.DebugContext(ctx, "websocket closed", slog.String("execution", x.ID.String()), slog.Any("cause", err))
@@ -123,9 +122,6 @@ func (k *socket) serve(ctx context.Context, x *perdure.Execution, commands <-cha
 	})
 	ping := time.NewTicker(k.PingEvery)
 	defer ping.Stop()
-	key := recheck{s: k.server, at: time.Now()}
-	look := time.NewTicker(k.RecheckEvery)
-	defer look.Stop()
 	for err == nil {
 		select {
 		case c := <-commands:
@@ -134,8 +130,6 @@ func (k *socket) serve(ctx context.Context, x *perdure.Execution, commands <-cha
 			err = k.item(ctx, i)
 		case <-ping.C:
 			err = k.ping(ctx)
-		case <-look.C:
-			err = key.still(ctx)
 		case err = <-k.failed:
 		case <-ctx.Done():
 			err = context.Cause(ctx)
