@@ -67,6 +67,8 @@ type Server struct {
 	grpc   *grpcapi.Server
 	stop   chan struct{} // closed when streams have to end
 	fatal  chan error
+	// streams are those that http.Server does not know of.
+	streams sync.WaitGroup
 
 	closed sync.Once
 	tcp    net.Listener // HTTP
@@ -118,7 +120,8 @@ func (s *Server) open(ctx context.Context) error {
 	access := access{engine: s.engine, token: s.token}
 	log := eventlog.New(s.engine.Read(), s.store.Epoch(), hints)
 	s.http, err = httpapi.New(httpapi.Config{
-		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version, Stop: s.stop,
+		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
+		Stop: s.stop, Streams: &s.streams,
 	})
 	if err != nil {
 		return err
@@ -208,6 +211,7 @@ func (s *Server) shutdown(web *http.Server) {
 	if err := web.Shutdown(ctx); err != nil {
 		_ = web.Close()
 	}
+	s.streams.Wait() // the longest takes is a write that is under way
 }
 
 // Close gives the data directory up.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -42,6 +43,9 @@ type Config struct {
 	// Stop, once closed, resets every open stream, so that clients go on with
 	// another server.
 	Stop <-chan struct{}
+	// Streams, if set, counts the streams that go on after their handlers have
+	// returned: http.Server knows nothing of them. They end by Stop.
+	Streams *sync.WaitGroup
 	// PingEvery is the pause between pings of a stream; default 15 s.
 	PingEvery time.Duration
 	// WriteTimeout is how long a stream's reader may take for one write before
@@ -85,6 +89,9 @@ func (c Config) normal() Config {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
+	}
+	if c.Streams == nil {
+		c.Streams = &sync.WaitGroup{}
 	}
 	if c.PingEvery <= 0 {
 		c.PingEvery = 15 * time.Second

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -42,28 +41,65 @@ var (
 	errKeyOver  = errors.New("the key is revoked")
 )
 
-// stream writes the log as server-sent events. It returns only after the log's
-// end was written. Whatever else ends it resets the connection, because many
+// stream writes the log as server-sent events. It ends cleanly only after the
+// log's end was written. Whatever else ends it resets the connection, because many
 // clients take a clean end for success; their cursor takes them on.
+//
+// Where it can have the connection for itself, it lets go of all that belongs to
+// a request, and goes on after the handler has returned.
 func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From, v view) {
 	r, w := humago.Unwrap(hc)
+	asEvents(w.Header())
+	if own, err := takeOver(w, r); err == nil {
+		ctx := context.WithValue(context.Background(), callerKey{}, callerOf(hc.Context()))
+		s.Streams.Go(func() { s.streamAlone(ctx, own, execution, from, v) })
+		return
+	}
 	ctx, over := s.watch.enter(hc.Context())
 	defer over()
-	out := s.newEventWriter(w)
+	out := s.newEventWriter(newAnswered(w))
 	out.begin()
 	if r.Method == http.MethodHead {
 		return
 	}
 	if err := s.copyLog(ctx, out, execution, from, v); err != nil {
-		s.Logger.DebugContext(ctx, "stream reset", slog.String("execution", execution.String()), slog.Any("cause", err))
+		s.wasReset(ctx, execution, err)
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// look is how often a stream on which nothing happens looks whether it is time
-// for a ping: so often that a ping is late by nothing, and so rarely that many
-// such streams cost no time.
-func (s *server) look() time.Duration { return max(s.PingEvery/5, 100*time.Millisecond) }
+// streamAlone is stream on a connection of its own.
+func (s *server) streamAlone(ctx context.Context, own *ownConn, execution uuid.UUID, from eventlog.From, v view) {
+	ctx, over := s.watch.enter(ctx)
+	defer over()
+	ctx, left := context.WithCancelCause(ctx)
+	defer left(nil)
+	// Whatever ends the context cuts the connection, a write that waits, too.
+	cut := context.AfterFunc(ctx, own.close)
+	defer func() { cut(); own.close() }()
+	s.Streams.Go(func() { own.listen(left) })
+	defer s.recoveredAlone(ctx, execution)
+	out := s.newEventWriter(own)
+	out.begin()
+	err := s.copyLog(ctx, out, execution, from, v)
+	if err == nil {
+		err = own.finish()
+	}
+	if err != nil {
+		s.wasReset(ctx, execution, err)
+	}
+}
+
+func (s *server) wasReset(ctx context.Context, execution uuid.UUID, cause error) {
+	s.Logger.DebugContext(ctx, "stream reset", slog.String("execution", execution.String()), slog.Any("cause", cause))
+}
+
+// recoveredAlone keeps a panic from ending the process. The connection is reset.
+func (s *server) recoveredAlone(ctx context.Context, execution uuid.UUID) {
+	if cause := recover(); cause != nil {
+		s.Logger.ErrorContext(ctx, "panic in a stream", slog.String("execution", execution.String()), slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
+	}
+}
 
 // view is how a stream shows the log.
 type view struct {
@@ -106,90 +142,4 @@ func (s *server) writeItem(out *eventWriter, item eventlog.Item, shown func(even
 		}
 	}
 	return err
-}
-
-// eventWriter writes server-sent events. A write that the reader does not take
-// in time fails.
-type eventWriter struct {
-	w         http.ResponseWriter
-	c         *http.ResponseController
-	timeout   time.Duration
-	pingAfter time.Duration
-
-	buf   []byte    // what is gathered; nil in between, so that idle streams hold none
-	wrote time.Time // when something was written last
-}
-
-func (s *server) newEventWriter(w http.ResponseWriter) *eventWriter {
-	return &eventWriter{w: w, c: http.NewResponseController(w), timeout: s.WriteTimeout, pingAfter: s.PingEvery - s.look()}
-}
-
-// flushAt is how much is gathered while there is more to write.
-const flushAt = 16 << 10
-
-// gathering holds buffers of streams that have nothing to write, as *[]byte.
-var gathering sync.Pool
-
-func (e *eventWriter) begin() {
-	h := e.w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
-	e.w.WriteHeader(http.StatusOK)
-	e.wrote = time.Now()
-	_ = e.c.Flush() // if the reader has gone, the first write tells
-}
-
-// item writes what the filter gave, or a ping when it is time for one.
-func (e *eventWriter) item(i eventlog.Item) error {
-	switch {
-	case i.Event != "":
-		e.event(i.Event, i.Cursor, i.Data)
-	case time.Since(e.wrote) > e.pingAfter:
-		e.event(eventlog.Ping, i.Cursor, []byte("{}"))
-	}
-	if len(e.buf) >= flushAt || !i.More {
-		return e.flush()
-	}
-	return nil
-}
-
-func (e *eventWriter) event(name perdure.EventType, id perdure.Cursor, data []byte) {
-	b := append(e.buffer(), "id: "...)
-	b = append(b, id.String()...)
-	b = append(b, "\nevent: "...)
-	b = append(b, name...)
-	b = append(b, "\ndata: "...)
-	b = append(b, data...)
-	e.buf = append(b, "\n\n"...)
-}
-
-// buffer gives what is gathered so far, to append to.
-func (e *eventWriter) buffer() []byte {
-	if e.buf == nil {
-		if b, ok := gathering.Get().(*[]byte); ok {
-			e.buf = (*b)[:0]
-		}
-	}
-	return e.buf
-}
-
-func (e *eventWriter) flush() error {
-	if len(e.buf) == 0 {
-		return nil
-	}
-	if err := e.c.SetWriteDeadline(time.Now().Add(e.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	e.wrote = time.Now()
-	_, err := e.w.Write(e.buf)
-	if cap(e.buf) <= 2*flushAt {
-		full := e.buf
-		gathering.Put(&full)
-	}
-	e.buf = nil
-	if err != nil {
-		return err
-	}
-	return e.c.Flush()
 }
