@@ -36,6 +36,9 @@ type Config struct {
 	// HTTPAddr and GRPCAddr are host:port to listen on; "" does not listen on
 	// TCP. The unix socket in Data always listens, for HTTP.
 	HTTPAddr, GRPCAddr string
+	// TLSCert and TLSKey are files in PEM; with them HTTPAddr serves TLS. The
+	// unix socket never does.
+	TLSCert, TLSKey string
 	// Origins are those whose pages may use the API besides the server's own, as
 	// scheme://host[:port].
 	Origins []string
@@ -166,10 +169,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	web := &http.Server{
-		Handler: s.http, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
-	}
+	web := httpapi.NewServer(s.http, slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug))
 	var group sync.WaitGroup
 	failed := make(chan error, 4)
 	serve := func(what string, run func() error) {
@@ -182,7 +182,12 @@ func (s *Server) Run(ctx context.Context) error {
 	serve("sweeps", func() error { return s.engine.Run(ctx) })
 	serve("unix socket", func() error { return web.Serve(s.unix) })
 	if s.tcp != nil {
-		serve("http", func() error { return web.Serve(s.tcp) })
+		serve("http", func() error {
+			if s.TLSCert != "" {
+				return web.ServeTLS(s.tcp, s.TLSCert, s.TLSKey)
+			}
+			return web.Serve(s.tcp)
+		})
 	}
 	if s.rpc != nil {
 		serve("grpc", func() error { return s.grpc.Serve(s.rpc) })

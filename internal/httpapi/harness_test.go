@@ -67,8 +67,9 @@ func open(t *testing.T, change ...func(*httpapi.Config)) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(handler)
-	srv.Config.ErrorLog = slog.NewLogLogger(logger.Handler(), slog.LevelError)
+	srv := httptest.NewUnstartedServer(nil)
+	srv.Config = httpapi.NewServer(handler, slog.NewLogLogger(logger.Handler(), slog.LevelError))
+	srv.Start()
 	t.Cleanup(func() {
 		srv.CloseClientConnections()
 		srv.Close()

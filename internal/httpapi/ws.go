@@ -34,6 +34,9 @@ type envelope struct {
 // messages.
 func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 	x, p := s.socketTarget(r)
+	if p == nil && r.ProtoMajor != 1 {
+		p = newProblem(perdure.InvalidArgument, "a WebSocket needs a connection of HTTP/1.1; over "+r.Proto+" follow the stream of events at .../stream")
+	}
 	if p != nil {
 		p.write(w)
 		return
