@@ -36,6 +36,7 @@ type book struct {
 	blocks  map[int64]*store.BlockContent
 	entries map[uuid.UUID]*perdure.Entry
 	reads   int
+	heads   int
 	rounds  int // queries for many heads
 	// eventsAtOnce is how many events one read gives.
 	eventsAtOnce int
@@ -136,9 +137,17 @@ func (b *book) Log(ctx context.Context, _ uuid.UUID, after int64, limit int) ([]
 	return page, b.head, ctx.Err()
 }
 
+// fail makes every read fail, until it is called with nil.
+func (b *book) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = err
+}
+
 func (b *book) LogHead(context.Context, uuid.UUID) (store.Head, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.heads++
 	return b.head, b.err
 }
 
