@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -51,12 +52,16 @@ func (o *ownConn) begin() {
 // headWithin is more than a kernel's empty buffer ever needs.
 const headWithin = 10 * time.Second
 
-// write implements eventSink: one chunk, with one call of the system.
+// write implements eventSink: one chunk, in one piece.
 func (o *ownConn) write(b []byte, deadline time.Time) error {
 	if err := o.SetWriteDeadline(deadline); err != nil {
 		return err
 	}
 	chunk := net.Buffers{fmt.Appendf(nil, "%x\r\n", len(b)), b, chunkEnd}
+	if _, secured := o.Conn.(*tls.Conn); secured {
+		_, err := o.Write(bytes.Join(chunk, nil)) // or each would be a record of its own
+		return err
+	}
 	_, err := chunk.WriteTo(o.Conn)
 	return err
 }
