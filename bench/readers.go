@@ -41,7 +41,7 @@ type readers struct {
 	addr, token string
 	ctx         context.Context
 	cancel      context.CancelFunc
-	mu          sync.Mutex // guards got
+	mu          sync.Mutex    // guards got
 	ended       chan struct{} // one for each reader that has ended
 	got         heard
 	reading     sync.WaitGroup

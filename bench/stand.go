@@ -83,7 +83,9 @@ func (l load) chunks() int          { return int(l.For / l.every()) }
 
 // lead is how long it takes until all executions have been started and are
 // followed.
-func (l load) lead() time.Duration { return 2*time.Second + time.Duration(l.Executions)*8*time.Millisecond }
+func (l load) lead() time.Duration {
+	return 2*time.Second + time.Duration(l.Executions)*8*time.Millisecond
+}
 
 // begin starts executions whose chunks come later, each at a moment of its own
 // between those of the others.

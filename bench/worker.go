@@ -47,7 +47,10 @@ func work(ctx context.Context, d perdure.Dispatch, slots int) (*working, error) 
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
-	running := &working{provider: p, stop: func() { cancel(); <-ended }}
+	running := &working{provider: p, stop: func() {
+		cancel()
+		_ = <-ended // it was told to
+	}}
 	select {
 	case <-w.Registered():
 		return running, nil
@@ -81,7 +84,7 @@ func workerRole(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer func() { _ = d.Close() }()
 	w, err := work(ctx, d, slots)
 	if err != nil {
 		return err

