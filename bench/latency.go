@@ -28,8 +28,8 @@ func latency(ctx context.Context, args []string) error {
 		return err
 	}
 	fmt.Println(about())
-	fmt.Println("| worker | streams | chunks | p50 ms | p90 ms | p99 ms | max ms | chunks a record | lost |")
-	fmt.Println("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+	fmt.Println("| worker | streams | chunks | p50 ms | p90 ms | p99 ms | max ms | chunks a record | provider late ms | lost |")
+	fmt.Println("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for where := range strings.SplitSeq(over, ",") {
 		for n := range strings.SplitSeq(streams, ",") {
 			var err error
@@ -70,9 +70,9 @@ func delays(ctx context.Context, dir, where string, l load) (err error) {
 		return err
 	}
 	wrong := lost(said, got, streams)
-	fmt.Printf("| %s | %d | %d | %s | %s | %s | %s | %.2f | %d |\n", where, l.Executions, got.Chunks,
+	fmt.Printf("| %s | %d | %d | %s | %s | %s | %s | %.2f | %s | %d |\n", where, l.Executions, got.Chunks,
 		ms(quantile(got.Delays, 0.5)), ms(quantile(got.Delays, 0.9)), ms(quantile(got.Delays, 0.99)), ms(quantile(got.Delays, 1)),
-		float64(got.Chunks)/float64(max(1, got.Records)), len(wrong))
+		float64(got.Chunks)/float64(max(1, got.Records)), ms(said.Late), len(wrong))
 	return notLost(wrong)
 }
 

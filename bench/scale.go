@@ -34,6 +34,7 @@ type round struct {
 	worker         time.Duration
 	perIdle        int // bytes of an idle reader
 	p50, p99       time.Duration
+	late           time.Duration // the most that a chunk left after its time
 	lost           []string
 }
 
@@ -83,8 +84,8 @@ func (s *scaling) run(ctx context.Context) (err error) {
 	if _, err := s.round(ctx, false, min(5*time.Second, s.For)); err != nil { // warms up
 		return err
 	}
-	fmt.Println("| readers | chunks | writer µs/chunk | server µs/chunk | worker µs/chunk | bytes/idle reader | p50 ms | p99 ms | lost |")
-	fmt.Println("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+	fmt.Println("| readers | chunks | writer µs/chunk | server µs/chunk | worker µs/chunk | bytes/idle reader | p50 ms | p99 ms | provider late ms | lost |")
+	fmt.Println("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for range s.rounds {
 		for _, with := range []bool{false, true} {
 			r, err := s.round(ctx, with, s.For)
@@ -99,8 +100,8 @@ func (s *scaling) run(ctx context.Context) (err error) {
 }
 
 func (r round) print(with bool) {
-	fmt.Printf("| %v | %d | %.1f | %.1f | %.1f | %d | %s | %s | %d |\n", map[bool]string{true: "idle and active", false: "none"}[with], r.chunks,
-		perChunk(r.writer, r), perChunk(r.server, r), perChunk(r.worker, r), r.perIdle, ms(r.p50), ms(r.p99), len(r.lost))
+	fmt.Printf("| %v | %d | %.1f | %.1f | %.1f | %d | %s | %s | %s | %d |\n", map[bool]string{true: "idle and active", false: "none"}[with], r.chunks,
+		perChunk(r.writer, r), perChunk(r.server, r), perChunk(r.worker, r), r.perIdle, ms(r.p50), ms(r.p99), ms(r.late), len(r.lost))
 }
 
 func perChunk(d time.Duration, r round) float64 {
@@ -237,6 +238,7 @@ func (s *scaling) hear(ctx context.Context, with bool, streams []toFollow, r *ro
 	if err := s.worker.ask("said", struct{}{}, &said); err != nil {
 		return err
 	}
+	r.late = said.Late
 	if !with {
 		return nil
 	}

@@ -109,6 +109,11 @@ func (w *watch) lookAgain() {
 	}
 	w.mu.Unlock()
 	for c := range callers {
+		select {
+		case <-w.s.Stop:
+			return
+		default:
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), w.s.RecheckEvery+time.Second)
 		err := w.s.keyOver(ctx, c)
 		cancel()
