@@ -49,7 +49,7 @@ func work(ctx context.Context, d perdure.Dispatch, slots int) (*working, error) 
 	go func() { ended <- w.Run(ctx) }()
 	running := &working{provider: p, stop: func() {
 		cancel()
-		_ = <-ended // it was told to
+		<-ended
 	}}
 	select {
 	case <-w.Registered():
