@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +18,14 @@ func (s *Server) Socket() string { return filepath.Join(s.Data, "perdure.sock") 
 
 // HTTPAddress is the address that HTTP is served on, "" before Listen or if none.
 func (s *Server) HTTPAddress() string { return address(s.tcp) }
+
+// HTTPScheme is http, or https where HTTP is served over TLS.
+func (s *Server) HTTPScheme() string {
+	if s.TLSCert != "" {
+		return "https"
+	}
+	return "http"
+}
 
 // GRPCAddress is the same for gRPC.
 func (s *Server) GRPCAddress() string { return address(s.rpc) }
@@ -33,6 +43,11 @@ func (s *Server) Listen() error {
 	for _, addr := range []string{s.Config.HTTPAddr, s.Config.GRPCAddr} {
 		if err := s.allowed(addr); err != nil {
 			return err
+		}
+	}
+	if s.TLSCert != "" {
+		if _, err := tls.LoadX509KeyPair(s.TLSCert, s.TLSKey); err != nil {
+			return &perdure.Error{Code: perdure.InvalidArgument, Message: fmt.Sprintf("the certificate %s with the key %s cannot be used: %v", s.TLSCert, s.TLSKey, err), Err: err}
 		}
 	}
 	var err error

@@ -36,6 +36,9 @@ type Config struct {
 	// HTTPAddr and GRPCAddr are host:port to listen on; "" does not listen on
 	// TCP. The unix socket in Data always listens, for HTTP.
 	HTTPAddr, GRPCAddr string
+	// TLSCert and TLSKey are files in PEM; with them HTTPAddr serves TLS. The
+	// unix socket never does.
+	TLSCert, TLSKey string
 	// Origins are those whose pages may use the API besides the server's own, as
 	// scheme://host[:port].
 	Origins []string
@@ -67,6 +70,8 @@ type Server struct {
 	grpc   *grpcapi.Server
 	stop   chan struct{} // closed when streams have to end
 	fatal  chan error
+	// streams are those that http.Server does not know of.
+	streams sync.WaitGroup
 
 	closed sync.Once
 	tcp    net.Listener // HTTP
@@ -117,8 +122,10 @@ func (s *Server) open(ctx context.Context) error {
 	// Who can read the token's file owns the data directory, in any mode.
 	access := access{engine: s.engine, token: s.token}
 	log := eventlog.New(s.engine.Read(), s.store.Epoch(), hints)
+	s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
 	s.http, err = httpapi.New(httpapi.Config{
-		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version, Stop: s.stop,
+		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
+		Stop: s.stop, Streams: &s.streams,
 	})
 	if err != nil {
 		return err
@@ -163,10 +170,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	web := &http.Server{
-		Handler: s.http, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
-	}
+	web := httpapi.NewServer(s.http, slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug))
 	var group sync.WaitGroup
 	failed := make(chan error, 4)
 	serve := func(what string, run func() error) {
@@ -179,7 +183,12 @@ func (s *Server) Run(ctx context.Context) error {
 	serve("sweeps", func() error { return s.engine.Run(ctx) })
 	serve("unix socket", func() error { return web.Serve(s.unix) })
 	if s.tcp != nil {
-		serve("http", func() error { return web.Serve(s.tcp) })
+		serve("http", func() error {
+			if s.TLSCert != "" {
+				return web.ServeTLS(s.tcp, s.TLSCert, s.TLSKey)
+			}
+			return web.Serve(s.tcp)
+		})
 	}
 	if s.rpc != nil {
 		serve("grpc", func() error { return s.grpc.Serve(s.rpc) })
@@ -208,6 +217,7 @@ func (s *Server) shutdown(web *http.Server) {
 	if err := web.Shutdown(ctx); err != nil {
 		_ = web.Close()
 	}
+	s.streams.Wait() // the longest takes is a write that is under way
 }
 
 // Close gives the data directory up.

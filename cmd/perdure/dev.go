@@ -27,6 +27,8 @@ type serving struct {
 	noPark         bool
 	payloadLimit   int // MiB
 	origins        []string
+	tlsCert        string
+	tlsKey         string
 }
 
 func (s *serving) flags(cmd *cobra.Command) {
@@ -35,6 +37,8 @@ func (s *serving) flags(cmd *cobra.Command) {
 	f.StringVar(&s.grpcAddr, "grpc-addr", "127.0.0.1:9090", "address for workers (gRPC)")
 	f.IntVar(&s.payloadLimit, "payload-limit", perdure.DefaultPayloadLimit>>20, "the most MiB of one input, result, entry or signal")
 	f.StringSliceVar(&s.origins, "origin", nil, "origins whose pages may use the API besides the server's own, like https://app.example.com")
+	f.StringVar(&s.tlsCert, "tls-cert", "", "certificate (PEM, with those that lead to its root) to serve HTTP over TLS with")
+	f.StringVar(&s.tlsKey, "tls-key", "", "key (PEM) of --tls-cert")
 	f.DurationVar(&s.lease, "lease", 15*time.Second, "how long a worker may be silent before its work goes to another")
 	f.StringToIntVar(&s.queueLimits, "queue-limit", nil, "how many tasks of one org run at once on a queue, as name=N")
 }
@@ -42,6 +46,9 @@ func (s *serving) flags(cmd *cobra.Command) {
 func (s *serving) check() error {
 	if s.lease < time.Second {
 		return usageError{"--lease must be at least 1s", ""}
+	}
+	if (s.tlsCert == "") != (s.tlsKey == "") {
+		return usageError{"--tls-cert and --tls-key go together", "give both, or neither"}
 	}
 	for queue, n := range s.queueLimits {
 		if n < 1 {
@@ -109,7 +116,7 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 	}
 	config := server.Config{
 		Data: data, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
-		Origins: s.origins, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
+		Origins: s.origins, TLSCert: s.tlsCert, TLSKey: s.tlsKey, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
 	}
 	for deadline := time.Now().Add(connectWithin); ; {
 		opened, err := server.Open(ctx, config)
@@ -193,7 +200,7 @@ func (s *serving) listen(ctx context.Context, own *server.Server, kind ownerKind
 // greet says where what is.
 func (s *serving) greet(own *server.Server, kind ownerKind) {
 	say := func(what, value string) { fmt.Fprintf(s.stdout, "  %-11s %s\n", what, value) }
-	web := "http://" + own.HTTPAddress() + "/"
+	web := own.HTTPScheme() + "://" + own.HTTPAddress() + "/"
 	if kind == ownerDev {
 		fmt.Fprintln(s.stdout, "perdure dev")
 		say("open", web+"?token="+url.QueryEscape(own.Token()))

@@ -44,13 +44,30 @@ func (d *draft) done(value any) *store.Changes {
 
 // doneLog closes a draft that touched the log alone, not the execution's row.
 func (d *draft) doneLog(value any) *store.Changes {
+	answer := &decided{value: value, shown: d.shown}
 	if len(d.c.Records) > 0 {
 		head := d.s.Head
 		d.c.Head = &head
 		d.hint(notify.Log(d.x.ID))
+		answer.growth = d.growth()
 	}
-	d.c.Answer = &decided{value: value, hints: d.hints, shown: d.shown}
+	answer.hints = d.hints
+	d.c.Answer = answer
 	return &d.c
+}
+
+// growth is what the draft adds to the log, if that is pieces of text alone, which
+// a reader of the store is given just as they are here.
+func (d *draft) growth() *Growth {
+	if d.local() {
+		return nil
+	}
+	for _, r := range d.c.Records {
+		if r.Chunk == nil || r.Chunk.ToolCallID != "" {
+			return nil
+		}
+	}
+	return &Growth{Execution: d.x.ID, Head: d.s.Head, Records: d.c.Records}
 }
 
 func (d *draft) hint(topic string) { d.hints = append(d.hints, topic) }

@@ -19,8 +19,13 @@ import (
 // Config says how an engine runs. The zero value of every field but Store
 // works.
 type Config struct {
-	Store  store.Store
-	Hints  notify.Notifier // default: inside this process
+	Store store.Store
+	Hints notify.Notifier // default: inside this process
+	// Grown, if set, is given what a commit has added to a log, where that is
+	// pieces of text alone, and tells whether it could use it: the hint of the log
+	// is spared then. It is for readers inside this process; set it only where
+	// there are no others. It is set before the engine is used.
+	Grown  func(Growth) bool
 	Logger *slog.Logger
 	// Lease is how long a claim lasts without a renewal; default 15 s.
 	Lease time.Duration
@@ -112,13 +117,19 @@ func (e *Engine) tell(all []*decided) {
 // publish gives a decision's hints. A place that is free again may let a task
 // go on whose queue nothing else tells of.
 func (e *Engine) publish(d *decided) {
-	for _, topic := range d.hints {
-		e.Hints.Publish(topic)
+	if d.growth == nil || e.Grown == nil || !e.Grown(*d.growth) {
+		e.hint(d)
 	}
 	for _, f := range d.freed {
 		if _, limited := e.QueueLimits[f.queue]; limited || f.keyed {
 			e.Hints.Publish(notify.Freed(f.org))
 		}
+	}
+}
+
+func (e *Engine) hint(d *decided) {
+	for _, topic := range d.hints {
+		e.Hints.Publish(topic)
 	}
 }
 
@@ -158,6 +169,15 @@ type decided struct {
 	hints []string
 	freed []freed
 	shown []shown // to live readers
+	// growth is all that hints tells of, unless nil.
+	growth *Growth
+}
+
+// Growth is what a commit has added to a log.
+type Growth struct {
+	Execution uuid.UUID
+	Head      store.Head       // after it
+	Records   []perdure.Record // as the store gives them
 }
 
 // freed is the place of an attempt that runs no more.

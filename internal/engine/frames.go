@@ -8,10 +8,15 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"golang.org/x/sync/errgroup"
 )
 
+// appending is how many executions of one batch of frames are written side by
+// side: twice what a transaction takes, so that one waits while another commits.
+const appending = 512
+
 // appendFrames stores pieces of blocks and events. The frames of one execution
-// go into one command, in order.
+// go into one command, in order; those of many share transactions.
 func (e *Engine) appendFrames(ctx context.Context, org string, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	replies := make([]perdure.FrameReply, len(frames))
 	byExecution := map[uuid.UUID][]int{}
@@ -27,20 +32,32 @@ func (e *Engine) appendFrames(ctx context.Context, org string, frames []perdure.
 		}
 		byExecution[id] = append(byExecution[id], i)
 	}
+	var group errgroup.Group
+	group.SetLimit(appending)
 	for _, id := range order {
-		mine := make([]perdure.Frame, len(byExecution[id]))
-		for i, at := range byExecution[id] {
-			mine[i] = frames[at]
-		}
-		got, err := e.appendTo(ctx, org, id, mine)
-		if err != nil {
-			return nil, err
-		}
-		for i, at := range byExecution[id] {
-			replies[at] = got[i]
-		}
+		group.Go(func() error { return e.appendSome(ctx, org, id, frames, replies, byExecution[id]) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
 	return replies, nil
+}
+
+// appendSome stores those of the frames, and puts their replies where they
+// belong.
+func (e *Engine) appendSome(ctx context.Context, org string, id uuid.UUID, frames []perdure.Frame, replies []perdure.FrameReply, which []int) error {
+	mine := make([]perdure.Frame, len(which))
+	for i, at := range which {
+		mine[i] = frames[at]
+	}
+	got, err := e.appendTo(ctx, org, id, mine)
+	if err != nil {
+		return err
+	}
+	for i, at := range which {
+		replies[at] = got[i]
+	}
+	return nil
 }
 
 func frameExecution(f perdure.Frame) (uuid.UUID, *perdure.Error) {

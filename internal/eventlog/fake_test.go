@@ -36,6 +36,8 @@ type book struct {
 	blocks  map[int64]*store.BlockContent
 	entries map[uuid.UUID]*perdure.Entry
 	reads   int
+	heads   int
+	rounds  int // queries for many heads
 	// eventsAtOnce is how many events one read gives.
 	eventsAtOnce int
 	err          error
@@ -51,7 +53,10 @@ func newBook() *book {
 // Lazy gives what it holds whole: its entries rest in no blobs.
 func (b *book) Lazy() store.Reader { return b }
 
-func (b *book) log() *eventlog.Log { return eventlog.New(b, storeEpoch, &b.hints) }
+// unsure hides that its hints are never lost.
+type unsure struct{ notify.Notifier }
+
+func (b *book) log() *eventlog.Log { return eventlog.New(b, storeEpoch, unsure{&b.hints}) }
 
 func (b *book) cursor(pos int64) string {
 	return perdure.Cursor{Epoch: perdure.EpochOf(b.head.Epoch, storeEpoch), Pos: pos}.String()
@@ -132,10 +137,29 @@ func (b *book) Log(ctx context.Context, _ uuid.UUID, after int64, limit int) ([]
 	return page, b.head, ctx.Err()
 }
 
+// fail makes every read fail, until it is called with nil.
+func (b *book) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = err
+}
+
 func (b *book) LogHead(context.Context, uuid.UUID) (store.Head, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.heads++
 	return b.head, b.err
+}
+
+func (b *book) LogHeads(_ context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Head, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rounds++
+	heads := map[uuid.UUID]store.Head{}
+	for _, id := range ids {
+		heads[id] = b.head
+	}
+	return heads, b.err
 }
 
 func (b *book) OpenBlocks(context.Context, uuid.UUID) ([]store.BlockContent, store.Head, error) {

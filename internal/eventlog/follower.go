@@ -5,9 +5,9 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -21,12 +21,16 @@ const (
 	patience = 5
 )
 
-// follower reads the head of one log once for all readers that have caught up.
-// It runs while it has readers, and the last one waits for its end.
+// follower keeps the newest of one log for all readers that have caught up. It
+// has no goroutine: whoever of its readers takes a hint reads for all of them,
+// so that a log on which nothing happens costs a little memory and no time.
 type follower struct {
-	refs   int // guarded by Log.mu
-	cancel context.CancelFunc
-	done   chan struct{}
+	execution uuid.UUID
+	refs      int             // guarded by Log.mu
+	hints     <-chan struct{} // that the log has grown
+	stop      func()          // ends hints
+
+	reading sync.Mutex // held by the one who reads the store for it
 
 	mu      sync.Mutex // guards what follows
 	ready   bool       // head has been read
@@ -39,70 +43,114 @@ type follower struct {
 	changed chan struct{} // closed at each change, and replaced
 }
 
-// follow gives the log's follower, and starts it for the first reader.
+// follow gives the log's follower, which is ready unless the store fails.
 func (l *Log) follow(execution uuid.UUID) *follower {
+	f := l.join(execution)
+	if !f.isReady() {
+		l.advance(f)
+	}
+	return f
+}
+
+// join adds a reader to the log's follower, which is made for the first one. It
+// subscribes before its first look, so that no hint falls between.
+func (l *Log) join(execution uuid.UUID) *follower {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.followers[execution]
 	if f == nil {
-		ctx, cancel := context.WithCancel(context.Background())
-		f = &follower{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{})}
+		f = &follower{execution: execution, changed: make(chan struct{})}
+		f.hints, f.stop = l.hints.Subscribe(notify.Log(execution))
 		l.followers[execution] = f
-		go l.run(ctx, execution, f)
+		if len(l.followers) == 1 {
+			l.startRounds()
+		}
 	}
 	f.refs++
 	return f
 }
 
 // unfollow is the reader's leave.
-func (l *Log) unfollow(execution uuid.UUID, f *follower) {
+func (l *Log) unfollow(f *follower) {
 	l.mu.Lock()
 	f.refs--
-	last := f.refs == 0
-	if last {
-		delete(l.followers, execution)
+	if f.refs > 0 {
+		l.mu.Unlock()
+		return
+	}
+	delete(l.followers, f.execution)
+	f.stop()
+	wait := func() {}
+	if len(l.followers) == 0 {
+		wait = l.stopRounds()
 	}
 	l.mu.Unlock()
-	if last {
-		f.cancel()
-		<-f.done
-	}
+	wait()
 }
 
-// run looks at the log at each hint, and every second in case one was lost. It
-// subscribes before its first look, so that none falls between.
-func (l *Log) run(ctx context.Context, execution uuid.UUID, f *follower) {
-	defer close(f.done)
-	hints, stop := l.hints.Subscribe(notify.Log(execution))
-	defer stop()
-	timer := time.NewTicker(tick)
-	defer timer.Stop()
+func (f *follower) isReady() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ready
+}
+
+// advance reads until there is nothing new. It is done for all readers, so that
+// the end of the one that does it is no reason to end it; each read is short.
+func (l *Log) advance(f *follower) {
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	ctx := context.Background()
 	for {
-		l.advance(ctx, execution, f)
-		select {
-		case <-ctx.Done():
-			return
-		case <-hints:
-		case <-timer.C:
-		}
-	}
-}
-
-// advance reads until there is nothing new.
-func (l *Log) advance(ctx context.Context, execution uuid.UUID, f *follower) {
-	for ctx.Err() == nil {
 		var items []Item
 		var head store.Head
 		var err error
-		if f.ready { // only this goroutine writes it
-			items, head, err = l.page(ctx, execution, f.head.LastPos, pageRecords)
+		if f.isReady() {
+			items, head, err = l.page(ctx, f.execution, f.head.LastPos, pageRecords) // only who reads writes it
 		} else {
-			head, err = l.read.LogHead(ctx, execution)
+			head, err = l.read.LogHead(ctx, f.execution)
 		}
 		if !f.take(items, head, err) {
 			return
 		}
 	}
+}
+
+// Grown takes in what a commit in this process has added to a log, so that nobody
+// has to read it from the store, and tells whether it could: it cannot if it does
+// not follow what is held, or somebody is just reading. A log that nobody follows
+// needs no hint either: who comes next begins with a look at the store.
+func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Record) bool {
+	l.mu.Lock()
+	f := l.followers[execution]
+	l.mu.Unlock()
+	if f == nil {
+		return true
+	}
+	if !f.reading.TryLock() {
+		return false
+	}
+	defer f.reading.Unlock()
+	if !f.ends(head, records[0].Pos-1) {
+		return false
+	}
+	items := make([]Item, len(records))
+	for i, r := range records {
+		item, err := l.render(context.Background(), execution, r)
+		if err != nil {
+			return false
+		}
+		item.Cursor = perdure.Cursor{Epoch: l.Cursor(head).Epoch, Pos: r.Pos}
+		items[i] = item
+	}
+	f.take(items, head, nil)
+	return true
+}
+
+// ends tells whether what is held ends at the position, in a log of that epoch.
+func (f *follower) ends(head store.Head, pos int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ready && f.failed == 0 && f.head.Epoch == head.Epoch && f.head.LastPos == pos
 }
 
 // take stores what was read, and tells whether there may be more.

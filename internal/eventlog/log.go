@@ -14,8 +14,8 @@ import (
 const (
 	// pageRecords bounds one read of the store; the store bounds its bytes.
 	pageRecords = 500
-	// tick is how often the head is looked at without a hint, and how often a
-	// reader that waits is given an idle item.
+	// tick is how often the heads are looked at without a hint, and how often a
+	// reader that waits is given an idle item unless it says otherwise.
 	tick = time.Second
 )
 
@@ -30,9 +30,9 @@ const (
 // Item is one thing that a reader is given.
 type Item struct {
 	// Event is the name on the wire: that of the record, Snapshot, Reset or
-	// End. It is "" in an item that only moves the position, or comes about
-	// once a second while there is nothing to read, so that the reader can look
-	// after itself.
+	// End. It is "" in an item that only moves the position, or comes from time
+	// to time while there is nothing to read (From.Idle), so that the reader can
+	// look after itself.
 	Event perdure.EventType
 	// Type is that of the record, or of the block of a snapshot.
 	Type perdure.EventType
@@ -54,6 +54,9 @@ type From struct {
 	// AfterSeq asks for all events after that seq, and for the blocks of up to
 	// that seq that were still open then, whole.
 	AfterSeq *int64
+	// Idle is how long a reader that waits is given nothing, at most; default
+	// 1 s. Each idle item wakes it.
+	Idle time.Duration
 }
 
 // Log reads logs. It is safe for any number of readers.
@@ -63,8 +66,9 @@ type Log struct {
 	storeEpoch uint64
 	hints      notify.Notifier
 
-	mu        sync.Mutex // guards followers and their refs
+	mu        sync.Mutex // guards what follows, and the followers' refs
 	followers map[uuid.UUID]*follower
+	rounds    *rounds // while there are followers
 }
 
 // New makes a Log over a store's reading side and its epoch.

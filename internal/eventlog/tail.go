@@ -20,7 +20,10 @@ import (
 // A reader takes the time it needs: nothing waits for it.
 func (l *Log) Tail(ctx context.Context, execution uuid.UUID, from From) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		t := &tail{log: l, execution: execution, yield: yield}
+		t := &tail{log: l, execution: execution, yield: yield, idle: from.Idle}
+		if t.idle <= 0 {
+			t.idle = tick
+		}
 		defer t.close()
 		if err := t.run(ctx, from); err != nil && !errors.Is(err, errLeft) {
 			yield(Item{}, err)
@@ -36,7 +39,9 @@ type tail struct {
 	log       *Log
 	execution uuid.UUID
 	yield     func(Item, error) bool
-	follower  *follower // from when it has caught up first
+	idle      time.Duration
+	timer     *time.Timer // of the waits
+	follower  *follower   // from when it has caught up first
 
 	at    perdure.Cursor // of the last item
 	shown bool           // it was given something, or came with a position
@@ -46,8 +51,11 @@ type tail struct {
 }
 
 func (t *tail) close() {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
 	if t.follower != nil {
-		t.log.unfollow(t.execution, t.follower)
+		t.log.unfollow(t.follower)
 	}
 }
 
@@ -130,21 +138,27 @@ func (t *tail) give(item Item) error {
 	return nil
 }
 
-// wait returns when there may be more to read, or gives an idle item after a
-// second.
+// wait returns when there may be more to read, or gives an idle item. The reader
+// that gets a hint reads for all that follow the log.
 func (t *tail) wait(ctx context.Context, changed <-chan struct{}) error {
 	if t.follower == nil {
 		t.follower = t.log.follow(t.execution)
 		return nil // look again, now that nothing can be missed
 	}
-	timer := time.NewTimer(tick)
-	defer timer.Stop()
+	if t.timer == nil {
+		t.timer = time.NewTimer(t.idle)
+	} else {
+		t.timer.Reset(t.idle)
+	}
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-changed:
 		return nil
-	case <-timer.C:
+	case <-t.follower.hints:
+		t.log.advance(t.follower)
+		return nil
+	case <-t.timer.C:
 		return t.give(Item{Cursor: t.at})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -42,6 +43,9 @@ type Config struct {
 	// Stop, once closed, resets every open stream, so that clients go on with
 	// another server.
 	Stop <-chan struct{}
+	// Streams, if set, counts the streams that go on after their handlers have
+	// returned: http.Server knows nothing of them. They end by Stop.
+	Streams *sync.WaitGroup
 	// PingEvery is the pause between pings of a stream; default 15 s.
 	PingEvery time.Duration
 	// WriteTimeout is how long a stream's reader may take for one write before
@@ -62,11 +66,14 @@ type server struct {
 	docs []byte // the page that shows it
 	// streams are the general ones.
 	streams *durablestream.Streams
+
+	watch *watch // of open streams
 }
 
 // New makes the handler of the whole API.
 func New(c Config) (http.Handler, error) {
 	s := &server{Config: c.normal(), mux: http.NewServeMux(), streams: durablestream.New(c.Engine.Store, c.Engine.Hints)}
+	s.watch = &watch{s: s}
 	s.api = humago.New(s.mux, humaConfig(c.Version))
 	s.routes()
 	if err := s.document(); err != nil {
@@ -82,6 +89,9 @@ func (c Config) normal() Config {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
+	}
+	if c.Streams == nil {
+		c.Streams = &sync.WaitGroup{}
 	}
 	if c.PingEvery <= 0 {
 		c.PingEvery = 15 * time.Second

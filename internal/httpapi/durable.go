@@ -30,9 +30,8 @@ func (s *server) durableRoutes() {
 			p.write(w)
 			return
 		}
-		ctx, cancel := context.WithCancelCause(r.Context())
-		stopped := s.cancelOnStop(ctx, cancel)
-		defer func() { cancel(nil); <-stopped }()
+		ctx, over := s.watch.enter(r.Context())
+		defer over()
 		if err := s.durableStream(w, r.WithContext(ctx), c.org); err != nil {
 			s.durableProblem(w, r, err)
 		}

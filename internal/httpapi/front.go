@@ -29,7 +29,7 @@ type queryKey struct{}
 // and whether there is anything of that name.
 func (s *server) front() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := &answer{ResponseWriter: w}
+		answer := &answer{ResponseWriter: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
 		defer s.recovered(answer, r)
 		answer.Header().Set("X-Content-Type-Options", "nosniff")
 		answer.Header().Set("Referrer-Policy", "no-referrer")
@@ -83,7 +83,13 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
-	s.mux.ServeHTTP(w, r)
+	if !compressible(r) {
+		s.mux.ServeHTTP(w, r)
+		return
+	}
+	z := compress(w, r)
+	s.mux.ServeHTTP(z, r)
+	z.close()
 }
 
 // misdirected refuses what a page of another origin, or a name that was pointed
@@ -158,11 +164,18 @@ func (s *server) recovered(w *answer, r *http.Request) {
 	newProblem(perdure.Internal, "an error inside the server; it is in the server's log as "+id).write(w)
 }
 
-// answer remembers whether the answer has begun.
+// answer remembers whether the answer has begun, and gives each piece of it its
+// time: a client that does not read must not keep what it has asked for in
+// memory. The server takes the deadline back for the next request.
 type answer struct {
 	http.ResponseWriter
-	status int
+	c       *http.ResponseController
+	timeout time.Duration
+	status  int
 }
+
+// answerPiece is what a client has that time for, in bytes.
+const answerPiece = 64 << 10
 
 func (a *answer) WriteHeader(status int) {
 	if a.status == 0 {
@@ -171,11 +184,18 @@ func (a *answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-func (a *answer) Write(b []byte) (int, error) {
+func (a *answer) Write(b []byte) (n int, err error) {
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
-	return a.ResponseWriter.Write(b)
+	for first := true; err == nil && (first || len(b) > 0); first = false {
+		piece := b[:min(len(b), answerPiece)]
+		_ = a.c.SetWriteDeadline(time.Now().Add(a.timeout)) // without one a slow reader is waited for
+		var wrote int
+		wrote, err = a.ResponseWriter.Write(piece)
+		n, b = n+wrote, b[len(piece):]
+	}
+	return n, err
 }
 
 // Unwrap lets http.ResponseController reach the connection.

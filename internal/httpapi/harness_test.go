@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -33,6 +34,7 @@ type house struct {
 	worker perdure.Dispatch
 	id     uuid.UUID // the worker's
 	stop   chan struct{}
+	closed chan struct{} // holds one when the server has closed a connection
 	logged *bytes.Buffer
 	admin  string
 	client string
@@ -43,7 +45,7 @@ type house struct {
 func open(t *testing.T, change ...func(*httpapi.Config)) *house {
 	t.Helper()
 	st := opentest.Store(t)
-	h := &house{t: t, store: &brittle{Store: st}, id: uuid.New(), stop: make(chan struct{}), logged: &bytes.Buffer{}}
+	h := &house{t: t, store: &brittle{Store: st}, id: uuid.New(), stop: make(chan struct{}), closed: make(chan struct{}, 1), logged: &bytes.Buffer{}}
 	logger := slog.New(slog.NewTextHandler(h.logged, nil))
 	h.engine = engine.New(engine.Config{Store: h.store, Hints: &notify.Local{}, Logger: logger})
 	h.worker = h.engine.Dispatch("default", false)
@@ -63,12 +65,22 @@ func open(t *testing.T, change ...func(*httpapi.Config)) *house {
 	for _, f := range change {
 		f(&c)
 	}
+	h.engine.Grown = func(g engine.Growth) bool { return c.Log.Grown(g.Execution, g.Head, g.Records) }
 	handler, err := httpapi.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(handler)
-	srv.Config.ErrorLog = slog.NewLogLogger(logger.Handler(), slog.LevelError)
+	srv := httptest.NewUnstartedServer(nil)
+	srv.Config = httpapi.NewServer(handler, slog.NewLogLogger(logger.Handler(), slog.LevelError))
+	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			select {
+			case h.closed <- struct{}{}:
+			default:
+			}
+		}
+	}
+	srv.Start()
 	t.Cleanup(func() {
 		srv.CloseClientConnections()
 		srv.Close()

@@ -38,7 +38,11 @@ func (h *house) follow(path string, headers ...string) *stream {
 		raw, _ := io.ReadAll(res.Body)
 		h.t.Fatalf("status %d: %s", res.StatusCode, raw)
 	}
-	return &stream{h.t, res, bufio.NewReader(res.Body)}
+	return streamOf(h.t, res)
+}
+
+func streamOf(t *testing.T, res *http.Response) *stream {
+	return &stream{t, res, bufio.NewReader(res.Body)}
 }
 
 // next gives the next event; the error is io.EOF after a clean end.

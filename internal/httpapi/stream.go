@@ -1,14 +1,12 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strconv"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -43,38 +41,64 @@ var (
 	errKeyOver  = errors.New("the key is revoked")
 )
 
-// stream writes the log as server-sent events. It returns only after the log's
-// end was written. Whatever else ends it resets the connection, because many
+// stream writes the log as server-sent events. It ends cleanly only after the
+// log's end was written. Whatever else ends it resets the connection, because many
 // clients take a clean end for success; their cursor takes them on.
+//
+// Where it can have the connection for itself, it lets go of all that belongs to
+// a request, and goes on after the handler has returned.
 func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From, v view) {
 	r, w := humago.Unwrap(hc)
-	ctx, cancel := context.WithCancelCause(hc.Context())
-	stopped := s.cancelOnStop(ctx, cancel)
-	defer func() { cancel(nil); <-stopped }()
-	out := &eventWriter{w: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
+	asEvents(w.Header())
+	if own, err := takeOver(w, r); err == nil {
+		ctx := context.WithValue(context.Background(), callerKey{}, callerOf(hc.Context()))
+		s.Streams.Go(func() { s.streamAlone(ctx, own, execution, from, v) })
+		return
+	}
+	ctx, over := s.watch.enter(hc.Context())
+	defer over()
+	out := s.newEventWriter(newAnswered(w))
 	out.begin()
 	if r.Method == http.MethodHead {
 		return
 	}
 	if err := s.copyLog(ctx, out, execution, from, v); err != nil {
-		s.Logger.DebugContext(ctx, "stream reset", slog.String("execution", execution.String()), slog.Any("cause", err))
+		s.wasReset(ctx, execution, err)
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// cancelOnStop ends the context when the server stops. The channel closes when
-// its goroutine has ended.
-func (s *server) cancelOnStop(ctx context.Context, cancel context.CancelCauseFunc) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case <-s.Stop:
-			cancel(errStopping)
-		case <-ctx.Done():
-		}
-	}()
-	return done
+// streamAlone is stream on a connection of its own.
+func (s *server) streamAlone(ctx context.Context, own *ownConn, execution uuid.UUID, from eventlog.From, v view) {
+	ctx, over := s.watch.enter(ctx)
+	defer over()
+	ctx, left := context.WithCancelCause(ctx)
+	defer left(nil)
+	// Whatever ends the context cuts the connection, a write that waits, too.
+	cut := context.AfterFunc(ctx, own.close)
+	defer func() { cut(); own.close() }()
+	s.Streams.Go(func() { own.listen(left) })
+	defer s.recoveredAlone(ctx, execution)
+	out := s.newEventWriter(own)
+	out.begin()
+	err := s.copyLog(ctx, out, execution, from, v)
+	if err == nil {
+		err = own.finish()
+	}
+	if err != nil {
+		s.wasReset(ctx, execution, err)
+	}
+}
+
+func (s *server) wasReset(ctx context.Context, execution uuid.UUID, cause error) {
+	s.Logger.DebugContext(ctx, "stream reset", slog.String("execution", execution.String()), slog.Any("cause", cause))
+}
+
+// recoveredAlone keeps a panic from ending the process. The connection is reset.
+func (s *server) recoveredAlone(ctx context.Context, execution uuid.UUID) {
+	if cause := recover(); cause != nil {
+		s.Logger.ErrorContext(ctx, "panic in a stream", slog.String("execution", execution.String()), slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
+	}
 }
 
 // view is how a stream shows the log.
@@ -97,11 +121,8 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 		}
 		shown = html.pass
 	}
-	key := recheck{s: s, at: time.Now()}
+	from.Idle = s.look()
 	for item, err := range s.Log.Tail(ctx, execution, from) {
-		if err == nil {
-			err = key.still(ctx)
-		}
 		if err == nil {
 			err = s.writeItem(out, f.pass(item), shown)
 		}
@@ -117,85 +138,8 @@ func (s *server) writeItem(out *eventWriter, item eventlog.Item, shown func(even
 	items, err := shown(item)
 	for _, i := range items {
 		if err == nil {
-			err = out.item(i, i.Cursor, s.PingEvery)
+			err = out.item(i)
 		}
 	}
 	return err
-}
-
-// recheck looks at the key of an open stream now and then.
-type recheck struct {
-	s  *server
-	at time.Time // of the last look
-}
-
-func (k *recheck) still(ctx context.Context) error {
-	if time.Since(k.at) < k.s.RecheckEvery {
-		return nil
-	}
-	k.at = time.Now()
-	c := callerOf(ctx)
-	org, role, err := k.s.Auth.Authenticate(ctx, c.secret)
-	if perdure.IsCode(err, perdure.Unauthenticated) || (err == nil && (org != c.org || role != c.role)) {
-		return errKeyOver
-	}
-	return nil // a store that does not answer says nothing about the key
-}
-
-// eventWriter writes server-sent events. A write that the reader does not take
-// in time fails.
-type eventWriter struct {
-	w       http.ResponseWriter
-	c       *http.ResponseController
-	timeout time.Duration
-
-	buf   bytes.Buffer
-	wrote time.Time // when something was written last
-}
-
-// flushAt is how much is gathered while there is more to write.
-const flushAt = 16 << 10
-
-func (e *eventWriter) begin() {
-	h := e.w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
-	e.w.WriteHeader(http.StatusOK)
-	e.wrote = time.Now()
-	_ = e.c.Flush() // if the reader has gone, the first write tells
-}
-
-// item writes what the filter gave, or a ping when it is time for one. at is
-// the position, which moves with what is filtered out, too.
-func (e *eventWriter) item(i eventlog.Item, at perdure.Cursor, pingEvery time.Duration) error {
-	due := time.Since(e.wrote) > pingEvery-time.Second // it is looked at once a second
-	switch {
-	case i.Event != "":
-		e.event(i.Event, at, i.Data)
-	case due:
-		e.event(eventlog.Ping, at, []byte("{}"))
-	}
-	if e.buf.Len() >= flushAt || !i.More {
-		return e.flush()
-	}
-	return nil
-}
-
-func (e *eventWriter) event(name perdure.EventType, id perdure.Cursor, data []byte) {
-	fmt.Fprintf(&e.buf, "id: %s\nevent: %s\ndata: %s\n\n", id, name, data)
-}
-
-func (e *eventWriter) flush() error {
-	if e.buf.Len() == 0 {
-		return nil
-	}
-	if err := e.c.SetWriteDeadline(time.Now().Add(e.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	e.wrote = time.Now()
-	if _, err := e.buf.WriteTo(e.w); err != nil {
-		return err
-	}
-	return e.c.Flush()
 }

@@ -34,6 +34,9 @@ type envelope struct {
 // messages.
 func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 	x, p := s.socketTarget(r)
+	if p == nil && r.ProtoMajor != 1 {
+		p = newProblem(perdure.InvalidArgument, "a WebSocket needs a connection of HTTP/1.1; over "+r.Proto+" follow the stream of events at .../stream")
+	}
 	if p != nil {
 		p.write(w)
 		return
@@ -45,9 +48,8 @@ func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 		return // Accept has answered
 	}
 	conn.SetReadLimit(wsFrame)
-	ctx, cancel := context.WithCancelCause(r.Context())
-	stopped := s.cancelOnStop(ctx, cancel)
-	defer func() { cancel(nil); <-stopped }()
+	ctx, over := s.watch.enter(r.Context())
+	defer over()
 	k := &socket{server: s, conn: conn, org: callerOf(ctx).org, execution: x.ID, items: make(chan eventlog.Item)}
 	err = k.run(ctx, x)
 	s.Logger.DebugContext(ctx, "websocket closed", slog.String("execution", x.ID.String()), slog.Any("cause", err))
@@ -123,9 +125,6 @@ func (k *socket) serve(ctx context.Context, x *perdure.Execution, commands <-cha
 	})
 	ping := time.NewTicker(k.PingEvery)
 	defer ping.Stop()
-	key := recheck{s: k.server, at: time.Now()}
-	look := time.NewTicker(k.RecheckEvery)
-	defer look.Stop()
 	for err == nil {
 		select {
 		case c := <-commands:
@@ -134,8 +133,6 @@ func (k *socket) serve(ctx context.Context, x *perdure.Execution, commands <-cha
 			err = k.item(ctx, i)
 		case <-ping.C:
 			err = k.ping(ctx)
-		case <-look.C:
-			err = key.still(ctx)
 		case err = <-k.failed:
 		case <-ctx.Done():
 			err = context.Cause(ctx)

@@ -36,6 +36,13 @@ func Stream(id uuid.UUID) string { return "stream." + id.String() }
 // Due is the topic of a timer that is set earlier than any before.
 const Due = "due"
 
+// Sure tells whether no hint of n is ever lost: those inside one process. Nobody
+// then has to look without one.
+func Sure(n Notifier) bool {
+	_, inside := n.(*Local)
+	return inside
+}
+
 // Local carries hints inside one process. The zero value is ready.
 type Local struct {
 	mu   sync.Mutex // guards subs

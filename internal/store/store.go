@@ -401,6 +401,9 @@ type Reader interface {
 	// Those of a block that is withheld have no text, and their length.
 	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, Head, error)
 	LogHead(ctx context.Context, execution uuid.UUID) (Head, error)
+	// LogHeads gives the heads of many logs with one query; executions that are
+	// none have none.
+	LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid.UUID]Head, error)
 	// Events gives the events of the log with seq in (after, upTo], in order, and
 	// the head as of the same moment. A block is given whole, as it is at the
 	// head. It gives fewer where there are not so many, or where they would be

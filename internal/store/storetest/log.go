@@ -17,6 +17,7 @@ var logTests = map[string]func(*fixture){
 	"a page of a log is bounded in bytes":              logBytes,
 	"a source's number spent on an event":              eventBlocks,
 	"a log of no execution is not found":               noLog,
+	"many heads come with one query":                   manyHeads,
 }
 
 func noLog(f *fixture) {
@@ -26,6 +27,31 @@ func noLog(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 	_, _, err = f.s.OpenBlocks(f.ctx, uuid.New())
 	f.wantCode(err, perdure.NotFound)
+}
+
+func manyHeads(f *fixture) {
+	want := map[uuid.UUID]store.Head{}
+	ids := []uuid.UUID{uuid.New()} // there is none of that id
+	for n := range 300 {
+		id := f.start()
+		ids = append(ids, id)
+		if n%100 == 0 {
+			f.change(id, func(s *store.State) *store.Changes {
+				l := logOf(s.Head)
+				l.event(s, perdure.EventError)
+				return &store.Changes{Head: &l.head, Records: l.records}
+			})
+		}
+		head, err := f.s.LogHead(f.ctx, id)
+		f.must(err)
+		want[id] = head
+	}
+	got, err := f.s.LogHeads(f.ctx, ids)
+	f.must(err)
+	f.equal("the heads", got, want)
+	none, err := f.s.LogHeads(f.ctx, nil)
+	f.must(err)
+	f.equal("the heads of none", none, map[uuid.UUID]store.Head{})
 }
 
 func eventFields(f *fixture) {

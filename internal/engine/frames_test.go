@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// gathering is a store that writes no pieces before so many executions have
+// some to write.
+type gathering struct {
+	store.Store
+	want int
+	mu   sync.Mutex // guards here
+	here int
+	all  chan struct{}
+}
+
+func (g *gathering) Do(ctx context.Context, c store.Command) ([]any, error) {
+	if c.Name == "append" {
+		g.mu.Lock()
+		if g.here++; g.here == g.want {
+			close(g.all)
+		}
+		g.mu.Unlock()
+		<-g.all
+	}
+	return g.Store.Do(ctx, c)
+}
+
+// The pieces of many executions that come in one batch are written side by side,
+// so that they share transactions: none waits for the commit of another.
+func TestABatchOfFramesIsWrittenSideBySide(t *testing.T) {
+	const executions = 100
+	b := newBench(t)
+	b.use(&gathering{Store: b.s, want: executions, all: make(chan struct{})})
+	var frames []perdure.Frame
+	for range executions {
+		h := b.started()
+		frames = append(frames,
+			perdure.Frame{AgentLease: &h.claim.Lease, Type: perdure.EventToken, Text: "ab"},
+			perdure.Frame{AgentLease: &h.claim.Lease, Type: perdure.EventToken, Offset: 2, Text: "c"})
+	}
+	replies, err := b.d.Append(t.Context(), frames)
+	b.must(err)
+	for i, r := range replies {
+		if want := int64(2 + i%2); r.Err != nil || r.Held != want {
+			t.Fatalf("frame %d is answered with %+v, want %d", i, r, want)
+		}
+	}
+}

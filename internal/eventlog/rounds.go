@@ -1,0 +1,90 @@
+package eventlog
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// rounds is the one goroutine of a Log that somebody follows. Once a second it
+// sees to the logs that could not be read, and, where hints may be lost, asks
+// the store with one query for the heads of all.
+type rounds struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// startRounds is called for the first follower; mu is held.
+func (l *Log) startRounds() {
+	ctx, cancel := context.WithCancel(context.Background())
+	l.rounds = &rounds{cancel: cancel, done: make(chan struct{})}
+	go func(r *rounds) {
+		defer close(r.done)
+		timer := time.NewTicker(tick)
+		defer timer.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+				l.round(ctx)
+			}
+		}
+	}(l.rounds)
+}
+
+// stopRounds is called for the last follower, with mu held; what it gives waits
+// for the end, and is called without.
+func (l *Log) stopRounds() (wait func()) {
+	r := l.rounds
+	l.rounds = nil
+	r.cancel()
+	return func() { <-r.done }
+}
+
+// round looks after every follower once.
+func (l *Log) round(ctx context.Context) {
+	var all []*follower
+	l.mu.Lock()
+	for _, f := range l.followers {
+		all = append(all, f)
+	}
+	l.mu.Unlock()
+	if notify.Sure(l.hints) {
+		for _, f := range all {
+			if f.behind(nil) {
+				l.advance(f)
+			}
+		}
+		return
+	}
+	ids := make([]uuid.UUID, len(all))
+	for i, f := range all {
+		ids[i] = f.execution
+	}
+	heads, err := l.read.LogHeads(ctx, ids)
+	if ctx.Err() != nil {
+		return
+	}
+	for _, f := range all {
+		if err != nil {
+			f.take(nil, store.Head{}, err)
+		} else if head := heads[f.execution]; f.behind(&head) {
+			l.advance(f)
+		}
+	}
+}
+
+// behind tells whether the store has to be read: it could not be, last time, or
+// the head is another. Of a log that is gone there is no head.
+func (f *follower) behind(head *store.Head) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failed > 0 || !f.ready {
+		return true
+	}
+	return head != nil && (head.Epoch != f.head.Epoch || head.LastPos != f.head.LastPos)
+}

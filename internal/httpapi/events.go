@@ -1,0 +1,129 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/eventlog"
+)
+
+// eventWriter writes server-sent events. A write that the reader does not take
+// in time fails.
+type eventWriter struct {
+	to        eventSink
+	timeout   time.Duration
+	pingAfter time.Duration
+
+	buf   []byte    // what is gathered; nil in between, so that idle streams hold none
+	wrote time.Time // when something was written last
+}
+
+// eventSink is where events go.
+type eventSink interface {
+	// begin sends the headers. If the reader has gone, the first write tells.
+	begin()
+	// write sends b at once; it fails at the deadline.
+	write(b []byte, deadline time.Time) error
+}
+
+func (s *server) newEventWriter(to eventSink) *eventWriter {
+	return &eventWriter{to: to, timeout: s.WriteTimeout, pingAfter: s.PingEvery - s.look()}
+}
+
+// look is how often a stream on which nothing happens looks whether it is time
+// for a ping: so often that none is late, and so rarely that many such streams
+// cost no time.
+func (s *server) look() time.Duration { return max(s.PingEvery/5, 100*time.Millisecond) }
+
+// flushAt is how much is gathered while there is more to write.
+const flushAt = 16 << 10
+
+// gathering holds buffers of streams that have nothing to write, as *[]byte.
+var gathering sync.Pool
+
+// asEvents sets the headers of a stream of events.
+func asEvents(h http.Header) {
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+}
+
+func (e *eventWriter) begin() {
+	e.wrote = time.Now()
+	e.to.begin()
+}
+
+// item writes what the filter gave, or a ping when it is time for one.
+func (e *eventWriter) item(i eventlog.Item) error {
+	switch {
+	case i.Event != "":
+		e.event(i.Event, i.Cursor, i.Data)
+	case time.Since(e.wrote) > e.pingAfter:
+		e.event(eventlog.Ping, i.Cursor, []byte("{}"))
+	}
+	if len(e.buf) >= flushAt || !i.More {
+		return e.flush()
+	}
+	return nil
+}
+
+func (e *eventWriter) event(name perdure.EventType, id perdure.Cursor, data []byte) {
+	b := append(e.buffer(), "id: "...)
+	b = append(b, id.String()...)
+	b = append(b, "\nevent: "...)
+	b = append(b, name...)
+	b = append(b, "\ndata: "...)
+	b = append(b, data...)
+	e.buf = append(b, "\n\n"...)
+}
+
+// buffer gives what is gathered so far, to append to.
+func (e *eventWriter) buffer() []byte {
+	if e.buf == nil {
+		if b, ok := gathering.Get().(*[]byte); ok {
+			e.buf = (*b)[:0]
+		}
+	}
+	return e.buf
+}
+
+func (e *eventWriter) flush() error {
+	if len(e.buf) == 0 {
+		return nil
+	}
+	e.wrote = time.Now()
+	err := e.to.write(e.buf, e.wrote.Add(e.timeout))
+	if full := e.buf; cap(full) <= 2*flushAt {
+		gathering.Put(&full)
+	}
+	e.buf = nil
+	return err
+}
+
+// answered is the answer to a request, as a sink.
+type answered struct {
+	w http.ResponseWriter
+	c *http.ResponseController
+}
+
+func newAnswered(w http.ResponseWriter) answered {
+	return answered{w, http.NewResponseController(w)}
+}
+
+func (a answered) begin() {
+	a.w.WriteHeader(http.StatusOK)
+	_ = a.c.Flush() // if the reader has gone, the first write tells
+}
+
+func (a answered) write(b []byte, deadline time.Time) error {
+	if err := a.c.SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := a.w.Write(b); err != nil {
+		return err
+	}
+	return a.c.Flush()
+}

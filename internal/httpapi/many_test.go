@@ -1,0 +1,198 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/httpapi"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// counting is a store's reading side that counts, by execution, what is read of
+// logs.
+type counting struct {
+	store.Reader
+	mu    sync.Mutex // guards what follows
+	pages map[uuid.UUID]int
+	heads map[uuid.UUID]int
+	asked int // queries for many heads
+}
+
+func (c *counting) Log(ctx context.Context, id uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
+	c.mu.Lock()
+	c.pages[id]++
+	c.mu.Unlock()
+	return c.Reader.Log(ctx, id, after, limit)
+}
+
+func (c *counting) LogHead(ctx context.Context, id uuid.UUID) (store.Head, error) {
+	c.mu.Lock()
+	c.heads[id]++
+	c.mu.Unlock()
+	return c.Reader.LogHead(ctx, id)
+}
+
+func (c *counting) LogHeads(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Head, error) {
+	c.mu.Lock()
+	c.asked++
+	c.mu.Unlock()
+	return c.Reader.LogHeads(ctx, ids)
+}
+
+// forget begins anew.
+func (c *counting) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pages, c.heads, c.asked = map[uuid.UUID]int{}, map[uuid.UUID]int{}, 0
+}
+
+// unsure hides that no hint is lost.
+type unsure struct{ notify.Notifier }
+
+// countReads makes the house's log one whose reads are counted.
+func countReads(c *counting, hints func(notify.Notifier) notify.Notifier) func(*httpapi.Config) {
+	return func(config *httpapi.Config) {
+		c.Reader = config.Engine.Read()
+		c.forget()
+		config.Log = eventlog.New(c, config.Engine.Store.Epoch(), hints(config.Engine.Hints))
+	}
+}
+
+const (
+	manyStreams = 50
+	idleEach    = 4  // idle readers for each stream
+	manyChunks  = 20 // of each stream
+)
+
+// Many executions stream, each to a reader of its own, beside readers of others
+// on which nothing happens: every reader is given every byte of its execution and
+// none of another, what is new in a log is read from the store once, and for the
+// idle ones nothing is.
+func TestManyStreamsBesideIdleReaders(t *testing.T) {
+	for name, hints := range map[string]func(notify.Notifier) notify.Notifier{
+		"hints are sure":    func(n notify.Notifier) notify.Notifier { return n },
+		"hints may be lost": func(n notify.Notifier) notify.Notifier { return unsure{n} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			reads := &counting{}
+			h := open(t, countReads(reads, hints))
+			manyBesideIdle(t, h, reads)
+			if name == "hints are sure" && reads.asked != 0 {
+				t.Errorf("%d queries looked for what no hint can have missed", reads.asked)
+			}
+		})
+	}
+}
+
+func manyBesideIdle(t *testing.T, h *house, reads *counting) {
+	var idle []uuid.UUID
+	var runs []*run
+	var readers []*stream
+	for range manyStreams {
+		runs = append(runs, h.startedRun())
+	}
+	for range manyStreams * idleEach {
+		x, err := h.engine.Start(t.Context(), "default", engine.StartRequest{Kind: "count", Input: json.RawMessage(`{"n":1}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle = append(idle, x.ID)
+	}
+	for _, id := range idle {
+		h.follow(h.path(id, "/stream")).must()
+	}
+	for _, r := range runs {
+		s := h.follow(h.path(r.id, "/stream/consolidated"))
+		s.must()
+		s.must()
+		readers = append(readers, s)
+	}
+	reads.forget()
+	for n := range manyChunks {
+		var frames []perdure.Frame
+		for i, r := range runs {
+			text := chunkOf(i, n)
+			frames = append(frames, perdure.Frame{AgentLease: &r.lease, Type: perdure.EventToken, Offset: int64(n * len(text)), Text: text})
+		}
+		runs[0].append(frames...)
+	}
+	for _, r := range runs {
+		r.complete()
+	}
+	for i, s := range readers {
+		var got, want strings.Builder
+		for _, e := range s.all() {
+			if e.event == "token" {
+				got.WriteString(e.fields["data"].(string))
+			}
+		}
+		for n := range manyChunks {
+			want.WriteString(chunkOf(i, n))
+		}
+		if got.String() != want.String() {
+			t.Errorf("reader %d was given\n%s\nwant\n%s", i, got.String(), want.String())
+		}
+	}
+	reads.mu.Lock()
+	defer reads.mu.Unlock()
+	for _, id := range idle {
+		if n := reads.pages[id] + reads.heads[id]; n != 0 {
+			t.Errorf("the store was read %d times for an idle reader", n)
+		}
+	}
+	for _, r := range runs {
+		// Each read but the last of a hint that came late gave something: the
+		// pieces, the block's end and the execution's.
+		if n, most := reads.pages[r.id], 2*(manyChunks+3); n == 0 || n > most {
+			t.Errorf("the store was read %d times for %d commits, want at most %d", n, manyChunks+1, most)
+		}
+	}
+}
+
+func chunkOf(stream, n int) string { return fmt.Sprintf("<%02d:%02d>", stream, n) }
+
+// startedRun starts an execution and claims it.
+func (h *house) startedRun() *run {
+	h.t.Helper()
+	h.start("")
+	return h.claim()
+}
+
+// Twenty readers of one log do not cost the reads of twenty.
+func TestReadersOfOneLogShareItsReads(t *testing.T) {
+	const followers, chunks = 20, 100
+	reads := &counting{}
+	h := open(t, countReads(reads, func(n notify.Notifier) notify.Notifier { return n }))
+	r := h.startedRun()
+	var readers []*stream
+	for range followers {
+		s := h.follow(h.path(r.id, "/stream"))
+		s.must()
+		s.must()
+		readers = append(readers, s)
+	}
+	reads.forget()
+	for n := range chunks {
+		r.stream(0, int64(n), "token", "x")
+		for _, s := range readers {
+			if e := s.must(); e.fields["offset"] != float64(n) {
+				t.Fatalf("chunk %d came as %s", n, e.data)
+			}
+		}
+	}
+	reads.mu.Lock()
+	defer reads.mu.Unlock()
+	// Each reader may look once more before it follows.
+	if n := reads.pages[r.id]; n > chunks+2*followers {
+		t.Errorf("the store was read %d times for %d chunks and %d readers", n, chunks, followers)
+	}
+}

@@ -1,0 +1,26 @@
+package httpapi
+
+import (
+	"log"
+	"net/http"
+	"time"
+)
+
+// h2Streams is how many requests one connection of HTTP/2 may have open at
+// once, streams of events included.
+const h2Streams = 1000
+
+// NewServer gives a server for the handler: HTTP/1.1, and HTTP/2 over TLS and,
+// by prior knowledge, in plain text.
+func NewServer(h http.Handler, errors *log.Logger) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: errors,
+		Protocols: &protocols,
+		// A connection on which nothing comes is asked whether it is still there.
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: h2Streams, SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+	}
+}
