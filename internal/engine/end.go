@@ -90,7 +90,7 @@ func (d *draft) closeCalls(why string) error {
 	if !ok || len(head.Open) == 0 {
 		return nil
 	}
-	leaf := perdure.Entry{ID: head.ID, ResponseID: d.x.ResponseID}
+	leaf := perdure.Entry{ID: head.ID, ResponseID: head.ResponseID}
 	results, err := perdure.ClosingResults(leaf, head.Open, why)
 	if err != nil {
 		return err
