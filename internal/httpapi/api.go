@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/durablestream"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/openaiapi"
 )
 
 // BodyLimit is the most bytes of a request's body.
@@ -57,6 +58,7 @@ type Config struct {
 type server struct {
 	Config
 	api  huma.API
+	ai   *openaiapi.API
 	mux  *http.ServeMux
 	spec []byte // the OpenAPI document
 	docs []byte // the page that shows it
@@ -68,6 +70,7 @@ type server struct {
 func New(c Config) (http.Handler, error) {
 	s := &server{Config: c.normal(), mux: http.NewServeMux(), streams: durablestream.New(c.Engine.Store, c.Engine.Hints)}
 	s.api = humago.New(s.mux, humaConfig(c.Version))
+	s.openAI()
 	s.routes()
 	if err := s.document(); err != nil {
 		return nil, err

@@ -461,6 +461,7 @@ type Reader interface {
 	DeadStreams(ctx context.Context) (bool, error)
 
 	Definition(ctx context.Context, org string, id uuid.UUID) (*perdure.Definition, error)
+	DefinitionBySlug(ctx context.Context, org, slug string) (*perdure.Definition, error)
 	Definitions(ctx context.Context, org string, cursor string, limit int) (Page[*perdure.Definition], error)
 	// KeyByHash gives a key that is not revoked; not_found otherwise.
 	KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error)
