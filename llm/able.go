@@ -13,7 +13,8 @@ type Ability string
 const (
 	AbleToChooseTools Ability = "tool_choice"
 	AbleToCallOneTool Ability = "parallel_tool_calls"
-	AbleToFormat      Ability = "text.format"
+	AbleToFormat      Ability = "text.format" // by a schema
+	AbleToSayObject   Ability = "text.format without a schema"
 )
 
 // Able is a provider with abilities.
@@ -34,7 +35,8 @@ func CheckRequest(p Provider, req Request) error {
 	}{
 		{AbleToChooseTools, req.ToolChoice != "" && req.ToolChoice != perdure.ToolChoiceAuto},
 		{AbleToCallOneTool, req.ParallelToolCalls != nil},
-		{AbleToFormat, req.Format != nil},
+		{AbleToFormat, req.Format != nil && req.Format.Schema != nil},
+		{AbleToSayObject, req.Format != nil && req.Format.Schema == nil},
 	} {
 		if asked.is && !slices.Contains(can, asked.ability) {
 			return &Error{Kind: InvalidRequest, Provider: p.Name(), Message: "the provider does not take " + string(asked.ability)}
