@@ -343,6 +343,26 @@ func (s *stage) create(members string) reply {
 	return s.call("POST", "/v1/responses", `{"model":"test/m",`+members+`}`)
 }
 
+// keyed creates a response under an idempotency key.
+func (s *stage) keyed(key, body string) reply {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/v1/responses", strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Idempotency-Key", key)
+	resp, err := s.http.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return reply{s.t, resp.StatusCode, raw}
+}
+
 // event is an event of a stream as it came.
 type event struct {
 	Type   string
