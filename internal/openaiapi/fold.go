@@ -56,7 +56,13 @@ func (f *fold) take() []Event {
 
 // apply takes a record in. What comes after the response's end changes nothing.
 func (f *fold) apply(ctx context.Context, r record) error {
-	if f.ended() || r.event == "" {
+	if f.ended() {
+		return nil
+	}
+	if r.event == "" {
+		if g := f.blocks[r.Seq]; g != nil {
+			f.delta(g, "") // so that no number moves
+		}
 		return nil
 	}
 	if f.status == "" {

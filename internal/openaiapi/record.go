@@ -39,6 +39,7 @@ type record struct {
 func recordOf(i eventlog.Item) (record, error) {
 	r := record{event: i.Event, pos: i.Cursor.Pos}
 	if i.Event == "" {
+		r.Seq = i.Seq // not 0: a later piece of a block whose content is kept no longer
 		return r, nil
 	}
 	if err := json.Unmarshal(i.Data, &r); err != nil {
