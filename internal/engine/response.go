@@ -82,18 +82,21 @@ func (e *Engine) CancelResponse(ctx context.Context, org string, execution uuid.
 	return accepted, nil
 }
 
-// runs tells whether a response is the one that the execution is at, or the
-// first that it will come to.
+// runs tells whether a response is the one that the execution is at.
 func runs(s *store.State, id string) bool {
 	x := s.Execution
 	if x.Status == perdure.StatusWaiting && x.WaitReason == "signal" {
-		return false
+		return false // it is between two
 	}
-	next := slices.ContainsFunc(s.Pending, func(p perdure.Signal) bool { return p.ResponseID == id })
+	// A message has ended that wait, and nothing has come of it yet.
+	fresh := x.Status == perdure.StatusPending || x.LastCommit.Fence != x.Fence
+	if x.Woke == perdure.WokeSignal && fresh && len(s.Pending) > 0 {
+		return s.Pending[0].ResponseID == id
+	}
 	if x.Leaf == nil {
-		return x.ResponseID == id || next
+		return x.ResponseID == id
 	}
-	return s.Entries[*x.Leaf].ResponseID == id || next && s.Pending[0].ResponseID == id && x.Status == perdure.StatusPending
+	return s.Entries[*x.Leaf].ResponseID == id
 }
 
 // idleAt tells whether the execution waits for its user with nothing to read,

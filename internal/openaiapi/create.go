@@ -56,6 +56,9 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, f *fold, err error)
 }
 
 func bodyError(err error) error {
+	if err == nil {
+		return nil
+	}
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
 		return ErrorOf(perdure.PayloadTooLarge, 0, "the body is over 8 MiB")

@@ -104,6 +104,10 @@ func TestUnknownResponsesAre404(t *testing.T) {
 	s.call("GET", "/v1/responses/"+kept.ID+"?starting_after=1", "").refused(400, "starting_after", "invalid_value")
 	s.call("GET", "/v1/responses/"+kept.ID+"?stream=true&starting_after=x", "").refused(400, "starting_after", "invalid_type")
 	s.call("GET", "/v1/responses/"+kept.ID+"?include=x", "").refused(400, "include", "unsupported_parameter")
+	s.call("GET", "/v1/responses/"+kept.ID, "x").refused(400, "", "invalid_json")
+	if r := s.call("GET", "/v1/responses/"+kept.ID, `{"stream":true}`); !strings.HasPrefix(string(r.body), "event: response.created") {
+		t.Errorf("asked for a stream in the body, as the Go client does: %s", r.body)
+	}
 	s.call("POST", "/v1/responses/compact", "{}").refused(404, "", "not_found")
 }
 

@@ -2,6 +2,8 @@ package openaiapi
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,7 +16,12 @@ import (
 // retrieve gives a response as it stands, or its events again from any of them
 // on.
 func (a *API) retrieve(w http.ResponseWriter, r *http.Request) {
-	after, stream, err := streamed(r.URL.Query())
+	query, err := retrieveQuery(r)
+	var after int64
+	var stream bool
+	if err == nil {
+		after, stream, err = streamed(query)
+	}
 	if err != nil {
 		a.fail(w, r, err)
 		return
@@ -28,6 +35,24 @@ func (a *API) retrieve(w http.ResponseWriter, r *http.Request) {
 	default:
 		a.answer(w, r, f.fold, a.current(r.Context(), f.fold))
 	}
+}
+
+// retrieveQuery is the query with the members of the body, if there is one: the
+// official Go client asks for a stream in the body of its GET.
+func retrieveQuery(r *http.Request) (url.Values, error) {
+	q := r.URL.Query()
+	raw, err := io.ReadAll(io.LimitReader(r.Body, 4096))
+	if err != nil || len(raw) == 0 {
+		return q, bodyError(err)
+	}
+	var members map[string]any
+	if json.Unmarshal(raw, &members) != nil {
+		return q, invalid("", "invalid_json", "The body of a retrieve, if there is one, has to be a JSON object.")
+	}
+	for name, value := range members {
+		q.Set(name, fmt.Sprint(value))
+	}
+	return q, nil
 }
 
 // streamed reads the query of a retrieve.
