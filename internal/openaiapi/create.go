@@ -97,8 +97,10 @@ func (a *API) begin(ctx context.Context, org string, req *request, idem idempote
 	if err != nil {
 		return nil, err
 	}
-	b := beginning{API: a, org: org, req: req, idem: idem, who: who, settings: settings,
-		asked: &engine.ResponseRequest{Request: kept, Hidden: !req.stored()}}
+	b := beginning{
+		API: a, org: org, req: req, idem: idem, who: who, settings: settings,
+		asked: &engine.ResponseRequest{Request: kept, Hidden: !req.stored()},
+	}
 	id, err := b.store(ctx)
 	if err != nil {
 		return nil, err

@@ -189,7 +189,7 @@ func (f *fold) answered(r record, c perdure.Content) {
 
 // complete finishes the first item of a kind that was shown, or shows it.
 func (f *fold) complete(shown *[]*growing, kind, message, text string) {
-	g := (*growing)(nil)
+	var g *growing
 	if i := slices.IndexFunc(*shown, func(g *growing) bool { return g.Type == kind }); i >= 0 {
 		g = (*shown)[i]
 		*shown = slices.Delete(*shown, i, i+1)

@@ -53,8 +53,11 @@ func TestStreamsAreReadAgainFromEveryEvent(t *testing.T) {
 		"failure":     {[]answer{fails(says(), false)}, `"input":"hi"`, "response.failed", "failed", ""},
 		"late":        {[]answer{fails(thinks("hm", says("Hel", "lo")), false)}, `"input":"hi"`, "response.failed", "failed", "reasoning message"},
 		"client tool": {[]answer{calls("I ask.", "ask", `{"a":1}`, "ask", `{"a":2}`)}, `"input":"hi",` + tools, "response.completed", "completed", "message function_call function_call"},
-		"unknown tool": {[]answer{calls("I look.", "gone", `{}`), says("There is none.")}, `"input":"hi"`, "response.completed", "completed",
-			"message function_call function_call_output message"},
+		"unknown tool": {
+			[]answer{calls("I look.", "gone", `{}`), says("There is none.")},
+			`"input":"hi"`, "response.completed", "completed",
+			"message function_call function_call_output message",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, c.answers...)

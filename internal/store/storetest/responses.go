@@ -81,7 +81,9 @@ func responsePruned(f *fixture) {
 func signalByID(f *fixture) {
 	id := f.start()
 	f.signals(id, "a", "b")
-	f.change(id, func(s *store.State) *store.Changes { return &store.Changes{Execution: s.Execution, Take: []string{"s1"}} })
+	f.change(id, func(s *store.State) *store.Changes {
+		return &store.Changes{Execution: s.Execution, Take: []string{"s1"}}
+	})
 	f.change(id, func(s *store.State) *store.Changes { return &store.Changes{Execution: s.Execution, ConsumeTaken: true} })
 	for name, state := range map[string]perdure.SignalState{"s1": perdure.SignalConsumed, "s2": perdure.SignalPending} {
 		got, err := f.s.Signal(f.ctx, id, name)
