@@ -79,6 +79,69 @@ type ReactInput struct {
 	Tools        []string      `json:"tools"`
 	Config       AgentConfig   `json:"config"`
 	OneShot      bool          `json:"oneShot"`
+	// Messages are, in place of UserPrompt and Parts, what the user gives where
+	// it is more than one message of their own.
+	Messages []InputMessage `json:"messages,omitempty"`
+	// From is where in another execution the conversation begins: its path is
+	// copied before anything else.
+	From *EntryRef `json:"from,omitempty"`
+	Turns
+}
+
+// Turns is what the turns of a response may be asked for besides the agent's
+// configuration.
+type Turns struct {
+	// ClientTools are run by the client, not here: a call of one ends the
+	// response, and the next message brings its result.
+	ClientTools []ClientTool `json:"clientTools,omitempty"`
+	// ToolChoice is auto, none, required or tool; "" is auto. tool asks for
+	// ToolName. It is for the first turn of a response; required and tool would
+	// never let it end.
+	ToolChoice string `json:"toolChoice,omitempty"`
+	ToolName   string `json:"toolName,omitempty"`
+	// ParallelToolCalls lets a turn call several tools; nil leaves it to the
+	// provider.
+	ParallelToolCalls *bool `json:"parallelToolCalls,omitempty"`
+	// Format is what the text has to be; nil is free.
+	Format *OutputFormat `json:"format,omitempty"`
+}
+
+// The values of Turns.ToolChoice.
+const (
+	ToolChoiceAuto     = "auto"
+	ToolChoiceNone     = "none"
+	ToolChoiceRequired = "required"
+	ToolChoiceTool     = "tool"
+)
+
+// ClientTool tells the model of a tool that the client runs.
+type ClientTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"` // of the arguments
+	Strict      *bool           `json:"strict,omitempty"`
+}
+
+// OutputFormat is what a model's text has to be: JSON that fits Schema, or any
+// JSON object where that is nil.
+type OutputFormat struct {
+	Name        string          `json:"name,omitempty"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+	Strict      *bool           `json:"strict,omitempty"`
+}
+
+// InputMessage is a message that a client gives: what the user says, what an
+// assistant has said elsewhere, or the result of a call of a client's tool.
+type InputMessage struct {
+	Role  Role   `json:"role"`
+	Parts []Part `json:"parts"`
+}
+
+// EntryRef names an entry of an execution.
+type EntryRef struct {
+	ExecutionID uuid.UUID `json:"agentExecutionId"`
+	EntryID     uuid.UUID `json:"entryId"`
 }
 
 // ReactOutput is what an execution of the react agent ends with.

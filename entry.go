@@ -69,6 +69,8 @@ type EntryHead struct {
 	Key      string
 	Hash     Hash // of content, to tell a repeat from another entry
 	Open     []string
+	// ResponseID is the response that the entry belongs to.
+	ResponseID string
 }
 
 // NewMessageEntry makes an entry of a message, with a random id.

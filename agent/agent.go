@@ -73,6 +73,9 @@ type Context interface {
 	// those since the newest checkpoint. It commits what is pending as Messages
 	// does, and blocks.
 	Tail(n int) ([]perdure.Entry, error)
+	// PathOf gives the path of entries of an execution of the org down to leaf,
+	// root first.
+	PathOf(execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
 	// Leaf is the entry on which the next one hangs; nil before the first.
 	Leaf() *uuid.UUID
 	// Append adds a message at the leaf and gives its id. It is committed with

@@ -12,6 +12,9 @@ import (
 type ToolSpec struct {
 	Name, Description string
 	Schema            json.RawMessage
+	// Strict makes the provider hold the model to Schema; nil leaves it to the
+	// provider.
+	Strict *bool
 }
 
 // Thinking is how much a model may reason before it answers. "" leaves it to
@@ -43,6 +46,11 @@ type Request struct {
 	MaxTokens   int
 	Temperature *float64
 	Thinking    Thinking
+	// What follows is asked of providers that are Able to. ToolChoice is as
+	// perdure.Turns has it, with ToolName.
+	ToolChoice, ToolName string
+	ParallelToolCalls    *bool
+	Format               *perdure.OutputFormat
 }
 
 // Response is the whole answer. Provider, Model, Usage (with Calls 1, and Cost

@@ -43,19 +43,24 @@ func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
 	return l, l.begin()
 }
 
-// begin appends what the user asked first. The key keeps a function that is
+// begin appends what the user asked first. The keys keep a function that is
 // entered again before the first checkpoint from doing it twice.
 func (l *loop) begin() error {
-	parts := l.in.Parts
-	if len(parts) == 0 && l.in.UserPrompt != "" {
-		parts = []perdure.Part{perdure.Text(l.in.UserPrompt)}
+	open, err := l.copyFrom()
+	if err != nil {
+		return err
 	}
-	if len(parts) == 0 {
+	messages := l.in.Messages
+	if parts := l.in.Parts; len(messages) == 0 && len(parts) > 0 {
+		messages = []perdure.InputMessage{{Role: perdure.RoleUser, Parts: parts}}
+	} else if len(messages) == 0 && l.in.UserPrompt != "" {
+		messages = []perdure.InputMessage{{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(l.in.UserPrompt)}}}
+	}
+	if len(messages) == 0 {
 		l.st.Idle, l.st.StopReason = true, perdure.StopEndTurn
 		return nil
 	}
-	_, err := l.ctx.Append(perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: parts}}, agent.WithKey("input"))
-	return err
+	return l.appendInput("input", open, messages)
 }
 
 // place tells the context which turn and response what follows belongs to.
@@ -129,34 +134,17 @@ func (l *loop) idle() (done bool, err error) {
 		l.goOn()
 		return false, nil
 	}
+	said := read(signal)
+	open := l.st.Open
 	l.st.ResponseID, l.st.ResponseTurns, l.st.Text, l.st.Try = signal.ResponseID, 0, "", 0
+	l.st.Open, l.st.Settings = nil, said.Settings
 	l.goOn()
-	return false, l.appendUser(signal)
+	return false, l.appendInput(signal.EntryKey(), open, said.Messages)
 }
 
 func (l *loop) goOn() {
 	l.st.Idle, l.st.StopReason, l.st.Error = false, "", ""
 	l.place()
-}
-
-// appendUser stores a userMessage. The entry's key is the signal's, so that a
-// signal that is given again after a crash becomes no second entry.
-func (l *loop) appendUser(s perdure.Signal) error {
-	var v struct {
-		Text  string         `json:"text"`
-		Parts []perdure.Part `json:"parts"`
-	}
-	// The server checks values that come in place. One that was uploaded nobody
-	// has looked into, and it must not end the run.
-	if err := json.Unmarshal(s.Value, &v); err != nil {
-		v.Text, v.Parts = "(a message came that cannot be read: it is not {\"text\": ...} or {\"parts\": ...})", nil
-	}
-	if len(v.Parts) == 0 {
-		v.Parts = []perdure.Part{perdure.Text(v.Text)}
-	}
-	m := perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: v.Parts}}
-	_, err := l.ctx.Append(m, agent.WithKey(s.EntryKey()))
-	return err
 }
 
 // steer takes up messages that came while the response runs; they join it.
@@ -166,7 +154,7 @@ func (l *loop) steer() error {
 		return err
 	}
 	for _, s := range signals {
-		if err := l.appendUser(s); err != nil {
+		if err := l.appendInput(s.EntryKey(), nil, read(s).Messages); err != nil {
 			return err
 		}
 	}
@@ -197,7 +185,7 @@ func (l *loop) ask() error {
 }
 
 func (l *loop) maxTurns() int {
-	if n := l.in.Config.MaxTurns; n != nil {
+	if n := l.asked().Config.MaxTurns; n != nil {
 		return *n
 	}
 	return defaultMaxTurns
@@ -205,13 +193,14 @@ func (l *loop) maxTurns() int {
 
 // choose picks the turn's model among those configured.
 func (l *loop) choose() (perdure.ModelConfig, error) {
+	models := l.asked().Models
 	if l.c.Select == nil {
-		return l.in.Models[0], nil
+		return models[0], nil
 	}
 	chosen := l.c.Select(Turn{
-		Index: l.st.TurnIndex, OfResponse: l.st.ResponseTurns, Models: slices.Clone(l.in.Models), UsageByModel: l.st.UsageByModel,
+		Index: l.st.TurnIndex, OfResponse: l.st.ResponseTurns, Models: slices.Clone(models), UsageByModel: l.st.UsageByModel,
 	})
-	if !slices.Contains(l.in.Models, chosen) {
+	if !slices.Contains(models, chosen) {
 		return chosen, perdure.FieldErrorf("models", "the model choice gave %s, which is not among the configured models", chosen)
 	}
 	return chosen, nil
@@ -279,7 +268,11 @@ func (l *loop) endResponse(reason perdure.StopReason, failure string) error {
 		reason = perdure.StopEndTurn
 	}
 	l.st.Pending, l.st.Idle, l.st.StopReason, l.st.Error = nil, true, reason, failure
-	return nil
+	end := map[string]any{"type": "response_end", "stopReason": reason}
+	if failure != "" {
+		end["error"] = failure
+	}
+	return l.ctx.Emit(end) // in the commit that stores that the agent is idle
 }
 
 // callsOf reads the tool calls of an answer.
@@ -292,21 +285,33 @@ func (l *loop) callsOf(c perdure.Content) []call {
 		}
 		t, ok := l.tool(part.Name)
 		switch {
+		case l.isClients(part.Name):
+			one.Client, one.Arguments = true, ""
 		case !ok:
-			one.Refused = fmt.Sprintf("there is no tool %q; the tools are: %v", part.Name, l.in.Tools)
+			one.Refused = fmt.Sprintf("there is no tool %q; the tools are: %v", part.Name, l.asked().Tools)
 		case !json.Valid([]byte(one.Arguments)):
 			one.Refused = "the arguments are not valid JSON; nothing was run"
 		}
-		one.Barrier = ok && t.Barrier
+		one.Barrier = ok && t.Barrier && !one.Client
 		calls = append(calls, one)
 	}
+	// Those of the client come last: the response ends with them.
+	slices.SortStableFunc(calls, func(a, b call) int {
+		switch {
+		case a.Client == b.Client:
+			return 0
+		case b.Client:
+			return -1
+		}
+		return 1
+	})
 	return calls
 }
 
 // tool finds a tool that the execution may use.
 func (l *loop) tool(name string) (tool.Tool, bool) {
 	i := slices.IndexFunc(l.c.Tools, func(t tool.Tool) bool { return t.Name == name })
-	if i < 0 || !slices.Contains(l.in.Tools, name) {
+	if i < 0 || !slices.Contains(l.asked().Tools, name) {
 		return tool.Tool{}, false
 	}
 	return l.c.Tools[i], true

@@ -23,6 +23,10 @@ type modelRequest struct {
 	Model       perdure.ModelConfig `json:"model"`
 	LeafEntryID uuid.UUID           `json:"leafEntryId"`
 	EntryID     uuid.UUID           `json:"entryId"`
+	// Settings are the response's, in place of the execution's input. Later says
+	// that it is not the first turn of the response.
+	Settings *perdure.ReactInput `json:"settings,omitempty"`
+	Later    bool                `json:"later,omitempty"`
 }
 
 // modelAnswer is the result of a model task.
@@ -41,7 +45,10 @@ const (
 )
 
 func (l *loop) request(p *pending) modelRequest {
-	return modelRequest{Turn: p.Turn, Try: p.Try, Model: p.Model, LeafEntryID: *l.ctx.Leaf(), EntryID: p.EntryID}
+	r := modelRequest{Turn: p.Turn, Try: p.Try, Model: p.Model, LeafEntryID: *l.ctx.Leaf(), EntryID: p.EntryID, Settings: l.st.Settings}
+	// Only where it tells something, so that the requests of others stay as they were.
+	r.Later = l.asked().ToolChoice != "" && l.st.ResponseTurns > 0
+	return r
 }
 
 func modelOptions(p *pending, at perdure.Place) []agent.TaskOption {
@@ -88,6 +95,9 @@ func modelTask(c Config) agent.TaskDefinition {
 			return modelAnswer{}, agent.Permanent(err)
 		}
 		show := shower{stream: ctx.Stream(), entry: in.EntryID, calls: map[int]bool{}}
+		if err := llm.CheckRequest(provider, request); err != nil {
+			return modelAnswer{}, modelError(err)
+		}
 		response, err := provider.Stream(ctx, request, show.delta)
 		if err != nil {
 			return modelAnswer{}, modelError(err)
@@ -105,18 +115,20 @@ func modelTask(c Config) agent.TaskDefinition {
 // buildRequest makes the same bytes for the same path, wherever it runs, so that
 // a provider's prompt cache hits.
 func buildRequest(ctx agent.TaskContext, c Config, in modelRequest) (llm.Request, error) {
-	x, err := ctx.Execution()
+	input, err := settingsOf(ctx, in)
 	if err != nil {
 		return llm.Request{}, err
-	}
-	var input perdure.ReactInput
-	if err := json.Unmarshal(x.Input, &input); err != nil {
-		return llm.Request{}, agent.Permanent(err)
 	}
 	r := llm.Request{
 		Model: in.Model.ModelID, BaseURL: in.Model.BaseURL, APIKeyEnv: in.Model.APIKeyEnv,
 		System: input.SystemPrompt, Temperature: input.Config.Temperature, Thinking: llm.Thinking(input.Config.Thinking),
-		Tools: specs(c.Tools, input.Tools),
+		Tools: specs(c.Tools, input.Tools), ParallelToolCalls: input.ParallelToolCalls, Format: input.Format,
+	}
+	for _, t := range input.ClientTools {
+		r.Tools = append(r.Tools, llm.ToolSpec{Name: t.Name, Description: t.Description, Schema: t.Schema, Strict: t.Strict})
+	}
+	if !in.Later || input.ToolChoice == perdure.ToolChoiceNone {
+		r.ToolChoice, r.ToolName = input.ToolChoice, input.ToolName
 	}
 	if n := input.Config.MaxTokens; n != nil {
 		r.MaxTokens = *n
@@ -132,6 +144,22 @@ func buildRequest(ctx agent.TaskContext, c Config, in modelRequest) (llm.Request
 		r.Messages = append(r.Messages, m)
 	}
 	return r, nil
+}
+
+// settingsOf gives what the call is made with.
+func settingsOf(ctx agent.TaskContext, in modelRequest) (perdure.ReactInput, error) {
+	if in.Settings != nil {
+		return *in.Settings, nil
+	}
+	var input perdure.ReactInput
+	x, err := ctx.Execution()
+	if err != nil {
+		return input, err
+	}
+	if err := json.Unmarshal(x.Input, &input); err != nil {
+		return input, agent.Permanent(err)
+	}
+	return input, nil
 }
 
 // specs describes the tools that an execution names, in its order.

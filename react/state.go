@@ -27,6 +27,10 @@ type state struct {
 	StopReason perdure.StopReason `json:"stopReason,omitempty"`
 	Error      string             `json:"error,omitempty"`
 	Text       string             `json:"text,omitempty"`
+	// Open are the calls that the client has to answer, while idle.
+	Open []call `json:"open,omitempty"`
+	// Settings are those of the running response, if it came with its own.
+	Settings *perdure.ReactInput `json:"settings,omitempty"`
 	// Try counts how often the turn has been tried again after it failed.
 	Try int `json:"try,omitempty"`
 	// Prompt is the hash of what the last model call was asked with.
@@ -56,13 +60,15 @@ type call struct {
 	// Arguments is the raw text received. It is dropped once the call runs.
 	Arguments string `json:"arguments,omitempty"`
 	Barrier   bool   `json:"barrier,omitempty"`
+	// Client calls are answered by the client.
+	Client bool `json:"client,omitempty"`
 	// Task is set once the call runs; Refused, if it cannot, is its result.
 	Task    *uuid.UUID `json:"task,omitempty"`
 	Refused string     `json:"refused,omitempty"`
 }
 
 // next gives how many calls after the first from run together: one barrier
-// alone, or all up to the next barrier.
+// alone, or all up to the next barrier or the client's.
 func (p *pending) next() int {
 	rest := p.Calls[p.Done:]
 	if len(rest) == 0 {
@@ -72,7 +78,7 @@ func (p *pending) next() int {
 		return 1
 	}
 	for i, c := range rest {
-		if c.Barrier {
+		if c.Barrier || c.Client {
 			return i
 		}
 	}

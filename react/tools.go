@@ -25,6 +25,10 @@ func (l *loop) tools() error {
 		if steered {
 			return l.skipRest()
 		}
+		if rest := p.Calls[p.Done:]; rest[0].Client {
+			l.st.Open = rest
+			return l.endResponse(perdure.StopToolUse, "")
+		}
 		if err := l.startGroup(); err != nil {
 			return err
 		}
@@ -44,13 +48,8 @@ func (l *loop) tools() error {
 // skipRest answers the calls that have not begun.
 func (l *loop) skipRest() error {
 	p := l.st.Pending
-	for _, c := range p.Calls[p.Done:] {
-		if err := l.storeResult(c, tool.Errorf("skipped: the user sent a message"), nil); err != nil {
-			return err
-		}
-	}
 	l.st.Pending = nil
-	return nil
+	return l.skip(p.Calls[p.Done:])
 }
 
 // startGroup schedules the next group, in one commit with the checkpoint that

@@ -19,7 +19,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 	"${run[@]}" apt-get install -y -qq "${missing[@]}"
 fi
 
-for dir in e2e/aimock e2e/durablestreams web; do
+for dir in e2e/aimock e2e/durablestreams e2e/openai web; do
 	stamp=$dir/node_modules/.lock-installed
 	if ! cmp -s "$dir/package-lock.json" "$stamp"; then
 		npm ci --no-audit --no-fund --prefix "$dir"

@@ -139,6 +139,11 @@ func (r *run) Messages() iter.Seq2[perdure.Entry, error] {
 	}
 }
 
+// PathOf implements agent.Context.
+func (r *run) PathOf(execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
+	return r.w.Dispatch.Entries(r.live, perdure.EntryQuery{ExecutionID: execution, Leaf: leaf})
+}
+
 // flushEntries commits entries that are pending: what is read is always what is
 // stored.
 func (r *run) flushEntries(name string) error {

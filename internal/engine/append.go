@@ -33,13 +33,14 @@ func (d *draft) append(e perdure.NewEntry) error {
 		return err
 	}
 	head := perdure.EntryHead{
-		ID: e.ID, ParentID: e.ParentID, Type: e.Type, Role: e.Role, Key: e.Key, Hash: contentHash(e), Open: open,
+		ID: e.ID, ParentID: e.ParentID, Type: e.Type, Role: e.Role, Key: e.Key, Hash: contentHash(e), Open: open, ResponseID: e.ResponseID,
 	}
 	d.s.Entries[e.ID] = head
 	if e.Key != "" {
 		d.s.Keyed[e.Key] = head
 	}
 	d.c.Entries = append(d.c.Entries, store.Entry{Entry: e.Entry, Open: open})
+	d.join(e.Entry)
 	d.x.EntryCount++
 	if e.OnPath() {
 		id := e.ID

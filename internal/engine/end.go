@@ -66,11 +66,11 @@ func (d *draft) cancelTask(t *perdure.Task, why string) {
 	d.taskEvent(perdure.EventTaskCancelled, t, nil)
 }
 
-// closeOpenBlocks closes what is still open: that of tasks as superseded, since
-// no entry will hold it; the agent's own as done.
+// closeOpenBlocks closes what is still open: that of tasks as truncated, for what
+// clients were shown stays, and no more comes; the agent's own as done.
 func (d *draft) closeOpenBlocks() error {
 	for _, b := range sortedBlocks(d.s.Blocks) {
-		reason := perdure.BlockSuperseded
+		reason := perdure.BlockTruncated
 		if task, _ := blockSource(b.Key); task == nil || b.Type == perdure.EventTerminal {
 			reason = perdure.BlockDone
 		}
@@ -90,7 +90,7 @@ func (d *draft) closeCalls(why string) error {
 	if !ok || len(head.Open) == 0 {
 		return nil
 	}
-	leaf := perdure.Entry{ID: head.ID, ResponseID: d.x.ResponseID}
+	leaf := perdure.Entry{ID: head.ID, ResponseID: head.ResponseID}
 	results, err := perdure.ClosingResults(leaf, head.Open, why)
 	if err != nil {
 		return err

@@ -18,6 +18,11 @@ type SignalRequest struct {
 	// Value. The server does not look into it.
 	Ref *uuid.UUID
 	ID  string
+	// Head, if set, is the response that must be the last of the execution,
+	// which waits for its user; else it is a conflict and nothing is stored.
+	Head string
+	// Response is set where a client asked for a response.
+	Response *ResponseRequest
 }
 
 // SignalReply says under which id the signal is stored, and where the
@@ -25,19 +30,25 @@ type SignalRequest struct {
 type SignalReply struct {
 	SignalID string         `json:"signalId"`
 	Status   perdure.Status `json:"status"`
+	// ResponseID is the one that the signal was given.
+	ResponseID string `json:"-"`
 }
 
 // Signal stores a signal, and wakes the execution if it waits for it. Errors:
-// invalid_argument, not_found, execution_ended, payload_too_large.
+// invalid_argument, not_found, execution_ended, payload_too_large, conflict (Head).
 func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalRequest) (SignalReply, error) {
 	if err := e.checkSignal(&r); err != nil {
 		return SignalReply{}, err
 	}
+	messages := messagesOf(r)
 	response := NewResponseID()
 	d, err := e.one(ctx, store.Command{
 		Name: "signal", Lane: store.LaneCommits, Org: org, Execution: id, Bytes: len(r.Value),
-		Needs: func(*perdure.Execution) store.Needs {
+		Needs: func(x *perdure.Execution) store.Needs {
 			n := store.Needs{SignalIDs: []string{r.ID}}
+			if x != nil && x.Leaf != nil && (r.Head != "" || messages != nil) {
+				n.Entries, n.Patterns = []uuid.UUID{*x.Leaf}, []string{perdure.UserMessage}
+			}
 			if r.Ref != nil {
 				n.Blobs = []uuid.UUID{*r.Ref}
 			}
@@ -47,7 +58,7 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 			if s.Execution == nil {
 				return nil, notFound(id)
 			}
-			return decideSignal(s, r, response)
+			return decideSignal(s, r, messages, response)
 		},
 	})
 	if err != nil {
@@ -87,16 +98,30 @@ func (e *Engine) checkSignal(r *SignalRequest) error {
 	return nil
 }
 
-// UserMessageValue is the value of a userMessage signal: text or parts.
+// UserMessageValue is the value of a userMessage signal: text, parts or
+// messages.
 type UserMessageValue struct {
-	Text  *string        `json:"text"`
-	Parts []perdure.Part `json:"parts"`
+	Text     *string                `json:"text,omitempty"`
+	Parts    []perdure.Part         `json:"parts,omitempty"`
+	Messages []perdure.InputMessage `json:"messages,omitempty"`
+	// Settings are, for the response that the message begins, in place of those
+	// in the execution's input.
+	Settings *perdure.ReactInput `json:"settings,omitempty"`
+}
+
+// messagesOf gives the messages of a signal that holds some.
+func messagesOf(r SignalRequest) []perdure.InputMessage {
+	var v UserMessageValue
+	if r.Name != perdure.UserMessage || json.Unmarshal(r.Value, &v) != nil {
+		return nil
+	}
+	return v.Messages
 }
 
 func checkUserMessage(value json.RawMessage) error {
 	var v UserMessageValue
-	if err := json.Unmarshal(value, &v); err != nil || (v.Text == nil && len(v.Parts) == 0) {
-		return perdure.FieldErrorf("signalValue", `of a userMessage must be {"text": "..."} or {"parts": [...]}`)
+	if err := json.Unmarshal(value, &v); err != nil || (v.Text == nil && len(v.Parts) == 0 && len(v.Messages) == 0) {
+		return perdure.FieldErrorf("signalValue", `of a userMessage must be {"text": "..."}, {"parts": [...]} or {"messages": [...]}`)
 	}
 	if v.Text != nil && *v.Text == "" && len(v.Parts) == 0 {
 		return perdure.FieldErrorf("signalValue.text", "is empty")
@@ -115,12 +140,18 @@ func checkUserParts(field string, parts []perdure.Part) error {
 	return nil
 }
 
-func decideSignal(s *store.State, r SignalRequest, response string) (*store.Changes, error) {
-	if _, known := s.Signals[r.ID]; known {
-		return answerOf(SignalReply{r.ID, s.Execution.Status}), nil
+func decideSignal(s *store.State, r SignalRequest, messages []perdure.InputMessage, response string) (*store.Changes, error) {
+	if known, ok := s.Signals[r.ID]; ok {
+		return answerOf(SignalReply{r.ID, s.Execution.Status, known.ResponseID}), nil
 	}
 	if s.Execution.Status.Terminal() {
 		return nil, perdure.Errorf(perdure.ExecutionEnded, "execution %s is %s and takes no more signals", s.Execution.ID, s.Execution.Status)
+	}
+	if r.Head != "" && !idleAt(s, r.Head) {
+		return nil, perdure.Errorf(perdure.Conflict, "execution %s is not idle at response %s", s.Execution.ID, r.Head)
+	}
+	if err := fits(s, messages); err != nil {
+		return nil, err
 	}
 	d := begin(s)
 	ref, err := d.uploaded(r.Ref)
@@ -137,8 +168,21 @@ func decideSignal(s *store.State, r SignalRequest, response string) (*store.Chan
 		members["signalValue"] = r.Value
 	}
 	d.event(perdure.EventSignal, perdure.Place{ResponseID: response}, members)
+	if r.Name == perdure.UserMessage {
+		d.c.Responses = []store.Response{r.Response.row(d, response, r.ID)}
+	}
 	d.wake(facts{signals: []string{r.Name}}, perdure.WokeSignal)
-	return d.done(SignalReply{r.ID, d.x.Status}), nil
+	return d.done(SignalReply{r.ID, d.x.Status, response}), nil
+}
+
+// fits decides whether messages can be taken up: results of calls only where
+// the execution waits for them.
+func fits(s *store.State, messages []perdure.InputMessage) error {
+	var open []string
+	if x := s.Execution; x.Leaf != nil && x.Status == perdure.StatusWaiting && x.WaitReason == "signal" {
+		open = s.Entries[*x.Leaf].Open
+	}
+	return checkMessages("signalValue.messages", open, messages)
 }
 
 // uploaded takes content that a client uploaded into the command.

@@ -34,6 +34,14 @@ type StartRequest struct {
 	Metadata        json.RawMessage
 	PersistenceMode perdure.PersistenceMode
 	Traceparent     string
+	// Messages are in place of UserPrompt and Parts, From where the conversation
+	// begins in another execution, Turns what its turns are asked for: all for
+	// the react agent.
+	Messages []perdure.InputMessage
+	From     *perdure.EntryRef
+	Turns    perdure.Turns
+	// Response is set where a client asked for a response.
+	Response *ResponseRequest
 	// IdempotencyKey, with the hash of the whole request, makes a repeat within
 	// 24 hours answer with the execution that the first one made.
 	IdempotencyKey string
@@ -88,6 +96,7 @@ func decideStart(s *store.State, x perdure.Execution, r StartRequest, epoch uint
 	s.Execution, s.Head = &x, store.Head{Epoch: epoch}
 	d := begin(s)
 	d.event(perdure.EventCreated, perdure.Place{ResponseID: x.ResponseID}, map[string]any{"kind": x.Kind, "status": x.Status})
+	d.c.Responses = []store.Response{r.Response.row(d, x.ResponseID, "")}
 	d.hint(notify.Agents(x.Org, x.Queue))
 	if s.Definition != nil {
 		d.c.Retain = s.Definition.Retention
@@ -188,6 +197,13 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 	if err := checkReact(in, spec.Providers); err != nil {
 		return nil, err
 	}
+	open, err := e.checkFrom(ctx, org, r.From)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkMessages("messages", open, r.Messages); err != nil {
+		return nil, err
+	}
 	return json.Marshal(in)
 }
 
@@ -205,6 +221,7 @@ func overlay(in *perdure.ReactInput, r StartRequest) {
 		in.Tools = *r.Tools
 	}
 	in.Config = in.Config.Merge(r.Config)
+	in.Messages, in.From, in.Turns = r.Messages, r.From, r.Turns
 }
 
 func checkReact(in perdure.ReactInput, providers []string) error {

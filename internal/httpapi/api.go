@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/durablestream"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/openaiapi"
 )
 
 // BodyLimit is the most bytes of a request's body.
@@ -61,6 +62,7 @@ type Config struct {
 type server struct {
 	Config
 	api  huma.API
+	ai   *openaiapi.API
 	mux  *http.ServeMux
 	spec []byte // the OpenAPI document
 	docs []byte // the page that shows it
@@ -75,6 +77,7 @@ func New(c Config) (http.Handler, error) {
 	s := &server{Config: c.normal(), mux: http.NewServeMux(), streams: durablestream.New(c.Engine.Store, c.Engine.Hints)}
 	s.watch = &watch{s: s}
 	s.api = humago.New(s.mux, humaConfig(c.Version))
+	s.openAI()
 	s.routes()
 	if err := s.document(); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/openaiapi"
 )
 
 type secureKey struct{}
@@ -48,6 +49,10 @@ func (s *server) front() http.Handler {
 }
 
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
+	if openaiapi.Owns(r.URL.Path) {
+		s.serveOpenAI(w, r)
+		return
+	}
 	if p := s.misdirected(r); p != nil {
 		p.write(w)
 		return

@@ -296,6 +296,13 @@ type Changes struct {
 	// system; Reader.Unused tells how many there are.
 	Free int
 
+	// Responses are new ones, of new inputs. Join marks those whose inputs were
+	// taken up by another; HideResponse is the id of one that is not to be found
+	// by it any more.
+	Responses    []Response
+	Join         []Join
+	HideResponse string
+
 	// Retention replaces the policy of the command's Org; Retain is what the new
 	// execution's definition says of it.
 	Retention *perdure.Retention
@@ -392,6 +399,11 @@ type Reader interface {
 	// order is over after, oldest first, with values: at most limit, and about
 	// 1 MiB, of them.
 	PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error)
+	// Signal gives one by its id, with its value; not_found if none.
+	Signal(ctx context.Context, execution uuid.UUID, id string) (*perdure.Signal, error)
+	// Response gives the row of a response by its id, hidden ones too; not_found
+	// if none.
+	Response(ctx context.Context, org, id string) (*Response, error)
 	// TakenSignals gives those taken and not consumed, in the order taken.
 	TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error)
 
@@ -452,6 +464,7 @@ type Reader interface {
 	DeadStreams(ctx context.Context) (bool, error)
 
 	Definition(ctx context.Context, org string, id uuid.UUID) (*perdure.Definition, error)
+	DefinitionBySlug(ctx context.Context, org, slug string) (*perdure.Definition, error)
 	Definitions(ctx context.Context, org string, cursor string, limit int) (Page[*perdure.Definition], error)
 	// KeyByHash gives a key that is not revoked; not_found otherwise.
 	KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error)

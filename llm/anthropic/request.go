@@ -23,12 +23,16 @@ func params(req llm.Request) anthropic.MessageNewParams {
 		p.Tools = append(p.Tools, tool(t))
 	}
 	setLimits(&p, req)
+	setChoice(&p, req)
 	setBreakpoints(&p)
 	return p
 }
 
 func tool(t llm.ToolSpec) anthropic.ToolUnionParam {
 	spec := &anthropic.ToolParam{Name: t.Name, InputSchema: schema(t.Schema)}
+	if t.Strict != nil && *t.Strict { // not to be strict is the default, and older models know no other
+		spec.Strict = param.NewOpt(true)
+	}
 	if t.Description != "" {
 		spec.Description = param.NewOpt(t.Description)
 	}

@@ -28,6 +28,7 @@ func params(req llm.Request, s server) openai.ChatCompletionNewParams {
 		p.Tools = append(p.Tools, tool(t))
 	}
 	setLimits(&p, req, s)
+	setChoice(&p, req)
 	return p
 }
 
@@ -35,6 +36,9 @@ func tool(t llm.ToolSpec) openai.ChatCompletionToolUnionParam {
 	f := shared.FunctionDefinitionParam{Name: t.Name}
 	if t.Description != "" {
 		f.Description = param.NewOpt(t.Description)
+	}
+	if t.Strict != nil {
+		f.Strict = param.NewOpt(*t.Strict)
 	}
 	if len(t.Schema) > 0 {
 		// As it is: a map would lose the order of its keys.

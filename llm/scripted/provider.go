@@ -44,6 +44,11 @@ func New(config Config) *Provider {
 // Name is "scripted".
 func (p *Provider) Name() string { return Name }
 
+// Abilities implements llm.Able: what a script says it says whatever is asked.
+func (p *Provider) Abilities() []llm.Ability {
+	return []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat, llm.AbleToSayObject}
+}
+
 // Stream implements llm.Provider.
 func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	if ctx.Err() != nil {

@@ -28,6 +28,7 @@ func (t *transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 		func() error { return t.applyEntries(id, ch) },
 		func() error { return t.applyTasks(id, k, ch) },
 		func() error { return t.applySignals(id, ch) },
+		func() error { return t.applyResponses(id, ch) },
 		func() error { return t.applyLog(id, k, ch) },
 		func() error { return t.applyOutside(org, ch) },
 		func() error { return t.putRetention(org, id, ch) },

@@ -20,7 +20,7 @@ var (
 	entryByID    = entryFull + " WHERE e.agent_execution_id = ? AND e.id = ?"
 	entriesAfter = "SELECT e.number, " + entryFull[len("SELECT "):] + " WHERE e.agent_execution_id = ? AND e.number > ? ORDER BY e.number LIMIT ?"
 
-	entryHead    = "SELECT id, parent_id, entry_type, role, entry_key, content_sha256, open_calls FROM agent_entry WHERE agent_execution_id = ?"
+	entryHead    = "SELECT id, parent_id, entry_type, role, entry_key, content_sha256, open_calls, response_id FROM agent_entry WHERE agent_execution_id = ?"
 	entryHeadID  = entryHead + " AND id = ?"
 	entryHeadKey = entryHead + " AND entry_key = ?"
 )
@@ -95,7 +95,7 @@ func loadEntry(v view, execution, id uuid.UUID) (*perdure.Entry, error) {
 // loadEntryHead reads what the transcript rules know of an entry.
 func loadEntryHead(v view, query string, args ...any) (h perdure.EntryHead, found bool, err error) {
 	found, err = v.one(query, args, &h.ID, optUUID{&h.ParentID}, text[perdure.EntryType]{&h.Type}, text[perdure.Role]{&h.Role},
-		text[string]{&h.Key}, (*hashCol)(&h.Hash), decoded{&h.Open})
+		text[string]{&h.Key}, (*hashCol)(&h.Hash), decoded{&h.Open}, text[string]{&h.ResponseID})
 	return h, found, err
 }
 

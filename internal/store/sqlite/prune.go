@@ -151,6 +151,7 @@ var (
 		drop("agent_checkpoint", "sequence", 1),
 		{entries: true},
 		drop("agent_signal", "id", 1),
+		drop("agent_response", "id", 1),
 		drop("task_execution", "number", 1),
 		drop("log_record", "pos", 1),
 		drop("log_block", "task_id, attempt, block", largeRow),

@@ -157,6 +157,18 @@ func (r *reader) Definition(ctx context.Context, org string, id uuid.UUID) (*per
 	return d, err
 }
 
+// DefinitionBySlug implements [store.Reader].
+func (r *reader) DefinitionBySlug(ctx context.Context, org, slug string) (*perdure.Definition, error) {
+	var d *perdure.Definition
+	err := r.pool.read(ctx, func(v view) (err error) {
+		if d, err = loadDefinition(v, definitionBySlug, org, slug); err == nil && d == nil {
+			err = perdure.Errorf(perdure.NotFound, "there is no agent definition %q", slug)
+		}
+		return err
+	})
+	return d, err
+}
+
 // Definitions implements [store.Reader].
 func (r *reader) Definitions(ctx context.Context, org, cursor string, limit int) (store.Page[*perdure.Definition], error) {
 	return list(ctx, r, cursor, limit, 0, func(v view, after int64, limit int, add func(int64, *perdure.Definition) bool) error {

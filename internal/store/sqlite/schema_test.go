@@ -24,6 +24,7 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 		"INSERT INTO agent_signal (agent_execution_id, id, signal_name, state, signal_order, created_at) VALUES (?1, 's', 'n', 'pending', 1, 1)",
 		"INSERT INTO task_execution (agent_execution_id, id, org_id, kind, status, queue, task_key, input_hash, options, priority, created_at)" +
 			" VALUES (?1, ?2, 'o', 'k', 'PENDING', 'q', 't', x'00', '{}', 5, 1)",
+		"INSERT INTO agent_response (agent_execution_id, id, first_pos, created_at) VALUES (?1, 'r', 1, 1)",
 		"INSERT INTO agent_timer (agent_execution_id, due_at) VALUES (?1, 1)",
 		"INSERT INTO log_head (agent_execution_id, last_seq, last_pos, epoch) VALUES (?1, 1, 1, 1)",
 		"INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at) VALUES (?1, 1, 1, 'error', 1)",
@@ -44,7 +45,7 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 		}
 	}
 	tables := []string{
-		"agent_execution", "agent_entry", "agent_checkpoint", "agent_signal", "task_execution", "agent_timer", "log_head",
+		"agent_execution", "agent_entry", "agent_checkpoint", "agent_signal", "agent_response", "task_execution", "agent_timer", "log_head",
 		"log_record", "log_block", "log_chunk", "blob", "blob_chunk", "idempotency",
 	}
 	if _, err := v.exec("DELETE FROM agent_definition"); err != nil {
@@ -74,7 +75,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	queries := map[string]string{
 		"execution": executionByID, "task": taskByID, "open tasks": tasksOpen, "held tasks": tasksHeld, "tasks page": tasksAfter,
 		"entry": entryByID, "entry head": entryHeadID, "entry key": entryHeadKey, "entries page": entriesAfter, "path": pathUp,
-		"checkpoint": checkpointNewest, "checkpoints page": checkpointsAfter, "signal": signalByID,
+		"checkpoint": checkpointNewest, "checkpoints page": checkpointsAfter, "signal": signalByID, "response": responseByID, "join": joinResponse, "hide": hideResponse,
 		"pending by name": "SELECT " + signalColumns + namedPending, "pending": "SELECT " + signalColumns + allPending,
 		"taken": "SELECT " + signalColumns + allTaken, "take": takeSignal, "consume": consumeSignals,
 		"log block": blockByKey, "open blocks": blocksOpen, "grow": growBlock, "chunks": chunksOf, "drop chunks": dropChunks,

@@ -208,10 +208,10 @@ func entryFields(f *fixture) {
 		f.equal("the entry", *got, want)
 	}
 	rootHead := perdure.EntryHead{
-		ID: root.ID, Type: root.Type, Role: root.Role, Key: root.Key, Hash: sha256.Sum256(root.Content), Open: []string{"a", "b"},
+		ID: root.ID, Type: root.Type, Role: root.Role, Key: root.Key, Hash: sha256.Sum256(root.Content), Open: []string{"a", "b"}, ResponseID: root.ResponseID,
 	}
 	answerHead := perdure.EntryHead{
-		ID: answer.ID, ParentID: &root.ID, Type: answer.Type, Role: answer.Role, Hash: sha256.Sum256(answer.Content), Open: []string{"b"},
+		ID: answer.ID, ParentID: &root.ID, Type: answer.Type, Role: answer.Role, Hash: sha256.Sum256(answer.Content), Open: []string{"b"}, ResponseID: answer.ResponseID,
 	}
 	state := f.look(id, store.Needs{Entries: []uuid.UUID{root.ID, answer.ID, uuid.New()}, EntryKeys: []string{"signal:1", "signal:2"}})
 	f.equal("the heads", state.Entries, map[uuid.UUID]perdure.EntryHead{root.ID: rootHead, answer.ID: answerHead})

@@ -1,0 +1,185 @@
+// Drives /v1/responses with the official client. OPENAI_BASE_URL and
+// OPENAI_API_KEY say where; the arguments say what.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import OpenAI from "openai";
+
+const client = new OpenAI({ maxRetries: 0 });
+const [what, ...args] = process.argv.slice(2);
+
+const tools = [
+  { type: "function", name: "get_weather", description: "The weather of a city.", strict: false,
+    parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] } },
+];
+
+async function all(stream) {
+  const events = [];
+  for await (const event of stream) events.push(event);
+  return events;
+}
+
+/** The stream of a response from every event on is the rest of the whole. */
+async function cutEverywhere(id, whole) {
+  whole.forEach((event, i) => assert.equal(event.sequence_number, i));
+  for (let i = 0; i < whole.length; i++) {
+    assert.deepEqual(await all(await client.responses.retrieve(id, { stream: true, starting_after: i })), whole.slice(i + 1));
+  }
+  assert.deepEqual(await all(await client.responses.retrieve(id, { stream: true })), whole);
+}
+
+async function refused(promise, status, param, code) {
+  await assert.rejects(promise, (e) => {
+    assert.ok(e instanceof OpenAI.APIError, String(e));
+    assert.deepEqual([e.status, e.param, e.code], [status, param, code], e.message);
+    return true;
+  });
+}
+
+const suite = {
+  async "create, retrieve and input items"() {
+    const r = await client.responses.create({ model: "scripted/chain", input: "hi", metadata: { k: "v" } });
+    assert.equal(r.status, "completed");
+    assert.equal(r.output_text, "First answer.");
+    assert.deepEqual(r.output.map((i) => i.type), ["reasoning", "message"]);
+    assert.deepEqual(await client.responses.retrieve(r.id), r);
+    const items = await all(client.responses.inputItems.list(r.id));
+    assert.equal(items[0].content[0].text, "hi");
+  },
+  async "a chain of three, and branches from its middle"() {
+    const ask = (input, previous) => client.responses.create({ model: "scripted/chain", input, previous_response_id: previous });
+    const a = await ask("a");
+    const b = await ask("b", a.id);
+    const c = await ask("c", b.id);
+    const branch = await ask("d", a.id);
+    const other = await ask("e", a.id);
+    assert.deepEqual([b, c, branch, other].map((r) => r.output_text), ["Second answer.", "Third answer.", "Second answer.", "Second answer."]);
+    assert.equal((await ask("f", branch.id)).output_text, "Third answer.");
+  },
+  async "a stream, cut at every event"() {
+    const whole = await all(await client.responses.create({ model: "scripted/chain", input: "hi", stream: true }));
+    assert.equal(whole[0].type, "response.created");
+    assert.equal(whole.at(-1).type, "response.completed");
+    const text = whole.filter((e) => e.type === "response.output_text.delta").map((e) => e.delta).join("");
+    assert.equal(text, "First answer.");
+    await cutEverywhere(whole[0].response.id, whole);
+  },
+  async "the client's own accumulation of a stream"() {
+    const stream = client.responses.stream({ model: "scripted/tools", input: "hi", tools });
+    const final = await stream.finalResponse();
+    assert.equal(final.output.find((i) => i.type === "message").content[0].text, "I will ask.");
+    assert.equal(final.output.filter((i) => i.type === "function_call").length, 2);
+  },
+  async "client-side tools"() {
+    const create = (input, previous) => client.responses.create({ model: "scripted/tools", input, tools, previous_response_id: previous });
+    const r = await create("the weather?");
+    const calls = r.output.filter((i) => i.type === "function_call");
+    assert.deepEqual(calls.map((c) => JSON.parse(c.arguments).city), ["Paris", "Rome"]);
+    const outputs = calls.map((c) => ({ type: "function_call_output", call_id: c.call_id, output: "sunny" }));
+    await refused(create(outputs.slice(1), r.id), 400, "input", "invalid_value");
+    await refused(create([...outputs, { ...outputs[0], call_id: "call_none" }], r.id), 400, "input", "invalid_value");
+    const next = await create(outputs, r.id);
+    assert.equal(next.output_text, "It is sunny.");
+  },
+  async "structured output"() {
+    const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"], additionalProperties: false };
+    const r = await client.responses.create({
+      model: "scripted/json", input: "a number", text: { format: { type: "json_schema", name: "number", schema, strict: true } },
+    });
+    assert.deepEqual(JSON.parse(r.output_text), { n: 7 });
+    assert.equal(r.text.format.type, "json_schema");
+  },
+  async "an image"() {
+    const image = "data:image/png;base64,iVBORw0KGgo=";
+    const r = await client.responses.create({
+      model: "scripted/chain", input: [{ role: "user", content: [{ type: "input_text", text: "what?" }, { type: "input_image", image_url: image, detail: "auto" }] }],
+    });
+    const [item] = await all(client.responses.inputItems.list(r.id));
+    assert.equal(item.content[1].image_url, image);
+  },
+  async "max tokens, and a failure"() {
+    const cut = await client.responses.create({ model: "scripted/cut", input: "hi" });
+    assert.deepEqual([cut.status, cut.incomplete_details], ["incomplete", { reason: "max_output_tokens" }]);
+    const events = await all(await client.responses.create({ model: "scripted/fails", input: "hi", stream: true }));
+    assert.equal(events.at(-1).type, "response.failed");
+    assert.match(events.at(-1).response.error.message, /no such key/);
+    await cutEverywhere(events[0].response.id, events);
+  },
+  async "background, cancel and delete"() {
+    const r = await client.responses.create({ model: "scripted/slow", input: "hi", background: true });
+    assert.ok(["queued", "in_progress"].includes(r.status));
+    const stream = await client.responses.retrieve(r.id, { stream: true });
+    const events = [];
+    let cancelled;
+    for await (const event of stream) {
+      events.push(event);
+      if (event.type === "response.output_text.delta") cancelled ??= client.responses.cancel(r.id);
+    }
+    assert.equal((await cancelled).status, "cancelled");
+    assert.equal(events.at(-1).response.status, "cancelled");
+    await cutEverywhere(r.id, events);
+    await client.responses.delete(r.id);
+    await refused(client.responses.retrieve(r.id), 404, null, "not_found");
+    await refused(client.responses.retrieve(r.id, { stream: true }), 404, null, "not_found");
+  },
+  async errors() {
+    const create = (more) => client.responses.create({ model: "scripted/chain", input: "hi", ...more });
+    await refused(create({ model: "none" }), 400, "model", "model_not_found");
+    await refused(create({ previous_response_id: "resp_none" }), 400, "previous_response_id", "previous_response_not_found");
+    await refused(create({ conversation: "conv_1", previous_response_id: "resp_none" }), 400, "conversation", "mutually_exclusive_parameters");
+    await refused(create({ conversation: "conv_1" }), 400, "conversation", "unsupported_parameter");
+    await refused(create({ top_p: 0.5 }), 400, "top_p", "unsupported_parameter");
+    const stranger = new OpenAI({ apiKey: "none", maxRetries: 0 });
+    await refused(stranger.models.list(), 401, null, "unauthenticated");
+  },
+  async models() {
+    assert.equal((await client.models.retrieve("scripted/chain")).id, "scripted/chain");
+    await refused(client.models.retrieve("none"), 404, "model", "model_not_found");
+    assert.ok(Array.isArray(await all(client.models.list())));
+  },
+};
+
+const commands = {
+  /** Fails while there is no such model. */
+  async model(name) {
+    await client.models.retrieve(name);
+  },
+  /** Everything that needs no restart. */
+  async suite() {
+    for (const [name, test] of Object.entries(suite)) {
+      try {
+        await test();
+      } catch (error) {
+        throw new Error(name, { cause: error });
+      }
+    }
+  },
+  /** Begins a response in background, reads some of its events and leaves. */
+  async begin(file, count) {
+    const events = [];
+    const stream = await client.responses.create({ model: "scripted/slow", input: "hi", background: true, stream: true });
+    for await (const event of stream) {
+      events.push(event);
+      if (events.length === Number(count)) break;
+    }
+    writeFileSync(file, JSON.stringify(events));
+    console.log(events[0].response.id);
+  },
+  /** Reads on. What was read before and the rest are the whole; exactly, unless a model call was made again. */
+  async end(file, exactly) {
+    const before = JSON.parse(readFileSync(file, "utf8"));
+    const id = before[0].response.id;
+    const rest = await all(await client.responses.retrieve(id, { stream: true, starting_after: before.at(-1).sequence_number }));
+    const whole = await all(await client.responses.retrieve(id, { stream: true }));
+    const read = [...before, ...rest];
+    if (exactly === "exactly") assert.deepEqual(read, whole);
+    const numbered = (events) => events.map((e) => [e.sequence_number, e.type]);
+    assert.deepEqual(numbered(read), numbered(whole));
+    await cutEverywhere(id, whole);
+    const r = await client.responses.retrieve(id);
+    assert.equal(r.status, "completed");
+    assert.equal(r.output_text, "One two three four five six seven eight nine ten.");
+    assert.deepEqual(whole.at(-1).response, JSON.parse(JSON.stringify({ ...r, output_text: undefined })));
+  },
+};
+
+await commands[what](...args);

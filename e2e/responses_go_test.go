@@ -1,0 +1,146 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/openai/openai-go/v3/responses"
+)
+
+// openaiGo is the official Go client of a stand.
+func (s *stand) openaiGo() openai.Client {
+	return openai.NewClient(
+		option.WithBaseURL(s.url+"/v1"), option.WithAPIKey(s.token(filepath.Join(s.root, "data"))), option.WithMaxRetries(0),
+		// goleak would see idle connections
+		option.WithHTTPClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}),
+	)
+}
+
+func asks(model, input string) responses.ResponseNewParams {
+	return responses.ResponseNewParams{Model: model, Input: responses.ResponseNewParamsInputUnion{OfString: param.NewOpt(input)}}
+}
+
+// rawEvents reads a stream to its end.
+func rawEvents(t *testing.T, stream *ssestream.Stream[responses.ResponseStreamEventUnion]) []string {
+	t.Helper()
+	defer stream.Close()
+	var all []string
+	for stream.Next() {
+		all = append(all, stream.Current().RawJSON())
+	}
+	if err := stream.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// The official Go client creates, streams from every event on, chains, calls its
+// own tools and is refused by the same errors.
+func TestOfficialGoClient(t *testing.T) {
+	t.Parallel()
+	s := newResponseStand(t)
+	c, ctx := s.openaiGo(), within(t)
+
+	first, err := c.Responses.New(ctx, asks("scripted/chain", "hi"))
+	if err != nil || first.OutputText() != "First answer." || first.Status != "completed" {
+		t.Fatalf("%v: %s", err, first.RawJSON())
+	}
+	second := asks("scripted/chain", "on")
+	second.PreviousResponseID = param.NewOpt(first.ID)
+	whole := rawEvents(t, c.Responses.NewStreaming(ctx, second))
+	var end struct{ Response responses.Response }
+	if err := json.Unmarshal([]byte(whole[len(whole)-1]), &end); err != nil || end.Response.OutputText() != "Second answer." {
+		t.Fatalf("%v: %v", err, whole)
+	}
+	for i := range whole {
+		rest := rawEvents(t, c.Responses.GetStreaming(ctx, end.Response.ID, responses.ResponseGetParams{StartingAfter: param.NewOpt(int64(i))}))
+		if diff := cmp.Diff(whole[i+1:], rest, cmp.Comparer(func(a, b []string) bool { return fmt.Sprint(a) == fmt.Sprint(b) })); diff != "" {
+			t.Fatalf("after event %d:\n%s", i, diff)
+		}
+	}
+	branch := asks("scripted/chain", "other")
+	branch.PreviousResponseID = param.NewOpt(first.ID)
+	if r, err := c.Responses.New(ctx, branch); err != nil || r.OutputText() != "Second answer." || r.ID == end.Response.ID {
+		t.Fatalf("the branch: %v", err)
+	}
+	goCallsTools(t, c)
+	goCancels(t, c)
+
+	var refused *openai.Error
+	if _, err := c.Responses.New(ctx, asks("none", "hi")); !errors.As(err, &refused) || refused.StatusCode != 400 || refused.Param != "model" || refused.Code != "model_not_found" {
+		t.Errorf("an unknown model: %v", err)
+	}
+	if _, err := c.Responses.Get(ctx, "resp_none", responses.ResponseGetParams{}); !errors.As(err, &refused) || refused.StatusCode != 404 {
+		t.Errorf("an unknown response: %v", err)
+	}
+	if m, err := c.Models.Get(ctx, "scripted/chain"); err != nil || m.OwnedBy != "scripted" {
+		t.Errorf("the model: %v, %v", m, err)
+	}
+}
+
+func goCallsTools(t *testing.T, c openai.Client) {
+	t.Helper()
+	ctx := within(t)
+	ask := asks("scripted/tools", "the weather?")
+	ask.Tools = []responses.ToolUnionParam{{OfFunction: &responses.FunctionToolParam{
+		Name: "get_weather", Parameters: map[string]any{"type": "object"}, Strict: param.NewOpt(false),
+	}}}
+	r, err := c.Responses.New(ctx, ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var outputs responses.ResponseInputParam
+	for _, item := range r.Output {
+		if call := item.AsFunctionCall(); item.Type == "function_call" {
+			output := responses.ResponseInputItemParamOfFunctionCallOutput("sunny")
+			output.OfFunctionCallOutput.CallID = param.NewOpt(call.CallID)
+			outputs = append(outputs, output)
+		}
+	}
+	ask.Input = responses.ResponseNewParamsInputUnion{OfInputItemList: outputs}
+	ask.PreviousResponseID = param.NewOpt(r.ID)
+	if r, err = c.Responses.New(ctx, ask); err != nil || r.OutputText() != "It is sunny." {
+		t.Fatalf("the outputs: %v", err)
+	}
+}
+
+func goCancels(t *testing.T, c openai.Client) {
+	t.Helper()
+	ctx := within(t)
+	ask := asks("scripted/slow", "hi")
+	ask.Background = param.NewOpt(true)
+	r, err := c.Responses.New(ctx, ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := c.Responses.GetStreaming(ctx, r.ID, responses.ResponseGetParams{})
+	for stream.Next() && stream.Current().Type != "response.output_text.delta" {
+	}
+	if cancelled, err := c.Responses.Cancel(ctx, r.ID); err != nil || cancelled.Status != "cancelled" {
+		t.Fatalf("cancel: %v", err)
+	}
+	last := ""
+	for stream.Next() {
+		last = stream.Current().RawJSON()
+	}
+	var end struct{ Response responses.Response }
+	if err := json.Unmarshal([]byte(last), &end); err != nil || end.Response.Status != "cancelled" {
+		t.Errorf("the stream ended with %s", last)
+	}
+	if err := errors.Join(stream.Err(), stream.Close(), c.Responses.Delete(ctx, r.ID)); err != nil {
+		t.Error(err)
+	}
+	var refused *openai.Error
+	if _, err := c.Responses.Get(ctx, r.ID, responses.ResponseGetParams{}); !errors.As(err, &refused) || refused.StatusCode != 404 {
+		t.Errorf("a deleted response: %v", err)
+	}
+}

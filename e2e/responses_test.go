@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// responseScripts are the models of these tests.
+var responseScripts = map[string]string{
+	"chain": "turn\n thinking Let me see.\n text First answer.\nturn\n text Second answer.\nturn\n text Third answer.\n",
+	"tools": "turn\n text I will ask.\n call get_weather {\"city\": \"Paris\"}\n call get_weather {\"city\": \"Rome\"}\n" +
+		"turn\n expect sunny\n text It is sunny.\n",
+	"json":  "turn\n text {\"n\": 7}\n",
+	"cut":   "turn\n text I have to st\n stop max_tokens\n",
+	"fails": "turn\n text I beg\n fail auth no such key\n",
+	"slow":  "pace 150ms\nturn\n text One two three four five six seven eight nine ten.\n",
+}
+
+// newResponseStand is a stand whose worker plays the scripts.
+func newResponseStand(t *testing.T) *stand {
+	t.Helper()
+	s := newStand(t, setup{})
+	for name, script := range responseScripts {
+		if err := os.WriteFile(filepath.Join(s.root, name), []byte(script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the worker has registered", func() bool {
+		return s.node("model", "scripted/chain") == nil
+	})
+	return s
+}
+
+// node runs the official npm client.
+func (s *stand) node(args ...string) error {
+	s.t.Helper()
+	if _, err := os.Stat("openai/node_modules/openai/package.json"); err != nil {
+		s.t.Fatal("the openai client is not installed; run: make deps")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		s.t.Fatal("node is not installed; run: make deps")
+	}
+	cmd := exec.CommandContext(within(s.t), node, append([]string{"client.mjs"}, args...)...)
+	cmd.Dir = "openai"
+	cmd.Env = environment(s.root, "OPENAI_BASE_URL="+s.url+"/v1", "OPENAI_API_KEY="+s.token(filepath.Join(s.root, "data")))
+	out, err := cmd.CombinedOutput()
+	if err != nil && args[0] != "model" {
+		s.t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	return err
+}
+
+// The official npm client creates, streams, chains, branches, calls its own
+// tools, cancels and deletes; every stream is read again from each of its events.
+func TestOfficialNodeClient(t *testing.T) {
+	t.Parallel()
+	newResponseStand(t).node("suite")
+}
+
+// A stream is read on where it broke off, exactly, after the server was killed
+// in the middle of it.
+func TestStreamsAreReadOnAfterTheServerWasKilled(t *testing.T) {
+	t.Parallel()
+	s := newResponseStand(t)
+	file := filepath.Join(s.root, "events.json")
+	s.node("begin", file, "7")
+	s.restart(&s.server)
+	s.connect(filepath.Join(s.root, "data", "token"))
+	s.node("end", file, "exactly")
+}
+
+// A response in background comes to its end after server and worker were killed
+// in the middle of it.
+func TestBackgroundResponsesSurviveSIGKILL(t *testing.T) {
+	t.Parallel()
+	s := newResponseStand(t)
+	file := filepath.Join(s.root, "events.json")
+	s.node("begin", file, "7")
+	s.worker.kill()
+	s.restart(&s.server)
+	s.connect(filepath.Join(s.root, "data", "token"))
+	s.worker = launch(t, s.worker.command)
+	s.node("end", file, "numbered")
+}

@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// ResponseRequest is what a client that asks for a response asks for besides
+// its input.
+type ResponseRequest struct {
+	// Request is kept with the response, as it is.
+	Request json.RawMessage
+	// Hidden responses are not found by their id.
+	Hidden bool
+}
+
+// row makes the row of a response whose input's event was recorded last.
+func (r *ResponseRequest) row(d *draft, id, signal string) store.Response {
+	row := store.Response{ID: id, Execution: d.x.ID, SignalID: signal, FirstPos: d.s.Head.LastPos, CreatedAt: d.s.Now}
+	if r != nil {
+		row.Request, row.Hidden = r.Request, r.Hidden
+	}
+	return row
+}
+
+// join notes that the input of an entry was given another response's id than
+// the one that took it up.
+func (d *draft) join(e perdure.Entry) {
+	for _, s := range d.s.Signals {
+		if s.EntryKey() == e.Key && s.ResponseID != "" && e.ResponseID != "" && s.ResponseID != e.ResponseID {
+			d.c.Join = append(d.c.Join, store.Join{ID: s.ResponseID, Into: e.ResponseID})
+		}
+	}
+}
+
+// HideResponse lets a response not be found by its id any more. Errors:
+// not_found.
+func (e *Engine) HideResponse(ctx context.Context, org string, execution uuid.UUID, id string) error {
+	_, err := e.one(ctx, store.Command{
+		Name: "hide response", Lane: store.LaneCommits, Org: org, Execution: execution,
+		Decide: func(s *store.State) (*store.Changes, error) {
+			if s.Execution == nil {
+				return nil, notFound(execution)
+			}
+			return &store.Changes{HideResponse: id, Answer: &decided{}}, nil
+		},
+	})
+	return err
+}
+
+// CancelResponse cancels the execution if the response is the one that runs, or
+// that it begins with. It tells whether it did; where the execution is past the
+// response or has not come to it, nothing changes. Errors: not_found.
+func (e *Engine) CancelResponse(ctx context.Context, org string, execution uuid.UUID, id string) (bool, error) {
+	d, err := e.one(ctx, store.Command{
+		Name: "cancel response", Lane: store.LaneCommits, Org: org, Execution: execution,
+		Needs: func(x *perdure.Execution) store.Needs {
+			n := endNeeds(x)
+			n.Patterns = []string{perdure.UserMessage}
+			return n
+		},
+		Decide: func(s *store.State) (*store.Changes, error) {
+			if s.Execution == nil {
+				return nil, notFound(execution)
+			}
+			if !runs(s, id) {
+				return answerOf(false), nil
+			}
+			return e.decideCancel(s)
+		},
+	})
+	if err != nil {
+		return false, err
+	}
+	accepted, _ := d.value.(bool)
+	return accepted, nil
+}
+
+// runs tells whether a response is the one that the execution is at.
+func runs(s *store.State, id string) bool {
+	x := s.Execution
+	if x.Status == perdure.StatusWaiting && x.WaitReason == "signal" {
+		return false // it is between two
+	}
+	// A message has ended that wait, and nothing has come of it yet.
+	fresh := x.Status == perdure.StatusPending || x.LastCommit.Fence != x.Fence
+	if x.Woke == perdure.WokeSignal && fresh && len(s.Pending) > 0 {
+		return s.Pending[0].ResponseID == id
+	}
+	if x.Leaf == nil {
+		return x.ResponseID == id
+	}
+	return s.Entries[*x.Leaf].ResponseID == id
+}
+
+// idleAt tells whether the execution waits for its user with nothing to read,
+// and that response is the last.
+func idleAt(s *store.State, response string) bool {
+	x := s.Execution
+	return x.Status == perdure.StatusWaiting && x.WaitReason == "signal" && len(s.Pending) == 0 &&
+		x.Leaf != nil && s.Entries[*x.Leaf].ResponseID == response
+}
+
+// checkMessages decides whether messages can follow a conversation in which the
+// calls open are not answered yet. Those of them that the results at the
+// beginning leave open are answered before anything else is said, in the
+// client's stead; a call among the messages must have its result there.
+func checkMessages(field string, open []string, messages []perdure.InputMessage) error {
+	head, said := perdure.EntryHead{Type: perdure.EntryMessage, Open: open}, false
+	for i, m := range messages {
+		if m.Role != perdure.RoleToolResult && !said {
+			head.Open, said = nil, true
+		}
+		e, err := perdure.NewMessageEntry(perdure.Message{Role: m.Role, Content: perdure.Content{Parts: m.Parts}})
+		if err != nil {
+			return err
+		}
+		if err = perdure.CheckContent(e); err == nil {
+			head.Open, err = perdure.CheckAppend(&head, e)
+		}
+		if err != nil {
+			return perdure.FieldErrorf(field, "message %d: %s", i, messageOf(err))
+		}
+	}
+	if said && len(head.Open) > 0 {
+		return perdure.FieldErrorf(field, "tool call %s has no result", head.Open[0])
+	}
+	return nil
+}
+
+// messageOf is what an error says to a client.
+func messageOf(err error) string {
+	var coded *perdure.Error
+	if errors.As(err, &coded) {
+		return coded.Message
+	}
+	return err.Error()
+}
+
+// openAt gives the calls that stand open after an entry.
+func (e *Engine) openAt(ctx context.Context, at perdure.EntryRef) ([]string, error) {
+	var open []string
+	for entry, err := range e.refs.Path(ctx, at.ExecutionID, at.EntryID, nil, 1000, true) {
+		if err != nil {
+			return nil, err
+		}
+		if entry.Role != perdure.RoleToolResult {
+			open = slices.Clone(entry.Calls)
+			continue
+		}
+		open = slices.DeleteFunc(open, func(id string) bool { return id == entry.Answers })
+	}
+	return open, nil
+}
+
+// checkFrom checks the place in another execution that a new one goes on from,
+// and gives the calls that are open there.
+func (e *Engine) checkFrom(ctx context.Context, org string, from *perdure.EntryRef) ([]string, error) {
+	if from == nil {
+		return nil, nil
+	}
+	source, err := e.refs.Execution(ctx, org, from.ExecutionID)
+	if err != nil {
+		return nil, err
+	}
+	if source.PersistenceMode == perdure.Local {
+		return nil, perdure.FieldErrorf("from", "execution %s is LOCAL: its conversation is on its worker", source.ID)
+	}
+	return e.openAt(ctx, *from)
+}

@@ -1,0 +1,83 @@
+package openaiapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/eventlog"
+)
+
+// Config says how the API runs. All fields are needed, but Recheck and Stop.
+type Config struct {
+	Engine *engine.Engine
+	Log    *eventlog.Log
+	Logger *slog.Logger
+	// Stop, once closed, resets open streams.
+	Stop <-chan struct{}
+	// PingEvery is the pause between comments on a stream that is silent,
+	// WriteTimeout how long its reader may take for one write.
+	PingEvery, WriteTimeout time.Duration
+	// Recheck tells, about once a second of an open stream, whether its caller
+	// still may read. An error resets the stream.
+	Recheck func(r *http.Request) func() error
+}
+
+// API serves /v1/responses and /v1/models to callers that are known already.
+type API struct {
+	Config
+	mux *http.ServeMux
+}
+
+const (
+	responsesPath = "/v1/responses"
+	modelsPath    = "/v1/models"
+)
+
+// Owns tells whether a path is this API's.
+func Owns(path string) bool {
+	for _, own := range []string{responsesPath, modelsPath} {
+		if path == own || strings.HasPrefix(path, own+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// New makes the API.
+func New(c Config) *API {
+	a := &API{Config: c, mux: http.NewServeMux()}
+	a.mux.HandleFunc("POST "+responsesPath, a.create)
+	a.mux.HandleFunc("GET "+responsesPath+"/{id}", a.retrieve)
+	a.mux.HandleFunc("DELETE "+responsesPath+"/{id}", a.delete)
+	a.mux.HandleFunc("POST "+responsesPath+"/{id}/cancel", a.cancel)
+	a.mux.HandleFunc("GET "+responsesPath+"/{id}/input_items", a.inputItems)
+	a.mux.HandleFunc("GET "+modelsPath, a.models)
+	a.mux.HandleFunc("GET "+modelsPath+"/{id...}", a.model)
+	return a
+}
+
+type orgKey struct{}
+
+// WithOrg says whose request it is.
+func WithOrg(ctx context.Context, org string) context.Context {
+	return context.WithValue(ctx, orgKey{}, org)
+}
+
+func orgOf(r *http.Request) string {
+	org, _ := r.Context().Value(orgKey{}).(string)
+	return org
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Request-Id", requestID())
+	if _, pattern := a.mux.Handler(r); pattern == "" {
+		notFound("There is no %s %s here.", r.Method, r.URL.Path).WriteTo(w)
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}

@@ -1,0 +1,339 @@
+package openaiapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/llm"
+)
+
+// prompt is what the model was given at its last call, a line a message.
+func (s *stage) prompt() string {
+	s.t.Helper()
+	all := s.model.asked()
+	var lines []string
+	for _, m := range all[len(all)-1].Messages {
+		line := string(m.Role) + ": " + m.PlainText()
+		for _, p := range m.Parts {
+			switch p.Type {
+			case perdure.PartToolCall:
+				line += "(" + p.Name + ")"
+			case perdure.PartToolResult:
+				line += perdure.Content{Parts: p.Parts}.PlainText()
+			case perdure.PartImage:
+				line += "[" + p.MimeType + "]"
+			}
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// executions counts them.
+func (s *stage) executions() int {
+	s.t.Helper()
+	page, err := s.store.Executions(s.t.Context(), "default", store.ExecutionFilter{Limit: 100})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return len(page.Items)
+}
+
+func (s *stage) wantPrompt(want string) {
+	s.t.Helper()
+	if got := s.prompt(); got != want {
+		s.t.Errorf("the model was given\n%s\nwant\n%s", got, want)
+	}
+}
+
+func after(id string) string { return `"previous_response_id":"` + id + `",` }
+
+// A chain goes on in one execution, at its head.
+func TestAChainGoesOnInOneExecution(t *testing.T) {
+	s := newStage(t, says("one"), says("two"), says("three"))
+	a := s.create(`"input":"a"`).object()
+	b := s.create(after(a.ID) + `"input":"b"`).object()
+	c := s.create(after(b.ID) + `"input":"c"`).object()
+	if s.executions() != 1 || c.text() != "three" || c.Previous != b.ID || a.ID == b.ID || b.ID == c.ID {
+		t.Errorf("%d executions; %s, %s, %s", s.executions(), a.raw, b.raw, c.raw)
+	}
+	s.wantPrompt("user: a\nassistant: one\nuser: b\nassistant: two\nuser: c")
+	if a.Usage == nil || a.Usage.In != 12 || a.Usage.Details.Cached != 2 || a.Usage.Out != 5 || a.Usage.Total != 17 || c.Usage.In != 12 {
+		t.Errorf("usage: %s, %s", a.raw, c.raw)
+	}
+}
+
+// From the middle of a chain a new execution goes on, whose path is copied under
+// new ids in its first commit; the chain stays as it is.
+func TestABranchIsANewExecution(t *testing.T) {
+	s := newStage(t, thinks("hm", says("one")), says("two"), says("three"))
+	a := s.create(`"input":"a"`).object()
+	b := s.create(after(a.ID) + `"input":"b"`).object()
+	c := s.create(after(a.ID) + `"input":"c"`).object()
+	s.wantPrompt("user: a\nassistant: one\nuser: c")
+	d := s.create(after(c.ID) + `"input":"d"`).object() // goes on with the branch
+	s.wantPrompt("user: a\nassistant: one\nuser: c\nassistant: two\nuser: d")
+	e := s.create(after(b.ID) + `"input":"e"`).object() // and with the chain
+	s.wantPrompt("user: a\nassistant: one\nuser: b\nassistant: two\nuser: e")
+	if s.executions() != 2 || d.Status != "completed" || e.Status != "completed" {
+		t.Errorf("%d executions", s.executions())
+	}
+	ids, paths := map[string]bool{}, 0
+	for _, id := range []string{b.ID, c.ID} {
+		row, err := s.store.Response(t.Context(), "default", id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := s.store.Execution(t.Context(), "default", row.Execution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for entry, err := range s.store.Path(t.Context(), x.ID, *x.Leaf, nil, 0, false) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			paths++
+			ids[entry.ID.String()] = true
+		}
+	}
+	if len(ids) != paths {
+		t.Errorf("%d entries have %d ids", paths, len(ids))
+	}
+	if got := s.call("GET", "/v1/responses/"+c.ID, "").object(); got.text() != "two" || len(got.Output) != 1 {
+		t.Errorf("what was copied counts as output: %s", got.raw)
+	}
+}
+
+// While a chain is busy, going on from its head makes a new execution, too; the
+// response that runs is left alone.
+func TestABusyChainIsBranched(t *testing.T) {
+	said, open := make(chan struct{}, 1), make(chan struct{})
+	slow := false
+	s := newStage(t, says("one"), func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
+		if slow {
+			return says("quick")(ctx, req, b)
+		}
+		slow = true
+		return holds(says("slow"), said, open)(ctx, req, b)
+	})
+	a := s.create(`"input":"a"`).object()
+	b := s.create(after(a.ID) + `"input":"b","background":true`).object()
+	<-said
+	c := s.create(after(a.ID) + `"input":"c"`).object()
+	if c.text() != "quick" || s.executions() != 2 {
+		t.Errorf("%d executions, %s", s.executions(), c.raw)
+	}
+	s.create(after(b.ID)+`"input":"d"`).refused(400, "previous_response_id", "previous_response_in_progress")
+	close(open)
+	s.untilEnd(b.ID)
+	if got := s.call("GET", "/v1/responses/"+b.ID, "").object(); got.text() != "slow" || got.Status != "completed" {
+		t.Errorf("the response that ran: %s", got.raw)
+	}
+}
+
+// untilEnd follows a response to its end.
+func (s *stage) untilEnd(id string) object {
+	s.t.Helper()
+	all := s.all("GET", "/v1/responses/"+id+"?stream=true", "")
+	return responseOf(s.t, all[len(all)-1])
+}
+
+// Two creates that go on from one response at once never share one.
+func TestTwoAtOnceNeverShareAResponse(t *testing.T) {
+	s := newStage(t, says("one"))
+	a := s.create(`"input":"a"`).object()
+	made := make(chan []byte, 8)
+	for i := range cap(made) {
+		go func() {
+			made <- s.call("POST", "/v1/responses", fmt.Sprintf(`{"model":"test/m","input":"%d",%s"background":true}`, i, after(a.ID))).body
+		}()
+	}
+	ids := map[string]bool{}
+	for range cap(made) {
+		var o object
+		if err := json.Unmarshal(<-made, &o); err != nil {
+			t.Fatal(err)
+		}
+		ids[o.ID] = true
+		if got := s.untilEnd(o.ID); got.Status != "completed" || got.ID != o.ID {
+			t.Errorf("got %s", got.raw)
+		}
+	}
+	if len(ids) != cap(made) || s.executions() != cap(made) {
+		t.Errorf("%d responses in %d executions", len(ids), s.executions())
+	}
+}
+
+// A message that steers joins the response that runs: the id that it was given
+// is another name of that one.
+func TestASteeringInputIsAnAlias(t *testing.T) {
+	said, open := make(chan struct{}, 1), make(chan struct{})
+	s := newStage(t, holds(calls("I look.", "gone", "{}"), said, open), says("Done."))
+	a := s.create(`"input":"a","background":true`).object()
+	<-said
+	row, err := s.store.Response(t.Context(), "default", a.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := s.engine.Signal(t.Context(), "default", row.Execution, engine.SignalRequest{Name: perdure.UserMessage, Value: json.RawMessage(`{"text":"stop"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := s.call("GET", "/v1/responses/"+reply.ResponseID, "").object(); o.ID != reply.ResponseID || o.Status != "in_progress" {
+		t.Errorf("before it is taken up: %s", o.raw)
+	}
+	close(open)
+	end := s.untilEnd(a.ID)
+	if o := s.call("GET", "/v1/responses/"+reply.ResponseID, "").object(); o.ID != a.ID || o.Status != "completed" || o.text() != end.text() {
+		t.Errorf("the alias gives %s", o.raw)
+	}
+	if all := s.all("GET", "/v1/responses/"+reply.ResponseID+"?stream=true", ""); responseOf(t, all[0]).ID != a.ID {
+		t.Errorf("the alias streams %s", all[0].Raw)
+	}
+	b := s.create(after(reply.ResponseID) + `"input":"b"`).object()
+	if s.executions() != 1 || b.Status != "completed" {
+		t.Errorf("going on from the alias: %s", b.raw)
+	}
+}
+
+const result = `{"type":"function_call_output","call_id":"%s","output":"%s"}`
+
+// The calls of a client's tools end the response, and the next create brings all
+// their outputs, in any order.
+func TestClientToolsAreAnsweredByTheNextCreate(t *testing.T) {
+	s := newStage(t, calls("I ask.", "gone", "{}", "ask", `{"n":1}`, "ask", `{"n":2}`), says("Both are 7."))
+	a := s.create(`"input":"a",` + tools).object()
+	open := a.calls()
+	if len(open) != 2 || open[0].Arguments != `{"n":1}` || a.Status != "completed" {
+		t.Fatalf("got %s", a.raw)
+	}
+	one, two := fmt.Sprintf(result, open[0].CallID, "7"), fmt.Sprintf(result, open[1].CallID, "8")
+	s.create(after(a.ID)+`"input":"b"`).refused(400, "input", "invalid_value")
+	s.create(after(a.ID)+`"input":[`+one+`]`).refused(400, "input", "invalid_value")
+	s.create(after(a.ID)+`"input":[`+one+`,`+two+`,`+two+`]`).refused(400, "input", "invalid_value")
+	s.create(after(a.ID)+`"input":[`+one+`,`+two+`,`+fmt.Sprintf(result, "call_x", "9")+`]`).refused(400, "input", "invalid_value")
+	s.create(`"input":[`+one+`]`).refused(400, "input", "invalid_value")
+	b := s.create(after(a.ID) + `"input":[{"role":"user","content":"and?"},` + two + `,` + one + `],` + tools).object()
+	if b.text() != "Both are 7." || s.executions() != 1 || len(b.Output) != 1 {
+		t.Errorf("got %s", b.raw)
+	}
+	s.wantPrompt("user: a\nassistant: I ask.(gone)(ask)(ask)\ntool_result: there is no tool \"gone\"; the tools are: []\ntool_result: 8\ntool_result: 7\nuser: and?")
+
+	// The outputs can be given again from there, in a branch.
+	c := s.create(after(a.ID) + `"input":[` + one + `,` + two + `],` + tools).object()
+	if c.text() != "Both are 7." || s.executions() != 2 {
+		t.Errorf("got %s", c.raw)
+	}
+}
+
+// A message that comes by another way while calls of a client's tools are open
+// is taken up, and the calls have a result.
+func TestOpenCallsAreAnsweredWhenTheUserSpeaks(t *testing.T) {
+	s := newStage(t, calls("I ask.", "ask", `{}`), says("Fine."))
+	a := s.create(`"input":"a",` + tools).object()
+	row, err := s.store.Response(t.Context(), "default", a.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := s.engine.Signal(t.Context(), "default", row.Execution, engine.SignalRequest{Name: perdure.UserMessage, Value: json.RawMessage(`{"text":"never mind"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end := s.untilEnd(reply.ResponseID); end.text() != "Fine." || end.ID != reply.ResponseID {
+		t.Errorf("got %s", end.raw)
+	}
+	s.wantPrompt("user: a\nassistant: I ask.(ask)\ntool_result: skipped: the user sent a message\nuser: never mind")
+}
+
+// What a create asks for holds for its own response: the next one has its own.
+func TestSettingsAreThoseOfTheResponse(t *testing.T) {
+	s := newStage(t)
+	_, err := s.engine.CreateDefinition(t.Context(), "default", perdure.Definition{
+		Name: "Helper", Slug: "agent", SystemPrompt: "Be kind.", Models: []perdure.ModelConfig{{Provider: "test", ModelID: "m"}}, Tools: []string{"grep"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := s.call("POST", "/v1/responses", `{"model":"agent","input":"a"}`).object()
+	b := s.create(after(a.ID) + `"input":"b","instructions":"Be brief.","temperature":0.5,"max_output_tokens":100,"reasoning":{"effort":"high"},
+		"parallel_tool_calls":false,"tool_choice":{"type":"function","name":"ask"},` + tools + `,
+		"text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"},"strict":true}},"metadata":{"k":"v"}`).object()
+	c := s.call("POST", "/v1/responses", `{"model":"agent","input":"c",`+strings.TrimSuffix(after(b.ID), ",")+`}`).object()
+	asked := s.model.asked()
+	first, second, third := asked[0], asked[1], asked[2]
+	if first.System != "Be kind." || len(first.Tools) != 1 || first.Tools[0].Name != "grep" || first.Format != nil || first.ToolChoice != "" {
+		t.Errorf("the first was asked as %+v", first)
+	}
+	if second.System != "Be brief." || len(second.Tools) != 1 || second.Tools[0].Name != "ask" || second.ToolChoice != "tool" || second.ToolName != "ask" ||
+		second.MaxTokens != 100 || *second.Temperature != 0.5 || second.Thinking != "high" || *second.ParallelToolCalls || string(second.Format.Schema) != `{"type":"object"}` {
+		t.Errorf("the second was asked as %+v", second)
+	}
+	if third.System != "Be kind." || len(third.Tools) != 1 || third.Tools[0].Name != "grep" || third.Format != nil || third.Temperature != nil {
+		t.Errorf("the third was asked as %+v", third)
+	}
+	if b.Metadata["k"] != "v" || b.Model != "test/m" || c.Model != "agent" || s.executions() != 1 {
+		t.Errorf("got %s and %s", b.raw, c.raw)
+	}
+	if again := s.call("GET", "/v1/responses/"+b.ID, "").object(); !slices.Equal(again.raw, b.raw) {
+		t.Errorf("retrieved as %s, created as %s", again.raw, b.raw)
+	}
+}
+
+// Items are messages: images, what was said elsewhere, and calls with their
+// results.
+func TestInputItemsBecomeMessages(t *testing.T) {
+	s := newStage(t)
+	o := s.create(`"input":[
+		{"role":"developer","content":"Be brief."},
+		{"role":"user","content":[{"type":"input_text","text":"What is it?"},{"type":"input_image","image_url":"data:image/png;base64,AAAA","detail":"auto"}]},
+		{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}]},
+		{"type":"message","role":"assistant","content":[{"type":"output_text","text":"I ask.","annotations":[]}]},
+		{"type":"function_call","call_id":"c1","name":"ask","arguments":"{\"a\":1}"},
+		{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"a cat"}]}]`).object()
+	if o.text() == "" {
+		t.Errorf("got %s", o.raw)
+	}
+	s.wantPrompt("system: Be brief.\nuser: What is it?[image/png]\nassistant: I ask.(ask)\ntool_result: a cat")
+	var page struct {
+		Data    []item
+		HasMore bool   `json:"has_more"`
+		First   string `json:"first_id"`
+		Last    string `json:"last_id"`
+	}
+	list := func(query string) (types []string) {
+		page.Data = nil
+		r := s.call("GET", "/v1/responses/"+o.ID+"/input_items?"+query, "")
+		if err := json.Unmarshal(r.body, &page); err != nil || r.status != 200 {
+			t.Fatalf("%d: %s", r.status, r.body)
+		}
+		for _, i := range page.Data {
+			types = append(types, i.Type)
+		}
+		return types
+	}
+	whole := list("order=asc")
+	if strings.Join(whole, " ") != "message message reasoning message function_call function_call_output" || page.HasMore {
+		t.Errorf("the input is %v", whole)
+	}
+	var paged []string
+	for query := "limit=4"; ; query = "limit=4&after=" + page.Last {
+		paged = append(paged, list(query)...)
+		if !page.HasMore {
+			break
+		}
+	}
+	slices.Reverse(paged)
+	if !slices.Equal(paged, whole) {
+		t.Errorf("page by page: %v", paged)
+	}
+	s.call("GET", "/v1/responses/"+o.ID+"/input_items?limit=0", "").refused(400, "limit", "invalid_value")
+	s.call("GET", "/v1/responses/"+o.ID+"/input_items?after=x", "").refused(400, "after", "invalid_value")
+	s.call("GET", "/v1/responses/"+o.ID+"/input_items?order=x", "").refused(400, "order", "invalid_value")
+}

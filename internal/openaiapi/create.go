@@ -1,0 +1,261 @@
+package openaiapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+)
+
+// bodyLimit is the most bytes of a request's body.
+const bodyLimit = 8 << 20
+
+// create makes a response: it begins an execution, or goes on with one that
+// waits at the end of the previous response.
+func (a *API) create(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
+	if err != nil {
+		a.fail(w, r, bodyError(err))
+		return
+	}
+	req, err := parse(body)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	f, err := a.begin(r.Context(), orgOf(r), req, idempotency{key: r.Header.Get("Idempotency-Key"), hash: sha256.Sum256(body)})
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	switch {
+	case req.Stream:
+		a.stream(w, r, f.fold, -1)
+	case req.Background:
+		a.answer(w, r, f.fold, a.current(r.Context(), f.fold))
+	default:
+		a.answer(w, r, f.fold, a.wait(r.Context(), f.fold))
+	}
+}
+
+// answer writes the response as it stands.
+func (a *API) answer(w http.ResponseWriter, r *http.Request, f *fold, err error) {
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, f.object())
+}
+
+func bodyError(err error) error {
+	if err == nil {
+		return nil
+	}
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return ErrorOf(perdure.PayloadTooLarge, 0, "the body is over 8 MiB")
+	}
+	return invalid("", "invalid_body", "The body of the request could not be read.")
+}
+
+// idempotency lets a create that is repeated give the response of the first.
+type idempotency struct {
+	key  string
+	hash perdure.Hash
+}
+
+// signalID is that of the message that the create becomes; "" for any.
+func (i idempotency) signalID() string {
+	if i.key == "" {
+		return ""
+	}
+	sum := perdure.Hash(sha256.Sum256(append([]byte(i.key+"\n"), i.hash[:]...)))
+	return "idempotency:" + sum.String()
+}
+
+// begin stores the input.
+func (a *API) begin(ctx context.Context, org string, req *request, idem idempotency) (*found, error) {
+	who, err := a.agent(ctx, org, req.Model)
+	if err != nil {
+		return nil, err
+	}
+	settings := req.settings(who.settings)
+	for _, t := range settings.ClientTools {
+		if slices.Contains(settings.Tools, t.Name) {
+			return nil, invalid("tools", "invalid_value", "Tool '%s' is one that the agent '%s' runs here; name yours otherwise.", t.Name, req.Model)
+		}
+	}
+	kept, err := req.kept()
+	if err != nil {
+		return nil, err
+	}
+	b := beginning{
+		API: a, org: org, req: req, idem: idem, who: who, settings: settings,
+		asked: &engine.ResponseRequest{Request: kept, Hidden: !req.stored()},
+	}
+	id, err := b.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.find(ctx, org, id, true)
+}
+
+// beginning is a create under way.
+type beginning struct {
+	*API
+	org      string
+	req      *request
+	idem     idempotency
+	who      agent
+	settings perdure.ReactInput
+	asked    *engine.ResponseRequest
+}
+
+// store gives the id of the response that the input begins.
+func (b *beginning) store(ctx context.Context) (string, error) {
+	if b.req.PreviousResponseID == "" {
+		return b.execution(ctx, nil, nil)
+	}
+	previous, err := b.previous(ctx)
+	if err != nil {
+		return "", err
+	}
+	id, err := b.goOn(ctx, previous)
+	if perdure.IsCode(err, perdure.Conflict) || perdure.IsCode(err, perdure.ExecutionEnded) {
+		return b.execution(ctx, previous, previous.open()) // it is not the head, or not idle
+	}
+	return id, err
+}
+
+// previous finds the response that this one goes on from.
+func (b *beginning) previous(ctx context.Context) (*found, error) {
+	const param = "previous_response_id"
+	f, err := b.find(ctx, b.org, b.req.PreviousResponseID, false)
+	if err == nil {
+		err = b.current(ctx, f.fold)
+	}
+	var gone *Error
+	switch {
+	case errors.As(err, &gone) && gone.Status == http.StatusNotFound:
+		return nil, invalid(param, "previous_response_not_found", "Previous response with id '%s' not found.", b.req.PreviousResponseID)
+	case err != nil:
+		return nil, err
+	case !f.ended():
+		return nil, invalid(param, "previous_response_in_progress", "Previous response with id '%s' is still in progress.", f.id)
+	case !f.begun():
+		return nil, invalid(param, "previous_response_empty", "Previous response with id '%s' ended before it began; there is nothing to go on from.", f.id)
+	}
+	return f, nil
+}
+
+// goOn sends the input to the execution that waits at the end of the previous
+// response. Errors: conflict, execution_ended.
+func (b *beginning) goOn(ctx context.Context, previous *found) (string, error) {
+	messages, err := answering(previous.open(), b.req.input)
+	if err != nil {
+		return "", err
+	}
+	value, err := json.Marshal(engine.UserMessageValue{Messages: messages, Settings: &b.settings})
+	if err != nil {
+		return "", &perdure.Error{Code: perdure.Internal, Message: "an input does not encode", Err: err}
+	}
+	reply, err := b.Engine.Signal(ctx, b.org, previous.execution.ID, engine.SignalRequest{
+		Name: perdure.UserMessage, Value: value, ID: b.idem.signalID(), Head: previous.id, Response: b.asked,
+	})
+	return reply.ResponseID, err
+}
+
+// execution starts one, from the end of the previous response if there is one.
+func (b *beginning) execution(ctx context.Context, previous *found, open []string) (string, error) {
+	messages, err := answering(open, b.req.input)
+	if err != nil {
+		return "", err
+	}
+	s := b.settings
+	start := engine.StartRequest{
+		Kind: perdure.ReactKind, DefinitionID: b.who.definition, SystemPrompt: &s.SystemPrompt, Models: s.Models, Tools: &s.Tools,
+		Config: s.Config, Messages: messages, Turns: s.Turns, Response: b.asked, IdempotencyKey: b.idem.key, RequestHash: b.idem.hash,
+	}
+	if len(b.req.Metadata) > 0 {
+		if start.Metadata, err = json.Marshal(b.req.Metadata); err != nil {
+			return "", &perdure.Error{Code: perdure.Internal, Message: "metadata does not encode", Err: err}
+		}
+	}
+	if previous != nil {
+		start.Queue, start.Workspace = previous.execution.Queue, previous.execution.Workspace
+		start.From = &perdure.EntryRef{ExecutionID: previous.execution.ID, EntryID: *previous.leaf}
+	}
+	x, err := b.Engine.Start(ctx, b.org, start)
+	if err != nil {
+		return "", err
+	}
+	return x.ResponseID, nil
+}
+
+// agent is who answers.
+type agent struct {
+	definition *uuid.UUID
+	settings   perdure.ReactInput
+}
+
+func noModel(model string) *Error {
+	return invalid("model", "model_not_found", "The requested model '%s' does not exist.", model)
+}
+
+// agent finds the definition, by slug or id, or the configured model of that
+// name.
+func (a *API) agent(ctx context.Context, org, name string) (agent, error) {
+	d, err := a.definition(ctx, org, name)
+	if err != nil {
+		return agent{}, err
+	}
+	if d != nil {
+		return agent{&d.ID, perdure.ReactInput{SystemPrompt: d.SystemPrompt, Models: d.Models, Tools: d.Tools, Config: d.Config}}, nil
+	}
+	provider, model, ok := strings.Cut(name, "/")
+	if !ok || model == "" {
+		return agent{}, noModel(name)
+	}
+	providers, err := a.providers(ctx, org)
+	if err != nil {
+		return agent{}, err
+	}
+	if !slices.Contains(providers, provider) {
+		return agent{}, noModel(name)
+	}
+	return agent{nil, perdure.ReactInput{Models: []perdure.ModelConfig{{Provider: provider, ModelID: model}}, Tools: []string{}}}, nil
+}
+
+// definition gives nil where there is none of that name.
+func (a *API) definition(ctx context.Context, org, name string) (*perdure.Definition, error) {
+	var d *perdure.Definition
+	var err error
+	if id, bad := uuid.Parse(name); bad == nil && len(name) == 36 {
+		d, err = a.Engine.Store.Definition(ctx, org, id)
+	} else {
+		d, err = a.Engine.Store.DefinitionBySlug(ctx, org, name)
+	}
+	if perdure.IsCode(err, perdure.NotFound) {
+		return nil, nil
+	}
+	return d, err
+}
+
+// providers are those that the org's workers can call.
+func (a *API) providers(ctx context.Context, org string) ([]string, error) {
+	kinds, err := a.Engine.Store.Kinds(ctx, org)
+	for _, k := range kinds {
+		if k.Agent && k.Spec.Kind == perdure.ReactKind {
+			return k.Spec.Providers, err
+		}
+	}
+	return nil, err
+}

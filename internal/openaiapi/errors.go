@@ -1,0 +1,133 @@
+package openaiapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// Error is an error as OpenAI's clients read it.
+type Error struct {
+	Status  int     `json:"-"`
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// WriteTo answers a request with the error.
+func (e *Error) WriteTo(w http.ResponseWriter) {
+	writeJSON(w, e.Status, map[string]*Error{"error": e})
+}
+
+// The types of errors.
+const (
+	typeInvalid    = "invalid_request_error"
+	typeServer     = "server_error"
+	typeRate       = "rate_limit_error"
+	typeAuth       = "authentication_error"
+	typePermission = "permission_error"
+)
+
+// invalid is a 400 about a parameter.
+func invalid(param, code, format string, args ...any) *Error {
+	return &Error{Status: http.StatusBadRequest, Type: typeInvalid, Param: &param, Code: &code, Message: fmt.Sprintf(format, args...)}
+}
+
+func notFound(format string, args ...any) *Error {
+	code := "not_found"
+	return &Error{Status: http.StatusNotFound, Type: typeInvalid, Code: &code, Message: fmt.Sprintf(format, args...)}
+}
+
+func noResponse(id string) *Error { return notFound("Response with id '%s' not found.", id) }
+
+// codes is the table of what the engine's errors are here. Conflicts that
+// another try does not mend are no 409: the official clients repeat those.
+var codes = map[perdure.Code]struct {
+	status int
+	typ    string
+}{
+	perdure.InvalidArgument:      {http.StatusBadRequest, typeInvalid},
+	perdure.InvalidTranscript:    {http.StatusBadRequest, typeInvalid},
+	perdure.ExecutionEnded:       {http.StatusBadRequest, typeInvalid},
+	perdure.IdempotencyKeyReused: {http.StatusBadRequest, typeInvalid},
+	perdure.AlreadyExists:        {http.StatusBadRequest, typeInvalid},
+	perdure.Unauthenticated:      {http.StatusUnauthorized, typeAuth},
+	perdure.PermissionDenied:     {http.StatusForbidden, typePermission},
+	perdure.NotFound:             {http.StatusNotFound, typeInvalid},
+	perdure.PayloadTooLarge:      {http.StatusRequestEntityTooLarge, typeInvalid},
+	perdure.Conflict:             {http.StatusConflict, typeInvalid},
+	perdure.RateLimited:          {http.StatusTooManyRequests, typeRate},
+	perdure.Unavailable:          {http.StatusServiceUnavailable, typeServer},
+}
+
+// ErrorOf makes an Error of a coded error; status is of codes that the table
+// does not have.
+func ErrorOf(code perdure.Code, status int, message string, fields ...perdure.FieldError) *Error {
+	e := &Error{Status: status, Type: typeServer, Message: message}
+	name := string(code)
+	e.Code = &name
+	if row, ok := codes[code]; ok {
+		e.Type = row.typ
+		if status == 0 {
+			e.Status = row.status
+		}
+	}
+	if e.Status == 0 {
+		e.Status = http.StatusInternalServerError
+	}
+	if len(fields) > 0 {
+		if at := paramOf(fields[0].Location); at != "" {
+			e.Param = &at
+		}
+	}
+	return e
+}
+
+// params are the parameters that the engine knows by other names.
+var params = map[string]string{
+	"config.maxTokens": "max_output_tokens", "config.temperature": "temperature", "config.thinking": "reasoning.effort",
+	"models.provider": "model", "models.modelId": "model", "messages": "input", "signalValue.messages": "input",
+	"kind": "model", "Idempotency-Key": "Idempotency-Key",
+}
+
+func paramOf(field string) string { return params[field] }
+
+// fail answers a request with an error. The text of an internal one stays
+// inside: the client gets an id by which it is found in the log.
+func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+	a.errorOf(r, err).WriteTo(w)
+}
+
+func (a *API) errorOf(r *http.Request, err error) *Error {
+	var mine *Error
+	if errors.As(err, &mine) {
+		return mine
+	}
+	var coded *perdure.Error
+	switch {
+	case errors.As(err, &coded) && coded.Code != perdure.Internal:
+		return ErrorOf(coded.Code, 0, coded.Message, coded.Fields...)
+	case r.Context().Err() != nil:
+		return ErrorOf(perdure.Unavailable, 0, "the request was given up before it was answered")
+	}
+	id := uuid.NewString()
+	a.Logger.ErrorContext(r.Context(), "internal error", slog.String("error_id", id), slog.Any("error", err))
+	return ErrorOf(perdure.Internal, 0, "an error inside the server; it is in the server's log as "+id)
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // the client has gone
+}

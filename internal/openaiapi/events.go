@@ -1,0 +1,244 @@
+package openaiapi
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// Event is an event of a response's stream.
+type Event struct {
+	Type   string
+	Number int64 // sequence_number
+	Body   json.RawMessage
+}
+
+// growing is an item of the output, while it grows and after.
+type growing struct {
+	Item
+	index   int
+	message string // id of the message that it is a part of
+	task    string // that makes it
+	text    strings.Builder
+	closed  bool // its text is whole
+	over    bool // the item is done
+}
+
+// emit adds an event. Body is a struct that begins with its head.
+func (f *fold) emit(kind string, body func(head) any) {
+	raw, err := json.Marshal(body(head{kind, f.next}))
+	if err != nil {
+		panic(err) // all bodies are of this package's own types
+	}
+	f.emitted = append(f.emitted, Event{Type: kind, Number: f.next, Body: raw})
+	f.next++
+}
+
+type head struct {
+	Type   string `json:"type"`
+	Number int64  `json:"sequence_number"`
+}
+
+func (f *fold) emitResponse(kind string) {
+	f.emit(kind, func(h head) any {
+		return struct {
+			head
+			Response Response `json:"response"`
+		}{h, f.object()}
+	})
+}
+
+type itemEvent struct {
+	head
+	Index int  `json:"output_index"`
+	Item  Item `json:"item"`
+}
+
+// at is where in the output an event of a part is.
+type at struct {
+	head
+	ItemID string `json:"item_id"`
+	Index  int    `json:"output_index"`
+	// One of them: messages have content, reasoning a summary.
+	Content *int `json:"content_index,omitempty"`
+	Summary *int `json:"summary_index,omitempty"`
+}
+
+var first = 0
+
+func (g *growing) at(h head) at {
+	a := at{head: h, ItemID: g.ID, Index: g.index}
+	switch g.Type {
+	case itemMessage:
+		a.Content = &first
+	case itemReasoning:
+		a.Summary = &first
+	}
+	return a
+}
+
+// names are those of the events of text that grows.
+type names struct{ partAdded, delta, textDone, partDone, content string }
+
+var textNames = map[string]names{
+	itemMessage: {
+		"response.content_part.added", "response.output_text.delta", "response.output_text.done", "response.content_part.done", contentOutput,
+	},
+	itemReasoning: {
+		"response.reasoning_summary_part.added", "response.reasoning_summary_text.delta",
+		"response.reasoning_summary_text.done", "response.reasoning_summary_part.done", contentSummary,
+	},
+}
+
+// add begins an item.
+func (f *fold) add(i Item, message string) *growing {
+	g := &growing{Item: i, index: len(f.items), message: message}
+	g.ID = itemID(prefixOf(i.Type), f.execution, f.id, g.index)
+	f.items = append(f.items, g)
+	f.emit("response.output_item.added", func(h head) any { return itemEvent{h, g.index, g.Item} })
+	return g
+}
+
+func (f *fold) itemDone(g *growing) {
+	g.over = true
+	f.emit("response.output_item.done", func(h head) any { return itemEvent{h, g.index, g.Item} })
+}
+
+// show begins an item of text.
+func (f *fold) show(kind, message string) *growing {
+	g := f.add(Item{Type: kind, Status: statusInProgress, Role: "assistant"}, message)
+	f.part(g, textNames[kind].partAdded, "")
+	return g
+}
+
+func (f *fold) part(g *growing, kind, text string) {
+	f.emit(kind, func(h head) any {
+		return struct {
+			at
+			Part Content `json:"part"`
+		}{g.at(h), Content{Type: textNames[g.Type].content, Text: text}}
+	})
+}
+
+func (f *fold) delta(g *growing, text string) {
+	g.text.WriteString(text)
+	f.emit(textNames[g.Type].delta, func(h head) any {
+		if g.Type != itemMessage {
+			return struct {
+				at
+				Delta string `json:"delta"`
+			}{g.at(h), text}
+		}
+		return struct {
+			at
+			Delta    string `json:"delta"`
+			Logprobs []any  `json:"logprobs"`
+		}{g.at(h), text, []any{}}
+	})
+}
+
+// close ends the text of an item. The item is done when its message is stored.
+func (f *fold) close(g *growing, text string) {
+	if g.closed {
+		return
+	}
+	g.closed = true
+	f.emit(textNames[g.Type].textDone, func(h head) any {
+		if g.Type != itemMessage {
+			return struct {
+				at
+				Text string `json:"text"`
+			}{g.at(h), text}
+		}
+		return struct {
+			at
+			Text     string `json:"text"`
+			Logprobs []any  `json:"logprobs"`
+		}{g.at(h), text, []any{}}
+	})
+	f.part(g, textNames[g.Type].partDone, text)
+}
+
+// done ends an item of text.
+func (f *fold) done(g *growing, text, status string) {
+	f.close(g, text)
+	g.Status = status
+	content := []Content{{Type: textNames[g.Type].content, Text: text}}
+	if g.Type == itemReasoning {
+		g.Summary = content
+	} else {
+		g.Content = content
+	}
+	f.itemDone(g)
+}
+
+// grow takes in a piece of a block.
+func (f *fold) grow(r record) {
+	var text string
+	if json.Unmarshal(r.Data, &text) != nil && len(r.Data) > 0 {
+		return
+	}
+	g := f.blocks[r.Seq]
+	if g == nil {
+		kind := itemMessage
+		if r.event == perdure.EventThinking {
+			kind = itemReasoning
+		}
+		g = f.show(kind, r.MessageID)
+		g.task = r.TaskID
+		f.blocks[r.Seq] = g
+	}
+	f.delta(g, text)
+}
+
+func (f *fold) blockClosed(r record) {
+	g := f.blocks[r.BlockSeq]
+	if g == nil {
+		return
+	}
+	delete(f.blocks, r.BlockSeq)
+	if perdure.BlockReason(r.Reason) == perdure.BlockSuperseded {
+		f.withdraw(func(other *growing) bool { return other == g })
+		return
+	}
+	f.close(g, g.text.String())
+}
+
+// withdraw takes back items that came to nothing, as those of a model call that
+// is made again. They stay in the output, incomplete and empty, so that no index
+// moves.
+func (f *fold) withdraw(which func(*growing) bool) {
+	for _, g := range f.items {
+		if g.over || !which(g) {
+			continue
+		}
+		f.close(g, "")
+		g.Status, g.Content, g.Summary = statusIncomplete, nil, nil
+		f.itemDone(g)
+	}
+}
+
+// call shows a call of a tool, whole: only a call that is stored may be run.
+func (f *fold) call(p perdure.Part) {
+	arguments := p.RawArguments
+	if arguments == "" {
+		arguments = "{}"
+	}
+	g := f.add(Item{Type: itemCall, Status: statusInProgress, CallID: p.ID, Name: p.Name}, "")
+	f.emit("response.function_call_arguments.delta", func(h head) any {
+		return struct {
+			at
+			Delta string `json:"delta"`
+		}{g.at(h), arguments}
+	})
+	f.emit("response.function_call_arguments.done", func(h head) any {
+		return struct {
+			at
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		}{g.at(h), p.Name, arguments}
+	})
+	g.Arguments, g.Status = arguments, statusCompleted
+	f.itemDone(g)
+}

@@ -1,0 +1,298 @@
+package openaiapi
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// fold makes a response, and the events that tell of it, out of the records of
+// its execution's log. The same records make the same events.
+type fold struct {
+	id        string
+	execution uuid.UUID
+	first     int64 // position of the input's event
+	request   request
+	// entry reads an entry whose event does not hold its content.
+	entry func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error)
+
+	emitted     []Event // since the last take
+	next        int64   // sequence number
+	created     perdure.Time
+	completed   *perdure.Time
+	status      string
+	failure     *responseError
+	incomplete  string
+	usage       *perdure.Usage
+	items       []*growing
+	blocks      map[int64]*growing // open ones, by their seq
+	calls       map[string]bool    // made in this response, true while they are open
+	order       []string           // of the calls
+	leaf        *uuid.UUID         // the last entry of the response
+	lastMessage *growing
+}
+
+func (f *fold) ended() bool {
+	return f.status != "" && f.status != statusQueued && f.status != statusInProgress
+}
+
+// begun tells whether the agent has taken the input up.
+func (f *fold) begun() bool { return f.leaf != nil }
+
+// open gives the calls that the response leaves to the client, in call order.
+func (f *fold) open() []string {
+	return slices.DeleteFunc(slices.Clone(f.order), func(id string) bool { return !f.calls[id] })
+}
+
+// take gives the events since it was called last.
+func (f *fold) take() []Event {
+	events := f.emitted
+	f.emitted = nil
+	return events
+}
+
+// apply takes a record in. What comes after the response's end changes nothing.
+func (f *fold) apply(ctx context.Context, r record) error {
+	if f.ended() {
+		return nil
+	}
+	if r.event == "" {
+		if g := f.blocks[r.Seq]; g != nil {
+			f.delta(g, "") // so that no number moves
+		}
+		return nil
+	}
+	if f.status == "" {
+		if r.pos == f.first {
+			f.begin(r)
+		}
+		return nil
+	}
+	if r.event.Ends() {
+		f.executionEnded(r)
+		return nil
+	}
+	if r.ResponseID != f.id {
+		if r.event == perdure.EventWaiting && r.Reason == "signal" && f.begun() {
+			f.finish(r, statusCompleted) // an agent that does not say so has ended it
+		}
+		return nil
+	}
+	return f.own(ctx, r)
+}
+
+// own takes in a record of the response.
+func (f *fold) own(ctx context.Context, r record) error {
+	switch r.event {
+	case perdure.EventToken, perdure.EventThinking:
+		f.grow(r)
+	case perdure.EventBlockClosed:
+		f.blockClosed(r)
+	case perdure.EventTaskRetrying, perdure.EventTaskInterrupted:
+		f.withdraw(func(g *growing) bool { return g.task == r.TaskID })
+	case perdure.EventEntry:
+		return f.entryAppended(ctx, r)
+	case perdure.EventData:
+		if e, ok := r.end(); ok {
+			f.responseEnded(r, e)
+		}
+	}
+	return nil
+}
+
+func (f *fold) begin(r record) {
+	f.created, f.status = r.CreatedAt, statusInProgress
+	f.blocks, f.calls = map[int64]*growing{}, map[string]bool{}
+	if f.request.Background {
+		f.status = statusQueued
+	}
+	f.emitResponse("response.created")
+	if f.status == statusQueued {
+		f.emitResponse("response.queued")
+	}
+}
+
+// entryAppended takes in an entry: the input, an answer of the model, the result
+// of a tool.
+func (f *fold) entryAppended(ctx context.Context, r record) error {
+	if r.EntryType == perdure.EntryLLMCall {
+		return nil
+	}
+	if !f.begun() {
+		f.status = statusInProgress
+		f.emitResponse("response.in_progress")
+	}
+	id := r.EntryID
+	f.leaf = &id
+	if r.Role != perdure.RoleAssistant && r.Role != perdure.RoleToolResult {
+		return nil
+	}
+	content, err := f.contentOf(ctx, r)
+	if err != nil {
+		return err
+	}
+	if r.Role == perdure.RoleAssistant {
+		f.answered(r, content)
+		return nil
+	}
+	f.resulted(content)
+	return nil
+}
+
+func (f *fold) contentOf(ctx context.Context, r record) (perdure.Content, error) {
+	var c perdure.Content
+	raw := r.Content
+	if r.ContentBytes > 0 {
+		e, err := f.entry(ctx, r.EntryID)
+		if err != nil {
+			return c, err
+		}
+		raw = e.Content
+	}
+	if len(raw) == 0 || raw[0] != '{' {
+		return c, nil // it is kept by the execution's worker
+	}
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return c, &perdure.Error{Code: perdure.Internal, Message: "entry " + r.EntryID.String() + " does not decode", Err: err}
+	}
+	return c, nil
+}
+
+// answered takes in what the model said: what was shown of it while it grew is
+// done, and the rest is shown at once.
+func (f *fold) answered(r record, c perdure.Content) {
+	if c.Usage != nil {
+		sum := *c.Usage
+		if f.usage != nil {
+			sum = f.usage.Add(sum)
+		}
+		f.usage = &sum
+	}
+	shown := slices.DeleteFunc(slices.Clone(f.items), func(g *growing) bool { return g.over || g.message != r.MessageID })
+	for _, p := range c.Parts {
+		switch {
+		case p.Type == perdure.PartText && p.Text != "":
+			f.complete(&shown, itemMessage, r.MessageID, p.Text)
+		case p.Type == perdure.PartThinking && p.Thinking != "":
+			f.complete(&shown, itemReasoning, r.MessageID, p.Thinking)
+		case p.Type == perdure.PartToolCall:
+			f.calls[p.ID] = true
+			f.order = append(f.order, p.ID)
+			f.call(p)
+		}
+	}
+	f.withdraw(func(g *growing) bool { return slices.Contains(shown, g) })
+}
+
+// complete finishes the first item of a kind that was shown, or shows it.
+func (f *fold) complete(shown *[]*growing, kind, message, text string) {
+	var g *growing
+	if i := slices.IndexFunc(*shown, func(g *growing) bool { return g.Type == kind }); i >= 0 {
+		g = (*shown)[i]
+		*shown = slices.Delete(*shown, i, i+1)
+	} else {
+		g = f.show(kind, message)
+		f.delta(g, text)
+	}
+	f.done(g, text, statusCompleted)
+	if kind == itemMessage {
+		f.lastMessage = g
+	}
+}
+
+// resulted takes in the result of a call that was made in this response. Those
+// of calls that were made before it are its input.
+func (f *fold) resulted(c perdure.Content) {
+	for _, p := range c.Parts {
+		if p.Type != perdure.PartToolResult || !f.calls[p.ToolCallID] {
+			continue
+		}
+		f.calls[p.ToolCallID] = false
+		g := f.add(Item{Type: itemOutput, Status: statusCompleted, CallID: p.ToolCallID, Output: contentOf(p.Parts, contentInput)}, "")
+		f.itemDone(g)
+	}
+}
+
+// stops are the statuses of responses by how they stopped, and why those that
+// are incomplete are.
+var stops = map[perdure.StopReason]struct{ status, why string }{
+	perdure.StopMaxTokens: {statusIncomplete, "max_output_tokens"},
+	perdure.StopTurnLimit: {statusIncomplete, "max_turns"},
+	perdure.StopRefusal:   {statusIncomplete, "content_filter"},
+	perdure.StopError:     {statusFailed, ""},
+	perdure.StopCancelled: {statusCancelled, ""},
+}
+
+func (f *fold) responseEnded(r record, e end) {
+	stop, other := stops[e.StopReason]
+	if !other {
+		stop.status = statusCompleted
+	}
+	f.incomplete = stop.why
+	if stop.status == statusFailed {
+		f.failure = &responseError{Code: typeServer, Message: e.Error}
+	}
+	f.finish(r, stop.status)
+}
+
+func (f *fold) executionEnded(r record) {
+	switch r.event {
+	case perdure.EventFailed:
+		f.failure = &responseError{Code: typeServer, Message: r.Error}
+		if r.Code != "" {
+			f.failure.Code = r.Code
+		}
+		f.finish(r, statusFailed)
+	case perdure.EventCancelled:
+		f.finish(r, statusCancelled)
+	default:
+		f.finish(r, statusCompleted)
+	}
+}
+
+// terminal are the events that end a response. The published events have none
+// for one that was cancelled: it is incomplete, and its status says why.
+var terminal = map[string]string{
+	statusCompleted: "response.completed", statusIncomplete: "response.incomplete",
+	statusFailed: "response.failed", statusCancelled: "response.incomplete",
+}
+
+// finish ends the response. What was growing stays as far as it came.
+func (f *fold) finish(r record, status string) {
+	for _, g := range f.items {
+		if !g.over {
+			f.done(g, g.text.String(), statusIncomplete)
+		}
+	}
+	f.status = status
+	if at := r.CreatedAt; status == statusCompleted {
+		f.completed = &at
+	}
+	f.emitResponse(terminal[status])
+}
+
+// object is the response as it stands.
+func (f *fold) object() Response {
+	o := f.request.object()
+	o.ID, o.Object, o.Status = f.id, "response", f.status
+	o.CreatedAt = f.created.Unix()
+	if f.completed != nil {
+		at := f.completed.Unix()
+		o.CompletedAt = &at
+	}
+	o.Error = f.failure
+	if f.incomplete != "" {
+		o.IncompleteDetails = &incompleteDetails{f.incomplete}
+	}
+	o.Output = make([]Item, len(f.items))
+	for i, g := range f.items {
+		o.Output[i] = g.Item
+	}
+	if f.usage != nil {
+		o.Usage = usageOf(*f.usage)
+	}
+	return o
+}

@@ -1,0 +1,233 @@
+package openaiapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// given item of a create's input.
+type givenItem struct {
+	Type      string          `json:"type"`
+	Role      string          `json:"role"`
+	Content   json.RawMessage `json:"content"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments *string         `json:"arguments"`
+	Output    json.RawMessage `json:"output"`
+	Summary   json.RawMessage `json:"summary"`
+}
+
+// parseInput reads text or items into messages: neighbours that an assistant
+// said, its calls among them, are one message.
+func parseInput(r *request, raw json.RawMessage) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		r.input = []perdure.InputMessage{{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}}
+		return nil
+	}
+	var items []givenItem
+	if err := decode(raw, "input", &items, "a string or an array of items"); err != nil {
+		return err
+	}
+	for i, item := range items {
+		m, err := item.message("input[" + strconv.Itoa(i) + "]")
+		if err != nil {
+			return err
+		}
+		last := len(r.input) - 1
+		if m.Role == perdure.RoleAssistant && last >= 0 && r.input[last].Role == m.Role {
+			r.input[last].Parts = append(r.input[last].Parts, m.Parts...)
+			continue
+		}
+		r.input = append(r.input, m)
+	}
+	return nil
+}
+
+// message makes a message of an item.
+func (i givenItem) message(at string) (perdure.InputMessage, error) {
+	m := perdure.InputMessage{Role: perdure.RoleAssistant}
+	var err error
+	switch i.Type {
+	case "", itemMessage:
+		return i.said(at)
+	case itemCall:
+		m.Parts, err = i.call(at)
+	case itemOutput:
+		m.Role = perdure.RoleToolResult
+		m.Parts, err = i.output(at)
+	case itemReasoning:
+		m.Parts, err = i.reasoning(at)
+	default:
+		err = unsupportedValue(at+".type", "'%s' is none of message, function_call, function_call_output, reasoning.", i.Type)
+	}
+	return m, err
+}
+
+// roles are who speaks in a message item.
+var roles = map[string]perdure.Role{
+	"user": perdure.RoleUser, "assistant": perdure.RoleAssistant, "system": perdure.RoleSystem, "developer": perdure.RoleSystem,
+}
+
+func (i givenItem) said(at string) (perdure.InputMessage, error) {
+	role, ok := roles[i.Role]
+	if !ok {
+		return perdure.InputMessage{}, invalid(at+".role", "invalid_value", "Invalid '%s.role': '%s' is none of user, assistant, system, developer.", at, i.Role)
+	}
+	parts, err := contentParts(i.Content, at+".content")
+	if err == nil && role != perdure.RoleUser && slices.ContainsFunc(parts, func(p perdure.Part) bool { return p.Type == perdure.PartImage }) {
+		err = unsupportedValue(at+".content", "images are for the role user.")
+	}
+	return perdure.InputMessage{Role: role, Parts: parts}, err
+}
+
+func (i givenItem) call(at string) ([]perdure.Part, error) {
+	switch {
+	case i.CallID == "":
+		return nil, missing(at + ".call_id")
+	case i.Name == "":
+		return nil, missing(at + ".name")
+	case i.Arguments == nil:
+		return nil, missing(at + ".arguments")
+	}
+	p := perdure.Part{Type: perdure.PartToolCall, ID: i.CallID, ProviderID: i.CallID, Name: i.Name, RawArguments: *i.Arguments}
+	if json.Valid([]byte(*i.Arguments)) {
+		p.Arguments = json.RawMessage(*i.Arguments)
+	}
+	return []perdure.Part{p}, nil
+}
+
+func (i givenItem) output(at string) ([]perdure.Part, error) {
+	if i.CallID == "" {
+		return nil, missing(at + ".call_id")
+	}
+	if !given(i.Output) {
+		return nil, missing(at + ".output")
+	}
+	parts, err := contentParts(i.Output, at+".output")
+	return []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: i.CallID, Parts: parts}}, err
+}
+
+// reasoning keeps what a model thought for people to read. Providers take it back
+// only from where it was made.
+func (i givenItem) reasoning(at string) ([]perdure.Part, error) {
+	var texts []string
+	for _, of := range []struct {
+		name string
+		raw  json.RawMessage
+	}{{"summary", i.Summary}, {"content", i.Content}} {
+		if !given(of.raw) {
+			continue
+		}
+		var parts []struct{ Text string }
+		if err := decode(of.raw, at+"."+of.name, &parts, "an array of content"); err != nil {
+			return nil, err
+		}
+		for _, p := range parts {
+			texts = append(texts, p.Text)
+		}
+	}
+	return []perdure.Part{{Type: perdure.PartThinking, Thinking: strings.Join(texts, "\n")}}, nil
+}
+
+func missing(param string) *Error {
+	return invalid(param, "missing_required_parameter", "Missing required parameter: '%s'.", param)
+}
+
+// contentParts reads a string or a list of content.
+func contentParts(raw json.RawMessage, at string) ([]perdure.Part, error) {
+	var text string
+	if !given(raw) {
+		return nil, missing(at)
+	}
+	if json.Unmarshal(raw, &text) == nil {
+		return []perdure.Part{perdure.Text(text)}, nil
+	}
+	var given []struct {
+		Type     string  `json:"type"`
+		Text     string  `json:"text"`
+		Refusal  string  `json:"refusal"`
+		ImageURL *string `json:"image_url"`
+		Detail   string  `json:"detail"`
+	}
+	if err := decode(raw, at, &given, "a string or an array of content"); err != nil {
+		return nil, err
+	}
+	parts := []perdure.Part{}
+	for i, c := range given {
+		here := at + "[" + strconv.Itoa(i) + "]"
+		switch c.Type {
+		case contentInput, contentOutput, "text":
+			parts = append(parts, perdure.Text(c.Text))
+		case "refusal":
+			parts = append(parts, perdure.Text(c.Refusal))
+		case contentImage:
+			p, err := image(c.ImageURL, c.Detail, here)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, p)
+		default:
+			return nil, unsupportedValue(here+".type", "'%s' is none of input_text, input_image, output_text, refusal.", c.Type)
+		}
+	}
+	return parts, nil
+}
+
+// image reads a data URL: the server fetches nothing for a client.
+func image(url *string, detail, at string) (perdure.Part, error) {
+	none := perdure.Part{}
+	if detail != "" && detail != "auto" {
+		return none, unsupportedValue(at+".detail", "'%s'; only auto is.", detail)
+	}
+	if url == nil {
+		return none, missing(at + ".image_url")
+	}
+	head, data, isData := strings.Cut(strings.TrimPrefix(*url, "data:"), ",")
+	mime, isBase64 := strings.CutSuffix(head, ";base64")
+	if !strings.HasPrefix(*url, "data:") || !isData || !isBase64 || !strings.HasPrefix(mime, "image/") {
+		return none, unsupportedValue(at+".image_url", "give the image in place, as data:image/...;base64,...")
+	}
+	if _, err := base64.StdEncoding.DecodeString(data); err != nil {
+		return none, invalid(at+".image_url", "invalid_base64", "Invalid '%s.image_url': the data is not base64.", at)
+	}
+	return perdure.Part{Type: perdure.PartImage, Data: data, MimeType: mime}, nil
+}
+
+// answering orders the input so that the results of the calls that are open come
+// first, and checks that each call has its result, and each result its call.
+func answering(open []string, input []perdure.InputMessage) ([]perdure.InputMessage, error) {
+	var first, rest []perdure.InputMessage
+	waiting, own := slices.Clone(open), []string{}
+	for _, m := range input {
+		if m.Role != perdure.RoleToolResult {
+			for _, p := range m.Parts {
+				if p.Type == perdure.PartToolCall {
+					own = append(own, p.ID)
+				}
+			}
+			rest = append(rest, m)
+			continue
+		}
+		id := m.Parts[0].ToolCallID
+		switch {
+		case slices.Contains(waiting, id):
+			waiting = slices.DeleteFunc(waiting, func(w string) bool { return w == id })
+			first = append(first, m)
+		case slices.Contains(own, id):
+			own = slices.DeleteFunc(own, func(w string) bool { return w == id })
+			rest = append(rest, m)
+		default:
+			return nil, invalid("input", "invalid_value", "No tool call found for function call output with call_id %s.", id)
+		}
+	}
+	if left := append(waiting, own...); len(left) > 0 {
+		return nil, invalid("input", "invalid_value", "No tool output found for function call %s.", left[0])
+	}
+	return append(first, rest...), nil
+}

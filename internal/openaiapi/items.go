@@ -1,0 +1,182 @@
+package openaiapi
+
+import (
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+)
+
+// Item is an item of a response's input or output. Type says which of the other
+// members it has.
+type Item struct {
+	Type, ID, Status string
+
+	// A message.
+	Role    string
+	Content []Content
+
+	// A function call, and its output.
+	CallID, Name, Arguments string
+	Output                  []Content // one input_text is written as a string
+
+	// Reasoning.
+	Summary []Content
+}
+
+// The types of items.
+const (
+	itemMessage   = "message"
+	itemCall      = "function_call"
+	itemOutput    = "function_call_output"
+	itemReasoning = "reasoning"
+)
+
+// Content is a part of a message, of a call's output or of reasoning.
+type Content struct {
+	Type     string
+	Text     string
+	ImageURL string
+}
+
+// The types of content.
+const (
+	contentInput   = "input_text"
+	contentOutput  = "output_text"
+	contentImage   = "input_image"
+	contentSummary = "summary_text"
+)
+
+// MarshalJSON writes the members that the type has.
+func (c Content) MarshalJSON() ([]byte, error) {
+	switch c.Type {
+	case contentOutput:
+		return json.Marshal(struct {
+			Type        string `json:"type"`
+			Text        string `json:"text"`
+			Annotations []any  `json:"annotations"`
+			Logprobs    []any  `json:"logprobs"`
+		}{c.Type, c.Text, []any{}, []any{}})
+	case contentImage:
+		return json.Marshal(struct {
+			Type     string `json:"type"`
+			ImageURL string `json:"image_url"`
+			Detail   string `json:"detail"`
+		}{c.Type, c.ImageURL, "auto"})
+	}
+	return json.Marshal(struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}{c.Type, c.Text})
+}
+
+// MarshalJSON writes the members that the type has.
+func (i Item) MarshalJSON() ([]byte, error) {
+	switch i.Type {
+	case itemCall:
+		return json.Marshal(struct {
+			Type      string `json:"type"`
+			ID        string `json:"id"`
+			CallID    string `json:"call_id"`
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+			Status    string `json:"status"`
+		}{i.Type, i.ID, i.CallID, i.Name, i.Arguments, i.Status})
+	case itemOutput:
+		var output any = i.Output
+		if text, ok := plain(i.Output); ok {
+			output = text
+		}
+		return json.Marshal(struct {
+			Type   string `json:"type"`
+			ID     string `json:"id"`
+			CallID string `json:"call_id"`
+			Output any    `json:"output"`
+			Status string `json:"status"`
+		}{i.Type, i.ID, i.CallID, output, i.Status})
+	case itemReasoning:
+		return json.Marshal(struct {
+			Type    string    `json:"type"`
+			ID      string    `json:"id"`
+			Summary []Content `json:"summary"`
+		}{i.Type, i.ID, list(i.Summary)})
+	}
+	return json.Marshal(struct {
+		Type    string    `json:"type"`
+		ID      string    `json:"id"`
+		Status  string    `json:"status"`
+		Role    string    `json:"role"`
+		Content []Content `json:"content"`
+	}{i.Type, i.ID, i.Status, i.Role, list(i.Content)})
+}
+
+func list(c []Content) []Content {
+	if c == nil {
+		return []Content{}
+	}
+	return c
+}
+
+// plain gives the text of content that is one text, or none.
+func plain(content []Content) (string, bool) {
+	switch {
+	case len(content) == 0:
+		return "", true
+	case len(content) == 1 && content[0].Type == contentInput:
+		return content[0].Text, true
+	}
+	return "", false
+}
+
+// contentOf shows parts of a message or of a tool's result.
+func contentOf(parts []perdure.Part, text string) []Content {
+	var all []Content
+	for _, p := range parts {
+		switch p.Type {
+		case perdure.PartText:
+			all = append(all, Content{Type: text, Text: p.Text})
+		case perdure.PartImage:
+			all = append(all, Content{Type: contentImage, ImageURL: "data:" + p.MimeType + ";base64," + p.Data})
+		}
+	}
+	return all
+}
+
+// itemsOf shows a message; an assistant's parts are items of their own.
+func itemsOf(m perdure.InputMessage) []Item {
+	const done = statusCompleted
+	switch m.Role {
+	case perdure.RoleToolResult:
+		var all []Item
+		for _, p := range m.Parts {
+			all = append(all, Item{Type: itemOutput, Status: done, CallID: p.ToolCallID, Output: contentOf(p.Parts, contentInput)})
+		}
+		return all
+	case perdure.RoleAssistant:
+		var all []Item
+		for _, p := range m.Parts {
+			switch p.Type {
+			case perdure.PartText:
+				all = append(all, Item{Type: itemMessage, Status: done, Role: "assistant", Content: []Content{{Type: contentOutput, Text: p.Text}}})
+			case perdure.PartThinking:
+				all = append(all, Item{Type: itemReasoning, Summary: []Content{{Type: contentSummary, Text: p.Thinking}}})
+			case perdure.PartToolCall:
+				all = append(all, Item{Type: itemCall, Status: done, CallID: p.ID, Name: p.Name, Arguments: p.RawArguments})
+			}
+		}
+		return all
+	}
+	return []Item{{Type: itemMessage, Status: done, Role: string(m.Role), Content: contentOf(m.Parts, contentInput)}}
+}
+
+// prefixOf is how the ids of items of a type begin.
+func prefixOf(itemType string) string {
+	switch itemType {
+	case itemCall:
+		return callPrefix
+	case itemOutput:
+		return outputPrefix
+	case itemReasoning:
+		return reasoningPrefix
+	}
+	return messagePrefix
+}

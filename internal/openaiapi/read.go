@@ -1,0 +1,148 @@
+package openaiapi
+
+import (
+	"context"
+	"iter"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// found is a response that exists.
+type found struct {
+	row       *store.Response
+	execution *perdure.Execution
+	*fold
+}
+
+// find looks a response up by its id, or by that of an input that has joined it.
+// One that is hidden is found only if that is asked for. Errors: an *Error 404.
+func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, error) {
+	row, err := a.row(ctx, org, id, hidden)
+	if err == nil && row.Joined != "" {
+		row, err = a.row(ctx, org, row.Joined, hidden)
+	}
+	if err != nil {
+		return nil, err
+	}
+	x, err := a.Engine.Store.Execution(ctx, org, row.Execution)
+	if perdure.IsCode(err, perdure.NotFound) || err == nil && x.PersistenceMode == perdure.Local {
+		return nil, noResponse(id) // of a LOCAL one, the content is on its worker
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := requestOf(row.Request, x)
+	if err != nil {
+		return nil, err
+	}
+	return &found{row, x, &fold{
+		id: row.ID, execution: row.Execution, first: row.FirstPos, request: r,
+		entry: func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error) {
+			return a.Engine.Store.Entry(ctx, row.Execution, id)
+		},
+	}}, nil
+}
+
+func (a *API) row(ctx context.Context, org, id string, hidden bool) (*store.Response, error) {
+	row, err := a.Engine.Store.Response(ctx, org, id)
+	if perdure.IsCode(err, perdure.NotFound) || err == nil && row.Hidden && !hidden {
+		return nil, noResponse(id)
+	}
+	return row, err
+}
+
+// start is the cursor before the response's first record.
+func (a *API) start(ctx context.Context, f *fold) (string, error) {
+	head, err := a.Engine.Store.LogHead(ctx, f.execution)
+	if err != nil {
+		return "", err
+	}
+	c := a.Log.Cursor(head)
+	c.Pos = f.first - 1
+	return c.String(), nil
+}
+
+// pageRecords bounds one read of the log.
+const pageRecords = 500
+
+// current takes in what the log holds of the response by now.
+func (a *API) current(ctx context.Context, f *fold) error {
+	at, err := a.start(ctx, f)
+	if err != nil {
+		return err
+	}
+	for {
+		p, err := a.Log.Page(ctx, f.execution, at, pageRecords)
+		if err != nil {
+			return err
+		}
+		if p.Reset != nil {
+			return noResponse(f.id) // its log is kept no longer
+		}
+		for _, item := range p.Items {
+			if err := f.take1(ctx, item); err != nil {
+				return err
+			}
+		}
+		f.take()
+		if f.ended() || p.UpToDate {
+			return nil
+		}
+		at = p.Next.String()
+	}
+}
+
+// take1 takes in one item of the log.
+func (f *fold) take1(ctx context.Context, item eventlog.Item) error {
+	r, err := recordOf(item)
+	if err != nil {
+		return err
+	}
+	return f.apply(ctx, r)
+}
+
+// step is what one record of the log makes of a response: its events, if any.
+type step struct {
+	events []Event
+	more   bool // another follows at once
+}
+
+// follow gives the response's events from its first on, as they come, to its
+// end. About once a second there is a step without events.
+func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {
+	return func(yield func(step, error) bool) {
+		at, err := a.start(ctx, f)
+		if err != nil {
+			yield(step{}, err)
+			return
+		}
+		for item, err := range a.Log.Tail(ctx, f.execution, eventlog.From{Cursor: at}) {
+			if err == nil && item.Event == eventlog.Reset {
+				err = noResponse(f.id)
+			}
+			if err == nil {
+				err = f.take1(ctx, item)
+			}
+			if err != nil {
+				yield(step{}, err)
+				return
+			}
+			if !yield(step{f.take(), item.More}, nil) || f.ended() {
+				return
+			}
+		}
+	}
+}
+
+// wait follows the response to its end.
+func (a *API) wait(ctx context.Context, f *fold) error {
+	for _, err := range a.follow(ctx, f) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,292 @@
+package openaiapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/perdure/perdure"
+)
+
+// request is what a create asks for besides its input. It is kept with the
+// response, whose object repeats it.
+type request struct {
+	Model              string            `json:"model"`
+	Instructions       *string           `json:"instructions,omitempty"`
+	Tools              []functionTool    `json:"tools,omitempty"`
+	ToolChoice         json.RawMessage   `json:"tool_choice,omitempty"`
+	ParallelToolCalls  *bool             `json:"parallel_tool_calls,omitempty"`
+	MaxOutputTokens    *int              `json:"max_output_tokens,omitempty"`
+	Temperature        *float64          `json:"temperature,omitempty"`
+	Effort             *string           `json:"effort,omitempty"`
+	Format             *formatField      `json:"-"`
+	FormatRaw          json.RawMessage   `json:"format,omitempty"`
+	Metadata           map[string]string `json:"metadata,omitempty"`
+	Store              *bool             `json:"store,omitempty"`
+	Background         bool              `json:"background,omitempty"`
+	PreviousResponseID string            `json:"previous_response_id,omitempty"`
+
+	Stream     bool                   `json:"-"`
+	input      []perdure.InputMessage // in order, with results where they were given
+	toolChoice toolChoice
+}
+
+func (r *request) stored() bool { return r.Store == nil || *r.Store }
+
+type toolChoice struct{ mode, name string }
+
+// parser reads one parameter into the request.
+type parser func(r *request, raw json.RawMessage) error
+
+// parsers are the parameters that a create has.
+var parsers = map[string]parser{
+	"model":                into("model", func(r *request) any { return &r.Model }, "a string"),
+	"instructions":         into("instructions", func(r *request) any { return &r.Instructions }, "a string"),
+	"parallel_tool_calls":  into("parallel_tool_calls", func(r *request) any { return &r.ParallelToolCalls }, "a boolean"),
+	"max_output_tokens":    into("max_output_tokens", func(r *request) any { return &r.MaxOutputTokens }, "a whole number"),
+	"temperature":          into("temperature", func(r *request) any { return &r.Temperature }, "a number"),
+	"store":                into("store", func(r *request) any { return &r.Store }, "a boolean"),
+	"background":           into("background", func(r *request) any { return &r.Background }, "a boolean"),
+	"stream":               into("stream", func(r *request) any { return &r.Stream }, "a boolean"),
+	"previous_response_id": into("previous_response_id", func(r *request) any { return &r.PreviousResponseID }, "a string"),
+	"metadata":             parseMetadata,
+	"reasoning":            parseReasoning,
+	"text":                 parseText,
+	"tools":                parseTools,
+	"tool_choice":          parseToolChoice,
+	"input":                parseInput,
+}
+
+// neutral are parameters that are not supported, and the values that ask for
+// nothing beyond what is done anyway. null is always one.
+var neutral = map[string][]string{
+	"top_p": {"1", "1.0"}, "presence_penalty": {"0", "0.0"}, "frequency_penalty": {"0", "0.0"}, "top_logprobs": {"0"},
+	"truncation": {`"disabled"`}, "service_tier": {`"auto"`, `"default"`}, "include": {"[]"},
+	"stream_options": {"{}", `{"include_obfuscation":false}`},
+	"max_tool_calls": nil, "user": nil, "safety_identifier": nil, "prompt_cache_key": nil, "prompt_cache_retention": nil,
+	"prompt": nil, "conversation": nil, "context_management": nil,
+}
+
+// parse reads the body of a create. A parameter that is unknown, or that is not
+// supported, is refused.
+func parse(body []byte) (*request, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil || members == nil {
+		return nil, invalid("", "invalid_json", "We could not parse the JSON body of your request: it has to be a JSON object.")
+	}
+	if given(members["conversation"]) {
+		if given(members["previous_response_id"]) {
+			return nil, invalid("conversation", "mutually_exclusive_parameters",
+				"Mutually exclusive parameters: 'conversation' and 'previous_response_id'. Ensure you are only providing one of them.")
+		}
+		return nil, unsupported("conversation", "use 'previous_response_id'")
+	}
+	r := &request{}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		raw := members[name]
+		if !given(raw) {
+			continue
+		}
+		if read, ok := parsers[name]; ok {
+			if err := read(r, raw); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := checkNeutral(name, raw); err != nil {
+			return nil, err
+		}
+	}
+	return r, r.check()
+}
+
+// given tells whether a member is there and not null.
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+func checkNeutral(name string, raw json.RawMessage) error {
+	values, known := neutral[name]
+	if !known {
+		return invalid(name, "unknown_parameter", "Unknown parameter: '%s'.", name)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, raw); err == nil && slices.Contains(values, compact.String()) {
+		return nil
+	}
+	return unsupported(name, "leave it out")
+}
+
+func unsupported(param, advice string) *Error {
+	return invalid(param, "unsupported_parameter", "Unsupported parameter: '%s' is not supported here; %s.", param, advice)
+}
+
+func unsupportedValue(param, format string, args ...any) *Error {
+	e := invalid(param, "unsupported_value", format, args...)
+	e.Message = "Unsupported value for '" + param + "': " + e.Message
+	return e
+}
+
+func into(name string, field func(*request) any, kind string) parser {
+	return func(r *request, raw json.RawMessage) error { return decode(raw, name, field(r), kind) }
+}
+
+// decode reads a parameter that must be of a kind.
+func decode(raw json.RawMessage, param string, v any, kind string) error {
+	if err := json.Unmarshal(raw, v); err != nil {
+		return invalid(param, "invalid_type", "Invalid type for '%s': expected %s.", param, kind)
+	}
+	return nil
+}
+
+// check checks what the parameters are to each other.
+func (r *request) check() error {
+	switch {
+	case r.Model == "":
+		return invalid("model", "missing_required_parameter", "Missing required parameter: 'model'.")
+	case len(r.input) == 0:
+		return invalid("input", "missing_required_parameter", "Missing required parameter: 'input'.")
+	case r.Background && !r.stored():
+		return unsupportedValue("background", "a response in background has to be stored; 'store' is false.")
+	case r.MaxOutputTokens != nil && *r.MaxOutputTokens < 1:
+		return invalid("max_output_tokens", "integer_below_min_value", "Invalid 'max_output_tokens': must be at least 1.")
+	case r.Temperature != nil && (*r.Temperature < 0 || *r.Temperature > 2):
+		return invalid("temperature", "invalid_value", "Invalid 'temperature': must be from 0 to 2.")
+	}
+	if r.toolChoice.name != "" && !slices.ContainsFunc(r.Tools, func(t functionTool) bool { return t.Name == r.toolChoice.name }) {
+		return invalid("tool_choice", "invalid_value", "Tool choice '%s' not found in 'tools' parameter.", r.toolChoice.name)
+	}
+	return nil
+}
+
+func parseMetadata(r *request, raw json.RawMessage) error {
+	if err := decode(raw, "metadata", &r.Metadata, "an object of strings"); err != nil {
+		return err
+	}
+	if len(r.Metadata) > 16 {
+		return invalid("metadata", "object_above_max_properties", "Invalid 'metadata': has over 16 members.")
+	}
+	for key, value := range r.Metadata {
+		if len(key) > 64 || len(value) > 512 {
+			return invalid("metadata", "invalid_value", "Invalid 'metadata': a key has at most 64 characters, a value 512.")
+		}
+	}
+	return nil
+}
+
+// efforts are the levels of reasoning, by what OpenAI calls them.
+var efforts = map[string]string{"none": "off", "minimal": "low", "low": "low", "medium": "medium", "high": "high"}
+
+func parseReasoning(r *request, raw json.RawMessage) error {
+	var v map[string]json.RawMessage
+	if err := decode(raw, "reasoning", &v, "an object"); err != nil {
+		return err
+	}
+	for name, member := range v {
+		if !given(member) {
+			continue
+		}
+		if name != "effort" {
+			return unsupported("reasoning."+name, "leave it out")
+		}
+		if err := decode(member, "reasoning.effort", &r.Effort, "a string"); err != nil {
+			return err
+		}
+		if efforts[*r.Effort] == "" {
+			return unsupportedValue("reasoning.effort", "'%s' is none of none, minimal, low, medium, high.", *r.Effort)
+		}
+	}
+	return nil
+}
+
+func parseText(r *request, raw json.RawMessage) error {
+	var v map[string]json.RawMessage
+	if err := decode(raw, "text", &v, "an object"); err != nil {
+		return err
+	}
+	for name, member := range v {
+		switch {
+		case !given(member), name == "verbosity" && string(member) == `"medium"`:
+		case name != "format":
+			return unsupported("text."+name, "leave it out")
+		default:
+			if err := parseFormat(r, member); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var formatName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+func parseFormat(r *request, raw json.RawMessage) error {
+	var f formatField
+	if err := decode(raw, "text.format", &f, "an object"); err != nil {
+		return err
+	}
+	switch f.Type {
+	case "text":
+		return nil
+	case "json_object":
+	case "json_schema":
+		if !formatName.MatchString(f.Name) {
+			return invalid("text.format.name", "invalid_value", "Invalid 'text.format.name': must be 1 to 64 letters, digits, _ or -.")
+		}
+		if !isObject(f.Schema) {
+			return invalid("text.format.schema", "missing_required_parameter", "Missing required parameter: 'text.format.schema', an object.")
+		}
+	default:
+		return unsupportedValue("text.format.type", "'%s' is none of text, json_object, json_schema.", f.Type)
+	}
+	r.Format, r.FormatRaw = &f, raw
+	return nil
+}
+
+func isObject(raw json.RawMessage) bool {
+	var v map[string]json.RawMessage
+	return json.Unmarshal(raw, &v) == nil && v != nil
+}
+
+func parseTools(r *request, raw json.RawMessage) error {
+	if err := decode(raw, "tools", &r.Tools, "an array of tools"); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for i, t := range r.Tools {
+		at := "tools[" + strconv.Itoa(i) + "]"
+		switch {
+		case t.Type != "function":
+			return unsupportedValue(at+".type", "'%s'; tools that run here come with the agent definition, and a client's own are of type 'function'.", t.Type)
+		case !formatName.MatchString(t.Name):
+			return invalid(at+".name", "invalid_value", "Invalid '%s.name': must be 1 to 64 letters, digits, _ or -.", at)
+		case seen[t.Name]:
+			return invalid(at+".name", "invalid_value", "Invalid '%s.name': '%s' is there twice.", at, t.Name)
+		case given(t.Parameters) && !isObject(t.Parameters):
+			return invalid(at+".parameters", "invalid_type", "Invalid type for '%s.parameters': expected an object.", at)
+		}
+		seen[t.Name] = true
+	}
+	return nil
+}
+
+func parseToolChoice(r *request, raw json.RawMessage) error {
+	var mode string
+	if json.Unmarshal(raw, &mode) == nil {
+		if !slices.Contains([]string{perdure.ToolChoiceAuto, perdure.ToolChoiceNone, perdure.ToolChoiceRequired}, mode) {
+			return unsupportedValue("tool_choice", "'%s' is none of none, auto, required.", mode)
+		}
+		r.ToolChoice, r.toolChoice = raw, toolChoice{mode: mode}
+		return nil
+	}
+	var one struct{ Type, Name string }
+	if err := decode(raw, "tool_choice", &one, "a string or an object"); err != nil {
+		return err
+	}
+	if one.Type != "function" || one.Name == "" {
+		return unsupportedValue("tool_choice", `give none, auto, required or {"type": "function", "name": ...}.`)
+	}
+	r.ToolChoice, r.toolChoice = raw, toolChoice{mode: perdure.ToolChoiceTool, name: one.Name}
+	return nil
+}

@@ -1,0 +1,253 @@
+package openaiapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+)
+
+// retrieve gives a response as it stands, or its events again from any of them
+// on.
+func (a *API) retrieve(w http.ResponseWriter, r *http.Request) {
+	query, err := retrieveQuery(r)
+	var after int64
+	var stream bool
+	if err == nil {
+		after, stream, err = streamed(query)
+	}
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	f, err := a.find(r.Context(), orgOf(r), r.PathValue("id"), false)
+	switch {
+	case err != nil:
+		a.fail(w, r, err)
+	case stream:
+		a.stream(w, r, f.fold, after)
+	default:
+		a.answer(w, r, f.fold, a.current(r.Context(), f.fold))
+	}
+}
+
+// retrieveQuery is the query with the members of the body, if there is one: the
+// official Go client asks for a stream in the body of its GET.
+func retrieveQuery(r *http.Request) (url.Values, error) {
+	q := r.URL.Query()
+	raw, err := io.ReadAll(io.LimitReader(r.Body, 4096))
+	if err != nil || len(raw) == 0 {
+		return q, bodyError(err)
+	}
+	var members map[string]any
+	if json.Unmarshal(raw, &members) != nil {
+		return q, invalid("", "invalid_json", "The body of a retrieve, if there is one, has to be a JSON object.")
+	}
+	for name, value := range members {
+		q.Set(name, fmt.Sprint(value))
+	}
+	return q, nil
+}
+
+// streamed reads the query of a retrieve.
+func streamed(q url.Values) (after int64, stream bool, err error) {
+	after = -1
+	for name, values := range q {
+		value := values[0]
+		switch name {
+		case "stream":
+			if stream, err = strconv.ParseBool(value); err != nil {
+				return 0, false, invalid(name, "invalid_type", "Invalid type for 'stream': expected a boolean.")
+			}
+		case "starting_after":
+			if after, err = strconv.ParseInt(value, 10, 64); err != nil || after < 0 {
+				return 0, false, invalid(name, "invalid_type", "Invalid type for 'starting_after': expected a whole number from 0.")
+			}
+		case "include_obfuscation":
+			if value != "false" {
+				return 0, false, unsupported(name, "leave it out")
+			}
+		default:
+			return 0, false, unsupported(name, "leave it out")
+		}
+	}
+	if after >= 0 && !stream {
+		return 0, false, invalid("starting_after", "invalid_value", "'starting_after' is for 'stream=true'.")
+	}
+	return after, stream, nil
+}
+
+// cancel cancels a response that runs, and waits for its end. One that has ended
+// stays as it is.
+func (a *API) cancel(w http.ResponseWriter, r *http.Request) {
+	ctx, org := r.Context(), orgOf(r)
+	f, err := a.find(ctx, org, r.PathValue("id"), false)
+	if err == nil {
+		err = a.current(ctx, f.fold)
+	}
+	if err != nil || f.ended() {
+		a.answerFound(w, r, f, err)
+		return
+	}
+	accepted, err := a.Engine.CancelResponse(ctx, org, f.row.Execution, f.id)
+	if err == nil {
+		f, err = a.find(ctx, org, f.id, false) // folded anew, to the end
+	}
+	if err == nil && accepted {
+		err = a.wait(ctx, f.fold)
+	} else if err == nil {
+		err = a.current(ctx, f.fold)
+	}
+	if err == nil && !f.ended() {
+		err = invalid("", "response_not_running", "Response with id '%s' waits behind another one and cannot be cancelled by itself.", f.id)
+	}
+	a.answerFound(w, r, f, err)
+}
+
+func (a *API) answerFound(w http.ResponseWriter, r *http.Request, f *found, err error) {
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	a.answer(w, r, f.fold, nil)
+}
+
+// delete lets a response that has ended not be found any more.
+func (a *API) delete(w http.ResponseWriter, r *http.Request) {
+	ctx, org := r.Context(), orgOf(r)
+	f, err := a.find(ctx, org, r.PathValue("id"), false)
+	if err == nil {
+		err = a.current(ctx, f.fold)
+	}
+	if err == nil && !f.ended() {
+		err = invalid("", "response_in_progress", "Response with id '%s' is in progress; cancel it first.", f.id)
+	}
+	if err == nil {
+		err = a.Engine.HideResponse(ctx, org, f.row.Execution, f.id)
+	}
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"id": r.PathValue("id"), "object": "response", "deleted": true})
+}
+
+// inputItems lists what the response was given, the newest first unless asked
+// otherwise.
+func (a *API) inputItems(w http.ResponseWriter, r *http.Request) {
+	f, err := a.find(r.Context(), orgOf(r), r.PathValue("id"), false)
+	var items []Item
+	if err == nil {
+		items, err = a.inputOf(r, f)
+	}
+	var page itemPage
+	if err == nil {
+		page, err = pageOf(items, r.URL.Query())
+	}
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, page)
+}
+
+// inputOf makes items of the execution's own input, or of the message that began
+// the response.
+func (a *API) inputOf(r *http.Request, f *found) ([]Item, error) {
+	messages := inputMessages(f.execution.Input)
+	if f.row.SignalID != "" {
+		s, err := a.Engine.Store.Signal(r.Context(), f.row.Execution, f.row.SignalID)
+		if err != nil {
+			return nil, err
+		}
+		messages = signalMessages(s.Value)
+	}
+	var items []Item
+	for _, m := range messages {
+		items = append(items, itemsOf(m)...)
+	}
+	for i := range items {
+		items[i].ID = itemID(prefixOf(items[i].Type), f.row.Execution, f.id+" input", i)
+	}
+	return items, nil
+}
+
+func inputMessages(input json.RawMessage) []perdure.InputMessage {
+	var in perdure.ReactInput
+	if json.Unmarshal(input, &in) != nil {
+		return nil // another kind's input, which is no message
+	}
+	return orParts(in.Messages, in.Parts, in.UserPrompt)
+}
+
+func signalMessages(value json.RawMessage) []perdure.InputMessage {
+	var v engine.UserMessageValue
+	if json.Unmarshal(value, &v) != nil {
+		return nil
+	}
+	text := ""
+	if v.Text != nil {
+		text = *v.Text
+	}
+	return orParts(v.Messages, v.Parts, text)
+}
+
+func orParts(messages []perdure.InputMessage, parts []perdure.Part, text string) []perdure.InputMessage {
+	switch {
+	case len(messages) > 0:
+		return messages
+	case len(parts) == 0 && text == "":
+		return nil
+	case len(parts) == 0:
+		parts = []perdure.Part{perdure.Text(text)}
+	}
+	return []perdure.InputMessage{{Role: perdure.RoleUser, Parts: parts}}
+}
+
+type itemPage struct {
+	Object  string  `json:"object"`
+	Data    []Item  `json:"data"`
+	FirstID *string `json:"first_id"`
+	LastID  *string `json:"last_id"`
+	HasMore bool    `json:"has_more"`
+}
+
+// pageOf cuts a page out of all items.
+func pageOf(items []Item, q url.Values) (itemPage, error) {
+	page := itemPage{Object: "list", Data: []Item{}}
+	limit := 20
+	if text := q.Get("limit"); text != "" {
+		var err error
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > 100 {
+			return page, invalid("limit", "invalid_value", "Invalid 'limit': must be from 1 to 100.")
+		}
+	}
+	switch order := q.Get("order"); order {
+	case "asc":
+	case "", "desc":
+		slices.Reverse(items)
+	default:
+		return page, invalid("order", "invalid_value", "Invalid 'order': '%s' is none of asc, desc.", order)
+	}
+	if after := q.Get("after"); after != "" {
+		i := slices.IndexFunc(items, func(i Item) bool { return i.ID == after })
+		if i < 0 {
+			return page, invalid("after", "invalid_value", "Invalid 'after': there is no item '%s'.", after)
+		}
+		items = items[i+1:]
+	}
+	if page.HasMore = len(items) > limit; page.HasMore {
+		items = items[:limit]
+	}
+	page.Data = append(page.Data, items...)
+	if n := len(items); n > 0 {
+		page.FirstID, page.LastID = &items[0].ID, &items[n-1].ID
+	}
+	return page, nil
+}

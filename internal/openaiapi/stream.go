@@ -1,0 +1,113 @@
+package openaiapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+var errStopping = errors.New("the server is stopping")
+
+// stream writes the response's events whose numbers are over after. Once it has
+// begun, whatever ends it but the response's own end resets the connection:
+// clients take a clean end for success.
+func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int64) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	stopped := a.cancelOnStop(ctx, cancel)
+	defer func() { cancel(nil); <-stopped }()
+	s := &sse{w: w, c: http.NewResponseController(w), timeout: a.WriteTimeout}
+	if err := a.copyEvents(ctx, s, r, f, after); err != nil {
+		if !s.begun {
+			a.fail(w, r, err)
+			return
+		}
+		a.Logger.DebugContext(ctx, "stream reset", slog.String("response", f.id), slog.Any("cause", err))
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (a *API) cancelOnStop(ctx context.Context, cancel context.CancelCauseFunc) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-a.Stop:
+			cancel(errStopping)
+		case <-ctx.Done():
+		}
+	}()
+	return done
+}
+
+func (a *API) copyEvents(ctx context.Context, s *sse, r *http.Request, f *fold, after int64) error {
+	still := func() error { return nil }
+	if a.Recheck != nil {
+		still = a.Recheck(r)
+	}
+	for step, err := range a.follow(ctx, f) {
+		if err == nil {
+			err = still()
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range step.events {
+			if e.Number > after {
+				s.event(e)
+			}
+		}
+		if s.buf.Len() == 0 && s.begun && time.Since(s.wrote) > a.PingEvery-time.Second {
+			s.buf.WriteString(": ping\n\n")
+		}
+		if !step.more || s.buf.Len() > flushAt {
+			if err := s.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	s.buf.WriteString("data: [DONE]\n\n")
+	return s.flush()
+}
+
+// flushAt is how many bytes are gathered while there is more to write.
+const flushAt = 16 << 10
+
+// sse writes server-sent events. A write that the reader does not take in time
+// fails.
+type sse struct {
+	w       http.ResponseWriter
+	c       *http.ResponseController
+	timeout time.Duration
+	buf     bytes.Buffer
+	wrote   time.Time
+	begun   bool
+}
+
+func (s *sse) event(e Event) { fmt.Fprintf(&s.buf, "event: %s\ndata: %s\n\n", e.Type, e.Body) }
+
+// flush writes what is gathered. The first time, also with nothing gathered, the
+// reader is answered.
+func (s *sse) flush() error {
+	if !s.begun {
+		s.begun = true
+		h := s.w.Header()
+		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Accel-Buffering", "no")
+		s.w.WriteHeader(http.StatusOK)
+	} else if s.buf.Len() == 0 {
+		return nil
+	}
+	s.wrote = time.Now()
+	if err := s.c.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := s.buf.WriteTo(s.w); err != nil {
+		return err
+	}
+	return s.c.Flush()
+}

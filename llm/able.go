@@ -1,0 +1,46 @@
+package llm
+
+import (
+	"slices"
+
+	"github.com/perdure/perdure"
+)
+
+// Ability is something that a request may ask for and not every provider does.
+type Ability string
+
+// The abilities.
+const (
+	AbleToChooseTools Ability = "tool_choice"
+	AbleToCallOneTool Ability = "parallel_tool_calls"
+	AbleToFormat      Ability = "text.format" // by a schema
+	AbleToSayObject   Ability = "text.format without a schema"
+)
+
+// Able is a provider with abilities.
+type Able interface {
+	Abilities() []Ability
+}
+
+// CheckRequest refuses a request that asks for what the provider cannot do: it
+// would be ignored. The error is an *Error that is not worth a retry.
+func CheckRequest(p Provider, req Request) error {
+	var can []Ability
+	if able, ok := p.(Able); ok {
+		can = able.Abilities()
+	}
+	for _, asked := range []struct {
+		ability Ability
+		is      bool
+	}{
+		{AbleToChooseTools, req.ToolChoice != "" && req.ToolChoice != perdure.ToolChoiceAuto},
+		{AbleToCallOneTool, req.ParallelToolCalls != nil},
+		{AbleToFormat, req.Format != nil && req.Format.Schema != nil},
+		{AbleToSayObject, req.Format != nil && req.Format.Schema == nil},
+	} {
+		if asked.is && !slices.Contains(can, asked.ability) {
+			return &Error{Kind: InvalidRequest, Provider: p.Name(), Message: "the provider does not take " + string(asked.ability)}
+		}
+	}
+	return nil
+}

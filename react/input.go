@@ -1,0 +1,148 @@
+package react
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/tool"
+)
+
+// said is what a userMessage holds.
+type said struct {
+	Text     string                 `json:"text"`
+	Parts    []perdure.Part         `json:"parts"`
+	Messages []perdure.InputMessage `json:"messages"`
+	Settings *perdure.ReactInput    `json:"settings"`
+}
+
+// read decodes a userMessage.
+func read(s perdure.Signal) said {
+	var v said
+	// The server checks values that come in place. One that was uploaded nobody
+	// has looked into, and it must not end the run.
+	if err := json.Unmarshal(s.Value, &v); err != nil {
+		v = said{Text: "(a message came that cannot be read: it is not {\"text\": ...} or {\"parts\": ...})"}
+	}
+	if len(v.Parts) == 0 {
+		v.Parts = []perdure.Part{perdure.Text(v.Text)}
+	}
+	if len(v.Messages) == 0 {
+		v.Messages = []perdure.InputMessage{{Role: perdure.RoleUser, Parts: v.Parts}}
+	}
+	return v
+}
+
+// asked is what the running response was asked for.
+func (l *loop) asked() perdure.ReactInput {
+	if l.st.Settings != nil {
+		return *l.st.Settings
+	}
+	return l.in
+}
+
+// isClients tells whether the client runs the tool.
+func (l *loop) isClients(name string) bool {
+	return slices.ContainsFunc(l.asked().ClientTools, func(t perdure.ClientTool) bool { return t.Name == name })
+}
+
+// appendInput stores messages, the results of open calls first. A call that they
+// bring no result of is answered in the client's stead. The key is that of the
+// first, so that an input that is given again after a crash becomes no second
+// entry.
+func (l *loop) appendInput(key string, open []call, messages []perdure.InputMessage) error {
+	for i, m := range messages {
+		if m.Role != perdure.RoleToolResult {
+			if err := l.skip(open); err != nil {
+				return err
+			}
+			open = nil
+		}
+		open = slices.DeleteFunc(slices.Clone(open), func(c call) bool { return answers(m, c.ID) })
+		id := key
+		if i > 0 {
+			id = fmt.Sprintf("%s.%d", key, i)
+		}
+		_, err := l.ctx.Append(perdure.Message{Role: m.Role, Content: perdure.Content{Parts: m.Parts}}, agent.WithKey(id))
+		if err != nil {
+			return err
+		}
+	}
+	return l.skip(open)
+}
+
+func answers(m perdure.InputMessage, call string) bool {
+	return slices.ContainsFunc(m.Parts, func(p perdure.Part) bool { return p.Type == perdure.PartToolResult && p.ToolCallID == call })
+}
+
+// skip answers calls that nobody will.
+func (l *loop) skip(calls []call) error {
+	for _, c := range calls {
+		if err := l.storeResult(c, tool.Errorf("skipped: the user sent a message"), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyBytes is about how much of a path is copied in one commit.
+const copyBytes = 1 << 20
+
+// copyFrom copies the path that the conversation goes on from, under ids that
+// follow from this execution's and the entries' own. Tool calls keep their ids,
+// by which the client knows them. It gives those that are open.
+func (l *loop) copyFrom() ([]call, error) {
+	from := l.in.From
+	if from == nil {
+		return nil, nil
+	}
+	var open []call
+	size := 0
+	for e, err := range l.ctx.PathOf(from.ExecutionID, from.EntryID) {
+		if err != nil {
+			return nil, err
+		}
+		m, err := e.Message()
+		if err != nil {
+			return nil, err
+		}
+		open = openAfter(open, m)
+		if _, err := l.ctx.Append(m, agent.WithEntryID(l.derived(e.ID)), agent.WithKey("from:"+e.ID.String()), l.asCopyOf(e)); err != nil {
+			return nil, err
+		}
+		if size += len(e.Content); size > copyBytes {
+			size = 0
+			if err := l.ctx.Flush(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return open, nil
+}
+
+// asCopyOf leaves the entry in the response that it was said in.
+func (l *loop) asCopyOf(e perdure.Entry) agent.AppendOption {
+	return func(made *perdure.Entry) {
+		made.Type, made.TurnID, made.ResponseID, made.MessageID = e.Type, e.TurnID, e.ResponseID, e.MessageID
+		if id, err := uuid.Parse(e.MessageID); err == nil {
+			made.MessageID = l.derived(id).String()
+		}
+	}
+}
+
+func (l *loop) derived(from uuid.UUID) uuid.UUID { return uuid.NewSHA1(l.ctx.ID(), from[:]) }
+
+func openAfter(open []call, m perdure.Message) []call {
+	for _, p := range m.ToolCalls() {
+		open = append(open, call{ID: p.ID, Name: p.Name, Client: true})
+	}
+	for _, p := range m.Parts {
+		if p.Type == perdure.PartToolResult {
+			open = slices.DeleteFunc(open, func(c call) bool { return c.ID == p.ToolCallID })
+		}
+	}
+	return open
+}
