@@ -63,7 +63,11 @@ func (r *rig) answer(w http.ResponseWriter, req *http.Request) {
 		}
 	}()
 	org, path, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
-	err := r.streams.Handle(w, req, org, path, r.reading)
+	reading := r.reading
+	if req.Header.Get("Impatient") != "" {
+		reading.WriteTimeout = 100 * time.Millisecond
+	}
+	err := r.streams.Handle(w, req, org, path, reading)
 	var refusal *Refusal
 	switch {
 	case err == nil:

@@ -177,7 +177,6 @@ func TestReaderThatMayNoLongerReadIsEnded(t *testing.T) {
 // other readers.
 func TestReaderThatNeverReads(t *testing.T) {
 	r := open(t)
-	r.reading.WriteTimeout = 100 * time.Millisecond
 	r.make("s", asBytes, filled(8<<20))
 	conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 	if err != nil {
@@ -187,7 +186,7 @@ func TestReaderThatNeverReads(t *testing.T) {
 	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(conn, "GET /acme/s?offset=-1&live=sse HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(conn, "GET /acme/s?offset=-1&live=sse HTTP/1.1\r\nHost: x\r\nImpatient: 1\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	reader := r.follow("s", "now")
