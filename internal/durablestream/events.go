@@ -26,7 +26,7 @@ func (d *reading) events() error {
 		return err // an answer is still possible
 	}
 	d.begin()
-	ctx, cancel := context.WithTimeoutCause(d.r.Context(), liveTime, errOver)
+	ctx, cancel := context.WithTimeoutCause(d.live, liveTime, errOver)
 	defer cancel()
 	for page, begun := first, false; ; begun = true {
 		seen := page.Next
@@ -38,17 +38,26 @@ func (d *reading) events() error {
 		}
 		if page.UpToDate {
 			if err := d.Await(ctx, seen, d.Alive); ctx.Err() != nil {
-				return nil // it is time to come again
+				return d.over()
 			} else if err != nil {
 				panic(http.ErrAbortHandler)
 			}
 		}
 		if page, err = d.Page(ctx, d.at); ctx.Err() != nil {
-			return nil
+			return d.over()
 		} else if err != nil {
 			panic(http.ErrAbortHandler)
 		}
 	}
+}
+
+// over ends the event stream because it is time to come again, unless the reader
+// may not.
+func (d *reading) over() error {
+	if d.Alive() != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return nil
 }
 
 func (d *reading) begin() {

@@ -67,7 +67,7 @@ func (r *rig) answer(w http.ResponseWriter, req *http.Request) {
 	if req.Header.Get("Impatient") != "" {
 		reading.WriteTimeout = 100 * time.Millisecond
 	}
-	err := r.streams.Handle(w, req, org, path, reading)
+	err := r.streams.Handle(req.Context(), w, req, org, path, reading)
 	var refusal *Refusal
 	switch {
 	case err == nil:

@@ -41,8 +41,8 @@ type Reading struct {
 	// Epoch, if it is not 0, is carried by Stream-Cursor, which live readers
 	// give back: another one tells that their offset is of another content.
 	Epoch uint64
-	// Alive is called about once a second while a reader waits; its error ends
-	// the request.
+	// Alive is called about once a second while a reader waits, and when waiting
+	// ends without anything; its error ends the request.
 	Alive func() error
 	// WriteTimeout is how long the reader may take for a piece of 64 KiB before
 	// its connection is reset.
@@ -53,17 +53,19 @@ type Reading struct {
 type reading struct {
 	Reading
 	Source
-	w  http.ResponseWriter
-	r  *http.Request
-	at int64
+	live context.Context // ends waiting; the request's own ends all of it
+	w    http.ResponseWriter
+	r    *http.Request
+	at   int64
 	// now says that only what comes is wanted.
 	now bool
 }
 
 // Serve answers a GET or HEAD of the source. What it returns has still to be
-// answered: a [*Refusal], or an error with a code.
-func Serve(w http.ResponseWriter, r *http.Request, s Source, c Reading) error {
-	d := &reading{Reading: c, Source: s, w: w, r: r}
+// answered: a [*Refusal], or an error with a code. live is of the request's
+// context, and may end earlier: then nothing is waited for any more.
+func Serve(live context.Context, w http.ResponseWriter, r *http.Request, s Source, c Reading) error {
+	d := &reading{Reading: c, Source: s, live: live, w: w, r: r}
 	protect(w)
 	if r.Method == http.MethodHead {
 		return d.head()
@@ -206,7 +208,7 @@ func (d *reading) write(body []byte) error {
 var errOver = errors.New("the time for this request is over")
 
 func (d *reading) longPoll() error {
-	ctx, cancel := context.WithTimeoutCause(d.r.Context(), pollWait, errOver)
+	ctx, cancel := context.WithTimeoutCause(d.live, pollWait, errOver)
 	defer cancel()
 	for {
 		p, err := d.Page(d.r.Context(), d.at)
@@ -222,6 +224,9 @@ func (d *reading) longPoll() error {
 				continue
 			}
 			if ctx.Err() == nil {
+				return err
+			}
+			if err := d.Alive(); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
 package durablestream
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -30,8 +31,8 @@ const (
 
 // Handle answers a request to a general stream of the org, at that path under
 // the streams' own. What it returns has still to be answered: a [*Refusal], or
-// an error with a code.
-func (s *Streams) Handle(w http.ResponseWriter, r *http.Request, org, path string, c Reading) error {
+// an error with a code. live is as in [Serve].
+func (s *Streams) Handle(live context.Context, w http.ResponseWriter, r *http.Request, org, path string, c Reading) error {
 	if first, _, _ := strings.Cut(path, "/"); first == reserved {
 		return NotHere("subscriptions")
 	}
@@ -44,7 +45,7 @@ func (s *Streams) Handle(w http.ResponseWriter, r *http.Request, org, path strin
 		if err != nil {
 			return err
 		}
-		return Serve(w, r, &general{s, x}, c)
+		return Serve(live, w, r, &general{s, x}, c)
 	case http.MethodPut:
 		return s.put(w, r, org, path)
 	case http.MethodPost:

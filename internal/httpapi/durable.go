@@ -30,25 +30,31 @@ func (s *server) durableRoutes() {
 			p.write(w)
 			return
 		}
-		ctx, over := s.watch.enter(r.Context())
+		live, over := s.watch.enter(r.Context())
 		defer over()
-		if err := s.durableStream(w, r.WithContext(ctx), c.org); err != nil {
+		if err := s.durableStream(live, w, r, c.org); err != nil {
 			s.durableProblem(w, r, err)
 		}
 	})
 }
 
-func (s *server) durableStream(w http.ResponseWriter, r *http.Request, org string) error {
+// durableStream answers a request. live ends when the server stops, or the key is
+// over, and only waiting with it: what is not waited for is still answered.
+func (s *server) durableStream(live context.Context, w http.ResponseWriter, r *http.Request, org string) error {
 	path := strings.TrimPrefix(r.URL.Path, durablePath)
-	key := recheck{s: s}
 	reading := durablestream.Reading{
 		WriteTimeout: s.WriteTimeout,
-		Alive:        func() error { return key.still(r.Context()) },
+		Alive: func() error {
+			if err := context.Cause(live); errors.Is(err, errKeyOver) {
+				return err
+			}
+			return nil
+		},
 	}
 	if id, ok := strings.CutPrefix(path+"/", durableExecutions); ok {
-		return s.durableLog(w, r, org, strings.TrimSuffix(id, "/"), reading)
+		return s.durableLog(live, w, r, org, strings.TrimSuffix(id, "/"), reading)
 	}
-	return s.streams.Handle(w, r, org, path, reading)
+	return s.streams.Handle(live, w, r, org, path, reading)
 }
 
 // durableProblem answers with an error, which may have headers of its own.
@@ -73,7 +79,7 @@ func (s *server) durableProblem(w http.ResponseWriter, r *http.Request, err erro
 }
 
 // durableLog serves the log of an execution, which cannot be written.
-func (s *server) durableLog(w http.ResponseWriter, r *http.Request, org, name string, c durablestream.Reading) error {
+func (s *server) durableLog(live context.Context, w http.ResponseWriter, r *http.Request, org, name string, c durablestream.Reading) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		p := newProblem(perdure.InvalidArgument, r.Method+" is not possible here: the log of an execution is read-only")
@@ -93,7 +99,7 @@ func (s *server) durableLog(w http.ResponseWriter, r *http.Request, org, name st
 	}
 	now := s.Log.Cursor(head)
 	c.Epoch = now.Epoch
-	return durablestream.Serve(w, r, &durableLog{s, id, now}, c)
+	return durablestream.Serve(live, w, r, &durableLog{s, id, now}, c)
 }
 
 // durableLog is the log of an execution as a stream in JSON mode, as it was when
