@@ -115,17 +115,32 @@ func TestCancelledStreamsAreReadAgain(t *testing.T) {
 }
 
 // A model call that is made again leaves what it had shown as an item that is
-// incomplete and empty, so that no index moves; the numbers stay.
+// incomplete and empty, so that no index moves; the numbers stay, although the
+// log keeps nothing of the pieces.
 func TestWhatARetryWithdrawsIsEmpty(t *testing.T) {
-	failed := false
+	failed, seen := false, make(chan struct{})
 	s := newStage(t, func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		if failed {
 			return says("Hello")(ctx, req, b)
 		}
 		failed = true
-		return fails(says("Hel", "l"), true)(ctx, req, b)
+		if _, err := says("Hel")(ctx, req, b); err != nil {
+			return "", err
+		}
+		<-seen // so that the next is a piece of its own
+		return fails(says("l"), true)(ctx, req, b)
 	})
-	whole := s.all("POST", "/v1/responses", `{"model":"test/m","input":"hi","stream":true}`)
+	events, over := s.streamed("POST", "/v1/responses", `{"model":"test/m","input":"hi","stream":true}`)
+	var whole []event
+	for e := range events {
+		checkEvent(t, e.Type, []byte(e.Raw))
+		if whole = append(whole, e); strings.Contains(e.Raw, `"delta":"Hel"`) {
+			close(seen)
+		}
+	}
+	if err := over(); err != nil {
+		t.Fatal(err)
+	}
 	end := responseOf(t, whole[len(whole)-1])
 	if len(end.Output) != 2 || end.Output[0].Status != "incomplete" || len(end.Output[0].Content) != 0 || end.text() != "Hello" {
 		t.Errorf("got %s", end.raw)
@@ -139,4 +154,5 @@ func TestWhatARetryWithdrawsIsEmpty(t *testing.T) {
 			t.Errorf("event %d is %s, and %s when read again", i, whole[i].Type, again[i].Type)
 		}
 	}
+	s.sameFromEveryEvent(end.ID, again)
 }

@@ -293,6 +293,8 @@ class Fold {
   #signal(d: EventOf<"signal.received">["data"]): void {
     this.#woken = true;
     if (d.signalName !== "userMessage") return;
+    // Messages of a client of the Responses API are shown as they are taken up.
+    if (Array.isArray((d.signalValue as { messages?: unknown } | null | undefined)?.messages)) return;
     this.#queued.push({
       signalId: d.signalId,
       parts: partsOfUserMessage(d.signalValue),
@@ -318,6 +320,8 @@ class Fold {
       if (call && !call.result) {
         this.#answered(call, [{ type: "text", text: end.result.text ?? "" }], end.result.isError ?? false);
       }
+    } else if (d.type === "response_end") {
+      // The status tells it.
     } else if (d.type === "plan") {
       this.#plan = d;
     } else if (d.type === "file_read" || d.type === "file_write") {
