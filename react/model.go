@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/response"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/tool"
 )
@@ -79,13 +80,13 @@ func modelTask(c Config) agent.TaskDefinition {
 			return modelAnswer{}, err
 		}
 		show := shower{stream: ctx.Stream(), entry: in.EntryID, calls: map[int]bool{}}
-		response, err := provider.Stream(ctx, request, show.delta)
+		answer, err := provider.Stream(ctx, request, show.delta)
 		if err != nil {
 			return modelAnswer{}, modelError(err)
 		}
-		nameCalls(response.Content.Parts, in.EntryID)
+		nameCalls(answer.Content.Parts, in.EntryID)
 		return modelAnswer{
-			Content: response.Content, ProviderResponseID: response.ProviderResponseID,
+			Content: answer.Content, ProviderResponseID: response.Real(answer.ProviderResponseID),
 			LatencyMs: time.Since(began).Milliseconds(),
 		}, nil
 	})
@@ -147,7 +148,7 @@ func callID(entry uuid.UUID, part int) string {
 func nameCalls(parts []perdure.Part, entry uuid.UUID) {
 	for i := range parts {
 		if parts[i].Type == perdure.PartToolCall {
-			parts[i].ID = callID(entry, i)
+			parts[i].ID, parts[i].ProviderID = callID(entry, i), response.Real(parts[i].ProviderID)
 		}
 	}
 }

@@ -137,7 +137,10 @@ func decideSignal(s *store.State, r SignalRequest, response string) (*store.Chan
 		members["signalValue"] = r.Value
 	}
 	d.event(perdure.EventSignal, perdure.Place{ResponseID: response}, members)
-	d.wake(facts{signals: []string{r.Name}}, perdure.WokeSignal)
+	waited := d.x.WaitReason
+	if d.wake(facts{signals: []string{r.Name}}, perdure.WokeSignal) {
+		d.begins(d.c.Signals[0], waited)
+	}
 	return d.done(SignalReply{r.ID, d.x.Status}), nil
 }
 
