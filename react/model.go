@@ -79,7 +79,7 @@ func modelTask(c Config) agent.TaskDefinition {
 		if err != nil {
 			return modelAnswer{}, err
 		}
-		show := shower{stream: ctx.Stream(), entry: in.EntryID, calls: map[int]bool{}}
+		show := shower{stream: ctx.Stream(), entry: in.EntryID, calls: map[int]bool{}, part: -1}
 		answer, err := provider.Stream(ctx, request, show.delta)
 		if err != nil {
 			return modelAnswer{}, modelError(err)
@@ -158,9 +158,14 @@ type shower struct {
 	stream agent.Stream
 	entry  uuid.UUID
 	calls  map[int]bool
+	part   int // that the newest piece is of; a block shows one part
 }
 
-func (s shower) delta(d llm.Delta) error {
+func (s *shower) delta(d llm.Delta) error {
+	if d.Part != s.part {
+		s.stream.Break()
+		s.part = d.Part
+	}
 	switch d.Kind {
 	case llm.DeltaText:
 		s.stream.Text(d.Text)
