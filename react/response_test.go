@@ -272,3 +272,30 @@ func ownership(t *testing.T, items []eventlog.Item, path []perdure.Entry) int {
 	}
 	return responses
 }
+
+// A response whose turn failed, and is tried again, is the same response: in
+// another process, too.
+func TestRetryKeepsTheResponse(t *testing.T) {
+	s := emptyTheatre(t, "turn\n  fail auth no such key\n")
+	stop := s.work(100)
+	id := s.start(engine.StartRequest{UserPrompt: "go"})
+	began := s.idle(id, 0).ResponseID
+	stop()
+	s.play("s", "turn\n  text Done.\n")
+	s.work(-1)
+	_, err := s.engine.Signal(t.Context(), "default", id, engine.SignalRequest{Name: "retry"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := s.until(id, func(x *perdure.Execution) bool {
+		return x.Status == perdure.StatusWaiting && x.WaitReason == "signal" && x.EntryCount > 2
+	})
+	if x.ResponseID != began {
+		t.Errorf("%q began, %q ended", began, x.ResponseID)
+	}
+	for _, r := range s.log(id) {
+		if r.Type != perdure.EventSignal && r.Place.ResponseID != began {
+			t.Errorf("%s belongs to %q, want %q", r.Type, r.Place.ResponseID, began)
+		}
+	}
+}

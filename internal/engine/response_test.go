@@ -67,6 +67,21 @@ func TestEventsBelongToTheirResponse(t *testing.T) {
 	}
 }
 
+// An entry of another response, as one that is copied, does not move the
+// execution into it.
+func TestOnlyInputsBeginResponses(t *testing.T) {
+	b, h, _, running := second(t)
+	h.commit(func(c *perdure.Commit) {
+		e := user(b.execution(h.id).Leaf, "copied")
+		e.ResponseID, e.Key = "resp_other", "from:x"
+		c.Entries = []perdure.NewEntry{e}
+	})
+	h = takeover(h)
+	if got := h.claim.Execution.ResponseID; got != running {
+		t.Errorf("%q runs, want %q", got, running)
+	}
+}
+
 // A message that comes while a response runs has an id of its own, and joins.
 func TestSteeringJoinsTheResponse(t *testing.T) {
 	b, h, _, running := second(t)

@@ -37,18 +37,19 @@ func (d *draft) placed(p perdure.Place) perdure.Place {
 	return p
 }
 
-// belong gives an entry its place. A message without an id has its entry's, and
-// the response of the newest message is the one that runs.
+// belong gives an entry its place. A message without an id has its entry's. What
+// the user said shows which response runs: the one that it began, or joined.
 func (d *draft) belong(e *perdure.Entry) {
 	p := d.placed(perdure.Place{ResponseID: e.ResponseID, MessageID: e.MessageID})
 	e.ResponseID, e.MessageID = p.ResponseID, p.MessageID
-	if !e.OnPath() {
-		return
-	}
-	if e.MessageID == "" {
+	if e.OnPath() && e.MessageID == "" {
 		e.MessageID = e.ID.String()
 	}
-	d.x.ResponseID = e.ResponseID
+	for _, s := range d.s.Signals {
+		if e.Key == s.EntryKey() {
+			d.x.ResponseID = e.ResponseID
+		}
+	}
 }
 
 // waitsForInput is the reason of a wait by which a response is over.
