@@ -299,3 +299,39 @@ func BenchmarkRemap(b *testing.B) {
 		})
 	}
 }
+
+// One placeholder for a reasoning, a message and two calls, in two model calls
+// of a response: eight items, none of which takes another's text.
+func TestTrap37PlaceholderSharedByReasoningMessageAndCalls(t *testing.T) {
+	r := response.NewRemap(host)
+	text, kinds := map[string]string{}, map[string]response.ItemType{}
+	shared := []response.Item{
+		item(fake, response.ReasoningItem, 0, ""), item(fake, response.MessageItem, 1, ""),
+		item(fake, response.CallItem, 2, "call_a"), item(fake, response.CallItem, 3, "call_b"),
+	}
+	for range 2 {
+		for _, i := range shared {
+			r.Event(added(i))
+		}
+		for range 3 {
+			for _, i := range shared {
+				e := updated(i)
+				e.Payload = fmt.Sprint(*i.OutputIndex)
+				out := r.Event(e)[0]
+				text[out.Item.ID] += out.Payload.(string)
+				kinds[out.Item.ID] = i.Type
+			}
+		}
+		for _, i := range shared {
+			r.Event(done(i))
+		}
+	}
+	if len(text) != 2*len(shared) {
+		t.Fatalf("%d items have the ids of %d", 2*len(shared), len(text))
+	}
+	for id, got := range text {
+		if strings.Trim(got, got[:1]) != "" || len(got) != 3 {
+			t.Errorf("%s %s holds %q", kinds[id], id, got)
+		}
+	}
+}
