@@ -226,7 +226,7 @@ func (a *assembler) begin(t *talk, u Update) *message {
 
 // learn takes in what an update says about its message.
 func (m *message) learn(u Update) {
-	if m.Role == "" && !m.result {
+	if m.Role == "" {
 		m.Role = u.Role
 	}
 	m.Author = first(m.Author, u.Author)

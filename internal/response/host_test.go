@@ -1,6 +1,7 @@
 package response_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,5 +99,22 @@ func TestHostStampsWhatIsSaidOfAMessage(t *testing.T) {
 	all := stamped(t, said("p", "__fake_id__", "a"), response.Update{ResponseID: "p", MessageID: "__fake_id__", FinishReason: perdure.StopEndTurn}, response.Update{FinishReason: perdure.StopEndTurn})
 	if all[0].MessageID == "" || all[1].MessageID != all[0].MessageID || all[2].MessageID != "" {
 		t.Errorf("the ids are %q, %q and %q", all[0].MessageID, all[1].MessageID, all[2].MessageID)
+	}
+}
+
+// What is stamped may be stamped again, and keeps what it says.
+func TestHostStampsOnce(t *testing.T) {
+	u := said("p", fake, "a", func(u *response.Update) { u.Properties = map[string]json.RawMessage{"k": json.RawMessage("1")} })
+	u.FinishReason = perdure.StopEndTurn
+	all := stamped(t, u, said("p", "", "b"), result("p", "", "c", "1"))
+	if diff := cmp.Diff(all, stamped(t, all...)); diff != "" {
+		t.Errorf("stamped again (-once +again):\n%s", diff)
+	}
+	if r := response.Merge(host, all); r.Messages[0].Properties == nil || r.FinishReason != perdure.StopEndTurn {
+		t.Errorf("the response lost something: %+v", r)
+	}
+	own := stamped(t, said(host.Response, "m", "a"))
+	if own[0].ProviderResponseID != "" {
+		t.Errorf("the host's own id is the provider's %q", own[0].ProviderResponseID)
 	}
 }

@@ -193,6 +193,11 @@ func TestMessageMerger_PreservesAgentMessageOrder_WithConcurrentAgents(t *testin
 	}
 }
 
+func TestMergeKeepsResponsesTogether(t *testing.T) {
+	r := merge(said("R1", "1", "1a", by("a")), said("R2", "2", "2b", by("b")), said("R1", "3", "1c", by("c")))
+	wantLines(t, r, "1a", "1c", "2b")
+}
+
 func TestMergeKeepsInvocationsApart(t *testing.T) {
 	r := merge(said("r", "1", "A1", run("a", "x")), said("r", "2", "B", run("b", "y")), said("r", "3", "A2", run("a", "z")), said("r", "1", "B1", run("b", "y")))
 	wantLines(t, r, "A1", "B", "B1", "A2")
@@ -222,6 +227,27 @@ func TestMergePutsResultsAfterTheirCalls(t *testing.T) {
 		"of no call": {
 			[]response.Update{said("r", "n", "so"), result("r", "t", "c9", "?"), said("r", "o", "then")},
 			[]string{"so", "c9:?", "then"},
+		},
+		"one call id of two agents": {
+			[]response.Update{
+				said("r", "m", "", by("a"), with(response.Call("c", "f", "{}"))), said("r", "n", "", by("b"), with(response.Call("c", "g", "{}"))),
+				said("r", "t", "", by("b"), as(perdure.RoleToolResult, ""), with(response.Result("c", "1"))),
+			},
+			[]string{"c=f{}", "c=g{}", "c:1"},
+		},
+		"one call id of two agents, the results first": {
+			[]response.Update{
+				said("r", "t", "", by("b"), as(perdure.RoleToolResult, ""), with(response.Result("c", "1"))),
+				said("r", "m", "", by("a"), with(response.Call("c", "f", "{}"))), said("r", "n", "", by("b"), with(response.Call("c", "g", "{}"))),
+			},
+			[]string{"c=g{}", "c:1", "c=f{}"},
+		},
+		"one call id of two rounds, the results first": {
+			[]response.Update{
+				result("r", "t", "c", "1"), result("r", "t", "c", "2"),
+				said("r", "m", "", with(response.Call("c", "f", "{}"))), said("r", "n", "", with(response.Call("c", "g", "{}"))),
+			},
+			[]string{"c=f{}", "c:1", "c=g{}", "c:2"},
 		},
 		"call ids of two rounds": {
 			[]response.Update{
@@ -259,6 +285,28 @@ func TestMergeStartsMessagesAnew(t *testing.T) {
 		"an id after a result": {
 			[]response.Update{said("r", "m", "a"), result("r", "m", "c", "1"), said("r", "m", "b")},
 			[]string{"a", "c:1", "b"},
+		},
+		"an id after a result of no call": {
+			[]response.Update{said("r", "m", "a"), result("r", "t", "c", "1"), said("r", "m", "b")},
+			[]string{"a", "c:1", "b"},
+		},
+		"a call that is answered has no more fragments": {
+			[]response.Update{
+				said("r", "m", "", with(response.Call("c", "f", `{"a`))), result("r", "t", "c", "1"),
+				said("r", "m", "", with(response.Call("c", "f", `{}`))),
+			},
+			[]string{`c=f{"a`, "c:1", "c=f{}"},
+		},
+		"a fragment without an id after a result": {
+			[]response.Update{
+				said("r", "m", "", with(response.Call("", "f", `{`))), result("r", "t", "c", "1"),
+				said("r", "m", "", with(response.Call("", "", `}`))),
+			},
+			[]string{`=f{`, "c:1", "=}"},
+		},
+		"one call id in two messages": {
+			[]response.Update{said("r", "m", "", with(response.Call("c", "f", `{`))), said("r", "n", "", with(response.Call("c", "f", `{}`)))},
+			[]string{`c=f{`, "c=f{}"},
 		},
 		"runs of a placeholder": {
 			[]response.Update{said("r", fake, "a"), said("r", fake, "b"), said("r", "m", "x"), said("r", fake, "c")},
@@ -301,6 +349,8 @@ func TestMergeJoinsContents(t *testing.T) {
 		"text":                 {[]response.Content{response.Text("a "), response.Text(""), response.Text("\n b")}, "a \n b"},
 		"annotated text":       {[]response.Content{response.Text("a"), note, response.Text("b"), response.Text("c")}, "a noted bc"},
 		"reasoning":            {[]response.Content{response.Thinking("a", ""), response.Thinking("b", ""), response.Thinking("", "sig"), response.Thinking("c", "")}, "(ab|sig) (c|)"},
+		"protected reasoning":  {[]response.Content{response.Thinking("a", ""), {Part: perdure.Part{Type: perdure.PartThinking, Redacted: true}}, response.Thinking("b", "")}, "(a|) (|) (b|)"},
+		"calls without ids":    {[]response.Content{response.Call("", "f", "{"), response.Call("", "", "}"), response.Call("", "f", "{"), response.Call("", "g", "{}")}, "=f{} =f{ =g{}"},
 		"a call by id":         {[]response.Content{response.Call("c", "f", `{"a`), response.Call("d", "g", `{}`), response.Call("c", "f", `":1}`)}, `c=f{"a":1} d=g{}`},
 		"a call by index":      {[]response.Content{fragment(&zero, "c", "f", ""), fragment(&one, "d", "g", `{`), fragment(&zero, "", "", `{}`), fragment(&one, "", "", `}`)}, `c=f{} d=g{}`},
 		"always index 0":       {[]response.Content{fragment(&zero, "c", "f", `{"a":1}`), fragment(&zero, "d", "f", `{"b"`), fragment(&zero, "", "", `:2}`)}, `c=f{"a":1} d=f{"b":2}`},
@@ -369,5 +419,41 @@ func TestMergePutsPropertiesWhereTheyBelong(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("properties (-want +got):\n%s", diff)
+	}
+}
+
+// What is said of a message that is over is still said of it, and what is said
+// with several is said of the first.
+func TestMergePutsPropertiesOnTheirMessage(t *testing.T) {
+	one := map[string]json.RawMessage{"k": json.RawMessage("1")}
+	r := merge(
+		said("r", "m", "", with(response.Text("a"), response.Result("c", "1")), func(u *response.Update) { u.Properties = one }),
+		response.Update{ResponseID: "r", MessageID: "m", Properties: map[string]json.RawMessage{"l": json.RawMessage("2")}},
+	)
+	want := []map[string]json.RawMessage{one, {"l": json.RawMessage("2")}}
+	if diff := cmp.Diff(want, []map[string]json.RawMessage{r.Messages[0].Properties, r.Messages[1].Properties}); diff != "" {
+		t.Errorf("properties (-want +got):\n%s", diff)
+	}
+}
+
+// A merger shares nothing: neither with the updates nor with what it gives.
+func TestMergerSharesNothing(t *testing.T) {
+	make := func() response.Update {
+		c := response.Text("noted")
+		c.Annotations = []json.RawMessage{json.RawMessage("1")}
+		return said("r", "m", "", with(c), func(u *response.Update) {
+			u.Properties = map[string]json.RawMessage{"k": json.RawMessage("1")}
+		})
+	}
+	m, u := response.NewMerger(host), make()
+	m.Add(u)
+	spoil := func(contents []response.Content, properties map[string]json.RawMessage) {
+		contents[0].Annotations[0], properties["k"] = nil, nil
+	}
+	spoil(u.Contents, u.Properties)
+	first := m.Response()
+	spoil(first.Messages[0].Contents, first.Messages[0].Properties)
+	if diff := cmp.Diff(merge(make()), m.Response()); diff != "" {
+		t.Errorf("the response (-want +got):\n%s", diff)
 	}
 }

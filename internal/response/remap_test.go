@@ -91,6 +91,7 @@ func TestIDRemapping(t *testing.T) {
 		"told apart by type":        {[]response.Event{added(item(fake, response.ReasoningItem, -1, "")), added(item(fake, response.MessageItem, -1, "")), updated(item(fake, response.ReasoningItem, -1, "")), updated(item(fake, response.CallItem, -1, "c"))}, "abac"},
 		"an unknown index is new":   {[]response.Event{added(item(fake, "", 0, "")), updated(item(fake, "", 1, ""))}, "ab"},
 		"the call is learnt":        {[]response.Event{added(item(fake, response.CallItem, 0, "")), updated(item(fake, "", 0, "c")), added(item(fake, response.CallItem, 0, "d")), updated(item(fake, "", 0, "c"))}, "aaba"},
+		"a call that is known":      {[]response.Event{added(item(fake, response.CallItem, 0, "")), updated(item(fake, "", 0, "c")), updated(item(fake, "", 0, "d"))}, "aab"},
 		"a message takes no call's": {[]response.Event{added(message(fake)), updated(item(fake, "", -1, "c"))}, "ab"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +170,7 @@ func TestConcurrentRequests(t *testing.T) {
 	var group sync.WaitGroup
 	for n := range requests {
 		group.Go(func() {
-			of := response.Identity{Execution: [16]byte{1}, Response: fmt.Sprint("resp_", n)}
+			of := response.Identity{Execution: [16]byte{byte(n % 2)}, Response: fmt.Sprint("resp_", n/2)}
 			r := response.NewRemap(of)
 			for range items {
 				m := item(fake, response.MessageItem, -1, "")

@@ -47,3 +47,21 @@ func TestToolIDsAreInjectiveOverManyCalls(t *testing.T) {
 		})
 	}
 }
+
+// Ids that collide where they are derived are told apart.
+func TestToolIDsOfAShortRule(t *testing.T) {
+	rule := response.IDRule{Min: 3, Max: 3, Alphanumeric: true}
+	var messages []perdure.Message
+	for n := range 1000 {
+		m := perdure.Message{Role: perdure.RoleAssistant}
+		m.Parts = []perdure.Part{{Type: perdure.PartToolCall, Name: "f", ID: fmt.Sprint("call_", n)}}
+		messages = append(messages, m)
+	}
+	taken := map[string]bool{}
+	for _, id := range response.ToolIDs(messages, "p", rule) {
+		if taken[id] || !rule.Valid(id) {
+			t.Fatalf("%q is taken or not valid", id)
+		}
+		taken[id] = true
+	}
+}
