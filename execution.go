@@ -41,7 +41,8 @@ type Execution struct {
 	Org string `json:"-"`
 	// Leaf is the entry on which the next one hangs.
 	Leaf *uuid.UUID `json:"-"`
-	// ResponseID is the id of the response that the input began.
+	// ResponseID is the id of the response that runs, or ran last: the one that
+	// the input began, until a later input begins another.
 	ResponseID string `json:"-"`
 
 	// Fence, ClaimID and LeaseUntil are the lease of the worker that holds it.

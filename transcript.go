@@ -135,7 +135,7 @@ func ClosingResults(parent Entry, open []string, why string) ([]Entry, error) {
 			return nil, err
 		}
 		at := parent.ID
-		e.ParentID, e.TurnID, e.ResponseID = &at, parent.TurnID, parent.ResponseID
+		e.ParentID, e.TurnID, e.ResponseID, e.MessageID = &at, parent.TurnID, parent.ResponseID, e.ID.String()
 		results = append(results, e)
 		parent = e
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/response"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/tool"
 )
@@ -94,17 +95,17 @@ func modelTask(c Config) agent.TaskDefinition {
 		if err != nil {
 			return modelAnswer{}, agent.Permanent(err)
 		}
-		show := shower{stream: ctx.Stream(), entry: in.EntryID, calls: map[int]bool{}}
+		show := shower{stream: ctx.Stream(), entry: in.EntryID, calls: map[int]bool{}, part: -1}
 		if err := llm.CheckRequest(provider, request); err != nil {
 			return modelAnswer{}, modelError(err)
 		}
-		response, err := provider.Stream(ctx, request, show.delta)
+		answer, err := provider.Stream(ctx, request, show.delta)
 		if err != nil {
 			return modelAnswer{}, modelError(err)
 		}
-		nameCalls(response.Content.Parts, in.EntryID)
+		nameCalls(answer.Content.Parts, in.EntryID)
 		return modelAnswer{
-			Content: response.Content, ProviderResponseID: response.ProviderResponseID,
+			Content: answer.Content, ProviderResponseID: response.Real(answer.ProviderResponseID),
 			LatencyMs: time.Since(began).Milliseconds(), Prompt: &prompt,
 		}, nil
 	})
@@ -184,7 +185,7 @@ func callID(entry uuid.UUID, part int) string {
 func nameCalls(parts []perdure.Part, entry uuid.UUID) {
 	for i := range parts {
 		if parts[i].Type == perdure.PartToolCall {
-			parts[i].ID = callID(entry, i)
+			parts[i].ID, parts[i].ProviderID = callID(entry, i), response.Real(parts[i].ProviderID)
 		}
 	}
 }
@@ -194,9 +195,14 @@ type shower struct {
 	stream agent.Stream
 	entry  uuid.UUID
 	calls  map[int]bool
+	part   int // that the newest piece is of; a block shows one part
 }
 
-func (s shower) delta(d llm.Delta) error {
+func (s *shower) delta(d llm.Delta) error {
+	if d.Part != s.part {
+		s.stream.Break()
+		s.part = d.Part
+	}
 	switch d.Kind {
 	case llm.DeltaText:
 		s.stream.Text(d.Text)

@@ -38,6 +38,7 @@ type ward struct {
 	org    string       // of the run
 	ahead  atomic.Int64 // how far the store's time is ahead, in nanoseconds
 	folder string
+	model  llm.Provider
 
 	mu     sync.Mutex // guards what follows
 	starts map[string]int
@@ -47,6 +48,7 @@ type ward struct {
 func newWard(t *testing.T, open opentest.Opener) *ward {
 	t.Helper()
 	w := &ward{t: t, folder: t.TempDir()}
+	w.model = oracle{w}
 	w.store = open(t, func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) })
 	return w
 }
@@ -64,7 +66,7 @@ func (w *ward) server(s store.Store, hints notify.Notifier) *engine.Engine {
 func (w *ward) begin(e *engine.Engine, parked int, connect func(perdure.Dispatch) perdure.Dispatch) process {
 	w.t.Helper()
 	c := react.Config{
-		Providers: llm.NewProviders(oracle{w}), Tools: w.tools(),
+		Providers: llm.NewProviders(w.model), Tools: w.tools(),
 		Workspaces: func(dir string) (*tool.Workspace, error) {
 			return tool.OpenWorkspace(w.folder, dir, tool.WorkspaceOptions{})
 		},
@@ -97,6 +99,16 @@ func (w *ward) play(t *testing.T, p point) *outcome {
 	w.mu.Lock()
 	w.starts, w.asked = map[string]int{}, map[int]int{}
 	w.mu.Unlock()
+	id, fate := w.run(p, func(uuid.UUID, *engine.Engine) {})
+	o := w.read(id)
+	o.point, o.reached, o.calls, o.commits = p, fate.met(), fate.calls, fate.commits
+	return o
+}
+
+// run is a run through the point, from its start to its end; begun is called as
+// soon as it exists, with a server that lives on.
+func (w *ward) run(p point, begun func(uuid.UUID, *engine.Engine)) (uuid.UUID, *fate) {
+	w.t.Helper()
 	fate, hints := newFate(p), &notify.Local{}
 	healthy := w.server(w.store, hints)
 	first := w.begin(w.server(&storetest.Faults{Store: w.store, Plan: fate.plan}, hints), p.parked, func(d perdure.Dispatch) perdure.Dispatch {
@@ -105,11 +117,12 @@ func (w *ward) play(t *testing.T, p point) *outcome {
 	defer first.stop()
 	tools := []string{"look", "act", "alone"}
 	x, err := healthy.Start(w.t.Context(), w.org, engine.StartRequest{
-		UserPrompt: "begin", OneShot: true, Tools: &tools, Models: []perdure.ModelConfig{{Provider: "oracle", ModelID: "o"}},
+		UserPrompt: "begin", OneShot: true, Tools: &tools, Models: []perdure.ModelConfig{{Provider: w.model.Name(), ModelID: "o"}},
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	begun(x.ID, healthy)
 	now := first
 	if w.until(hints, x.ID, fate.died) {
 		first.stop()
@@ -119,9 +132,7 @@ func (w *ward) play(t *testing.T, p point) *outcome {
 		w.until(hints, x.ID, nil)
 	}
 	now.stop()
-	o := w.read(x.ID)
-	o.point, o.reached, o.calls, o.commits = p, fate.met(), fate.calls, fate.commits
-	return o
+	return x.ID, fate
 }
 
 // takeBack takes the leases of the dead back: the process that owned the data

@@ -204,11 +204,20 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	}
 	e.ParentID = r.leaf
 	e.TurnID, e.ResponseID, e.MessageID = r.place.TurnID, r.place.ResponseID, r.place.MessageID
+	if e.Role != perdure.RoleAssistant {
+		e.MessageID = "" // the place is that of the message that streams
+	}
 	for _, opt := range opts {
 		opt(&e)
 	}
-	if e.Type == perdure.EntryLLMCall {
+	switch {
+	case e.Type == perdure.EntryLLMCall:
 		e.Calls, e.Answers = nil, ""
+		if e.MessageID == "" {
+			e.MessageID = r.place.MessageID // of the message that came of the call
+		}
+	case e.MessageID == "":
+		e.MessageID = e.ID.String()
 	}
 	if id, err := r.appendedBefore(e); err != nil || id != uuid.Nil {
 		return id, err

@@ -32,6 +32,7 @@ func (d *draft) append(e perdure.NewEntry) error {
 	if err := d.useBlob(e.Blob); err != nil {
 		return err
 	}
+	d.belong(&e.Entry)
 	head := perdure.EntryHead{
 		ID: e.ID, ParentID: e.ParentID, Type: e.Type, Role: e.Role, Key: e.Key, Hash: contentHash(e), Open: open, ResponseID: e.ResponseID,
 	}

@@ -49,7 +49,7 @@ func (e *Engine) decideCancel(s *store.State) (*store.Changes, error) {
 	case d.x.Status == perdure.StatusRunning:
 		d.x.Status = perdure.StatusCancelling
 		d.x.CancelBy = s.Now.Add(e.CancelGrace)
-		d.event(perdure.EventCancelling, perdure.Place{}, map[string]any{"status": d.x.Status})
+		d.event(perdure.EventCancelling, d.here(), map[string]any{"status": d.x.Status})
 		return d.done(true), nil
 	}
 	if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {

@@ -218,7 +218,7 @@ func (e *Engine) apply(d *draft, c perdure.Commit, a *commitAnswer) error {
 		}
 	}
 	for _, ev := range c.Events {
-		d.emit(perdure.Record{Type: ev.Type, Place: ev.Place, Fields: ev.Fields})
+		d.emit(perdure.Record{Type: ev.Type, Place: d.placed(ev.Place), Fields: ev.Fields})
 	}
 	if err := d.checkpoint(c.Checkpoint); err != nil {
 		return err
@@ -321,7 +321,7 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 		Metadata: fields(metadata),
 	}
 	d.c.ConsumeTaken = true
-	d.event(perdure.EventCheckpoint, perdure.Place{}, map[string]any{"sequence": d.x.CheckpointSeq})
+	d.event(perdure.EventCheckpoint, d.here(), map[string]any{"sequence": d.x.CheckpointSeq})
 	return nil
 }
 

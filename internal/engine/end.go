@@ -38,7 +38,10 @@ func (d *draft) end(e ending) error {
 		}
 	}
 	d.c.Timer = &perdure.Time{}
-	now := d.s.Now
+	now, place := d.s.Now, d.here()
+	if d.x.Status == perdure.StatusWaiting && d.x.WaitReason == waitsForInput {
+		place = perdure.Place{} // its last response is over, and no other has begun
+	}
 	d.x.Status, d.x.CompletedAt = e.status, &now
 	d.x.Wait, d.x.WaitReason = nil, ""
 	d.dropLease()
@@ -47,7 +50,7 @@ func (d *draft) end(e ending) error {
 		d.x.Error, d.x.ErrorCode = &e.err.Message, &e.err.Code
 		members["error"], members["code"] = e.err.Message, e.err.Code
 	}
-	d.event(endEvents[e.status], perdure.Place{}, members)
+	d.event(endEvents[e.status], place, members)
 	return nil
 }
 

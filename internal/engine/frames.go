@@ -144,7 +144,7 @@ func (d *draft) frame(f perdure.Frame) (int64, error) {
 		return 0, perdure.FieldErrorf("type", "%q is no type of a block", f.Type)
 	}
 	if b == nil {
-		b = &store.Block{Key: key, Type: f.Type, Place: f.Place, Stream: f.Stream, CreatedAt: d.s.Now, Open: true}
+		b = &store.Block{Key: key, Type: f.Type, Place: d.placed(f.Place), Stream: f.Stream, CreatedAt: d.s.Now, Open: true}
 		d.s.Blocks[key] = b
 	}
 	return d.grow(b, f)
@@ -185,7 +185,7 @@ func (d *draft) frameEvent(f perdure.Frame, key perdure.BlockKey, known *store.B
 		return perdure.FieldErrorf("type", "%q is not an event that a task may emit", f.Type)
 	}
 	id, attempt := blockSource(key)
-	d.emit(perdure.Record{Type: f.Type, Place: f.Place, TaskID: id, Attempt: attempt, Fields: f.Fields})
+	d.emit(perdure.Record{Type: f.Type, Place: d.placed(f.Place), TaskID: id, Attempt: attempt, Fields: f.Fields})
 	spent := store.Block{Key: key, Seq: d.s.Head.LastSeq, Type: f.Type, CreatedAt: d.s.Now, FirstPos: d.s.Head.LastPos, LastPos: d.s.Head.LastPos, Event: true}
 	d.s.Blocks[key] = &spent
 	d.putBlock(&spent)

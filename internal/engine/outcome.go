@@ -59,7 +59,7 @@ func (d *draft) suspend(w perdure.Wait, a *commitAnswer) error {
 		d.c.Timer = &due
 		d.hint(notify.Due)
 	}
-	d.event(perdure.EventWaiting, perdure.Place{}, map[string]any{"status": d.x.Status, "reason": d.x.WaitReason, "wait": marked})
+	d.event(perdure.EventWaiting, d.here(), map[string]any{"status": d.x.Status, "reason": d.x.WaitReason, "wait": marked})
 	return nil
 }
 

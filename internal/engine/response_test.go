@@ -2,165 +2,243 @@ package engine
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
 
-func (b *bench) message(id uuid.UUID, r SignalRequest, text string) (SignalReply, error) {
-	r.Name, r.Value = perdure.UserMessage, json.RawMessage(`{"text":"`+text+`"}`)
-	return b.e.Signal(b.Context(), org, id, r)
+// responsesOf gives the letter of the response of each event: equal ids have
+// equal letters, "-" is none.
+func (b *bench) responsesOf(id uuid.UUID) string {
+	b.Helper()
+	letters := map[string]string{"": "-"}
+	text := ""
+	for _, r := range b.log(id) {
+		if letters[r.Place.ResponseID] == "" {
+			letters[r.Place.ResponseID] = string(rune('A' + len(letters) - 1))
+		}
+		text += letters[r.Place.ResponseID]
+	}
+	return text
 }
 
-// say appends a message of a response.
-func (h *holder) say(m perdure.Message, response, key string) uuid.UUID {
-	h.Helper()
-	e, err := perdure.NewMessageEntry(m)
-	h.must(err)
-	e.ParentID, e.ResponseID, e.Key = h.execution(h.id).Leaf, response, key
-	h.append(perdure.NewEntry{Entry: e})
-	return e.ID
+// second has an execution whose first response is over, and whose second has
+// taken up its message.
+func second(t *testing.T) (b *bench, h *holder, first, second string) {
+	t.Helper()
+	b = newBench(t)
+	h = b.started()
+	first = h.claim.Execution.ResponseID
+	h.commit(func(c *perdure.Commit) { c.Entries = []perdure.NewEntry{user(nil, "one")} })
+	h.suspend(perdure.WaitSignal(perdure.UserMessage))
+	b.signal(h.id, perdure.UserMessage, "s1")
+	h = b.claim()
+	s := h.claim.Signals[0]
+	h.commit(func(c *perdure.Commit) {
+		e := user(h.claim.Execution.Leaf, "two")
+		e.ResponseID, e.Key = s.ResponseID, s.EntryKey()
+		c.Take, c.Entries = []string{s.ID}, []perdure.NewEntry{e}
+	})
+	return b, h, first, s.ResponseID
 }
 
-// Every input has a response by whose id it is found, with what was asked for.
-func TestEveryInputHasAResponse(t *testing.T) {
-	b := newBench(t)
-	x, err := b.e.Start(t.Context(), org, StartRequest{Kind: "agent", Response: &ResponseRequest{Request: json.RawMessage(`{"a":1}`), Hidden: true}})
-	b.must(err)
-	first, err := b.s.Response(t.Context(), org, x.ResponseID)
-	b.must(err)
-	if first.Execution != x.ID || first.SignalID != "" || first.FirstPos != 1 || !first.Hidden || string(first.Request) != `{"a":1}` {
-		t.Errorf("the execution's: %+v", first)
+func TestEventsBelongToTheirResponse(t *testing.T) {
+	b, h, first, other := second(t)
+	if first == other || !strings.HasPrefix(other, "resp_") || len(other) != len("resp_")+24 {
+		t.Fatalf("the responses are %q and %q", first, other)
 	}
-	reply, err := b.message(x.ID, SignalRequest{ID: "s"}, "hi")
-	b.must(err)
-	second, err := b.s.Response(t.Context(), org, reply.ResponseID)
-	b.must(err)
-	if second.Execution != x.ID || second.SignalID != "s" || second.FirstPos != 2 || second.Hidden || second.Request != nil {
-		t.Errorf("the message's: %+v", second)
+	h.commit(func(c *perdure.Commit) {
+		c.Tasks = []perdure.NewTask{h.newTask(`1`)}
+		c.Events = []perdure.NewEvent{{Type: perdure.EventData, Fields: json.RawMessage(`{"data":1}`)}}
+		c.Checkpoint = &perdure.NewCheckpoint{}
+	})
+	b.finish(done(b.taskClaim(), `1`))
+	h.commit(completing())
+	// created started entry waiting | signal resumed entry scheduled data checkpoint started completed completed
+	if got, want := b.responsesOf(h.id), "AAAA"+"BBB"+"BBB"+"BB"+"B"; got != want {
+		t.Errorf("the events %v belong to %s, want %s", b.events(h.id), got, want)
 	}
-	again, err := b.message(x.ID, SignalRequest{ID: "s"}, "hi")
-	b.must(err)
-	if again.ResponseID != reply.ResponseID {
-		t.Errorf("sent again it is %s, was %s", again.ResponseID, reply.ResponseID)
-	}
-	b.must(b.e.HideResponse(t.Context(), org, x.ID, reply.ResponseID))
-	if second, err = b.s.Response(t.Context(), org, reply.ResponseID); err != nil || !second.Hidden {
-		t.Errorf("hidden: %+v, %v", second, err)
-	}
-	b.wantCode(b.e.HideResponse(t.Context(), "other", x.ID, reply.ResponseID), perdure.NotFound)
-}
-
-// An input that is taken up by a response that runs joins it; one that begins its
-// own does not.
-func TestSteeringInputsJoinTheRunningResponse(t *testing.T) {
-	b := newBench(t)
-	h := b.started()
-	running := h.execution(h.id).ResponseID
-	steering, err := b.message(h.id, SignalRequest{ID: "s1"}, "a")
-	b.must(err)
-	own, err := b.message(h.id, SignalRequest{ID: "s2"}, "b")
-	b.must(err)
-	for signal, response := range map[string]string{"s1": running, "s2": own.ResponseID} {
-		e, err := perdure.NewMessageEntry(perdure.UserText(signal))
-		b.must(err)
-		e.ParentID, e.ResponseID, e.Key = h.execution(h.id).Leaf, response, "signal:"+signal
-		h.commit(func(c *perdure.Commit) { c.Take, c.Entries = []string{signal}, []perdure.NewEntry{{Entry: e}} })
-	}
-	for id, want := range map[string]string{steering.ResponseID: running, own.ResponseID: "", running: ""} {
-		if row, err := b.s.Response(t.Context(), org, id); err != nil || row.Joined != want {
-			t.Errorf("%s has joined %q, want %q (%v)", id, row.Joined, want, err)
+	for _, e := range b.pathOf(b.execution(h.id).Leaf, h.id) {
+		if e.MessageID != e.ID.String() {
+			t.Errorf("the message of entry %s is %q", e.ID, e.MessageID)
 		}
 	}
 }
 
-// A message for the head of a chain is taken only while the execution waits for
-// its user at the end of that very response.
-func TestMessagesForTheHeadAreRefusedElsewhere(t *testing.T) {
-	b := newBench(t)
-	h := b.started()
-	head := h.execution(h.id).ResponseID
-	h.say(perdure.UserText("a"), head, "")
-	_, err := b.message(h.id, SignalRequest{Head: head}, "while it runs")
-	b.wantCode(err, perdure.Conflict)
-	h.suspend(perdure.WaitSignal(perdure.UserMessage))
-	_, err = b.message(h.id, SignalRequest{Head: "resp_other"}, "after another")
-	b.wantCode(err, perdure.Conflict)
-	taken, err := b.message(h.id, SignalRequest{Head: head, ID: "s"}, "at the head")
-	b.must(err)
-	_, err = b.message(h.id, SignalRequest{Head: head}, "a second one")
-	b.wantCode(err, perdure.Conflict)
-	if again, err := b.message(h.id, SignalRequest{Head: head, ID: "s"}, "at the head"); err != nil || again.ResponseID != taken.ResponseID {
-		t.Errorf("sent again: %+v, %v", again, err)
+// An entry of another response, as one that is copied, does not move the
+// execution into it.
+func TestOnlyInputsBeginResponses(t *testing.T) {
+	b, h, _, running := second(t)
+	h.commit(func(c *perdure.Commit) {
+		e := user(b.execution(h.id).Leaf, "copied")
+		e.ResponseID, e.Key = "resp_other", "from:x"
+		c.Entries = []perdure.NewEntry{e}
+	})
+	h = takeover(h)
+	if got := h.claim.Execution.ResponseID; got != running {
+		t.Errorf("%q runs, want %q", got, running)
 	}
 }
 
-// Results of calls are taken only where the execution waits with those calls
-// open, and a conversation that a message brings has to be whole.
-func TestMessagesHaveToFitTheConversation(t *testing.T) {
-	b := newBench(t)
-	h := b.started()
-	call := perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{
-		{Type: perdure.PartToolCall, ID: "c1", Name: "ask"}, {Type: perdure.PartToolCall, ID: "c2", Name: "ask"},
-	}}}
-	h.say(perdure.UserText("a"), "r", "")
-	h.say(call, "r", "")
-	result := func(id string) string {
-		return `{"role":"tool_result","parts":[{"type":"toolResult","toolCallId":"` + id + `","parts":[]}]}`
+// A message that comes while a response runs has an id of its own, and joins.
+func TestSteeringJoinsTheResponse(t *testing.T) {
+	b, h, _, running := second(t)
+	b.signal(h.id, perdure.UserMessage, "s2")
+	if got := b.execution(h.id).ResponseID; got != running {
+		t.Fatalf("a message that nobody has taken began %q; %q runs", got, running)
 	}
-	const user, assistant = `{"role":"user","parts":[{"type":"text","text":"x"}]}`, `{"role":"assistant","parts":[{"type":"toolCall","id":"n","name":"ask"}]}`
-	send := func(messages string) error {
-		_, err := b.e.Signal(t.Context(), org, h.id, SignalRequest{Name: perdure.UserMessage, Value: json.RawMessage(`{"messages":[` + messages + `]}`)})
-		return err
+	pending, err := b.s.PendingSignals(t.Context(), h.id, nil, 0, 10)
+	b.must(err)
+	s := pending[0]
+	h.commit(func(c *perdure.Commit) {
+		e := user(b.execution(h.id).Leaf, "three")
+		e.ResponseID, e.Key = running, s.EntryKey()
+		c.Take, c.Entries = []string{s.ID}, []perdure.NewEntry{e}
+	})
+	h.commit(completing())
+	records := b.log(h.id)
+	if s.ResponseID == running || records[len(records)-1].Place.ResponseID != running {
+		t.Errorf("%q joined, and %q ended; %q ran", s.ResponseID, records[len(records)-1].Place.ResponseID, running)
 	}
-	b.wantCode(send(result("c1")), perdure.InvalidArgument) // it runs
-	h.suspend(perdure.WaitSignal(perdure.UserMessage))
-	for _, bad := range []string{
-		result("c3"), result("c1") + "," + result("c1"), user + "," + result("c1"), assistant, assistant + "," + user,
-		`{"role":"user","parts":[{"type":"toolCall","id":"n","name":"ask"}]}`, `{"role":"robot","parts":[]}`,
+	// Whoever asks for the id that was given finds the response that it joined by
+	// the entry of the message.
+	all := b.pathOf(b.execution(h.id).Leaf, h.id)
+	if e := all[len(all)-1]; e.Key != s.EntryKey() || e.ResponseID != running {
+		t.Errorf("the message is stored under %q in %q", e.Key, e.ResponseID)
+	}
+}
+
+// A response that fails, or is cancelled, ends with an event of its own; one
+// that is over does not end again.
+func TestEndsBelongToTheirResponse(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(b *bench, h *holder)
+		want func(first, second string) string
+	}{
+		"failed": {
+			func(_ *bench, h *holder) {
+				h.commit(func(c *perdure.Commit) { c.Outcome.Kind = perdure.OutcomeFail })
+			},
+			func(_, second string) string { return second },
+		},
+		"cancelled while it runs": {
+			func(b *bench, h *holder) {
+				b.cancel(h.id)
+				h.commit(func(c *perdure.Commit) { c.Outcome.Kind = perdure.OutcomeCancelled })
+			},
+			func(_, second string) string { return second },
+		},
+		"cancelled while it waits for a task": {
+			func(b *bench, h *holder) {
+				ids := h.schedule(`1`)
+				h.suspend(perdure.WaitTask(ids[0]))
+				b.cancel(h.id)
+			},
+			func(_, second string) string { return second },
+		},
+		"cancelled while it waits for the user": {
+			func(b *bench, h *holder) {
+				h.suspend(perdure.WaitSignal(perdure.UserMessage))
+				b.cancel(h.id)
+			},
+			func(_, _ string) string { return "" },
+		},
+		"cancelled before the third is taken up": {
+			func(b *bench, h *holder) {
+				h.suspend(perdure.WaitSignal(perdure.UserMessage))
+				b.signal(h.id, perdure.UserMessage, "s3")
+				b.cancel(h.id)
+			},
+			func(_, _ string) string { return "third" },
+		},
 	} {
-		if err := send(bad); !perdure.IsCode(err, perdure.InvalidArgument) {
-			t.Errorf("%s: %v", bad, err)
-		}
-	}
-	b.must(send(result("c2") + "," + result("c1") + "," + user + "," + assistant + "," + result("n")))
-}
-
-// An execution goes on from where another stands, of its own org only.
-func TestAnExecutionGoesOnFromAnother(t *testing.T) {
-	b := newBench(t)
-	h := b.started()
-	at := h.say(perdure.UserText("a"), "r", "")
-	start := func(org string, from perdure.EntryRef) error {
-		_, err := b.e.Start(t.Context(), org, StartRequest{
-			Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}}, From: &from,
-			Messages: []perdure.InputMessage{{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text("b")}}},
+		t.Run(name, func(t *testing.T) {
+			b, h, first, second := second(t)
+			c.end(b, h)
+			records := b.log(h.id)
+			end, want := records[len(records)-1], c.want(first, second)
+			if want == "third" {
+				for _, r := range records {
+					if r.Type == perdure.EventSignal {
+						want = r.Place.ResponseID
+					}
+				}
+			}
+			if !end.Type.Ends() || end.Place.ResponseID != want {
+				t.Errorf("%s belongs to %q, want %q", end.Type, end.Place.ResponseID, want)
+			}
 		})
-		return err
 	}
-	b.must(start(org, perdure.EntryRef{ExecutionID: h.id, EntryID: at}))
-	b.wantCode(start(org, perdure.EntryRef{ExecutionID: h.id, EntryID: uuid.New()}), perdure.NotFound)
-	b.wantCode(start(org, perdure.EntryRef{ExecutionID: uuid.New(), EntryID: at}), perdure.NotFound)
 }
 
-// A response is cancelled while it runs, and what comes after it is not.
-func TestCancelOfAResponseIsForThatOne(t *testing.T) {
-	b := newBench(t)
-	h := b.started()
-	first := h.execution(h.id).ResponseID
-	h.say(perdure.UserText("a"), first, "")
-	h.suspend(perdure.WaitSignal(perdure.UserMessage))
-	cancel := func(id string, want bool) {
-		t.Helper()
-		if got, err := b.e.CancelResponse(t.Context(), org, h.id, id); err != nil || got != want {
-			t.Errorf("cancelled: %v, %v; want %v", got, err, want)
+func (b *bench) cancel(id uuid.UUID) {
+	b.Helper()
+	_, _, err := b.e.Cancel(b.Context(), org, id)
+	b.must(err)
+}
+
+// The results that close open calls are messages of the response that made them.
+func TestClosingResultsBelongToTheResponse(t *testing.T) {
+	b, h, _, second := second(t)
+	h.commit(func(c *perdure.Commit) {
+		c.Entries = []perdure.NewEntry{calling(b.execution(h.id).Leaf, "c1", "c2")}
+		c.Outcome.Kind = perdure.OutcomeFail
+	})
+	seen := map[string]bool{}
+	results := 0
+	for _, e := range b.pathOf(b.execution(h.id).Leaf, h.id) {
+		if seen[e.MessageID] || e.MessageID == "" {
+			t.Errorf("entry %s is the message %q", e.ID, e.MessageID)
+		}
+		seen[e.MessageID] = true
+		if e.Role == perdure.RoleToolResult {
+			results++
+			if e.ResponseID != second {
+				t.Errorf("a result belongs to %q, not %q", e.ResponseID, second)
+			}
 		}
 	}
-	cancel(first, false) // it is over
-	next, err := b.message(h.id, SignalRequest{ID: "s"}, "b")
+	if results != 2 {
+		t.Errorf("%d results", results)
+	}
+}
+
+// Whatever a worker sends, a placeholder is neither stored nor shown.
+func TestPlaceholdersAreNotStored(t *testing.T) {
+	const fake = "__fake_id__"
+	place := perdure.Place{ResponseID: fake, MessageID: fake, TurnID: "turn_0"}
+	b := newBench(t)
+	h := b.started()
+	h.commit(func(c *perdure.Commit) {
+		e := user(nil, "one")
+		e.ResponseID, e.MessageID = fake, fake
+		task := h.newTask(`1`)
+		task.Place = place
+		c.Entries, c.Tasks = []perdure.NewEntry{e}, []perdure.NewTask{task}
+		c.Events = []perdure.NewEvent{{Type: perdure.EventData, Place: place, Fields: json.RawMessage(`{"data":1}`)}}
+	})
+	claim := b.taskClaim()
+	frames := []perdure.Frame{
+		{Lease: &claim.Lease, Block: 0, Type: perdure.EventToken, Place: place, Text: "text"},
+		{Lease: &claim.Lease, Block: 1, Type: perdure.EventData, Place: place, Fields: json.RawMessage(`{"data":1}`)},
+		{AgentLease: &h.claim.Lease, Block: 0, Type: perdure.EventThinking, Place: place, Text: "text", Close: true},
+	}
+	replies, err := b.d.Append(t.Context(), frames)
 	b.must(err)
-	cancel(first, false)
-	cancel(next.ResponseID, true) // it would come next
-	b.wantStatus(h.id, perdure.StatusCancelled)
+	for _, r := range replies {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	h.commit(completing())
+	if text := b.snapshot(h.id); strings.Contains(text, fake) {
+		t.Errorf("a placeholder is stored: %s", text)
+	}
+	for _, r := range b.log(h.id) {
+		if r.Place.ResponseID != h.claim.Execution.ResponseID {
+			t.Errorf("%s belongs to %q", r.Type, r.Place.ResponseID)
+		}
+	}
 }

@@ -3,6 +3,9 @@ package engine
 import (
 	"crypto/rand"
 	"math/big"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/response"
 )
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -19,4 +22,44 @@ func NewResponseID() string {
 		id = append(id, base62[n.Int64()])
 	}
 	return string(id)
+}
+
+// here is the place of what the engine says itself: in the response that runs.
+func (d *draft) here() perdure.Place { return perdure.Place{ResponseID: d.x.ResponseID} }
+
+// placed is a place that a worker gave: in the response that runs unless it
+// names another, and without ids that name nothing.
+func (d *draft) placed(p perdure.Place) perdure.Place {
+	p.ResponseID, p.MessageID = response.Real(p.ResponseID), response.Real(p.MessageID)
+	if p.ResponseID == "" {
+		p.ResponseID = d.x.ResponseID
+	}
+	return p
+}
+
+// belong gives an entry its place. A message without an id has its entry's. What
+// the user said shows which response runs: the one that it began, or joined.
+func (d *draft) belong(e *perdure.Entry) {
+	p := d.placed(perdure.Place{ResponseID: e.ResponseID, MessageID: e.MessageID})
+	e.ResponseID, e.MessageID = p.ResponseID, p.MessageID
+	if e.OnPath() && e.MessageID == "" {
+		e.MessageID = e.ID.String()
+	}
+	for _, s := range d.s.Signals {
+		if e.Key == s.EntryKey() {
+			d.x.ResponseID = e.ResponseID
+		}
+	}
+}
+
+// waitsForInput is the reason of a wait by which a response is over.
+const waitsForInput = "signal"
+
+// begins notes the response that a signal begins: a user's message to an
+// execution that waited for one. A message that comes while a response runs
+// joins it when it is taken.
+func (d *draft) begins(s perdure.Signal, waited string) {
+	if s.Name == perdure.UserMessage && waited == waitsForInput {
+		d.x.ResponseID = s.ResponseID
+	}
 }

@@ -25,7 +25,7 @@ func (e *Engine) schedule(d *draft, n perdure.NewTask, c perdure.Commit, a *comm
 	t := &perdure.Task{
 		ID: id, ExecutionID: d.x.ID, Org: d.x.Org, Kind: n.Kind, Status: perdure.TaskPending,
 		Queue: options.Queue, MaxAttempts: options.MaxAttempts, Input: n.Input.Bytes, InputBlob: n.Input.Blob,
-		InputHash: n.InputHash, Key: n.Key, Options: options, Place: n.Place, CreatedAt: d.s.Now,
+		InputHash: n.InputHash, Key: n.Key, Options: options, Place: d.placed(n.Place), CreatedAt: d.s.Now,
 	}
 	if known {
 		renew(t, before)

@@ -171,7 +171,10 @@ func decideSignal(s *store.State, r SignalRequest, messages []perdure.InputMessa
 	if r.Name == perdure.UserMessage {
 		d.c.Responses = []store.Response{r.Response.row(d, response, r.ID)}
 	}
-	d.wake(facts{signals: []string{r.Name}}, perdure.WokeSignal)
+	waited := d.x.WaitReason
+	if d.wake(facts{signals: []string{r.Name}}, perdure.WokeSignal) {
+		d.begins(d.c.Signals[0], waited)
+	}
 	return d.done(SignalReply{r.ID, d.x.Status, response}), nil
 }
 

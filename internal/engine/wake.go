@@ -82,7 +82,7 @@ func (d *draft) claimFor(worker, claim uuid.UUID, embedded bool, lease perdure.T
 	d.x.WorkerID = &worker
 	d.x.Fence++
 	d.x.ClaimID, d.x.LeaseUntil, d.x.Embedded = claim, lease, embedded
-	d.event(event, perdure.Place{}, map[string]any{"status": d.x.Status, "woke": d.x.Woke})
+	d.event(event, d.here(), map[string]any{"status": d.x.Status, "woke": d.x.Woke})
 }
 
 // heldBy tells whether the lease is the one that the execution is held under.

@@ -41,7 +41,7 @@ var rules = map[string][]string{
 	"api/perdure/v1/pbconv/pbconvtest": nil,
 
 	// Server side.
-	"internal/engine":          {"internal/store", "internal/notify"},
+	"internal/engine":          {"internal/store", "internal/notify", "internal/response"},
 	"internal/store":           nil,
 	"internal/store/sqlite":    {"internal/store"},
 	"internal/store/storetest": {"internal/store"},

@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+func (b *bench) message(id uuid.UUID, r SignalRequest, text string) (SignalReply, error) {
+	r.Name, r.Value = perdure.UserMessage, json.RawMessage(`{"text":"`+text+`"}`)
+	return b.e.Signal(b.Context(), org, id, r)
+}
+
+// say appends a message of a response.
+func (h *holder) say(m perdure.Message, response, key string) uuid.UUID {
+	h.Helper()
+	e, err := perdure.NewMessageEntry(m)
+	h.must(err)
+	e.ParentID, e.ResponseID, e.Key = h.execution(h.id).Leaf, response, key
+	h.append(perdure.NewEntry{Entry: e})
+	return e.ID
+}
+
+// Every input has a response by whose id it is found, with what was asked for.
+func TestEveryInputHasAResponse(t *testing.T) {
+	b := newBench(t)
+	x, err := b.e.Start(t.Context(), org, StartRequest{Kind: "agent", Response: &ResponseRequest{Request: json.RawMessage(`{"a":1}`), Hidden: true}})
+	b.must(err)
+	first, err := b.s.Response(t.Context(), org, x.ResponseID)
+	b.must(err)
+	if first.Execution != x.ID || first.SignalID != "" || first.FirstPos != 1 || !first.Hidden || string(first.Request) != `{"a":1}` {
+		t.Errorf("the execution's: %+v", first)
+	}
+	reply, err := b.message(x.ID, SignalRequest{ID: "s"}, "hi")
+	b.must(err)
+	second, err := b.s.Response(t.Context(), org, reply.ResponseID)
+	b.must(err)
+	if second.Execution != x.ID || second.SignalID != "s" || second.FirstPos != 2 || second.Hidden || second.Request != nil {
+		t.Errorf("the message's: %+v", second)
+	}
+	again, err := b.message(x.ID, SignalRequest{ID: "s"}, "hi")
+	b.must(err)
+	if again.ResponseID != reply.ResponseID {
+		t.Errorf("sent again it is %s, was %s", again.ResponseID, reply.ResponseID)
+	}
+	b.must(b.e.HideResponse(t.Context(), org, x.ID, reply.ResponseID))
+	if second, err = b.s.Response(t.Context(), org, reply.ResponseID); err != nil || !second.Hidden {
+		t.Errorf("hidden: %+v, %v", second, err)
+	}
+	b.wantCode(b.e.HideResponse(t.Context(), "other", x.ID, reply.ResponseID), perdure.NotFound)
+}
+
+// An input that is taken up by a response that runs joins it; one that begins its
+// own does not.
+func TestSteeringInputsJoinTheRunningResponse(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	running := h.execution(h.id).ResponseID
+	steering, err := b.message(h.id, SignalRequest{ID: "s1"}, "a")
+	b.must(err)
+	own, err := b.message(h.id, SignalRequest{ID: "s2"}, "b")
+	b.must(err)
+	for signal, response := range map[string]string{"s1": running, "s2": own.ResponseID} {
+		e, err := perdure.NewMessageEntry(perdure.UserText(signal))
+		b.must(err)
+		e.ParentID, e.ResponseID, e.Key = h.execution(h.id).Leaf, response, "signal:"+signal
+		h.commit(func(c *perdure.Commit) { c.Take, c.Entries = []string{signal}, []perdure.NewEntry{{Entry: e}} })
+	}
+	for id, want := range map[string]string{steering.ResponseID: running, own.ResponseID: "", running: ""} {
+		if row, err := b.s.Response(t.Context(), org, id); err != nil || row.Joined != want {
+			t.Errorf("%s has joined %q, want %q (%v)", id, row.Joined, want, err)
+		}
+	}
+}
+
+// A message for the head of a chain is taken only while the execution waits for
+// its user at the end of that very response.
+func TestMessagesForTheHeadAreRefusedElsewhere(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	head := h.execution(h.id).ResponseID
+	h.say(perdure.UserText("a"), head, "")
+	_, err := b.message(h.id, SignalRequest{Head: head}, "while it runs")
+	b.wantCode(err, perdure.Conflict)
+	h.suspend(perdure.WaitSignal(perdure.UserMessage))
+	_, err = b.message(h.id, SignalRequest{Head: "resp_other"}, "after another")
+	b.wantCode(err, perdure.Conflict)
+	taken, err := b.message(h.id, SignalRequest{Head: head, ID: "s"}, "at the head")
+	b.must(err)
+	_, err = b.message(h.id, SignalRequest{Head: head}, "a second one")
+	b.wantCode(err, perdure.Conflict)
+	if again, err := b.message(h.id, SignalRequest{Head: head, ID: "s"}, "at the head"); err != nil || again.ResponseID != taken.ResponseID {
+		t.Errorf("sent again: %+v, %v", again, err)
+	}
+}
+
+// Results of calls are taken only where the execution waits with those calls
+// open, and a conversation that a message brings has to be whole.
+func TestMessagesHaveToFitTheConversation(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	call := perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{
+		{Type: perdure.PartToolCall, ID: "c1", Name: "ask"}, {Type: perdure.PartToolCall, ID: "c2", Name: "ask"},
+	}}}
+	h.say(perdure.UserText("a"), "r", "")
+	h.say(call, "r", "")
+	result := func(id string) string {
+		return `{"role":"tool_result","parts":[{"type":"toolResult","toolCallId":"` + id + `","parts":[]}]}`
+	}
+	const user, assistant = `{"role":"user","parts":[{"type":"text","text":"x"}]}`, `{"role":"assistant","parts":[{"type":"toolCall","id":"n","name":"ask"}]}`
+	send := func(messages string) error {
+		_, err := b.e.Signal(t.Context(), org, h.id, SignalRequest{Name: perdure.UserMessage, Value: json.RawMessage(`{"messages":[` + messages + `]}`)})
+		return err
+	}
+	b.wantCode(send(result("c1")), perdure.InvalidArgument) // it runs
+	h.suspend(perdure.WaitSignal(perdure.UserMessage))
+	for _, bad := range []string{
+		result("c3"), result("c1") + "," + result("c1"), user + "," + result("c1"), assistant, assistant + "," + user,
+		`{"role":"user","parts":[{"type":"toolCall","id":"n","name":"ask"}]}`, `{"role":"robot","parts":[]}`,
+	} {
+		if err := send(bad); !perdure.IsCode(err, perdure.InvalidArgument) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	b.must(send(result("c2") + "," + result("c1") + "," + user + "," + assistant + "," + result("n")))
+}
+
+// An execution goes on from where another stands, of its own org only.
+func TestAnExecutionGoesOnFromAnother(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	at := h.say(perdure.UserText("a"), "r", "")
+	start := func(org string, from perdure.EntryRef) error {
+		_, err := b.e.Start(t.Context(), org, StartRequest{
+			Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}}, From: &from,
+			Messages: []perdure.InputMessage{{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text("b")}}},
+		})
+		return err
+	}
+	b.must(start(org, perdure.EntryRef{ExecutionID: h.id, EntryID: at}))
+	b.wantCode(start(org, perdure.EntryRef{ExecutionID: h.id, EntryID: uuid.New()}), perdure.NotFound)
+	b.wantCode(start(org, perdure.EntryRef{ExecutionID: uuid.New(), EntryID: at}), perdure.NotFound)
+}
+
+// A response is cancelled while it runs, and what comes after it is not.
+func TestCancelOfAResponseIsForThatOne(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	first := h.execution(h.id).ResponseID
+	h.say(perdure.UserText("a"), first, "")
+	h.suspend(perdure.WaitSignal(perdure.UserMessage))
+	cancel := func(id string, want bool) {
+		t.Helper()
+		if got, err := b.e.CancelResponse(t.Context(), org, h.id, id); err != nil || got != want {
+			t.Errorf("cancelled: %v, %v; want %v", got, err, want)
+		}
+	}
+	cancel(first, false) // it is over
+	next, err := b.message(h.id, SignalRequest{ID: "s"}, "b")
+	b.must(err)
+	cancel(first, false)
+	cancel(next.ResponseID, true) // it would come next
+	b.wantStatus(h.id, perdure.StatusCancelled)
+}

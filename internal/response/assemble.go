@@ -1,0 +1,249 @@
+package response
+
+import "github.com/perdure/perdure"
+
+// assembler gives each content the message that it belongs to.
+type assembler struct {
+	of       Identity
+	made     int             // messages so far: the ordinal of the newest
+	used     map[string]bool // their ids
+	talks    map[talkKey]*talk
+	order    []*talk // as they were first seen
+	calls    map[string][]*call
+	messages []*message // as they began
+	keep     bool       // the contents, too
+}
+
+func newAssembler(of Identity, keep bool) *assembler {
+	return &assembler{of: of, used: map[string]bool{}, talks: map[talkKey]*talk{}, calls: map[string][]*call{}, keep: keep}
+}
+
+// talkKey names what one agent says in one response.
+type talkKey struct {
+	response, invocation string
+	round                int // of a host: its model call
+}
+
+// talk is what one invocation of an agent says in one response.
+type talk struct {
+	talkKey
+	open  map[string]*message // by the id that updates carry
+	last  map[string]*message // the same, also those that are closed
+	run   *message            // of neighbours without an id
+	fake  *message            // of neighbours with a placeholder
+	calls []*call
+}
+
+// message is a message that is being put together.
+type message struct {
+	Message
+	talk    *talk
+	raw     string // the id that its updates carry
+	pieces  []*piece
+	result  bool
+	answers string // the id of the call that it is the result of
+	call    *call  // that call, where it came before
+}
+
+func invocationOf(u Update) string {
+	if u.InvocationID != "" {
+		return "run " + u.InvocationID
+	}
+	return "agent " + u.AgentID
+}
+
+// talkOf finds what an update belongs to.
+func (a *assembler) talkOf(key talkKey) *talk {
+	t := a.talks[key]
+	if t == nil {
+		t = &talk{talkKey: key, open: map[string]*message{}, last: map[string]*message{}}
+		a.talks[key] = t
+		a.order = append(a.order, t)
+	}
+	return t
+}
+
+// put gives a content of an update its message.
+func (a *assembler) put(t *talk, u Update, c Content) *message {
+	if t.fake != nil && t.fake.raw != u.MessageID {
+		t.fake = nil
+	}
+	switch c.Part.Type {
+	case perdure.PartToolResult:
+		return a.putResult(t, u, c)
+	case perdure.PartToolCall:
+		return a.putCall(t, u, c)
+	}
+	m := a.find(t, u)
+	if a.keep {
+		m.add(c)
+	}
+	return m
+}
+
+// putResult makes a result a message of its own. No message of its talk, and of
+// that of its call, goes on after it.
+func (a *assembler) putResult(t *talk, u Update, c Content) *message {
+	m := a.begin(t, u)
+	m.result, m.answers = true, c.Part.ToolCallID
+	if a.keep {
+		m.pieces = []*piece{newPiece(c)}
+	}
+	m.Role = perdure.RoleToolResult
+	if u.Role != "" {
+		m.Role = u.Role
+	}
+	a.answer(m)
+	t.close()
+	if m.call != nil {
+		m.call.talk.close()
+	}
+	return m
+}
+
+// answer finds the call of a result among those that are here: the oldest that
+// has none, of its own talk if there is one, else of its response.
+func (a *assembler) answer(m *message) {
+	var best *call
+	nearest := 0
+	for _, k := range a.calls[m.answers] {
+		near := 1
+		if k.talk.response == m.talk.response {
+			near = 2
+		}
+		if k.talk == m.talk {
+			near = 3
+		}
+		if !k.answered {
+			near += 3
+		}
+		if near > nearest {
+			best, nearest = k, near
+		}
+	}
+	if nearest > 3 {
+		best.answered = true
+		m.call = best
+	}
+}
+
+func (a *assembler) putCall(t *talk, u Update, c Content) *message {
+	if k := t.continues(u, c); k != nil {
+		k.grow(c.Part)
+		a.identify(k, c.Part.ID)
+		return k.message
+	}
+	m := a.find(t, u)
+	k := &call{talk: t, message: m, raw: u.MessageID, name: c.Part.Name, index: c.Index}
+	k.nesting.feed(c.Part.RawArguments)
+	a.identify(k, c.Part.ID)
+	t.calls = append(t.calls, k)
+	if a.keep {
+		k.piece = newPiece(c)
+		m.pieces = append(m.pieces, k.piece)
+	}
+	return m
+}
+
+// identify notes a call's id once it is known.
+func (a *assembler) identify(k *call, id string) {
+	if k.id == "" && id != "" {
+		k.id = id
+		a.calls[id] = append(a.calls[id], k)
+	}
+}
+
+// find gives the message that an update goes on with, or begins one.
+func (a *assembler) find(t *talk, u Update) *message {
+	m := t.current(u.MessageID)
+	if m == nil || m.differs(u) || t.response == "" && a.isOld(m, u) {
+		m = a.begin(t, u)
+	}
+	m.learn(u)
+	return m
+}
+
+// isOld tells of a message without an id, outside every response, after which
+// another began: arrival order is all that there is for those.
+func (a *assembler) isOld(m *message, u Update) bool {
+	return u.MessageID == "" && a.messages[len(a.messages)-1] != m
+}
+
+func (t *talk) current(raw string) *message {
+	switch {
+	case raw == "":
+		return t.run
+	case !IsPlaceholder(raw):
+		return t.open[raw]
+	case t.fake != nil && t.fake.raw == raw:
+		return t.fake
+	}
+	return nil
+}
+
+func (t *talk) close() {
+	clear(t.open)
+	t.run, t.fake = nil, nil
+}
+
+func (t *talk) isOpen(m *message) bool { return t.current(m.raw) == m }
+
+// differs tells whether an update is somebody else's. Where no id says that it
+// belongs to the message, role and author must be those that the message has.
+func (m *message) differs(u Update) bool {
+	if u.MessageID == "" && (m.Role == "" && u.Role != "" || m.Author == "" && u.Author != "") {
+		return true
+	}
+	return differs(m.Role, u.Role) || differs(m.Author, u.Author)
+}
+
+// differs tells whether both are given and not the same.
+func differs[T ~string](have, got T) bool { return have != "" && got != "" && have != got }
+
+// begin starts a message. It keeps the update's id if that is real and nothing
+// else has it.
+func (a *assembler) begin(t *talk, u Update) *message {
+	a.made++
+	m := &message{talk: t, raw: u.MessageID}
+	m.ID = Real(u.MessageID)
+	for try := 0; m.ID == "" || a.used[m.ID]; try++ {
+		m.ID = a.of.again(PrefixMessage, a.made, try)
+	}
+	a.used[m.ID] = true
+	a.messages = append(a.messages, m)
+	switch {
+	case u.MessageID == "":
+		t.run = m
+	case IsPlaceholder(u.MessageID):
+		t.fake = m
+	default:
+		t.open[u.MessageID] = m
+	}
+	t.last[u.MessageID] = m
+	m.learn(u)
+	return m
+}
+
+// learn takes in what an update says about its message.
+func (m *message) learn(u Update) {
+	if m.Role == "" {
+		m.Role = u.Role
+	}
+	m.Author = first(m.Author, u.Author)
+	m.AgentID, m.InvocationID = first(m.AgentID, u.AgentID), first(m.InvocationID, u.InvocationID)
+	m.ProviderResponseID = first(m.ProviderResponseID, Real(u.ProviderResponseID))
+	if !valid(m.CreatedAt) && valid(u.CreatedAt) {
+		m.CreatedAt = u.CreatedAt
+	}
+}
+
+// about gives the message that an update without contents is about: its newest
+// one of that id, also if it is closed.
+func (a *assembler) about(t *talk, u Update) *message {
+	m := t.last[u.MessageID]
+	if m == nil {
+		return a.find(t, u)
+	}
+	m.learn(u)
+	return m
+}

@@ -1,0 +1,95 @@
+package response
+
+import (
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// call is a tool call whose fragments may still come.
+type call struct {
+	talk     *talk
+	message  *message
+	piece    *piece // of the message; nil where contents are not kept
+	raw      string // the message id of its updates
+	id, name string
+	index    *int
+	nesting  nesting
+	answered bool
+}
+
+// continues finds the call that a content is a fragment of, if it is one: that
+// of the same id, or of the same index where there is no id, or else the last.
+// A call whose arguments are whole, or that has its result, has no more
+// fragments: what comes under its id then is another call.
+func (t *talk) continues(u Update, c Content) *call {
+	for i := len(t.calls) - 1; i >= 0; i-- {
+		if k := t.calls[i]; k.raw == u.MessageID && k.takes(t, c.Part, c.Index) {
+			return k
+		}
+	}
+	return nil
+}
+
+func (k *call) takes(t *talk, p perdure.Part, index *int) bool {
+	switch {
+	case k.answered || k.nesting.over && strings.TrimSpace(p.RawArguments) != "":
+		return false
+	case p.Name != "" && k.name != "" && p.Name != k.name:
+		return false
+	case p.ID != "" && k.id != "":
+		return p.ID == k.id
+	case !t.isOpen(k.message):
+		return false
+	case index != nil && k.index != nil:
+		return *index == *k.index
+	}
+	return p.ID == "" && index == nil && t.calls[len(t.calls)-1] == k
+}
+
+// grow takes a fragment in.
+func (k *call) grow(p perdure.Part) {
+	k.nesting.feed(p.RawArguments)
+	k.name = first(k.name, p.Name)
+	if k.piece == nil {
+		return
+	}
+	k.piece.grown.WriteString(p.RawArguments)
+	part := &k.piece.Part
+	if p.Arguments != nil {
+		part.Arguments = p.Arguments
+	}
+	part.ID, part.Name, part.ProviderID = first(part.ID, p.ID), first(part.Name, p.Name), first(part.ProviderID, p.ProviderID)
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// nesting follows a JSON object through its pieces, to know where it is over.
+type nesting struct {
+	depth                 int
+	quoted, escaped, over bool
+}
+
+func (n *nesting) feed(s string) {
+	for i := 0; i < len(s) && !n.over; i++ {
+		switch c := s[i]; {
+		case n.escaped:
+			n.escaped = false
+		case n.quoted && c == '\\':
+			n.escaped = true
+		case c == '"':
+			n.quoted = !n.quoted
+		case n.quoted:
+		case c == '{' || c == '[':
+			n.depth++
+		case c == '}' || c == ']':
+			n.depth--
+			n.over = n.depth <= 0
+		}
+	}
+}

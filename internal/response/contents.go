@@ -1,0 +1,119 @@
+package response
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/perdure/perdure"
+)
+
+// piece is a content that may still grow: its text, its thinking or its
+// arguments are in grown.
+type piece struct {
+	Content
+	grown strings.Builder
+}
+
+// newPiece keeps nothing of the caller's that could change.
+func newPiece(c Content) *piece {
+	p := &piece{Content: c}
+	p.Annotations = slices.Clone(c.Annotations)
+	p.Index = nil // it tells fragments apart, and has
+	p.grown.WriteString(*p.text())
+	return p
+}
+
+// text is where the text of a content goes.
+func (c *Content) text() *string {
+	switch c.Part.Type {
+	case perdure.PartThinking:
+		return &c.Part.Thinking
+	case perdure.PartToolCall:
+		return &c.Part.RawArguments
+	}
+	return &c.Part.Text
+}
+
+// finished is the content as it stands.
+func (p *piece) finished() Content {
+	c := p.Content
+	*c.text() = p.grown.String()
+	c.Annotations = slices.Clone(c.Annotations)
+	return c
+}
+
+// add puts a content at the end of the message, joined with what it continues.
+// What holds nothing adds nothing, so that it does not matter where a text was
+// cut.
+func (m *message) add(c Content) {
+	if isNothing(c) {
+		return
+	}
+	if n := len(m.pieces); n > 0 && m.pieces[n-1].takes(c) {
+		last := m.pieces[n-1]
+		last.grown.WriteString(*c.text())
+		last.Part.ThinkingSignature = c.Part.ThinkingSignature
+		return
+	}
+	m.pieces = append(m.pieces, newPiece(c))
+}
+
+// isNothing tells of a content without anything in it.
+func isNothing(c Content) bool {
+	switch c.Part.Type {
+	case perdure.PartText, perdure.PartThinking:
+		return *c.text() == "" && !c.isWhole()
+	case "":
+		return c.Failure == nil
+	}
+	return false
+}
+
+// isWhole tells whether a text is annotated, or a thinking is closed by its
+// protected data: nothing joins it.
+func (c *Content) isWhole() bool {
+	p := c.Part
+	return len(c.Annotations) > 0 || p.TextSignature != "" || p.Native != nil || p.ThinkingSignature != "" || p.Redacted
+}
+
+// takes tells whether c goes on with the piece.
+func (p *piece) takes(c Content) bool {
+	if p.Part.Type != c.Part.Type || p.isWhole() {
+		return false
+	}
+	switch c.Part.Type {
+	case perdure.PartText:
+		return !c.isWhole()
+	case perdure.PartThinking:
+		return !c.Part.Redacted && c.Part.Native == nil
+	}
+	return false
+}
+
+// isBlank tells whether the message holds nothing but whitespace.
+func (m *message) isBlank() bool {
+	return !slices.ContainsFunc(m.pieces, func(p *piece) bool {
+		switch p.Part.Type {
+		case perdure.PartText, perdure.PartThinking:
+			return p.isWhole() || strings.IndexFunc(p.grown.String(), func(r rune) bool { return !unicode.IsSpace(r) }) >= 0
+		}
+		return true
+	})
+}
+
+// once leaves out calls that were delivered twice: same id, name and argument
+// bytes.
+func once(contents []Content) []Content {
+	type key struct{ id, name, arguments string }
+	seen := map[key]bool{}
+	return slices.DeleteFunc(contents, func(c Content) bool {
+		p := c.Part
+		if p.Type != perdure.PartToolCall || p.ID == "" {
+			return false
+		}
+		k := key{p.ID, p.Name, p.RawArguments}
+		defer func() { seen[k] = true }()
+		return seen[k]
+	})
+}

@@ -1,0 +1,83 @@
+package response
+
+import "github.com/perdure/perdure"
+
+// Host puts the ids of one response on all that is said in it. The code that
+// runs a response stamps what its providers and inner agents give, before
+// anything is merged, stored or shown.
+type Host struct {
+	a      *assembler
+	rounds map[string]*round // by invocation
+}
+
+// round is what an invocation says under one response id of its own: one model
+// call, as a rule.
+type round struct {
+	number   int
+	response string
+}
+
+// NewHost begins a response.
+func NewHost(of Identity) *Host {
+	return &Host{a: newAssembler(of, false), rounds: map[string]*round{}}
+}
+
+// Stamp gives the update under the host's response id, and under a message id
+// that belongs to one message alone; an update whose contents are of several
+// messages becomes several. Ids of the provider's that are no placeholders are
+// kept as ProviderResponseID. Another response id of the same invocation is
+// another model call: what comes under it goes on with no message from before.
+func (h *Host) Stamp(u Update) []Update {
+	own := Real(u.ResponseID)
+	if own == h.a.of.Response {
+		own = ""
+	}
+	own = first(own, Real(u.ProviderResponseID))
+	t := h.a.talkOf(h.key(invocationOf(u), own))
+	u.ResponseID, u.ProviderResponseID = h.a.of.Response, own
+	var out []Update
+	for _, c := range u.Contents {
+		id := ""
+		if c.Part.Type != "" || c.Failure != nil {
+			id = h.a.put(t, u, c).ID
+		}
+		if n := len(out); n > 0 && (id == "" || id == out[n-1].MessageID) {
+			out[n-1].Contents = append(out[n-1].Contents, c)
+			continue
+		}
+		out = append(out, piecesOf(u, id, c))
+	}
+	if len(out) == 0 {
+		if u.MessageID != "" {
+			u.MessageID = h.a.about(t, u).ID
+		}
+		return []Update{u}
+	}
+	last := &out[len(out)-1]
+	last.FinishReason, last.Usage = u.FinishReason, u.Usage
+	out[0].Properties = u.Properties
+	return out
+}
+
+// piecesOf is u with one content, of the message with that id.
+func piecesOf(u Update, id string, c Content) Update {
+	u.MessageID, u.Contents = id, []Content{c}
+	u.FinishReason, u.Usage, u.Properties = "", nil, nil
+	if c.Part.Type == perdure.PartToolResult && u.Role == "" {
+		u.Role = perdure.RoleToolResult
+	}
+	return u
+}
+
+func (h *Host) key(invocation, response string) talkKey {
+	r := h.rounds[invocation]
+	if r == nil {
+		r = &round{}
+		h.rounds[invocation] = r
+	}
+	if differs(r.response, response) {
+		r.number++
+	}
+	r.response = first(response, r.response)
+	return talkKey{response: h.a.of.Response, invocation: invocation, round: r.number}
+}

@@ -1,0 +1,234 @@
+package response
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/perdure/perdure"
+)
+
+// Merge makes one response of its updates, in the order in which they arrived.
+// It is pure, and does not change the updates. docs/responses.md has the rules.
+func Merge(of Identity, updates []Update) Response {
+	m := NewMerger(of)
+	for _, u := range updates {
+		m.Add(u)
+	}
+	return m.Response()
+}
+
+// Merger is Merge for updates that come one by one.
+type Merger struct {
+	a *assembler
+	r Response
+}
+
+// NewMerger begins a response.
+func NewMerger(of Identity) *Merger {
+	return &Merger{a: newAssembler(of, true), r: Response{ID: of.Response}}
+}
+
+// Add takes in the update that arrived next.
+func (g *Merger) Add(u Update) {
+	g.learn(u)
+	t := g.a.talkOf(talkKey{response: u.ResponseID, invocation: invocationOf(u)})
+	var about *message
+	for _, c := range u.Contents {
+		if c.Usage != nil {
+			g.r.Usage = sum(g.r.Usage, c.Usage)
+			c.Usage = nil
+		}
+		if c.Part.Type == "" && c.Failure == nil {
+			continue
+		}
+		m := g.a.put(t, u, c)
+		if about == nil {
+			about = m
+		}
+	}
+	if u.MessageID == "" {
+		g.r.Properties = joined(g.r.Properties, u.Properties)
+		return
+	}
+	if about == nil {
+		about = g.a.about(t, u)
+	}
+	about.Properties = joined(about.Properties, u.Properties)
+}
+
+// learn takes in what an update says about the response, whichever response it
+// names.
+func (g *Merger) learn(u Update) {
+	r := &g.r
+	for _, id := range []string{Real(u.ResponseID), Real(u.ProviderResponseID)} {
+		if id != "" && id != r.ID && !slices.Contains(r.ProviderResponseIDs, id) {
+			r.ProviderResponseIDs = append(r.ProviderResponseIDs, id)
+		}
+	}
+	r.AgentID = first(r.AgentID, u.AgentID)
+	if !valid(r.CreatedAt) && valid(u.CreatedAt) {
+		r.CreatedAt = u.CreatedAt
+	}
+	if u.FinishReason != "" {
+		r.FinishReason = u.FinishReason
+	}
+	r.Usage = sum(r.Usage, u.Usage)
+}
+
+// Response is what the updates so far make.
+func (g *Merger) Response() Response {
+	r := g.r
+	r.Properties, r.Usage = joined(nil, r.Properties), sum(nil, r.Usage)
+	r.ProviderResponseIDs = slices.Clone(r.ProviderResponseIDs)
+	for _, m := range g.a.ordered() {
+		if m.isBlank() {
+			continue
+		}
+		r.Messages = append(r.Messages, m.finished())
+	}
+	return r
+}
+
+// finished is the message as it goes out, with nothing of it shared.
+func (m *message) finished() Message {
+	out := m.Message
+	for _, p := range m.pieces {
+		out.Contents = append(out.Contents, p.finished())
+	}
+	out.Contents = once(out.Contents)
+	out.Properties = joined(nil, m.Properties)
+	if out.Role == "" {
+		out.Role = perdure.RoleAssistant
+	}
+	return out
+}
+
+// ordered gives the messages in their places: responses, in them invocations,
+// in them what has an id before what has none; results after their calls; what
+// is of no response last.
+func (a *assembler) ordered() []*message {
+	after := a.results()
+	var out []*message
+	emit := func(m *message) {
+		out = append(out, m)
+		out = append(out, after[m]...)
+	}
+	place := a.places(after)
+	all := slices.Clone(a.messages)
+	all = slices.DeleteFunc(all, func(m *message) bool { return place[m] == nil })
+	slices.SortStableFunc(all, func(x, y *message) int { return slices.Compare(place[x], place[y]) })
+	for _, m := range all {
+		emit(m)
+	}
+	return out
+}
+
+// results gives the results of each message's calls, in order of arrival.
+func (a *assembler) results() map[*message][]*message {
+	after := map[*message][]*message{}
+	answered := map[*call]bool{}
+	for _, m := range a.messages {
+		if m.call != nil {
+			answered[m.call] = true
+		}
+	}
+	for _, m := range a.messages {
+		if !m.result {
+			continue
+		}
+		if k := a.callOf(m, answered); k != nil {
+			answered[k] = true
+			after[k.message] = append(after[k.message], m)
+		}
+	}
+	return after
+}
+
+// callOf finds the call of a result, which may have come after it: the nearest,
+// and of these one without a result.
+func (a *assembler) callOf(m *message, answered map[*call]bool) *call {
+	if m.call != nil {
+		return m.call
+	}
+	all := a.calls[m.answers]
+	if len(all) == 0 {
+		return nil
+	}
+	return slices.MinFunc(all, func(x, y *call) int {
+		return cmp.Compare(distance(x, m, answered), distance(y, m, answered))
+	})
+}
+
+func distance(k *call, m *message, answered map[*call]bool) int {
+	d := 0
+	if k.talk != m.talk {
+		d++
+	}
+	if k.talk.response != m.talk.response {
+		d++
+	}
+	if answered[k] {
+		d += 3
+	}
+	return d
+}
+
+// places says where each message stands that is not the result of a call: the
+// response's place, the invocation's, and whether it has no id.
+func (a *assembler) places(after map[*message][]*message) map[*message][]int {
+	moved := map[*message]bool{}
+	for _, results := range after {
+		for _, m := range results {
+			moved[m] = true
+		}
+	}
+	responses, talks := map[string]int{"": len(a.order)}, map[*talk]int{}
+	for i, t := range a.order {
+		if _, seen := responses[t.response]; !seen {
+			responses[t.response] = i
+		}
+		talks[t] = i
+	}
+	place := map[*message][]int{}
+	for _, m := range a.messages {
+		switch {
+		case moved[m]:
+		case m.talk.response == "":
+			place[m] = []int{responses[""]}
+		case m.raw == "":
+			place[m] = []int{responses[m.talk.response], talks[m.talk], 1}
+		default:
+			place[m] = []int{responses[m.talk.response], talks[m.talk], 0}
+		}
+	}
+	return place
+}
+
+// sum adds usages of which any may be unknown.
+func sum(a, b *perdure.Usage) *perdure.Usage {
+	switch {
+	case a == nil && b == nil:
+		return nil
+	case a == nil:
+		a = &perdure.Usage{}
+	case b == nil:
+		b = &perdure.Usage{}
+	}
+	total := a.Add(*b)
+	return &total
+}
+
+// joined adds properties to others, in a map of its own.
+func joined(have, more map[string]json.RawMessage) map[string]json.RawMessage {
+	if len(have)+len(more) == 0 {
+		return nil
+	}
+	all := maps.Clone(have)
+	if all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	maps.Copy(all, more)
+	return all
+}

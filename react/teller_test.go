@@ -1,0 +1,146 @@
+package react_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/llm"
+)
+
+// teller is a model that says something else each time that it is asked, under
+// ids that name nothing or repeat, and to which the user talks meanwhile.
+type teller struct {
+	w     *ward
+	seed  uint64
+	turns int
+
+	// These are set once the run exists, which is before the model is asked.
+	run    uuid.UUID
+	server *engine.Engine
+	begun  chan struct{}
+}
+
+func (*teller) Name() string { return "oracle" }
+
+// begin is told of the run.
+func (t *teller) begin(id uuid.UUID, e *engine.Engine) {
+	t.run, t.server = id, e
+	close(t.begun)
+}
+
+const fakeID = "__fake_id__"
+
+// telling is one answer on its way.
+type telling struct {
+	*rand.Rand
+	builder *llm.Builder
+}
+
+func (t *teller) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+	<-t.begun
+	turn := 0
+	for _, m := range r.Messages {
+		if m.Role == perdure.RoleAssistant {
+			turn++
+		}
+	}
+	t.w.mu.Lock()
+	t.w.asked[turn]++
+	asked := t.w.asked[turn]
+	t.w.mu.Unlock()
+	g := telling{rand.New(rand.NewPCG(t.seed, uint64(turn*100+asked))), llm.NewBuilder(emit)}
+	calls := 0
+	if turn < t.turns-1 {
+		calls = g.IntN(4)
+		if calls == 0 || g.IntN(4) == 0 {
+			if err := t.say(ctx, fmt.Sprint("while turn ", turn)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := g.tell(turn, calls); err != nil {
+		return nil, err
+	}
+	stop := perdure.StopEndTurn
+	if calls > 0 {
+		stop = perdure.StopToolUse
+	}
+	response, err := g.builder.Finish(llm.Model{Provider: "oracle", ID: "o"}, stop, perdure.Usage{Input: 1, Output: 1}, nil)
+	if err == nil {
+		response.ProviderResponseID = []string{fakeID, "", "chatcmpl-1"}[g.IntN(3)]
+	}
+	return response, err
+}
+
+// say is the user, once for a turn.
+func (t *teller) say(ctx context.Context, text string) error {
+	_, err := t.server.Signal(ctx, t.w.org, t.run, engine.SignalRequest{
+		Name: perdure.UserMessage, ID: text, Value: []byte(fmt.Sprintf(`{"text":%q}`, text)),
+	})
+	return err
+}
+
+// tell makes an answer in small pieces, the calls side by side.
+func (g telling) tell(turn, calls int) error {
+	for range g.IntN(3) {
+		if err := g.pieces(g.builder.Thinking); err != nil {
+			return err
+		}
+		if g.IntN(2) == 0 {
+			g.builder.Sign("sig")
+		}
+		g.builder.Break()
+	}
+	for range 1 + g.IntN(2) {
+		if err := g.pieces(g.builder.Text); err != nil {
+			return err
+		}
+		g.builder.Break()
+	}
+	return g.call(turn, calls)
+}
+
+func (g telling) pieces(show func(string) error) error {
+	for range 1 + g.IntN(4) {
+		if err := show(fmt.Sprintf("%x é ", g.IntN(1000))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g telling) call(turn, calls int) error {
+	var parts []int
+	var left []string
+	for n := range calls {
+		name := []string{"look", "act", "alone"}[g.IntN(3)]
+		part, err := g.builder.StartTool(name, []string{fakeID, "call_0", ""}[g.IntN(3)])
+		if err != nil {
+			return err
+		}
+		parts, left = append(parts, part), append(left, fmt.Sprintf(`{"label":"%d-%d"}`, turn, n))
+	}
+	for open := calls; open > 0; {
+		i := g.IntN(calls)
+		if left[i] == "" {
+			continue
+		}
+		n := 1 + g.IntN(len(left[i]))
+		if err := g.builder.ToolArguments(parts[i], left[i][:n]); err != nil {
+			return err
+		}
+		if left[i] = left[i][n:]; left[i] == "" {
+			open--
+		}
+	}
+	for _, part := range parts {
+		if err := g.builder.EndTool(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
