@@ -197,7 +197,24 @@ func (b *beginning) execution(ctx context.Context, previous *found, open []strin
 	if err != nil {
 		return "", err
 	}
-	return x.ResponseID, nil
+	return b.first(ctx, x.ID)
+}
+
+// first is the response of an execution's own input, by its first event: a create
+// that is repeated finds an execution that may be further by now.
+func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, error) {
+	page, err := b.Log.Page(ctx, execution, "", 1)
+	if err != nil {
+		return "", err
+	}
+	var created perdure.Place
+	if len(page.Items) == 0 || page.Reset != nil {
+		return "", perdure.Errorf(perdure.NotFound, "the beginning of execution %s is no longer kept", execution)
+	}
+	if err := json.Unmarshal(page.Items[0].Data, &created); err != nil {
+		return "", &perdure.Error{Code: perdure.Internal, Message: "an event is not JSON", Err: err}
+	}
+	return created.ResponseID, nil
 }
 
 // agent is who answers.

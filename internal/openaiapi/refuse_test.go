@@ -152,6 +152,9 @@ func TestARepeatedCreateIsOne(t *testing.T) {
 	if a, b := send("n", next), send("n", next); a.ID != b.ID || a.ID == first.ID || s.executions() != 1 {
 		t.Errorf("going on: %s and %s", a.raw, b.raw)
 	}
+	if a := send("k", with(`"metadata":{}`)); a.ID != first.ID {
+		t.Errorf("after the chain went on: %s in place of %s", a.raw, first.ID)
+	}
 	s.keyed("k", with(`"temperature":1`)).refused(400, "", "idempotency_key_reused")
 }
 
