@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -49,7 +50,9 @@ func work(ctx context.Context, d perdure.Dispatch, slots int) (*working, error) 
 	go func() { ended <- w.Run(ctx) }()
 	running := &working{provider: p, stop: func() {
 		cancel()
-		<-ended
+		if err := <-ended; err != nil {
+			fmt.Fprintln(os.Stderr, "worker:", err)
+		}
 	}}
 	select {
 	case <-w.Registered():
