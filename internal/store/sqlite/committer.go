@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/commit"
+	"github.com/perdure/perdure/internal/store/relational"
 )
 
 // committer owns the one connection that writes. Its goroutine takes batch
 // after batch from the queue; whatever arrives while one commits goes into the
 // next.
 type committer struct {
-	*queue
+	*commit.Queue
 	conn   *conn
 	clock  func() time.Time
 	logger *slog.Logger
@@ -36,8 +38,8 @@ type committer struct {
 // run works until the queue is closed and empty.
 func (c *committer) run() {
 	defer close(c.ended)
-	for batch := c.take(); batch != nil; batch = c.take() {
-		c.process(batch, false)
+	for batch := c.Take(); batch != nil; batch = c.Take() {
+		commit.Process(c, c.logger, batch)
 		if c.brokenErr() == nil {
 			c.trim()
 			c.forget(batch)
@@ -45,39 +47,10 @@ func (c *committer) run() {
 	}
 }
 
-// process commits a batch and answers its callers. Where SQL fails, it runs
-// again in halves, each from fresh state, until the culprit stands alone;
-// careful is set for that one, so that of many candidates picked only the
-// faulty ones fail.
-func (c *committer) process(batch []*call, careful bool) {
-	if err := c.brokenErr(); err != nil {
-		refuseAll(batch, err)
-		return
-	}
-	outcomes, erased, err := c.attempt(batch, careful)
-	switch {
-	case err == nil:
-		c.erased = c.erased || erased
-		for i, call := range batch {
-			call.done <- outcomes[i]
-		}
-	case c.lost(err), isFull(err), isBusy(err):
-		refuseAll(batch, refusal(err))
-	case len(batch) > 1:
-		c.process(batch[:len(batch)/2], false)
-		c.process(batch[len(batch)/2:], false)
-	case batch[0].Pick != nil && !careful:
-		c.process(batch, true)
-	default:
-		c.logger.Error("a command failed in the store", "command", batch[0].Name, "org", batch[0].Org, "execution", batch[0].Execution, "err", err)
-		refuseAll(batch, refusal(err))
-	}
-}
-
-func refuseAll(batch []*call, err error) {
-	for _, call := range batch {
-		call.done <- outcome{err: err}
-	}
+// Gives implements [commit.Runner].
+func (c *committer) Gives(err error) (told error, up bool) {
+	up = c.lost(err) || isFull(err) || isBusy(err) || c.brokenErr() != nil
+	return refusal(err), up
 }
 
 // lost tells whether err means that this connection must not write any more,
@@ -107,26 +80,33 @@ func (c *committer) brokenErr() error {
 	return nil
 }
 
-// attempt runs a batch in one transaction. Outcomes are valid once it has
-// committed, that is, if err is nil.
-func (c *committer) attempt(batch []*call, careful bool) (outcomes []outcome, erased bool, err error) {
+// Attempt implements [commit.Runner].
+func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
+	if err := c.brokenErr(); err != nil {
+		return nil, err
+	}
 	v := view{conn: c.conn, ctx: context.Background()}
 	if _, err := v.exec("BEGIN IMMEDIATE"); err != nil {
-		return nil, false, brokenOr(err)
+		return nil, brokenOr(err)
 	}
-	t := &transaction{view: v, now: perdure.At(c.clock()), logger: c.logger, careful: careful, rows: map[rowID]loadedExecution{}}
-	outcomes = make([]outcome, len(batch))
+	t := relational.Begin(v.ctx, v, words, perdure.At(c.clock()), c.logger, careful)
+	outcomes := make([]commit.Outcome, len(batch))
 	for i, call := range batch {
-		if outcomes[i], err = t.run(&call.Command); err != nil {
-			return nil, false, errors.Join(brokenOr(err), c.rollback(v))
+		var err error
+		if outcomes[i], err = t.Run(&call.Command); err != nil {
+			return nil, errors.Join(brokenOr(err), c.rollback(v))
 		}
 	}
-	if err = c.end(v); err == nil && t.freed {
+	if err := c.end(v); err != nil {
+		return nil, err
+	}
+	c.erased = c.erased || t.Erased()
+	if t.Freed() {
 		// Only then is the file as short as the pages that were given back make
 		// it. It waits for nobody: where a read is in the way, the next one does it.
 		c.beginAnew(0)
 	}
-	return outcomes, t.erased, err
+	return outcomes, nil
 }
 
 func brokenOr(err error) error {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/perdure/perdure/internal/store/relational"
 )
 
 // maxStatements bounds the statements that a connection keeps compiled. The
@@ -105,7 +107,7 @@ func (v view) one(query string, args []any, dest ...any) (bool, error) {
 }
 
 // each reads every row; scan is called for each with the row's Scan. It stops
-// where scan tells it to, by an error or by errStop.
+// where scan tells it to, by an error or by relational.ErrStop.
 func (v view) each(query string, args []any, scan func(row func(dest ...any) error) error) (err error) {
 	stmt, err := v.prepared(query)
 	if err != nil {
@@ -122,7 +124,7 @@ func (v view) each(query string, args []any, scan func(row func(dest ...any) err
 	}()
 	for rows.Next() {
 		if err := scan(rows.Scan); err != nil {
-			if errors.Is(err, errStop) {
+			if errors.Is(err, relational.ErrStop) {
 				return nil
 			}
 			return err
@@ -131,7 +133,31 @@ func (v view) each(query string, args []any, scan func(row func(dest ...any) err
 	return rows.Err()
 }
 
-var errStop = errors.New("enough rows")
+// Exec implements [relational.Conn], like the methods below.
+func (v view) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	return view{v.conn, ctx}.exec(query, args...)
+}
 
-// marks gives n placeholders for a list.
-func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
+// Write is Exec at once.
+func (v view) Write(ctx context.Context, query string, args ...any) error {
+	_, err := v.Exec(ctx, query, args...)
+	return err
+}
+
+// Each implements [relational.Conn].
+func (v view) Each(ctx context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error {
+	return view{v.conn, ctx}.each(query, args, scan)
+}
+
+// Together runs one function after the other.
+func (v view) Together(fs ...func(c relational.Conn) error) error {
+	for _, f := range fs {
+		if err := f(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Hold has nothing to do: there is only one transaction that decides.
+func (v view) Hold(context.Context, ...string) error { return nil }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/commit"
+	"github.com/perdure/perdure/internal/store/relational"
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -40,7 +42,8 @@ type Options struct {
 
 // Store is a SQLite database.
 type Store struct {
-	reader
+	relational.Reader
+	pool      *pool
 	committer *committer
 	path      string
 	epoch     uint64
@@ -129,9 +132,10 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		reader: reader{pool: pool, clock: o.Clock},
+		Reader: relational.Reader{Tx: pool.readRows, Clock: o.Clock, Words: words},
+		pool:   pool,
 		committer: &committer{
-			queue: newQueue(), conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
+			Queue: commit.NewQueue(), conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
 			path: o.Path, walLimit: walLimit,
 		},
 		path:  o.Path,
@@ -196,17 +200,18 @@ func migrate(ctx context.Context, path string) error {
 // loadEpoch gives the store's epoch, and makes it with the store.
 func loadEpoch(v view, clock func() time.Time) (epoch uint64, err error) {
 	_, err = v.exec("INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING",
-		randomEpoch(), millis(perdure.At(clock())))
+		randomEpoch(), perdure.At(clock()).UnixMilli())
 	if err != nil {
 		return 0, err
 	}
-	_, err = v.one("SELECT epoch FROM store WHERE id = 1", nil, (*unsigned)(&epoch))
-	return epoch, err
+	var stored int64
+	_, err = v.one("SELECT epoch FROM store WHERE id = 1", nil, &stored)
+	return uint64(stored), err
 }
 
 // Do implements [store.Store].
 func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
-	return s.committer.do(ctx, c)
+	return s.committer.Queue.Do(ctx, c)
 }
 
 // Epoch implements [store.Store].
@@ -220,7 +225,7 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) close() error {
-	s.committer.close()
+	s.committer.Close()
 	<-s.committer.ended
 	if s.committer.brokenErr() != nil {
 		// The last connection to close writes the log back into the file. Readers

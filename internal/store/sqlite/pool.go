@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/url"
+
+	"github.com/perdure/perdure/internal/store/relational"
 )
 
 // pool is the connections that read. They are opened read-only, so that none
@@ -60,6 +62,11 @@ func (p *pool) read(ctx context.Context, f func(v view) error) error {
 		return ctx.Err()
 	}
 	return refusal(err)
+}
+
+// readRows is read for what reads rows.
+func (p *pool) readRows(ctx context.Context, read func(c relational.Conn) error) error {
+	return p.read(ctx, func(v view) error { return read(v) })
 }
 
 // close waits for the reads under way and closes the connections; a read that

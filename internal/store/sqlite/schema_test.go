@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/relational"
 )
 
 // Whatever belongs to an execution goes with it.
@@ -72,27 +73,9 @@ var scan = regexp.MustCompile(`SCAN (\w+)`)
 // sorts what is pending.
 func TestHotStatementsUseIndexes(t *testing.T) {
 	s := open(t, Options{})
-	queries := map[string]string{
-		"execution": executionByID, "task": taskByID, "open tasks": tasksOpen, "held tasks": tasksHeld, "tasks page": tasksAfter,
-		"entry": entryByID, "entry head": entryHeadID, "entry key": entryHeadKey, "entries page": entriesAfter, "path": pathUp,
-		"checkpoint": checkpointNewest, "checkpoints page": checkpointsAfter, "signal": signalByID, "response": responseByID, "join": joinResponse, "hide": hideResponse,
-		"pending by name": "SELECT " + signalColumns + namedPending, "pending": "SELECT " + signalColumns + allPending,
-		"taken": "SELECT " + signalColumns + allTaken, "take": takeSignal, "consume": consumeSignals,
-		"log block": blockByKey, "open blocks": blocksOpen, "grow": growBlock, "chunks": chunksOf, "drop chunks": dropChunks,
-		"events": logEvents, "open chunks": logOpen, "events by seq": recordsBySeq, "blocks by seq": blocksBySeq, "block by seq": blockBySeq,
-		"closes after": closesAfter, "first record": firstRecord, "first block": firstBlock, "closed content": closedContent, "closed chunks": logClosed, "head": headOf, "next due": nextDue,
-		"withhold": withholdBlob, "empty blob": emptyBlob, "drop rows": dropRows, "withheld": withheldBlobs, "stage": stageBlob, "unveil": unveilBlobs,
-		"signal blobs": signalBlobs, "signal values": signalValues, "loose blobs of one": dropUploads,
-		"blob": blobByID, "blob by hash": blobBySum, "whole": blobIsWhole, "definition by slug": definitionBySlug, "idempotency": idempotencyByKey, "sweep idempotency": sweepIdempotency,
-		"key": keyByHash, "keys": keysOfOrg,
-		"pending agents": pendingAgents, "pending alone": pendingAlone, "pending tasks": pendingTasks,
-		"orgs of agents": orgsOfAgents, "orgs of tasks": orgsOfTasks,
-		"running of a key": runningOfKey, "waiting of a key": waitingOfKey, "running on a queue": runningOnQueue, "waiting on a queue": waitingOnQueue,
-		"stream": streamByPath, "stream by id": streamByID, "stream content": streamContent, "producer": producerByID, "move stream": moveStream,
-		"dead stream": deadStream, "drop stream content": dropsStream[0].query, "drop producers": dropsStream[1].query,
-		"block": blockTask, "unblock": unblock, "holds any": holdsAny, "holds alone": holdsAlone,
-	}
-	for kind, query := range dueQueries {
+	queries := relational.Statements()
+	queries["pending agents"], queries["pending alone"], queries["pending tasks"] = pendingAgents, pendingAlone, pendingTasks
+	for kind, query := range due {
 		queries["pick "+string(rune('0'+kind))] = query
 	}
 	sorted := map[string]bool{"path": true, "open tasks": true, "held tasks": true, "open chunks": true}

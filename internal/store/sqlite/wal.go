@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/commit"
 )
 
 const (
@@ -38,8 +39,8 @@ const forgetRest = 8
 // forget begins the log anew soon after something was erased: it still holds
 // what the file no longer does. It goes with the sweeps, so that one time does
 // for all that was erased since the last one.
-func (c *committer) forget(batch []*call) {
-	sweep := slices.ContainsFunc(batch, func(call *call) bool { return call.Lane == store.LaneSweeps })
+func (c *committer) forget(batch []*commit.Call) {
+	sweep := slices.ContainsFunc(batch, func(call *commit.Call) bool { return call.Lane == store.LaneSweeps })
 	if !c.erased || !sweep {
 		return
 	}

@@ -1,0 +1,268 @@
+package relational
+
+import (
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// apply writes changes in the order in which rows refer to each other.
+func (t *Transaction) apply(org string, id uuid.UUID, l loadedExecution, k *known, ch *store.Changes) error {
+	if ch.Definition != nil {
+		if err := putDefinition(t.view, ch.Definition); err != nil {
+			return err
+		}
+	}
+	if x := ch.Execution; x != nil {
+		if l.row != nil && x.ID != l.row.ID {
+			return errors.New("a command wrote another execution than its own")
+		}
+		id = x.ID
+	}
+	for _, step := range []func() error{
+		func() error { return t.applyExecution(l, ch) },
+		func() error { return t.applyHead(id, ch) },
+		func() error { return t.applyBlobs(id, ch) },
+		func() error { return t.applyEntries(id, ch) },
+		func() error { return t.applyTasks(id, k, ch) },
+		func() error { return t.applySignals(id, ch) },
+		func() error { return t.applyResponses(id, ch) },
+		func() error { return t.applyLog(id, k, ch) },
+		func() error { return t.applyOutside(org, ch) },
+		func() error { return t.putRetention(org, id, ch) },
+		func() error { return t.applyStream(org, ch.Stream) },
+		func() error { return t.dropStreams(ch.DropStreams) },
+		func() error { return t.applyPrune(id, ch.Prune) },
+		func() error { return t.applyFree(ch.Free) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Transaction) applyExecution(l loadedExecution, ch *store.Changes) error {
+	if ch.Execution == nil {
+		return nil
+	}
+	row, err := putExecution(t.view, l.row, ch.Execution, t.now)
+	if err != nil {
+		return err
+	}
+	if l.row != nil && l.row.CompletedAt == nil && row.CompletedAt != nil {
+		if err := t.write(retainEnd, millis(*row.CompletedAt), row.ID[:]); err != nil {
+			return err
+		}
+	}
+	l.row = row
+	t.rows[row.ID] = l
+	return nil
+}
+
+const (
+	putHead   = "INSERT INTO log_head (agent_execution_id, last_seq, last_pos, epoch) VALUES (?, ?, ?, ?)"
+	moveHead  = "UPDATE log_head SET last_seq = ?, last_pos = ?, epoch = ? WHERE agent_execution_id = ?"
+	setTimer  = "INSERT INTO agent_timer (agent_execution_id, due_at) VALUES (?, ?) ON CONFLICT (agent_execution_id) DO UPDATE SET due_at = excluded.due_at"
+	dropTimer = "DELETE FROM agent_timer WHERE agent_execution_id = ?"
+)
+
+func (t *Transaction) applyHead(id uuid.UUID, ch *store.Changes) (err error) {
+	if h := ch.Head; h != nil {
+		l := t.rows[id]
+		if l.hasHead {
+			err = t.write(moveHead, h.LastSeq, h.LastPos, int64(h.Epoch), id[:])
+		} else {
+			err = t.write(putHead, id[:], h.LastSeq, h.LastPos, int64(h.Epoch))
+		}
+		if err != nil {
+			return err
+		}
+		l.head, l.hasHead = *h, true
+		if l.row != nil {
+			l.row.MaxSeq = h.LastSeq
+			t.rows[id] = l
+		}
+	}
+	if ch.Timer == nil {
+		return nil
+	}
+	if ch.Timer.IsZero() {
+		err = t.write(dropTimer, id[:])
+	} else {
+		err = t.write(setTimer, id[:], millis(*ch.Timer))
+	}
+	return err
+}
+
+func (t *Transaction) applyBlobs(id uuid.UUID, ch *store.Changes) error {
+	if ch.Blob != nil {
+		if err := putBlob(t.view, id, ch.Blob, t.now); err != nil {
+			return err
+		}
+		if err := writeBlob(t.view, id, ch.Blob.ID, ch.BlobChunkAt, ch.BlobChunk); err != nil {
+			return err
+		}
+	}
+	for _, blob := range ch.OwnBlobs {
+		if err := t.write(ownBlob, id[:], blob[:]); err != nil {
+			return err
+		}
+	}
+	if err := t.applyWithheld(id, ch); err != nil {
+		return err
+	}
+	if !ch.SweepBlobs {
+		return nil
+	}
+	return t.dropLooseBlobs(id, t.now.Add(-store.LooseBlobAge))
+}
+
+func (t *Transaction) applyEntries(id uuid.UUID, ch *store.Changes) error {
+	for i := range ch.Entries {
+		if err := putEntry(t.view, id, &ch.Entries[i], t.now); err != nil {
+			return err
+		}
+	}
+	if ch.Checkpoint != nil {
+		return putCheckpoint(t.view, id, ch.Checkpoint, t.now)
+	}
+	return nil
+}
+
+func (t *Transaction) applyTasks(id uuid.UUID, k *known, ch *store.Changes) error {
+	for _, task := range ch.Tasks {
+		if task.ExecutionID != id {
+			return errors.New("a command wrote a task of another execution")
+		}
+		before, asked := k.tasks[task.ID]
+		if !asked {
+			var err error
+			if before, err = loadTask(t.view, id, task.ID); err != nil {
+				return err
+			}
+		}
+		if err := putTask(t.view, before, task, t.now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Transaction) applySignals(id uuid.UUID, ch *store.Changes) error {
+	for i := range ch.Signals {
+		if err := putSignal(t.view, id, &ch.Signals[i], t.now); err != nil {
+			return err
+		}
+	}
+	row := t.rows[id].row
+	for _, signal := range ch.Take {
+		if err := t.write(takeSignal, id[:], row.CheckpointSeq, signal); err != nil {
+			return err
+		}
+	}
+	if ch.ConsumeTaken {
+		if row.PersistenceMode == perdure.Local {
+			if err := t.eraseSignals(id, "taken"); err != nil {
+				return err
+			}
+		}
+		if err := t.write(consumeSignals, id[:]); err != nil {
+			return err
+		}
+	}
+	if !ch.EraseSignals {
+		return nil
+	}
+	for _, state := range []perdure.SignalState{perdure.SignalPending, perdure.SignalTaken, perdure.SignalConsumed} {
+		if err := t.eraseSignals(id, state); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const insertRecord = "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob)" +
+	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+// applyLog writes events and chunks, then the blocks, of which those that have
+// closed are compacted.
+func (t *Transaction) applyLog(id uuid.UUID, k *known, ch *store.Changes) error {
+	chunks := 0
+	for i := range ch.Records {
+		r := &ch.Records[i]
+		var err error
+		if r.Chunk != nil {
+			chunks++
+			err = t.write(addChunk, id[:], r.Seq, r.Pos, r.Chunk.Offset, millis(r.CreatedAt), []byte(r.Chunk.Text), withheldLength(r.Chunk))
+		} else {
+			err = t.write(insertRecord, id[:], r.Pos, r.Seq, string(r.Type), millis(r.CreatedAt), optText(r.Place.ResponseID),
+				optText(r.Place.TurnID), optText(r.Place.MessageID), optText(r.Place.ToolCallID), optID(r.TaskID), int64(r.Attempt), rawText(r.Fields), refID(r.Blob))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if chunks != len(ch.ChunkKeys) {
+		return errors.New("a command wrote chunks without their blocks' keys")
+	}
+	for i := range ch.Blocks {
+		if err := putBlock(t.view, id, k.blocks[ch.Blocks[i].Key], &ch.Blocks[i]); err != nil {
+			return err
+		}
+	}
+	return t.nameCalls(id, ch)
+}
+
+// withheldLength is NULL for a chunk whose text is all there is.
+func withheldLength(c *perdure.Chunk) any {
+	if c.Length == 0 {
+		return nil
+	}
+	return c.Length
+}
+
+// nameCalls keeps, on blocks of tool-call arguments, whose arguments they are.
+// The first chunk says it for all.
+func (t *Transaction) nameCalls(id uuid.UUID, ch *store.Changes) error {
+	i := 0
+	for _, r := range ch.Records {
+		if r.Chunk == nil {
+			continue
+		}
+		if r.Chunk.Offset == 0 && r.Chunk.ToolCallID != "" {
+			if err := t.write(nameCall, append([]any{r.Chunk.ToolCallID}, blockKey(id, ch.ChunkKeys[i])...)...); err != nil {
+				return err
+			}
+		}
+		i++
+	}
+	return nil
+}
+
+func (t *Transaction) applyOutside(org string, ch *store.Changes) error {
+	if ch.DeleteDefinition != nil {
+		if err := t.write("DELETE FROM agent_definition WHERE id = ?1 AND (?2 = '' OR org_id = ?2)", ch.DeleteDefinition[:], org); err != nil {
+			return err
+		}
+		clear(t.rows) // references became null
+	}
+	if ch.Idempotency != nil {
+		if err := putIdempotency(t.view, org, ch.Idempotency, t.now); err != nil {
+			return err
+		}
+	}
+	if ch.Key != nil {
+		if err := putKey(t.view, ch.Key); err != nil {
+			return err
+		}
+	}
+	for i := range ch.Kinds {
+		if err := putKind(t.view, &ch.Kinds[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package relational
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/bits"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+var blockTable = table{name: "log_block", key: 4, columns: []string{
+	"agent_execution_id", "task_id", "attempt", "block", "seq", "type", "stream", "response_id", "turn_id", "message_id",
+	"tool_call_id", "created_at", "open", "event", "length", "first_pos", "last_pos", "digest", "reason",
+}}
+
+var (
+	upsertBlock = blockTable.upsertSQL()
+	blockSelect = "SELECT " + blockTable.list("b") + " FROM log_block b WHERE b.agent_execution_id = ?"
+	blockByKey  = blockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.block = ?"
+	blocksOpen  = blockSelect + " AND b.open = 1 ORDER BY b.seq"
+)
+
+const (
+	// growBlock touches no indexed column: it is run for every chunk.
+	growBlock  = "UPDATE log_block SET length = ?, last_pos = ?, digest = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+	nameCall   = "UPDATE log_block SET argument_call_id = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+	foldBlock  = "UPDATE log_block SET span = ?, cuts = ?, content = ?, content_blob = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+	addChunk   = "INSERT INTO log_chunk (agent_execution_id, seq, pos, byte_offset, created_at, content, length) VALUES (?, ?, ?, ?, ?, ?, ?)"
+	chunksOf   = "SELECT pos, created_at, content, coalesce(length, length(content)) FROM log_chunk WHERE agent_execution_id = ? AND seq = ? ORDER BY pos"
+	dropChunks = "DELETE FROM log_chunk WHERE agent_execution_id = ? AND seq = ?"
+)
+
+func blockKey(execution uuid.UUID, k perdure.BlockKey) []any {
+	return []any{execution[:], k.TaskID[:], k.Attempt, k.Block}
+}
+
+func loadBlocks(v view, query string, args ...any) ([]*store.Block, error) {
+	var blocks []*store.Block
+	err := v.each(query, args, func(row func(...any) error) error {
+		var (
+			b         store.Block
+			execution uuid.UUID
+		)
+		err := row(&execution, &b.Key.TaskID, &b.Key.Attempt, &b.Key.Block, &b.Seq, text[perdure.EventType]{&b.Type}, text[string]{&b.Stream},
+			text[string]{&b.Place.ResponseID}, text[string]{&b.Place.TurnID}, text[string]{&b.Place.MessageID}, text[string]{&b.Place.ToolCallID},
+			(*timeCol)(&b.CreatedAt), (*flagCol)(&b.Open), (*flagCol)(&b.Event), &b.Length, &b.FirstPos, &b.LastPos, &b.Digest, text[perdure.BlockReason]{&b.Reason})
+		blocks = append(blocks, &b)
+		return err
+	})
+	return blocks, err
+}
+
+// putBlock inserts or replaces a block's row. Before is what the row was, nil
+// if that is not known.
+func putBlock(v view, execution uuid.UUID, before, b *store.Block) error {
+	key := blockKey(execution, b.Key)
+	if before != nil && before.Open && b.Open && before.Seq == b.Seq && before.FirstPos == b.FirstPos {
+		err := v.write(growBlock, append([]any{b.Length, b.LastPos, rawBytes(b.Digest)}, key...)...)
+		return err
+	}
+	err := v.write(upsertBlock, append(key, b.Seq, optText(b.Type), optText(b.Stream),
+		optText(b.Place.ResponseID), optText(b.Place.TurnID), optText(b.Place.MessageID), optText(b.Place.ToolCallID),
+		millis(b.CreatedAt), flag(b.Open), flag(b.Event), b.Length, b.FirstPos, b.LastPos, rawBytes(b.Digest), optText(b.Reason))...)
+	if err != nil || b.Open || b.Event || b.Seq == 0 {
+		return err
+	}
+	return compact(v, execution, b)
+}
+
+// compact folds the chunks of a closed block into its row: the content, and
+// where it was cut, so that readers see the same records as before.
+func compact(v view, execution uuid.UUID, b *store.Block) error {
+	var (
+		content = make([]byte, 0, b.Length)
+		cuts    cutList
+	)
+	err := v.each(chunksOf, []any{execution[:], b.Seq}, func(row func(...any) error) error {
+		var (
+			pos, created, length int64
+			piece                []byte
+		)
+		if err := row(&pos, &created, &piece, &length); err != nil {
+			return err
+		}
+		content = append(content, piece...)
+		cuts.add(pos, length, created)
+		return nil
+	})
+	if err != nil || cuts.n == 0 {
+		return err
+	}
+	if b.Reason == perdure.BlockSuperseded || b.Content != nil {
+		content = nil
+	}
+	if err := v.write(foldBlock, append([]any{spanClass(b.LastPos - b.FirstPos), cuts.raw, rawBytes(content), refID(b.Content)}, blockKey(execution, b.Key)...)...); err != nil {
+		return err
+	}
+	return v.write(dropChunks, execution[:], b.Seq)
+}
+
+// spanClass groups blocks by how many positions they lie across, in powers of
+// 16, so that those that lie across a position are found by a few ranges of
+// first_pos, however long the log is.
+func spanClass(span int64) int64 { return int64(bits.Len64(uint64(span))+3) / 4 }
+
+// maxSpanClass is the largest that occurs: 2^44 positions.
+const maxSpanClass = 11
+
+// cutList is where a block's content was cut into chunks: for each its pos,
+// length and time, as varints of the difference to the one before.
+type cutList struct {
+	raw              []byte
+	n                int
+	lastPos, lastAge int64
+}
+
+func (c *cutList) add(pos, length, created int64) {
+	c.raw = binary.AppendUvarint(c.raw, uint64(pos-c.lastPos))
+	c.raw = binary.AppendUvarint(c.raw, uint64(length))
+	c.raw = binary.AppendVarint(c.raw, created-c.lastAge)
+	c.lastPos, c.lastAge = pos, created
+	c.n++
+}
+
+// cut is one chunk of a closed block.
+type cut struct {
+	pos, offset, length, created int64
+}
+
+// readCuts gives the cuts whose pos is in (after, upTo].
+func readCuts(raw []byte, after, upTo int64) ([]cut, error) {
+	var (
+		cuts []cut
+		at   cut
+	)
+	for len(raw) > 0 {
+		at.offset += at.length
+		step, n := binary.Uvarint(raw)
+		length, m := binary.Uvarint(raw[max(n, 0):])
+		if n <= 0 || m <= 0 {
+			return nil, errCuts
+		}
+		age, k := binary.Varint(raw[n+m:])
+		if k <= 0 {
+			return nil, errCuts
+		}
+		raw = raw[n+m+k:]
+		at.pos, at.length, at.created = at.pos+int64(step), int64(length), at.created+age
+		if at.pos > upTo {
+			break
+		}
+		if at.pos > after {
+			cuts = append(cuts, at)
+		}
+	}
+	return cuts, nil
+}
+
+var errCuts = errors.New("the cuts of a block do not decode")

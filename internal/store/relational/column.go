@@ -1,0 +1,243 @@
+package relational
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// What follows turns fields into column values and back. A time is integer
+// milliseconds, 0 for none; a uuid is its 16 bytes; an empty string is NULL.
+
+func millis(t perdure.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func optMillis(t *perdure.Time) any {
+	if t == nil {
+		return nil
+	}
+	return millis(*t)
+}
+
+func fromMillis(ms int64) perdure.Time {
+	if ms == 0 {
+		return perdure.Time{}
+	}
+	return perdure.AtMilli(ms)
+}
+
+func optText[T ~string](s T) any {
+	if s == "" {
+		return nil
+	}
+	return string(s)
+}
+
+func textOf[T ~string](s *T) any {
+	if s == nil {
+		return nil
+	}
+	return string(*s)
+}
+
+func optID(id *uuid.UUID) any {
+	if id == nil {
+		return nil
+	}
+	return bytes.Clone(id[:])
+}
+
+// idOrNull gives NULL for the zero id.
+func idOrNull(id uuid.UUID) any {
+	if id == uuid.Nil {
+		return nil
+	}
+	return id[:]
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// rawText gives JSON as TEXT, so that SQL can look into it.
+func rawText(raw json.RawMessage) any {
+	if raw == nil {
+		return nil
+	}
+	return string(raw)
+}
+
+// rawBytes gives content as BLOB.
+func rawBytes(raw []byte) any {
+	if raw == nil {
+		return nil
+	}
+	return raw
+}
+
+// encode gives a small value as JSON text. The types that are stored so always
+// encode, except a number that is no JSON number.
+func encode(v any) (string, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("encode %T: %w", v, err)
+	}
+	return string(raw), nil
+}
+
+// timeCol reads a time.
+type timeCol perdure.Time
+
+func (t *timeCol) Scan(src any) error {
+	ms, ok := src.(int64)
+	if !ok && src != nil {
+		return fmt.Errorf("a time is stored as %T", src)
+	}
+	*t = timeCol(fromMillis(ms))
+	return nil
+}
+
+// optTime reads a time that may be NULL.
+type optTime struct{ p **perdure.Time }
+
+func (t optTime) Scan(src any) error {
+	*t.p = nil
+	if ms, ok := src.(int64); ok {
+		at := fromMillis(ms)
+		*t.p = &at
+	}
+	return nil
+}
+
+// optUUID reads an id that may be NULL.
+type optUUID struct{ p **uuid.UUID }
+
+func (u optUUID) Scan(src any) error {
+	*u.p = nil
+	raw, ok := src.([]byte)
+	if !ok {
+		return nil
+	}
+	id, err := uuid.FromBytes(raw)
+	if err != nil {
+		return err
+	}
+	*u.p = &id
+	return nil
+}
+
+// hashCol reads a SHA-256; NULL is the zero hash.
+type hashCol perdure.Hash
+
+func (h *hashCol) Scan(src any) error {
+	raw, _ := src.([]byte)
+	if src != nil && len(raw) != len(h) {
+		return fmt.Errorf("a hash is stored in %d bytes", len(raw))
+	}
+	*h = hashCol{}
+	copy(h[:], raw)
+	return nil
+}
+
+// text reads a string; NULL is "".
+type text[T ~string] struct{ p *T }
+
+func (t text[T]) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*t.p = ""
+	case string:
+		*t.p = T(v)
+	case []byte:
+		*t.p = T(v)
+	default:
+		return fmt.Errorf("a text is stored as %T", src)
+	}
+	return nil
+}
+
+// optString reads a string that may be NULL.
+type optString[T ~string] struct{ p **T }
+
+func (t optString[T]) Scan(src any) error {
+	*t.p = nil
+	if v, ok := src.(string); ok {
+		s := T(v)
+		*t.p = &s
+	}
+	return nil
+}
+
+// raw reads bytes from TEXT or BLOB. The driver hands out copies, which are
+// kept as they are. An empty value that is not NULL stays apart from NULL.
+type raw struct{ p *json.RawMessage }
+
+func (r raw) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*r.p = nil
+	case string:
+		*r.p = json.RawMessage(v)
+	case []byte:
+		*r.p = v
+		if v == nil {
+			*r.p = json.RawMessage{}
+		}
+	default:
+		return fmt.Errorf("a content is stored as %T", src)
+	}
+	return nil
+}
+
+// decoded reads JSON into p; NULL leaves p alone.
+type decoded struct{ p any }
+
+func (d decoded) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		return nil
+	case string:
+		return json.Unmarshal([]byte(v), d.p)
+	case []byte:
+		return json.Unmarshal(v, d.p)
+	}
+	return fmt.Errorf("JSON is stored as %T", src)
+}
+
+// flagCol reads 0 or 1.
+type flagCol bool
+
+func (f *flagCol) Scan(src any) error {
+	n, _ := src.(int64)
+	*f = n != 0
+	return nil
+}
+
+// unsigned reads 64 bits that stand for an unsigned number.
+type unsigned uint64
+
+func (u *unsigned) Scan(src any) error {
+	n, _ := src.(int64)
+	*u = unsigned(n)
+	return nil
+}
+
+// same tells whether two column values are equal.
+func same(a, b any) bool {
+	x, isBytes := a.([]byte)
+	y, alsoBytes := b.([]byte)
+	if isBytes || alsoBytes {
+		return isBytes && alsoBytes && bytes.Equal(x, y)
+	}
+	return a == b
+}

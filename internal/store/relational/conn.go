@@ -1,0 +1,58 @@
+package relational
+
+import (
+	"context"
+	"errors"
+	"strings"
+)
+
+// Conn runs statements inside one transaction. Statements are in SQLite's words:
+// parameters are ? or ?1, and INDEXED BY names the index that SQLite is to use.
+// A store with other words translates them.
+type Conn interface {
+	// Exec runs a statement and gives the number of rows that it changed.
+	Exec(ctx context.Context, query string, args ...any) (int64, error)
+	// Write is Exec where nobody needs the number. It may be put off until the
+	// next statement that answers, or the transaction's end; its error then comes
+	// up there.
+	Write(ctx context.Context, query string, args ...any) error
+	// Each reads every row; scan is called for each with the row's Scan. It stops
+	// where scan tells it to, by an error or by ErrStop.
+	Each(ctx context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error
+	// Together runs functions that do not depend on each other, each with a Conn
+	// of its own, one after the other or side by side. It gives the first error.
+	Together(fs ...func(c Conn) error) error
+}
+
+// ErrStop ends Conn.Each without an error.
+var ErrStop = errors.New("enough rows")
+
+// view is a connection in use for one purpose, under its caller's context.
+type view struct {
+	Conn
+	ctx   context.Context
+	words *Words
+}
+
+func (v view) exec(query string, args ...any) (int64, error) { return v.Exec(v.ctx, query, args...) }
+
+func (v view) write(query string, args ...any) error { return v.Write(v.ctx, query, args...) }
+
+func (v view) each(query string, args []any, scan func(row func(dest ...any) error) error) error {
+	return v.Each(v.ctx, query, args, scan)
+}
+
+// one reads the first row into dest and tells whether there is one.
+func (v view) one(query string, args []any, dest ...any) (found bool, err error) {
+	err = v.each(query, args, func(row func(...any) error) error {
+		found = true
+		if err := row(dest...); err != nil {
+			return err
+		}
+		return ErrStop
+	})
+	return found && err == nil, err
+}
+
+// marks gives n placeholders for a list.
+func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }

@@ -1,0 +1,214 @@
+package relational
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// content says where a payload rests: in its row, or in a blob that the row
+// names. Rows are rewritten at each change, so what is over InlineLimit and was
+// not uploaded as a blob becomes one here.
+type content struct {
+	inline json.RawMessage
+	ref    *perdure.BlobRef
+	loose  json.RawMessage // becomes the blob ref
+	kept   bool            // what is stored stays
+}
+
+// planContent places a payload of a new row.
+func planContent(inline json.RawMessage, ref *perdure.BlobRef) content {
+	switch {
+	case ref != nil:
+		return content{ref: clonePtr(ref)}
+	case len(inline) > perdure.InlineLimit:
+		made := perdure.BlobRef{ID: uuid.Must(uuid.NewV7()), Length: int64(len(inline)), SHA256: sha256.Sum256(inline)}
+		return content{ref: &made, loose: inline}
+	}
+	return content{inline: inline}
+}
+
+// replaceContent places a payload of a row that exists and names the blob
+// stored, if any. What is stored stays where nothing, or the same blob, is
+// given; a payload given beside the same blob takes its place.
+func replaceContent(inline json.RawMessage, ref, stored *perdure.BlobRef) content {
+	sameBlob := ref != nil && stored != nil && ref.ID == stored.ID
+	switch {
+	case inline == nil && (ref == nil || sameBlob):
+		return content{ref: clonePtr(stored), kept: true}
+	case sameBlob:
+		return planContent(inline, nil)
+	}
+	return planContent(inline, ref)
+}
+
+// column is the value of the row's own content column.
+func (c *content) column() any {
+	if c.kept {
+		return unchanged{}
+	}
+	return rawBytes(c.inline)
+}
+
+func refID(ref *perdure.BlobRef) any {
+	if ref == nil {
+		return nil
+	}
+	return ref.ID[:]
+}
+
+// spill stores the contents that become blobs. The execution's row must be
+// there already.
+func spill(v view, execution uuid.UUID, now perdure.Time, contents ...content) error {
+	for _, c := range contents {
+		if c.loose == nil {
+			continue
+		}
+		err := v.write("INSERT INTO blob (agent_execution_id, id, length, held, sha256, owned, created_at) VALUES (?, ?, ?, ?, ?, 1, ?)",
+			execution[:], c.ref.ID[:], c.ref.Length, c.ref.Length, c.ref.SHA256[:], millis(now))
+		if err == nil {
+			err = writeBlob(v, execution, c.ref.ID, 0, c.loose)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeBlob stores a piece of a blob, in rows of BlobChunk bytes. A piece may
+// begin in the middle of a row; that row is written anew.
+func writeBlob(v view, execution, id uuid.UUID, at int64, piece []byte) error {
+	for len(piece) > 0 {
+		n, from := at/perdure.BlobChunk, at%perdure.BlobChunk
+		size := min(int64(len(piece)), perdure.BlobChunk-from)
+		row := piece[:size]
+		if from > 0 {
+			head, err := blobRow(v, execution, id, n)
+			if err != nil {
+				return err
+			}
+			if int64(len(head)) < from {
+				return errors.New("a piece of a blob leaves a hole")
+			}
+			row = append(head[:from:from], row...)
+		}
+		err := v.write("INSERT INTO blob_chunk (agent_execution_id, id, n, content) VALUES (?, ?, ?, ?)"+
+			" ON CONFLICT (agent_execution_id, id, n) DO UPDATE SET content = excluded.content", execution[:], id[:], n, row)
+		if err != nil {
+			return err
+		}
+		at, piece = at+size, piece[size:]
+	}
+	return nil
+}
+
+// blobRow reads one row of a blob, nil if there is none.
+func blobRow(v view, execution, id uuid.UUID, n int64) ([]byte, error) {
+	var row []byte
+	_, err := v.one("SELECT content FROM blob_chunk WHERE agent_execution_id = ? AND id = ? AND n = ?",
+		[]any{execution[:], id[:], n}, &row)
+	return row, err
+}
+
+// loadRef gives the reference of a blob that a row names; nil for a nil id.
+func loadRef(v view, execution uuid.UUID, id *uuid.UUID) (*perdure.BlobRef, error) {
+	if id == nil {
+		return nil, nil
+	}
+	ref := perdure.BlobRef{ID: *id}
+	found, err := v.one("SELECT length, sha256 FROM blob WHERE agent_execution_id = ? AND id = ?",
+		[]any{execution[:], id[:]}, &ref.Length, (*hashCol)(&ref.SHA256))
+	if err == nil && !found {
+		err = errors.New("a row names the blob " + id.String() + ", which is gone")
+	}
+	return &ref, err
+}
+
+// loadBlob reads a whole blob.
+func loadBlob(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessage, error) {
+	whole := make([]byte, 0, ref.Length)
+	err := v.each("SELECT content FROM blob_chunk WHERE agent_execution_id = ? AND id = ? ORDER BY n",
+		[]any{execution[:], ref.ID[:]}, func(row func(...any) error) error {
+			var piece []byte
+			err := row(&piece)
+			whole = append(whole, piece...)
+			return err
+		})
+	if err == nil && int64(len(whole)) != ref.Length {
+		err = errors.New("the blob " + ref.ID.String() + " is not all there")
+	}
+	return whole, err
+}
+
+// joinContent loads the blob behind a content that is not inline, and clears
+// the reference. That of a withheld blob stays.
+func joinContent(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
+	if *ref == nil {
+		return nil
+	}
+	whole, err := loadWhole(v, execution, *ref)
+	if err != nil || whole == nil {
+		return err
+	}
+	*into, *ref = whole, nil
+	return nil
+}
+
+// joiner loads the blob behind a content, or leaves it.
+type joiner func(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error
+
+// loadWhole is loadBlob; it gives nil for a withheld blob.
+func loadWhole(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessage, error) {
+	var there bool
+	_, err := v.one(blobIsWhole, []any{execution[:], ref.ID[:]}, (*flagCol)(&there))
+	if err != nil || !there {
+		return nil, err
+	}
+	return loadBlob(v, execution, ref)
+}
+
+// joinEntry joins in an entry's content. That of a LOCAL execution holds the
+// entry's metadata, which is taken out.
+func (r *Reader) joinEntry(v view, execution uuid.UUID, e *perdure.Entry) error {
+	ref := e.Blob
+	err := r.join(v, execution, &e.Content, &e.Blob)
+	if err == nil && ref != nil && e.Blob == nil && ref.ID == perdure.ContentID(execution, ref.SHA256) {
+		e.Unfold()
+	}
+	return err
+}
+
+// blobReader reads a blob row by row, each in a read of its own: rows of a blob
+// never change once it is whole.
+type blobReader struct {
+	read func(n int64) ([]byte, error)
+	n    int64
+	rest []byte
+	left int64
+}
+
+func (b *blobReader) Read(p []byte) (int, error) {
+	if len(b.rest) == 0 {
+		if b.left <= 0 {
+			return 0, io.EOF
+		}
+		row, err := b.read(b.n)
+		if err != nil {
+			return 0, err
+		}
+		if len(row) == 0 {
+			return 0, io.ErrUnexpectedEOF
+		}
+		b.rest, b.n, b.left = row, b.n+1, b.left-int64(len(row))
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+func (b *blobReader) Close() error { return nil }

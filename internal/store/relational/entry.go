@@ -1,0 +1,160 @@
+package relational
+
+import (
+	"crypto/sha256"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+var entryTable = table{name: "agent_entry", key: 2, contents: 1, columns: []string{
+	"agent_execution_id", "id", "parent_id", "entry_type", "role", "turn_id", "response_id", "message_id", "metadata",
+	"created_at", "entry_key", "calls", "answers", "open_calls", "content_sha256", "content_blob", "content",
+}}
+
+var (
+	insertEntry = entryTable.insertSQL()
+	entryFull   = "SELECT e.id, e.parent_id, e.entry_type, e.role, e.turn_id, e.response_id, e.message_id, e.metadata," +
+		" e.created_at, e.entry_key, e.calls, e.answers, e.content_blob, e.content FROM agent_entry e"
+	entryByID    = entryFull + " WHERE e.agent_execution_id = ? AND e.id = ?"
+	entriesAfter = "SELECT e.number, " + entryFull[len("SELECT "):] + " WHERE e.agent_execution_id = ? AND e.number > ? ORDER BY e.number LIMIT ?"
+
+	entryHead    = "SELECT id, parent_id, entry_type, role, entry_key, content_sha256, open_calls, response_id FROM agent_entry WHERE agent_execution_id = ?"
+	entryHeadID  = entryHead + " AND id = ?"
+	entryHeadKey = entryHead + " AND entry_key = ?"
+)
+
+func putEntry(v view, execution uuid.UUID, e *store.Entry, now perdure.Time) error {
+	body := planContent(e.Content, e.Blob)
+	hash := perdure.Hash(sha256.Sum256(e.Content))
+	if body.ref != nil {
+		hash = body.ref.SHA256
+	}
+	calls, err := optList(e.Calls)
+	if err != nil {
+		return err
+	}
+	open, err := optList(e.Open)
+	if err != nil {
+		return err
+	}
+	err = v.write(insertEntry,
+		execution[:], e.ID[:], optID(e.ParentID), string(e.Type), optText(e.Role), optText(e.TurnID), optText(e.ResponseID),
+		optText(e.MessageID), rawText(e.Metadata), millis(e.CreatedAt), optText(e.Key), calls, optText(e.Answers), open,
+		hash[:], refID(body.ref), body.column())
+	if err != nil {
+		return err
+	}
+	return spill(v, execution, now, body)
+}
+
+// optList encodes a list of names; NULL if there are none.
+func optList(names []string) (any, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return encode(names)
+}
+
+// entryScan reads what entryFull selects; the id of a blob goes to blob.
+func entryScan(e *perdure.Entry, blob **uuid.UUID) []any {
+	return []any{
+		&e.ID,
+		optUUID{&e.ParentID},
+		text[perdure.EntryType]{&e.Type},
+		text[perdure.Role]{&e.Role},
+		text[string]{&e.TurnID},
+		text[string]{&e.ResponseID},
+		text[string]{&e.MessageID},
+		raw{&e.Metadata},
+		(*timeCol)(&e.CreatedAt),
+		text[string]{&e.Key},
+		decoded{&e.Calls},
+		text[string]{&e.Answers},
+		optUUID{blob},
+		raw{&e.Content},
+	}
+}
+
+// loadEntry reads one entry with its content; a blob stays a reference. Nil if
+// there is none.
+func loadEntry(v view, execution, id uuid.UUID) (*perdure.Entry, error) {
+	var (
+		e    perdure.Entry
+		blob *uuid.UUID
+	)
+	found, err := v.one(entryByID, []any{execution[:], id[:]}, entryScan(&e, &blob)...)
+	if err != nil || !found {
+		return nil, err
+	}
+	e.Blob, err = loadRef(v, execution, blob)
+	return &e, err
+}
+
+// loadEntryHead reads what the transcript rules know of an entry.
+func loadEntryHead(v view, query string, args ...any) (h perdure.EntryHead, found bool, err error) {
+	found, err = v.one(query, args, &h.ID, optUUID{&h.ParentID}, text[perdure.EntryType]{&h.Type}, text[perdure.Role]{&h.Role},
+		text[string]{&h.Key}, (*hashCol)(&h.Hash), decoded{&h.Open}, text[string]{&h.ResponseID})
+	return h, found, err
+}
+
+const insertCheckpoint = "INSERT INTO agent_checkpoint" +
+	" (agent_execution_id, sequence, leaf_entry_id, metadata, created_at, state_blob, state) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+func putCheckpoint(v view, execution uuid.UUID, c *perdure.Checkpoint, now perdure.Time) error {
+	body := planContent(c.State, c.Blob)
+	err := v.write(insertCheckpoint, execution[:], c.Sequence, optID(c.LeafEntryID), rawText(c.Metadata), millis(c.CreatedAt),
+		refID(body.ref), body.column())
+	if err == nil {
+		err = v.write(supersede, execution[:], c.Sequence-1)
+	}
+	if err != nil {
+		return err
+	}
+	return spill(v, execution, now, body)
+}
+
+const (
+	checkpointColumns = "SELECT sequence, leaf_entry_id, metadata, created_at, state_blob, state FROM agent_checkpoint WHERE agent_execution_id = ?"
+	checkpointByNo    = checkpointColumns + " AND sequence = ?"
+	checkpointNewest  = checkpointColumns + " ORDER BY sequence DESC LIMIT 1"
+	checkpointsAfter  = checkpointColumns + " AND sequence > ? ORDER BY sequence LIMIT ?"
+)
+
+// loadCheckpoints reads checkpoints with their states; it stops early after
+// about store.PageBytes.
+func loadCheckpoints(v view, join joiner, execution uuid.UUID, query string, args ...any) ([]*perdure.Checkpoint, error) {
+	var (
+		all   []*perdure.Checkpoint
+		blobs []*uuid.UUID
+		bytes int
+	)
+	err := v.each(query, append([]any{execution[:]}, args...), func(row func(...any) error) error {
+		var (
+			c    perdure.Checkpoint
+			blob *uuid.UUID
+		)
+		if err := row(&c.Sequence, optUUID{&c.LeafEntryID}, raw{&c.Metadata}, (*timeCol)(&c.CreatedAt), optUUID{&blob}, raw{&c.State}); err != nil {
+			return err
+		}
+		all, blobs = append(all, &c), append(blobs, blob)
+		if bytes += len(c.State); bytes > store.PageBytes {
+			return ErrStop
+		}
+		return nil
+	})
+	bytes = 0
+	for i, c := range all {
+		if err != nil {
+			return nil, err
+		}
+		if c.Blob, err = loadRef(v, execution, blobs[i]); err == nil {
+			err = join(v, execution, &c.State, &c.Blob)
+		}
+		if bytes += store.Weight(c.State, c.Blob); bytes > store.PageBytes && i > 0 {
+			return all[:i], err
+		}
+	}
+	return all, err
+}

@@ -1,0 +1,193 @@
+package relational
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+var executionTable = table{name: "agent_execution", key: 1, contents: 2, columns: []string{
+	"id", "org_id", "agent_definition_id", "kind", "persistence_mode", "status", "wait_reason", "wait",
+	"error", "error_code", "queue", "workspace", "current_checkpoint_seq", "worker_id", "traceparent", "metadata",
+	"created_at", "updated_at", "started_at", "completed_at", "version", "leaf_entry_id", "entry_count", "response_id",
+	"fence", "claim_id", "lease_until", "embedded", "last_commit_fence", "last_commit_number", "answer",
+	"ready_at", "not_before", "woke", "crashes", "panics", "cancel_by", "next_signal", "checkpoint_at", "asked", "home_worker_id", "unfit",
+	"input_blob", "output_blob", "input", "output",
+}}
+
+// executionValues gives the row without its contents. MaxSeq is not in it: it
+// is the log head's.
+func executionValues(x *perdure.Execution) ([]any, error) {
+	var wait any
+	if x.Wait != nil {
+		encoded, err := encode(x.Wait)
+		if err != nil {
+			return nil, err
+		}
+		wait = encoded
+	}
+	var asked any
+	if len(x.Asked.Dues) > 0 || len(x.Asked.Outcomes) > 0 {
+		encoded, err := encode(x.Asked)
+		if err != nil {
+			return nil, err
+		}
+		asked = encoded
+	}
+	return []any{
+		x.ID[:], x.Org, optID(x.DefinitionID), x.Kind, string(x.PersistenceMode), string(x.Status), optText(x.WaitReason), wait,
+		textOf(x.Error), textOf(x.ErrorCode), x.Queue, optText(x.Workspace), x.CheckpointSeq, optID(x.WorkerID),
+		optText(x.Traceparent), rawText(x.Metadata),
+		millis(x.CreatedAt), millis(x.UpdatedAt), optMillis(x.StartedAt), optMillis(x.CompletedAt), x.Version,
+		optID(x.Leaf), x.EntryCount, optText(x.ResponseID),
+		x.Fence, idOrNull(x.ClaimID), millis(x.LeaseUntil), flag(x.Embedded), x.LastCommit.Fence, x.LastCommit.Number, rawBytes(x.Answer),
+		millis(x.ReadyAt), millis(x.NotBefore), optText(x.Woke), int64(x.Crashes), int64(x.Panics), millis(x.CancelBy), x.NextSignal, millis(x.CheckpointAt), asked,
+		optID(x.HomeID), int64(x.Unfit),
+		refID(x.InputBlob), refID(x.OutputBlob),
+	}, nil
+}
+
+// executionScan reads what executionValues gives, in the same order; the ids
+// of blobs go to input and output.
+func executionScan(x *perdure.Execution, input, output **uuid.UUID) []any {
+	return []any{
+		&x.ID, &x.Org,
+		optUUID{&x.DefinitionID},
+		&x.Kind,
+		text[perdure.PersistenceMode]{&x.PersistenceMode},
+		text[perdure.Status]{&x.Status},
+		text[string]{&x.WaitReason},
+		decoded{&x.Wait},
+		optString[string]{&x.Error},
+		optString[perdure.Code]{&x.ErrorCode},
+		&x.Queue,
+		text[string]{&x.Workspace},
+		&x.CheckpointSeq,
+		optUUID{&x.WorkerID},
+		text[string]{&x.Traceparent},
+		raw{&x.Metadata},
+		(*timeCol)(&x.CreatedAt), (*timeCol)(&x.UpdatedAt),
+		optTime{&x.StartedAt},
+		optTime{&x.CompletedAt},
+		&x.Version,
+		optUUID{&x.Leaf},
+		&x.EntryCount,
+		text[string]{&x.ResponseID},
+		&x.Fence, &x.ClaimID, (*timeCol)(&x.LeaseUntil), (*flagCol)(&x.Embedded), &x.LastCommit.Fence, &x.LastCommit.Number,
+		raw{&x.Answer},
+		(*timeCol)(&x.ReadyAt), (*timeCol)(&x.NotBefore),
+		text[perdure.Woke]{&x.Woke},
+		&x.Crashes, &x.Panics, (*timeCol)(&x.CancelBy), &x.NextSignal, (*timeCol)(&x.CheckpointAt),
+		decoded{&x.Asked},
+		optUUID{&x.HomeID},
+		&x.Unfit,
+		optUUID{input},
+		optUUID{output},
+	}
+}
+
+var executionByID = "SELECT " + executionTable.list("x") +
+	", coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), h.epoch IS NOT NULL" +
+	" FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ? AND " + hidden
+
+// loadedExecution is an execution's row as it is stored, with its log's head.
+type loadedExecution struct {
+	row     *perdure.Execution // nil if there is none
+	head    store.Head
+	hasHead bool
+}
+
+// loadExecution reads a row without its contents.
+func loadExecution(v view, id uuid.UUID) (loadedExecution, error) {
+	var (
+		l             loadedExecution
+		x             perdure.Execution
+		input, output *uuid.UUID
+	)
+	dest := append(executionScan(&x, &input, &output), &l.head.LastSeq, &l.head.LastPos, (*unsigned)(&l.head.Epoch), (*flagCol)(&l.hasHead))
+	found, err := v.one(executionByID, []any{id[:]}, dest...)
+	if err != nil || !found {
+		return loadedExecution{}, err
+	}
+	x.MaxSeq = l.head.LastSeq
+	if x.InputBlob, err = loadRef(v, id, input); err != nil {
+		return l, err
+	}
+	x.OutputBlob, err = loadRef(v, id, output)
+	l.row = &x
+	return l, err
+}
+
+// cloneExecution copies a row as deep as a decision may reach in to change it.
+// The bytes of JSON are shared: nobody writes into those.
+func cloneExecution(x *perdure.Execution) *perdure.Execution {
+	if x == nil {
+		return nil
+	}
+	c := *x
+	c.Wait = cloneWait(x.Wait)
+	c.DefinitionID, c.WorkerID, c.Leaf = clonePtr(x.DefinitionID), clonePtr(x.WorkerID), clonePtr(x.Leaf)
+	c.HomeID = clonePtr(x.HomeID)
+	c.Error, c.ErrorCode = clonePtr(x.Error), clonePtr(x.ErrorCode)
+	c.StartedAt, c.CompletedAt = clonePtr(x.StartedAt), clonePtr(x.CompletedAt)
+	c.InputBlob, c.OutputBlob = clonePtr(x.InputBlob), clonePtr(x.OutputBlob)
+	return &c
+}
+
+func cloneWait(w *perdure.Wait) *perdure.Wait {
+	if w == nil {
+		return nil
+	}
+	c := *w
+	c.Any, c.All = cloneWaits(w.Any), cloneWaits(w.All)
+	c.Task, c.Timer = clonePtr(w.Task), clonePtr(w.Timer)
+	return &c
+}
+
+func cloneWaits(waits []perdure.Wait) []perdure.Wait {
+	c := slices.Clone(waits)
+	for i := range c {
+		c[i] = *cloneWait(&c[i])
+	}
+	return c
+}
+
+func clonePtr[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}
+
+// putExecution inserts the row, or updates it where there was one. It gives the
+// row as it is stored now, without contents.
+func putExecution(v view, before, x *perdure.Execution, now perdure.Time) (*perdure.Execution, error) {
+	after := cloneExecution(x)
+	after.Input, after.Output = nil, nil
+	input, output := planContent(x.Input, x.InputBlob), planContent(x.Output, x.OutputBlob)
+	if before != nil {
+		input = replaceContent(x.Input, x.InputBlob, before.InputBlob)
+		output = replaceContent(x.Output, x.OutputBlob, before.OutputBlob)
+	}
+	after.InputBlob, after.OutputBlob = input.ref, output.ref
+	values, err := executionValues(after)
+	if err != nil {
+		return nil, err
+	}
+	values = append(values, input.column(), output.column())
+	if before == nil {
+		err = executionTable.insert(v, values)
+	} else {
+		var old []any
+		if old, err = executionValues(before); err == nil {
+			err = executionTable.update(v, append(old, unchanged{}, unchanged{}), values)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return after, spill(v, x.ID, now, input, output)
+}

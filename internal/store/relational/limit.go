@@ -1,0 +1,98 @@
+package relational
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Limits are kept by counting what runs, in the one transaction that writes.
+// A pending task that a pick finds while its key is full is marked as blocked
+// and out of the way of later picks; whatever gives a place under the key back
+// clears as many of these marks as there is room.
+
+const (
+	runningOfKey = "SELECT count(*) FROM task_execution INDEXED BY idx_task_execution_key" +
+		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'RUNNING' AND status IN ('PENDING', 'RUNNING')"
+	waitingOfKey = "SELECT EXISTS (SELECT 1 FROM task_execution INDEXED BY idx_task_execution_key" +
+		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND status IN ('PENDING', 'RUNNING') AND not_before <= ?3)"
+	runningOnQueue = "SELECT count(*) FROM task_execution INDEXED BY idx_task_execution_running WHERE org_id = ?1 AND queue = ?2 AND status = 'RUNNING'"
+	waitingOnQueue = "SELECT EXISTS (SELECT 1 FROM task_execution INDEXED BY idx_task_execution_dispatch" +
+		" WHERE org_id = ?1 AND queue = ?2 AND status = 'PENDING' AND blocked = 0 AND not_before <= ?3)"
+
+	blockTask    = "UPDATE task_execution SET blocked = 1 WHERE agent_execution_id = ? AND id = ?"
+	clearBlocked = "UPDATE task_execution SET blocked = 0 WHERE agent_execution_id = ? AND id = ? AND blocked = 1"
+	// unblock clears the marks of the first that have room, one at least: the
+	// one who has gone may have been chosen in place of another.
+	unblock = "UPDATE task_execution SET blocked = 0 WHERE number IN (SELECT number FROM task_execution INDEXED BY idx_task_execution_blocked" +
+		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1 AND concurrency_limit > ?3" +
+		" ORDER BY priority, created_at LIMIT max(1, coalesce((SELECT max(concurrency_limit) FROM task_execution INDEXED BY idx_task_execution_blocked" +
+		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1), 0) - ?3))"
+
+	holdsAny   = "SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_worker WHERE worker_id = ? AND status IN ('RUNNING', 'CANCELLING'))"
+	holdsAlone = "SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_worker" +
+		" WHERE worker_id = ? AND status IN ('RUNNING', 'CANCELLING') AND crashes >= 3)"
+)
+
+func loadHolding(v view, worker uuid.UUID) (h store.Holding, err error) {
+	if _, err = v.one(holdsAny, []any{worker[:]}, (*flagCol)(&h.Executions)); err != nil || !h.Executions {
+		return h, err
+	}
+	_, err = v.one(holdsAlone, []any{worker[:]}, (*flagCol)(&h.Alone))
+	return h, err
+}
+
+// loadLoads gives the load of each name by the two queries.
+func loadLoads(v view, org string, names []string, running, waiting string, now perdure.Time) (map[string]store.Load, error) {
+	loads := map[string]store.Load{}
+	for _, name := range names {
+		if _, seen := loads[name]; seen {
+			continue
+		}
+		var l store.Load
+		if _, err := v.one(running, []any{org, name}, &l.Running); err != nil {
+			return nil, err
+		}
+		if _, err := v.one(waiting, []any{org, name, millis(now)}, (*flagCol)(&l.Waiting)); err != nil {
+			return nil, err
+		}
+		loads[name] = l
+	}
+	return loads, nil
+}
+
+// makeRoom lets tasks of the same key be found again, when one that ran, or
+// stood before them, has gone from there.
+func makeRoom(v view, before, after *perdure.Task) error {
+	if before == nil || before.Options.ConcurrencyKey == "" || before.Status.Terminal() ||
+		before.Status == after.Status || after.Status == perdure.TaskRunning {
+		return nil
+	}
+	if after.Status.Terminal() { // it may be asked for anew under its key
+		if err := v.write(clearBlocked, before.ExecutionID[:], before.ID[:]); err != nil {
+			return err
+		}
+	}
+	org, key := before.Org, before.Options.ConcurrencyKey
+	var running int
+	if _, err := v.one(runningOfKey, []any{org, key}, &running); err != nil {
+		return err
+	}
+	return v.write(unblock, org, key, running)
+}
+
+// pickNeeds adds what the claim of a candidate decides on.
+func pickNeeds(p *store.Pick, one candidate, n store.Needs) store.Needs {
+	if p.Kind == store.PickAgents && p.Worker != uuid.Nil {
+		n.Worker = &p.Worker
+	}
+	if p.Kind == store.PickTasks {
+		if one.key != "" {
+			n.ConcurrencyKeys = append(n.ConcurrencyKeys[:len(n.ConcurrencyKeys):len(n.ConcurrencyKeys)], one.key)
+		}
+		if _, limited := p.QueueLimits[one.queue]; limited {
+			n.Queues = append(n.Queues[:len(n.Queues):len(n.Queues)], one.queue)
+		}
+	}
+	return n
+}

@@ -1,0 +1,282 @@
+package relational
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// The orgs are found by skipping through the index from one to the next.
+	orgsOfAgents = "SELECT min(org_id) FROM agent_execution WHERE status = 'PENDING' AND org_id > ?"
+	orgsOfTasks  = "SELECT min(org_id) FROM task_execution WHERE status = 'PENDING' AND org_id > ?"
+)
+
+// ranked is a candidate with what orders it among those of other queues.
+type ranked struct {
+	candidate
+	org             string
+	priority, since int64
+	limit           int // of its key
+}
+
+func byRank(a, b ranked) int {
+	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.since, b.since))
+}
+
+// pickAgents merges the heads of each queue and kind: the cost follows from how
+// many are picked, not from how many are pending.
+func pickAgents(v view, org string, p *store.Pick, limit int, now perdure.Time) ([]candidate, error) {
+	if p.Worker != uuid.Nil {
+		if held, err := loadHolding(v, p.Worker); err != nil || held.Alone {
+			return nil, err
+		}
+	}
+	alone, _, err := readAgents(v, org, p, v.words.PendingAlone, 1, now)
+	if err != nil {
+		return nil, err
+	}
+	alone = distinct(alone, 1)
+	if p.AloneOnly {
+		return candidates(alone), nil
+	}
+	for fetch := limit; ; fetch *= 2 {
+		all, full, err := readAgents(v, org, p, v.words.PendingAgents, fetch, now)
+		if err != nil {
+			return nil, err
+		}
+		if all = distinct(all, limit); len(all) == limit || !full {
+			all = append(all, alone...)
+			slices.SortStableFunc(all, byRank)
+			return candidates(all), nil
+		}
+	}
+}
+
+// readAgents reads up to fetch of each queue and kind, leaving out what the pick
+// skips. It tells whether there may be more.
+func readAgents(v view, org string, p *store.Pick, query string, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
+	orgs, err := pendingOrgs(v, org, orgsOfAgents)
+	if err != nil {
+		return nil, false, err
+	}
+	err = eachHead(orgs, p, func(h head) error {
+		for _, narrow := range claimable(p.Home) {
+			n := 0
+			err := v.each(query, append([]any{h.org, h.queue, h.kind}, append(narrow, millis(now), fetch)...), func(row func(...any) error) error {
+				n++
+				r := ranked{org: h.org}
+				if err := row(&r.execution, &r.since); err != nil {
+					return err
+				}
+				if p.Skip == nil || !p.Skip(r.execution, perdure.AtMilli(r.since)) {
+					all = append(all, r)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			full = full || n == fetch
+		}
+		return nil
+	})
+	slices.SortStableFunc(all, byRank)
+	return all, full, err
+}
+
+// claimable are the values of persistence_mode and home_worker_id that a worker
+// may claim: it looks for each in the index, and so passes over nothing that
+// waits for another worker.
+func claimable(home *uuid.UUID) [][]any {
+	modes := [][]any{{string(perdure.Remote), nil}}
+	if home != nil {
+		modes = append(modes, []any{string(perdure.Local), nil}, []any{string(perdure.Local), optID(home)})
+	}
+	return modes
+}
+
+// head names one index range that pending rows are read from.
+type head struct{ org, queue, kind string }
+
+func eachHead(orgs []string, p *store.Pick, read func(head) error) error {
+	for _, org := range orgs {
+		for _, queue := range p.Queues {
+			for _, kind := range p.Kinds {
+				if err := read(head{org, queue, kind}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// pickTasks does the same for tasks, and keeps to their limits.
+func pickTasks(v view, org string, p *store.Pick, limit int, now perdure.Time) ([]candidate, error) {
+	orgs, err := pendingOrgs(v, org, orgsOfTasks)
+	if err != nil {
+		return nil, err
+	}
+	for fetch := limit; ; fetch *= 2 {
+		room := &room{v: v, limits: p.QueueLimits, queues: map[[2]string]int{}, keys: map[[2]string]int{}}
+		all, full, err := readTasks(v, orgs, p, room, fetch, now)
+		if err != nil {
+			return nil, err
+		}
+		var chosen []ranked
+		for _, r := range all {
+			if len(chosen) == limit {
+				break
+			}
+			ok, err := room.take(r)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				chosen = append(chosen, r)
+			}
+		}
+		more, err := room.more(full)
+		if err != nil || len(chosen) == limit || !more {
+			return candidates(chosen), err
+		}
+	}
+}
+
+// readTasks reads up to fetch of each queue that has room and each kind. It
+// names those that may have more.
+func readTasks(v view, orgs []string, p *store.Pick, room *room, fetch int, now perdure.Time) (all []ranked, full []head, err error) {
+	err = eachHead(orgs, p, func(h head) error {
+		if left, limited, err := room.onQueue(h.org, h.queue); err != nil || limited && left <= 0 {
+			return err
+		}
+		n := 0
+		err := v.each(v.words.PendingTasks, []any{h.org, h.queue, h.kind, millis(now), fetch}, func(row func(...any) error) error {
+			n++
+			r := ranked{org: h.org, candidate: candidate{queue: h.queue}}
+			err := row(&r.execution, optUUID{&r.task}, &r.priority, &r.since, text[string]{&r.key}, &r.limit)
+			all = append(all, r)
+			return err
+		})
+		if n == fetch {
+			full = append(full, h)
+		}
+		return err
+	})
+	slices.SortStableFunc(all, byRank)
+	return distinct(all, len(all)), full, err
+}
+
+// room counts what may still be taken in one pick.
+type room struct {
+	v      view
+	limits map[string]int
+	queues map[[2]string]int // left, by org and queue
+	keys   map[[2]string]int // running and taken, by org and key
+}
+
+func (r *room) onQueue(org, queue string) (left int, limited bool, err error) {
+	limit, limited := r.limits[queue]
+	if !limited {
+		return 0, false, nil
+	}
+	at := [2]string{org, queue}
+	left, known := r.queues[at]
+	if !known {
+		var running int
+		if _, err = r.v.one(runningOnQueue, []any{org, queue}, &running); err != nil {
+			return 0, true, err
+		}
+		left = limit - running
+		r.queues[at] = left
+	}
+	return left, true, nil
+}
+
+// take takes a place for the task, if its queue and its key have one. A task
+// whose key is full is marked, so that it is in nobody's way.
+func (r *room) take(t ranked) (bool, error) {
+	left, limited, err := r.onQueue(t.org, t.queue)
+	if err != nil || limited && left <= 0 {
+		return false, err
+	}
+	if t.key != "" {
+		at := [2]string{t.org, t.key}
+		used, known := r.keys[at]
+		if !known {
+			if _, err := r.v.one(runningOfKey, []any{t.org, t.key}, &used); err != nil {
+				return false, err
+			}
+		}
+		r.keys[at] = used
+		if used >= t.limit {
+			return false, r.v.write(blockTask, t.execution[:], t.task[:])
+		}
+		r.keys[at]++
+	}
+	if limited {
+		r.queues[[2]string{t.org, t.queue}]--
+	}
+	return true, nil
+}
+
+// more tells whether one of the heads that were not read to their end is worth
+// reading on.
+func (r *room) more(full []head) (bool, error) {
+	for _, h := range full {
+		left, limited, err := r.onQueue(h.org, h.queue)
+		if err != nil || !limited || left > 0 {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// distinct takes the first limit; a queue or a kind named twice gives nobody
+// twice.
+func distinct(all []ranked, limit int) []ranked {
+	type key struct{ execution, task uuid.UUID }
+	seen := map[key]bool{}
+	var first []ranked
+	for _, r := range all {
+		k := key{execution: r.execution}
+		if r.task != nil {
+			k.task = *r.task
+		}
+		if len(first) == limit {
+			break
+		}
+		if !seen[k] {
+			seen[k] = true
+			first = append(first, r)
+		}
+	}
+	return first
+}
+
+func candidates(all []ranked) []candidate {
+	var picked []candidate
+	for _, r := range all {
+		picked = append(picked, r.candidate)
+	}
+	return picked
+}
+
+// pendingOrgs gives the org, or for "" every org that has something pending.
+func pendingOrgs(v view, org, query string) ([]string, error) {
+	if org != "" {
+		return []string{org}, nil
+	}
+	var orgs []string
+	for at := ""; ; {
+		var next *string
+		if _, err := v.one(query, []any{at}, &next); err != nil || next == nil {
+			return orgs, err
+		}
+		orgs, at = append(orgs, *next), *next
+	}
+}

@@ -1,0 +1,267 @@
+package relational
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Deleting what is kept no longer: marked first, then a few rows at a time.
+
+// hidden is a condition on an execution x: it is not being deleted.
+const hidden = "NOT EXISTS (SELECT 1 FROM pruning gone WHERE gone.agent_execution_id = x.id AND gone.whole = 1)"
+
+const (
+	markWhole = "INSERT INTO pruning (agent_execution_id, whole) VALUES (?, 1) ON CONFLICT (agent_execution_id) DO UPDATE SET whole = 1"
+	markPart  = "INSERT INTO pruning (agent_execution_id, whole) VALUES (?, 0) ON CONFLICT (agent_execution_id) DO NOTHING"
+	unmark    = "DELETE FROM pruning WHERE agent_execution_id = ?"
+	wholeGone = "SELECT whole FROM pruning WHERE agent_execution_id = ?"
+)
+
+func (t *Transaction) applyPrune(id uuid.UUID, p *store.Prune) error {
+	if p == nil {
+		return nil
+	}
+	if p.Execution {
+		if err := t.execAll(id, markWhole, "DELETE FROM idempotency WHERE agent_execution_id = ?", dropTimer); err != nil {
+			return err
+		}
+		delete(t.rows, id)
+	}
+	if p.Log {
+		err := t.execAll(id,
+			"UPDATE log_head SET first_pos = last_pos WHERE agent_execution_id = ?",
+			"UPDATE agent_execution SET log_pruned = 1 WHERE id = ?",
+			"UPDATE agent_retention SET log_pruned = 1 WHERE agent_execution_id = ?", markPart)
+		if err != nil {
+			return err
+		}
+	}
+	if p.Checkpoints != nil {
+		if err := t.dropCheckpoints(id, *p.Checkpoints, p.Rows); err != nil {
+			return err
+		}
+	} else if p.Rows > 0 {
+		return t.dropRows(id, p.Rows)
+	}
+	return nil
+}
+
+// execAll runs statements that take the execution's id alone.
+func (t *Transaction) execAll(id uuid.UUID, queries ...string) error {
+	for _, query := range queries {
+		if err := t.write(query, id[:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	oldCheckpoints = "SELECT sequence, state_blob FROM agent_checkpoint WHERE agent_execution_id = ?1 AND created_at <= ?2 AND superseded = 1" +
+		" AND sequence < (SELECT max(sequence) FROM agent_checkpoint WHERE agent_execution_id = ?1) ORDER BY sequence LIMIT ?3"
+	dropCheckpoint = "DELETE FROM agent_checkpoint WHERE agent_execution_id = ? AND sequence = ?"
+	supersede      = "UPDATE agent_checkpoint SET superseded = 1 WHERE agent_execution_id = ? AND sequence = ?"
+	// killBlob takes a blob that no row names away from its readers.
+	killBlob = "UPDATE blob SET owned = 2 WHERE agent_execution_id = ?1 AND id = ?2" +
+		" AND NOT EXISTS (SELECT 1 FROM agent_checkpoint WHERE agent_execution_id = ?1 AND state_blob = ?2)" +
+		" AND NOT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ?1 AND content_blob = ?2)" +
+		" AND NOT EXISTS (SELECT 1 FROM agent_signal WHERE agent_execution_id = ?1 AND value_blob = ?2)" +
+		" AND NOT EXISTS (SELECT 1 FROM task_execution WHERE agent_execution_id = ?1 AND input_blob = ?2)" +
+		" AND NOT EXISTS (SELECT 1 FROM task_execution WHERE agent_execution_id = ?1 AND result_blob = ?2)" +
+		" AND NOT EXISTS (SELECT 1 FROM agent_execution WHERE id = ?1 AND (input_blob = ?2 OR output_blob = ?2))"
+)
+
+func (t *Transaction) dropCheckpoints(id uuid.UUID, before perdure.Time, limit int) error {
+	var (
+		sequences []int64
+		blobs     []uuid.UUID
+	)
+	err := t.each(oldCheckpoints, []any{id[:], millis(before), limit}, func(row func(...any) error) error {
+		var (
+			sequence int64
+			blob     *uuid.UUID
+		)
+		err := row(&sequence, optUUID{&blob})
+		sequences = append(sequences, sequence)
+		if blob != nil {
+			blobs = append(blobs, *blob)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, sequence := range sequences {
+		if err := t.write(dropCheckpoint, id[:], sequence); err != nil {
+			return err
+		}
+	}
+	for _, blob := range blobs {
+		if err := t.write(killBlob, id[:], blob[:]); err != nil {
+			return err
+		}
+	}
+	if len(blobs) == 0 {
+		return nil
+	}
+	return t.write(markPart, id[:])
+}
+
+// dropping deletes at most ?2 rows of an execution from one table.
+type dropping struct {
+	query   string
+	cost    int  // what a row counts, since some may be large
+	entries bool // in place of query: see dropEntries
+}
+
+// largeRow is what a row counts that holds up to a blob's chunk or a block.
+const largeRow = 8
+
+// drop makes a dropping of the rows with the table's first keys.
+func drop(table, key string, cost int) dropping {
+	key = "agent_execution_id, " + key
+	return dropping{
+		query: "DELETE FROM " + table + " WHERE (" + key + ") IN (SELECT " + key + " FROM " + table + " WHERE agent_execution_id = ?1 LIMIT ?2)",
+		cost:  cost,
+	}
+}
+
+var (
+	dropsLog = []dropping{
+		{query: "DELETE FROM log_record WHERE agent_execution_id = ?1 AND pos IN (SELECT r.pos FROM log_head h JOIN log_record r ON r.agent_execution_id = ?1" +
+			" WHERE h.agent_execution_id = ?1 AND r.pos < h.first_pos ORDER BY r.pos LIMIT ?2)", cost: 1},
+		{query: "DELETE FROM log_block WHERE (agent_execution_id, task_id, attempt, block) IN (SELECT b.agent_execution_id, b.task_id, b.attempt, b.block" +
+			" FROM log_head h JOIN log_block b ON b.agent_execution_id = ?1 WHERE h.agent_execution_id = ?1 AND h.first_pos > 0 LIMIT ?2)", cost: largeRow},
+	}
+	dropsDead = []dropping{
+		{query: "DELETE FROM blob_chunk WHERE (agent_execution_id, id, n) IN (SELECT c.agent_execution_id, c.id, c.n FROM blob b" +
+			" JOIN blob_chunk c ON c.agent_execution_id = b.agent_execution_id AND c.id = b.id WHERE b.agent_execution_id = ?1 AND b.owned = 2 LIMIT ?2)", cost: largeRow},
+		{query: "DELETE FROM blob WHERE (agent_execution_id, id) IN (SELECT agent_execution_id, id FROM blob WHERE agent_execution_id = ?1 AND owned = 2 LIMIT ?2)", cost: 1},
+	}
+	dropsPart = append(slices.Clone(dropsLog), dropsDead...)
+
+	// No row goes before those that refer to it. What is not here has few rows,
+	// and goes with the execution's own.
+	dropsWhole = []dropping{
+		drop("agent_checkpoint", "sequence", 1),
+		{entries: true},
+		drop("agent_signal", "id", 1),
+		drop("agent_response", "id", 1),
+		drop("task_execution", "number", 1),
+		drop("log_record", "pos", 1),
+		drop("log_block", "task_id, attempt, block", largeRow),
+		drop("log_chunk", "seq, pos", 1),
+		drop("blob_chunk", "id, n", largeRow),
+		drop("blob", "id", 1),
+	}
+)
+
+const dropExecution = "DELETE FROM agent_execution WHERE id = ?"
+
+// dropRows deletes about that many rows of what is marked; where nothing is
+// left of it, the mark, or the execution's own row with the mark.
+func (t *Transaction) dropRows(id uuid.UUID, rows int) error {
+	var whole bool
+	marked, err := t.one(wholeGone, []any{id[:]}, (*flagCol)(&whole))
+	if err != nil || !marked {
+		return err
+	}
+	drops, last := dropsPart, unmark
+	if whole {
+		drops, last = dropsWhole, dropExecution
+	}
+	for _, d := range drops {
+		if rows, err = t.dropSome(id, d, rows); err != nil || rows <= 0 {
+			return err
+		}
+	}
+	return t.write(last, id[:])
+}
+
+// dropSome gives what is left of the number of rows.
+func (t *Transaction) dropSome(id uuid.UUID, d dropping, rows int) (int, error) {
+	if d.entries {
+		n, err := t.dropEntries(id, rows)
+		return rows - n, err
+	}
+	limit := (rows + d.cost - 1) / d.cost
+	n, err := t.exec(d.query, id[:], limit)
+	return rows - int(n)*d.cost, err
+}
+
+const (
+	newestEntries = "SELECT number FROM agent_entry WHERE agent_execution_id = ? ORDER BY number DESC LIMIT ?"
+	dropEntry     = "DELETE FROM agent_entry WHERE number = ?"
+)
+
+// dropEntries deletes the newest entries one by one: a parent that went first
+// would take all that hangs on it along.
+func (t *Transaction) dropEntries(id uuid.UUID, rows int) (int, error) {
+	var numbers []int64
+	err := t.each(newestEntries, []any{id[:], rows}, func(row func(...any) error) error {
+		var number int64
+		err := row(&number)
+		numbers = append(numbers, number)
+		return err
+	})
+	for _, number := range numbers {
+		if err != nil {
+			break
+		}
+		err = t.write(dropEntry, number)
+	}
+	return len(numbers), err
+}
+
+const (
+	looseBlobs = "SELECT id, length FROM blob WHERE agent_execution_id = ? AND owned = 0 AND created_at <= ?"
+	dropBlob   = "DELETE FROM blob WHERE agent_execution_id = ? AND id = ?"
+	deadBlob   = "UPDATE blob SET owned = 2 WHERE agent_execution_id = ? AND id = ?"
+	// smallBlob is what goes at once.
+	smallBlob = 1 << 20
+)
+
+// dropLooseBlobs deletes the uploads that no commit has named. Large ones go a
+// few rows at a time.
+func (t *Transaction) dropLooseBlobs(id uuid.UUID, before perdure.Time) error {
+	var small, large []uuid.UUID
+	err := t.each(looseBlobs, []any{id[:], millis(before)}, func(row func(...any) error) error {
+		var (
+			blob   uuid.UUID
+			length int64
+		)
+		err := row(&blob, &length)
+		if length <= smallBlob {
+			small = append(small, blob)
+		} else {
+			large = append(large, blob)
+		}
+		return err
+	})
+	for _, blob := range small {
+		if err == nil {
+			err = t.write(dropBlob, id[:], blob[:])
+		}
+	}
+	for _, blob := range large {
+		if err == nil {
+			err = t.write(deadBlob, id[:], blob[:])
+		}
+	}
+	if err == nil && len(large) > 0 {
+		err = t.write(markPart, id[:])
+	}
+	return err
+}
+
+// applyFree gives unused pages back.
+func (t *Transaction) applyFree(pages int) error {
+	if pages <= 0 || t.words.Free == nil {
+		return nil
+	}
+	t.freed = true
+	return t.words.Free(t.ctx, t.Conn, pages)
+}

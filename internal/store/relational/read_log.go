@@ -1,0 +1,306 @@
+package relational
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// logBytes is about how much one read of a log gives.
+const logBytes = 1 << 20
+
+const placeColumns = "response_id, b.turn_id, b.message_id, b.tool_call_id"
+
+const (
+	logEvents = recordSelect + " AND pos > ? AND pos <= ? ORDER BY pos"
+	// Each open block's chunks are a range of their own.
+	logOpen = "SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id," +
+		" c.pos, c.byte_offset, c.created_at, c.content, c.length" +
+		" FROM log_block b CROSS JOIN log_chunk c" +
+		" WHERE b.agent_execution_id = ?1 AND b.open = 1 AND c.agent_execution_id = ?1 AND c.seq = b.seq AND c.pos > ?2 AND c.pos <= ?3 ORDER BY c.pos"
+	// Closed blocks that lie across (?2, ?3]: those of span class n begin less
+	// than 16^n before it.
+	logClosed = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)" +
+		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts, b.content_blob" +
+		" FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
+		" AND b.first_pos > ?2 - (1 << (4 * class.n)) AND b.first_pos <= ?3 AND b.last_pos > ?2"
+	blockContent = "SELECT content FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+	headOf       = "SELECT coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0) FROM agent_execution x" +
+		" LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ? AND " + hidden
+	// The ids come as one JSON array of hexadecimal digits.
+	headsOf = "SELECT x.id, coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0)" +
+		" FROM json_each(?) asked CROSS JOIN agent_execution x ON x.id = unhex(asked.value)" +
+		" LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + hidden
+)
+
+func loadHead(v view, execution uuid.UUID) (h store.Head, err error) {
+	found, err := v.one(headOf, []any{execution[:]}, &h.LastSeq, &h.LastPos, (*unsigned)(&h.Epoch), &h.FirstPos)
+	if err == nil && !found {
+		err = noExecution(execution)
+	}
+	return h, err
+}
+
+// LogHead implements [store.Reader].
+func (r *Reader) LogHead(ctx context.Context, execution uuid.UUID) (h store.Head, err error) {
+	err = r.read(ctx, func(v view) error {
+		h, err = loadHead(v, execution)
+		return err
+	})
+	return h, err
+}
+
+// LogHeads implements [store.Reader].
+func (r *Reader) LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid.UUID]store.Head, error) {
+	ids := make([]string, len(executions))
+	for i, id := range executions {
+		ids[i] = hex.EncodeToString(id[:])
+	}
+	asked, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	heads := make(map[uuid.UUID]store.Head, len(executions))
+	err = r.read(ctx, func(v view) error {
+		return v.each(headsOf, []any{string(asked)}, func(row func(...any) error) error {
+			var (
+				id uuid.UUID
+				h  store.Head
+			)
+			err := row(&id, &h.LastSeq, &h.LastPos, (*unsigned)(&h.Epoch), &h.FirstPos)
+			heads[id] = h
+			return err
+		})
+	})
+	return heads, err
+}
+
+// Log implements [store.Reader].
+func (r *Reader) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
+	limit = pageLimit(limit)
+	var (
+		head store.Head
+		w    logWindow
+	)
+	err := r.read(ctx, func(v view) (err error) {
+		if head, err = loadHead(v, execution); err != nil {
+			return err
+		}
+		w = logWindow{view: v, execution: execution, left: logBytes}
+		for lo := max(after, head.FirstPos-1, 0); lo < head.LastPos && len(w.records) < limit && w.left > 0; lo = w.upTo {
+			w.after, w.upTo = lo, min(lo+int64(limit-len(w.records)), head.LastPos)
+			if err := w.read(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return w.records, head, err
+}
+
+// logWindow reads the records with positions in (after, upTo]. Positions are
+// dense, so a window of n holds n records. Where the bytes run out, upTo moves
+// down.
+type logWindow struct {
+	view
+	execution   uuid.UUID
+	after, upTo int64
+	left        int // bytes
+	records     []perdure.Record
+}
+
+func (w *logWindow) read() error {
+	events, err := w.events()
+	if err != nil {
+		return err
+	}
+	chunks, err := w.openChunks()
+	if err != nil {
+		return err
+	}
+	found := slices.DeleteFunc(slices.Concat(events, chunks), func(r perdure.Record) bool { return r.Pos > w.upTo })
+	if int64(len(found)) < w.upTo-w.after {
+		closed, err := w.closedChunks()
+		if err != nil {
+			return err
+		}
+		found = append(found, closed...)
+	}
+	slices.SortFunc(found, func(a, b perdure.Record) int { return cmp.Compare(a.Pos, b.Pos) })
+	for _, rec := range found {
+		if rec.Pos > w.upTo {
+			break
+		}
+		w.records = append(w.records, rec)
+		if w.left -= size(rec); w.left <= 0 {
+			w.upTo = rec.Pos
+		}
+	}
+	return nil
+}
+
+// size is about what a record weighs.
+func size(r perdure.Record) int {
+	n := 64 + len(r.Fields)
+	if r.Chunk != nil {
+		n += len(r.Chunk.Text)
+	}
+	return n
+}
+
+// bound gives a function that is told each record's pos and size in order of
+// pos, and says when the bytes have run out; the window then ends there.
+func (w *logWindow) bound() func(pos int64, size int) bool {
+	left := w.left
+	return func(pos int64, size int) bool {
+		if left -= size; left > 0 {
+			return false
+		}
+		w.upTo = min(w.upTo, pos)
+		return true
+	}
+}
+
+func (w *logWindow) events() ([]perdure.Record, error) {
+	var events []perdure.Record
+	full := w.bound()
+	err := w.each(logEvents, []any{w.execution[:], w.after, w.upTo}, func(row func(...any) error) error {
+		r, blob, err := scanRecord(row)
+		if err != nil {
+			return err
+		}
+		if blob != nil {
+			r.Blob = &perdure.BlobRef{ID: *blob}
+		}
+		events = append(events, r)
+		if full(r.Pos, size(r)) {
+			return ErrStop
+		}
+		return nil
+	})
+	for i := range events {
+		if err == nil && events[i].Blob != nil {
+			err = w.joinFields(&events[i])
+		}
+	}
+	return events, err
+}
+
+// joinFields loads what an event says that names a blob for it; a withheld one
+// stays a reference.
+func (w *logWindow) joinFields(r *perdure.Record) (err error) {
+	if r.Blob, err = loadRef(w.view, w.execution, &r.Blob.ID); err != nil {
+		return err
+	}
+	return joinContent(w.view, w.execution, &r.Fields, &r.Blob)
+}
+
+// source is what all records of one block have in common.
+type source struct {
+	task    uuid.UUID
+	attempt int
+	record  perdure.Record
+	chunk   perdure.Chunk
+}
+
+func (s *source) scan() []any {
+	return []any{
+		&s.task, &s.attempt, &s.record.Seq,
+		text[perdure.EventType]{&s.record.Type},
+		text[string]{&s.chunk.Stream},
+		text[string]{&s.record.Place.ResponseID},
+		text[string]{&s.record.Place.TurnID},
+		text[string]{&s.record.Place.MessageID},
+		text[string]{&s.record.Place.ToolCallID},
+		text[string]{&s.chunk.ToolCallID},
+	}
+}
+
+// at makes the record of one chunk.
+func (s *source) at(c cut, content []byte) perdure.Record {
+	r, chunk := s.record, s.chunk
+	if s.task != uuid.Nil {
+		id := s.task
+		r.TaskID, r.Attempt = &id, s.attempt
+	}
+	r.Pos, r.CreatedAt = c.pos, fromMillis(c.created)
+	chunk.Offset, chunk.Text = c.offset, string(content)
+	r.Chunk = &chunk
+	return r
+}
+
+func (w *logWindow) openChunks() ([]perdure.Record, error) {
+	var chunks []perdure.Record
+	full := w.bound()
+	err := w.each(logOpen, []any{w.execution[:], w.after, w.upTo}, func(row func(...any) error) error {
+		var (
+			s       source
+			c       cut
+			content []byte
+			length  *int64
+		)
+		if err := row(append(s.scan(), &c.pos, &c.offset, &c.created, &content, &length)...); err != nil {
+			return err
+		}
+		if length != nil {
+			s.chunk.Length = *length
+		}
+		chunks = append(chunks, s.at(c, content))
+		if full(c.pos, len(content)+64) {
+			return ErrStop
+		}
+		return nil
+	})
+	return chunks, err
+}
+
+// OpenBlocks implements [store.Reader].
+func (r *Reader) OpenBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockContent, store.Head, error) {
+	var (
+		open []store.BlockContent
+		head store.Head
+	)
+	err := r.read(ctx, func(v view) (err error) {
+		if head, err = loadHead(v, execution); err != nil {
+			return err
+		}
+		blocks, err := loadBlocks(v, blocksOpen, execution[:])
+		if err != nil {
+			return err
+		}
+		for _, b := range blocks {
+			content, err := contentOf(v, execution, b)
+			if err != nil {
+				return err
+			}
+			open = append(open, content)
+		}
+		return nil
+	})
+	return open, head, err
+}
+
+func openContent(v view, execution uuid.UUID, b *store.Block) (store.BlockContent, error) {
+	content := make([]byte, 0, b.Length)
+	var pieces []store.Piece
+	err := v.each(chunksOf, []any{execution[:], b.Seq}, func(row func(...any) error) error {
+		var (
+			created int64
+			piece   []byte
+			at      store.Piece
+		)
+		err := row(&at.Pos, &created, &piece, &at.Length)
+		content, pieces = append(content, piece...), append(pieces, at)
+		return err
+	})
+	if int64(len(content)) == b.Length {
+		pieces = nil
+	}
+	return store.BlockContent{Block: *b, Content: string(content), Pieces: pieces}, err
+}

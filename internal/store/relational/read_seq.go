@@ -1,0 +1,231 @@
+package relational
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	recordSelect = "SELECT pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob" +
+		" FROM log_record WHERE agent_execution_id = ?"
+	recordsBySeq = recordSelect + " AND seq > ? AND seq <= ? ORDER BY seq"
+	// The condition on event is that of the index.
+	ofBlocks    = " AND b.event = 0 AND b.seq > 0"
+	closesAfter = "SELECT fields FROM log_record WHERE agent_execution_id = ? AND seq > ? AND type = 'block.closed'"
+	firstRecord = "SELECT pos FROM log_record WHERE agent_execution_id = ? AND seq >= ? ORDER BY seq LIMIT 1"
+	firstBlock  = "SELECT b.first_pos FROM log_block b WHERE b.agent_execution_id = ? AND b.seq >= ?" + ofBlocks + " ORDER BY b.seq LIMIT 1"
+)
+
+var (
+	blocksBySeq = blockSelect + ofBlocks + " AND b.seq > ? AND b.seq <= ? ORDER BY b.seq"
+	blockBySeq  = blockSelect + ofBlocks + " AND b.seq = ?"
+)
+
+// scanRecord reads a row of recordSelect, and names the blob that holds its
+// fields, if any.
+func scanRecord(row func(...any) error) (r perdure.Record, blob *uuid.UUID, err error) {
+	err = row(&r.Pos, &r.Seq, text[perdure.EventType]{&r.Type}, (*timeCol)(&r.CreatedAt),
+		text[string]{&r.Place.ResponseID}, text[string]{&r.Place.TurnID}, text[string]{&r.Place.MessageID}, text[string]{&r.Place.ToolCallID},
+		optUUID{&r.TaskID}, &r.Attempt, raw{&r.Fields}, optUUID{&blob})
+	return r, blob, err
+}
+
+// Events implements [store.Reader].
+func (r *Reader) Events(ctx context.Context, execution uuid.UUID, after, upTo int64) ([]store.Event, store.Head, error) {
+	var (
+		found []store.Event
+		head  store.Head
+	)
+	err := r.read(ctx, func(v view) (err error) {
+		if head, err = loadHead(v, execution); err != nil {
+			return err
+		}
+		found, err = eventsIn(v, execution, after, min(upTo, head.LastSeq))
+		return err
+	})
+	return found, head, err
+}
+
+// eventsIn reads the events of a range, as many as logBytes hold.
+func eventsIn(v view, execution uuid.UUID, after, upTo int64) ([]store.Event, error) {
+	records, err := recordsIn(v, execution, after, upTo)
+	if err != nil {
+		return nil, err
+	}
+	var found []store.Event
+	for i := range records {
+		found = append(found, store.Event{Seq: records[i].Seq, Record: &records[i]})
+	}
+	blocks, err := loadBlocks(v, blocksBySeq, execution[:], after, upTo)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range blocks {
+		found = append(found, store.Event{Seq: b.Seq, Block: &store.BlockContent{Block: *b}})
+	}
+	slices.SortFunc(found, func(a, b store.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	left := logBytes
+	for i, e := range found {
+		left -= eventSize(e)
+		if left < 0 && i > 0 {
+			return found[:i], nil
+		}
+		if e.Block != nil {
+			if *e.Block, err = contentOf(v, execution, &e.Block.Block); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+func eventSize(e store.Event) int {
+	if e.Block != nil {
+		return 64 + int(e.Block.Length)
+	}
+	return size(*e.Record)
+}
+
+// recordsIn reads the records of events in a range.
+func recordsIn(v view, execution uuid.UUID, after, upTo int64) ([]perdure.Record, error) {
+	w := logWindow{view: v, execution: execution}
+	var records []perdure.Record
+	err := v.each(recordsBySeq, []any{execution[:], after, upTo}, func(row func(...any) error) error {
+		r, blob, err := scanRecord(row)
+		if blob != nil {
+			r.Blob = &perdure.BlobRef{ID: *blob}
+		}
+		records = append(records, r)
+		return err
+	})
+	for i := range records {
+		if err == nil && records[i].Blob != nil {
+			err = w.joinFields(&records[i])
+		}
+	}
+	return records, err
+}
+
+const closedContent = "SELECT content, content_blob, cuts FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+
+// contentOf reads what a block holds, or where its pieces are if that is
+// withheld.
+func contentOf(v view, execution uuid.UUID, b *store.Block) (store.BlockContent, error) {
+	if b.Open {
+		return openContent(v, execution, b)
+	}
+	var (
+		content, cuts []byte
+		blob          *uuid.UUID
+		whole         = store.BlockContent{Block: *b}
+	)
+	_, err := v.one(closedContent, blockKey(execution, b.Key), &content, optUUID{&blob}, &cuts)
+	if err != nil || blob == nil {
+		whole.Content = string(content)
+		return whole, err
+	}
+	ref, err := loadRef(v, execution, blob)
+	if err != nil {
+		return whole, err
+	}
+	loaded, err := loadWhole(v, execution, ref)
+	if err != nil || loaded != nil {
+		whole.Content = string(loaded)
+		return whole, err
+	}
+	pieces, err := readCuts(cuts, 0, b.LastPos)
+	for _, c := range pieces {
+		whole.Pieces = append(whole.Pieces, store.Piece{Pos: c.pos, Length: c.length})
+	}
+	return whole, err
+}
+
+// BlocksAcross implements [store.Reader].
+func (r *Reader) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) ([]store.BlockContent, int64, store.Head, error) {
+	var (
+		across []store.BlockContent
+		pos    int64
+		head   store.Head
+	)
+	err := r.read(ctx, func(v view) (err error) {
+		if head, err = loadHead(v, execution); err != nil {
+			return err
+		}
+		blocks, err := blocksAcross(v, execution, n)
+		if err != nil {
+			return err
+		}
+		for _, b := range blocks {
+			content, err := contentOf(v, execution, b)
+			if err != nil {
+				return err
+			}
+			across = append(across, content)
+		}
+		pos, err = posBefore(v, execution, n+1, head)
+		return err
+	})
+	return across, pos, head, err
+}
+
+func blocksAcross(v view, execution uuid.UUID, n int64) ([]*store.Block, error) {
+	blocks, err := loadBlocks(v, blocksOpen, execution[:])
+	if err != nil {
+		return nil, err
+	}
+	blocks = slices.DeleteFunc(blocks, func(b *store.Block) bool { return b.Seq > n })
+	var closed []int64
+	err = v.each(closesAfter, []any{execution[:], n}, func(row func(...any) error) error {
+		var (
+			fields json.RawMessage
+			named  struct {
+				BlockSeq int64 `json:"blockSeq"`
+			}
+		)
+		if err := row(raw{&fields}); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(fields, &named); err != nil {
+			return err
+		}
+		if named.BlockSeq <= n {
+			closed = append(closed, named.BlockSeq)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, seq := range closed {
+		found, err := loadBlocks(v, blockBySeq, execution[:], seq)
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, found...)
+	}
+	slices.SortFunc(blocks, func(a, b *store.Block) int { return cmp.Compare(a.Seq, b.Seq) })
+	return blocks, nil
+}
+
+// posBefore is the position before the event seq begins, or the first after it
+// that is kept.
+func posBefore(v view, execution uuid.UUID, seq int64, head store.Head) (int64, error) {
+	before := head.LastPos
+	for _, query := range []string{firstRecord, firstBlock} {
+		var first int64
+		found, err := v.one(query, []any{execution[:], seq}, &first)
+		if err != nil {
+			return 0, err
+		}
+		if found {
+			before = min(before, first-1)
+		}
+	}
+	return before, nil
+}

@@ -1,0 +1,251 @@
+package relational
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	defaultLimit = 50
+	maxLimit     = 1000
+	// signalBytes is about how much of signals' values one read gives.
+	signalBytes = 1 << 20
+)
+
+// Reader is the reading side of a store.
+type Reader struct {
+	// Tx runs a read in a transaction that sees one moment.
+	Tx    func(ctx context.Context, read func(c Conn) error) error
+	Clock func() time.Time
+	Words *Words
+
+	lazy bool // contents that rest in blobs are left as references
+}
+
+func (r *Reader) read(ctx context.Context, read func(v view) error) error {
+	return r.Tx(ctx, func(c Conn) error { return read(view{c, ctx, r.Words}) })
+}
+
+// Lazy implements [store.Reader].
+func (r *Reader) Lazy() store.Reader {
+	return &Reader{Tx: r.Tx, Clock: r.Clock, Words: r.Words, lazy: true}
+}
+
+// join loads the blob behind a content that is not inline, unless r is lazy.
+func (r *Reader) join(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
+	if r.lazy {
+		return nil
+	}
+	return joinContent(v, execution, into, ref)
+}
+
+// Now implements [store.Store].
+func (r *Reader) Now() perdure.Time { return perdure.At(r.Clock()) }
+
+func pageLimit(limit int) int {
+	if limit <= 0 {
+		return defaultLimit
+	}
+	return min(limit, maxLimit)
+}
+
+// A cursor of a list is the number of the last row on the page before.
+
+func listCursor(number int64) string { return strconv.FormatInt(number, 36) }
+
+func parseListCursor(cursor string, start int64) (int64, error) {
+	if cursor == "" {
+		return start, nil
+	}
+	number, err := strconv.ParseInt(cursor, 36, 64)
+	if err != nil || number < 0 || listCursor(number) != cursor {
+		return 0, perdure.FieldErrorf("cursor", "is not a cursor of this list; leave it out to read from the start")
+	}
+	return number, nil
+}
+
+func noExecution(id uuid.UUID) error {
+	return perdure.Errorf(perdure.NotFound, "there is no execution %s", id)
+}
+
+const executionContents = "SELECT input, output FROM agent_execution WHERE id = ?"
+
+// Execution implements [store.Reader].
+func (r *Reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
+	var x *perdure.Execution
+	err := r.read(ctx, func(v view) error {
+		l, err := loadExecution(v, id)
+		if err != nil {
+			return err
+		}
+		if x = l.row; x == nil || org != "" && x.Org != org {
+			return noExecution(id)
+		}
+		if _, err := v.one(executionContents, []any{id[:]}, raw{&x.Input}, raw{&x.Output}); err != nil {
+			return err
+		}
+		if err := r.join(v, id, &x.Input, &x.InputBlob); err != nil {
+			return err
+		}
+		return r.join(v, id, &x.Output, &x.OutputBlob)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// Checkpoint implements [store.Reader].
+func (r *Reader) Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error) {
+	var found []*perdure.Checkpoint
+	err := r.read(ctx, func(v view) (err error) {
+		if sequence == 0 {
+			found, err = loadCheckpoints(v, r.join, execution, checkpointNewest)
+		} else {
+			found, err = loadCheckpoints(v, r.join, execution, checkpointByNo, sequence)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0 && sequence == 0:
+		return nil, perdure.Errorf(perdure.NotFound, "execution %s has no checkpoint", execution)
+	case len(found) == 0:
+		return nil, perdure.Errorf(perdure.NotFound, "execution %s has no checkpoint %d", execution, sequence)
+	}
+	return found[0], nil
+}
+
+// Checkpoints implements [store.Reader].
+func (r *Reader) Checkpoints(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[*perdure.Checkpoint], error) {
+	var page store.Page[*perdure.Checkpoint]
+	after, err := parseListCursor(cursor, 0)
+	if err != nil {
+		return page, err
+	}
+	limit = pageLimit(limit)
+	err = r.read(ctx, func(v view) error {
+		page.Items, err = loadCheckpoints(v, r.join, execution, checkpointsAfter, after, limit)
+		if err != nil || len(page.Items) == 0 {
+			return err
+		}
+		last := page.Items[len(page.Items)-1].Sequence
+		var more bool
+		_, err := v.one("SELECT EXISTS (SELECT 1 FROM agent_checkpoint WHERE agent_execution_id = ? AND sequence > ?)", []any{execution[:], last}, (*flagCol)(&more))
+		if more {
+			page.Next = listCursor(last)
+		}
+		return err
+	})
+	return page, err
+}
+
+// PendingSignals implements [store.Reader].
+func (r *Reader) PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
+	if len(patterns) == 0 {
+		patterns = []string{"**"}
+	}
+	if after <= 0 {
+		after = -1 // all of them
+	}
+	var signals []perdure.Signal
+	err := r.read(ctx, func(v view) (err error) {
+		if signals, err = loadPending(v, execution, patterns, after, pageLimit(limit)); err != nil {
+			return err
+		}
+		signals, err = loadValues(v, r.join, execution, signals, signalBytes)
+		return err
+	})
+	return signals, err
+}
+
+// TakenSignals implements [store.Reader].
+func (r *Reader) TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error) {
+	var signals []perdure.Signal
+	err := r.read(ctx, func(v view) (err error) {
+		if signals, err = loadTaken(v, execution); err != nil {
+			return err
+		}
+		signals, err = loadValues(v, r.join, execution, signals, 1<<62)
+		return err
+	})
+	return signals, err
+}
+
+// Blob implements [store.Reader].
+func (r *Reader) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error) {
+	var b *store.Blob
+	err := r.read(ctx, func(v view) (err error) {
+		b, err = loadBlobRow(v, execution, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if b == nil || b.Held != b.Length {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no whole blob %s", id)
+	}
+	return &blobReader{left: b.Length, read: func(n int64) (row []byte, err error) {
+		err = r.read(ctx, func(v view) error {
+			row, err = blobRow(v, execution, id, n)
+			return err
+		})
+		return row, err
+	}}, nil
+}
+
+// BlobRow implements [store.Reader].
+func (r *Reader) BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.Blob, error) {
+	var b *store.Blob
+	err := r.read(ctx, func(v view) (err error) {
+		b, err = loadBlobRow(v, execution, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no blob %s in execution %s", id, execution)
+	}
+	b.Digest = nil
+	return b, nil
+}
+
+// BlobOf implements [store.Reader].
+func (r *Reader) BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*store.Blob, error) {
+	var b store.Blob
+	var found bool
+	err := r.read(ctx, func(v view) (err error) {
+		found, err = v.one(blobBySum, []any{execution[:], sum[:]}, blobScan(&b)...)
+		return err
+	})
+	if err == nil && !found {
+		err = perdure.Errorf(perdure.NotFound, "execution %s has no whole blob of the content %s", execution, sum)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.Digest = nil
+	return &b, nil
+}
+
+// NextDue implements [store.Reader].
+func (r *Reader) NextDue(ctx context.Context) (perdure.Time, bool, error) {
+	var at *int64
+	err := r.read(ctx, func(v view) error {
+		_, err := v.one(nextDue, []any{millis(r.Now())}, &at)
+		return err
+	})
+	if err != nil || at == nil {
+		return perdure.Time{}, false, err
+	}
+	return perdure.AtMilli(*at), true, nil
+}

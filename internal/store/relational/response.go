@@ -1,0 +1,79 @@
+package relational
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	putResponse = "INSERT INTO agent_response (agent_execution_id, id, signal_id, first_pos, joined, hidden, created_at, request)" +
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+	joinResponse = "UPDATE agent_response SET joined = ? WHERE agent_execution_id = ? AND id = ?"
+	hideResponse = "UPDATE agent_response SET hidden = 1 WHERE agent_execution_id = ? AND id = ?"
+
+	responseByID = "SELECT r.agent_execution_id, r.id, r.signal_id, r.first_pos, r.joined, r.hidden, r.created_at, r.request" +
+		" FROM agent_response r JOIN agent_execution x ON x.id = r.agent_execution_id" +
+		" WHERE r.id = ?1 AND (?2 = '' OR x.org_id = ?2) AND " + hidden
+)
+
+func (t *Transaction) applyResponses(id uuid.UUID, ch *store.Changes) error {
+	for i := range ch.Responses {
+		r := &ch.Responses[i]
+		err := t.write(putResponse, id[:], r.ID, optText(r.SignalID), r.FirstPos, optText(r.Joined), flag(r.Hidden),
+			millis(r.CreatedAt), rawText(r.Request))
+		if err != nil {
+			return err
+		}
+	}
+	for _, j := range ch.Join {
+		if err := t.write(joinResponse, j.Into, id[:], j.ID); err != nil {
+			return err
+		}
+	}
+	if ch.HideResponse == "" {
+		return nil
+	}
+	return t.write(hideResponse, id[:], ch.HideResponse)
+}
+
+// Response implements [store.Reader].
+func (r *Reader) Response(ctx context.Context, org, id string) (*store.Response, error) {
+	var (
+		found bool
+		row   store.Response
+	)
+	err := r.read(ctx, func(v view) (err error) {
+		found, err = v.one(responseByID, []any{id, org}, &row.Execution, &row.ID, text[string]{&row.SignalID}, &row.FirstPos,
+			text[string]{&row.Joined}, (*flagCol)(&row.Hidden), (*timeCol)(&row.CreatedAt), raw{&row.Request})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no response %q", id)
+	}
+	return &row, nil
+}
+
+// Signal implements [store.Reader].
+func (r *Reader) Signal(ctx context.Context, execution uuid.UUID, id string) (*perdure.Signal, error) {
+	var found []perdure.Signal
+	err := r.read(ctx, func(v view) (err error) {
+		if found, err = loadSignals(v, signalByID, []any{execution[:], id}, 1, nil); err != nil || len(found) == 0 {
+			return err
+		}
+		found, err = loadValues(v, r.join, execution, found, 1<<62)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no signal %q", id)
+	}
+	return &found[0], nil
+}

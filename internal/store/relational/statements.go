@@ -1,0 +1,25 @@
+package relational
+
+// Statements gives the statements of the hot paths that all stores share, by
+// name, so that each store can check what its database makes of them.
+func Statements() map[string]string {
+	return map[string]string{
+		"execution": executionByID, "task": taskByID, "open tasks": tasksOpen, "held tasks": tasksHeld, "tasks page": tasksAfter,
+		"entry": entryByID, "entry head": entryHeadID, "entry key": entryHeadKey, "entries page": entriesAfter, "path": pathUp,
+		"checkpoint": checkpointNewest, "checkpoints page": checkpointsAfter, "signal": signalByID, "response": responseByID, "join": joinResponse, "hide": hideResponse,
+		"pending by name": "SELECT " + signalColumns + namedPending, "pending": "SELECT " + signalColumns + allPending,
+		"taken": "SELECT " + signalColumns + allTaken, "take": takeSignal, "consume": consumeSignals,
+		"log block": blockByKey, "open blocks": blocksOpen, "grow": growBlock, "chunks": chunksOf, "drop chunks": dropChunks,
+		"events": logEvents, "open chunks": logOpen, "events by seq": recordsBySeq, "blocks by seq": blocksBySeq, "block by seq": blockBySeq,
+		"closes after": closesAfter, "first record": firstRecord, "first block": firstBlock, "closed content": closedContent, "closed chunks": logClosed, "head": headOf, "next due": nextDue,
+		"withhold": withholdBlob, "empty blob": emptyBlob, "drop rows": dropRows, "withheld": withheldBlobs, "stage": stageBlob, "unveil": unveilBlobs,
+		"signal blobs": signalBlobs, "signal values": signalValues, "loose blobs of one": dropUploads,
+		"blob": blobByID, "blob by hash": blobBySum, "whole": blobIsWhole, "definition by slug": definitionBySlug, "idempotency": idempotencyByKey, "sweep idempotency": sweepIdempotency,
+		"key": keyByHash, "keys": keysOfOrg,
+		"orgs of agents": orgsOfAgents, "orgs of tasks": orgsOfTasks,
+		"running of a key": runningOfKey, "waiting of a key": waitingOfKey, "running on a queue": runningOnQueue, "waiting on a queue": waitingOnQueue,
+		"block": blockTask, "unblock": unblock, "holds any": holdsAny, "holds alone": holdsAlone,
+		"stream": streamByPath, "stream by id": streamByID, "stream content": streamContent, "producer": producerByID, "move stream": moveStream,
+		"dead stream": deadStream, "drop stream content": dropsStream[0].query, "drop producers": dropsStream[1].query,
+	}
+}

@@ -1,0 +1,182 @@
+package relational
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+var taskTable = table{name: "task_execution", key: 2, contents: 2, columns: []string{
+	"agent_execution_id", "id", "org_id", "kind", "status", "queue", "task_key", "input_hash", "options", "priority",
+	"attempt", "max_attempts", "error", "progress", "worker_id", "claim_id", "lease_until", "embedded", "not_before",
+	"uncounted", "lost", "attempt_at", "sign_at", "attempt_due", "concurrency_key", "concurrency_limit",
+	"deadline_at", "step", "response_id", "turn_id", "message_id", "tool_call_id",
+	"created_at", "started_at", "completed_at", "input_blob", "result_blob", "input", "result",
+}}
+
+func taskValues(t *perdure.Task) ([]any, error) {
+	options, err := encode(t.Options)
+	if err != nil {
+		return nil, err
+	}
+	var failure, deadline, attemptDue any
+	if t.Error != nil {
+		if failure, err = encode(t.Error); err != nil {
+			return nil, err
+		}
+	}
+	if t.Options.ScheduleToClose > 0 {
+		deadline = millis(t.CreatedAt.Add(t.Options.ScheduleToClose))
+	}
+	if due, ok := t.AttemptDue(); ok {
+		attemptDue = millis(due)
+	}
+	return []any{
+		t.ExecutionID[:], t.ID[:], t.Org, t.Kind, string(t.Status), t.Queue, t.Key, t.InputHash[:], options, taskPriority(t),
+		int64(t.Attempt), int64(t.MaxAttempts), failure, rawBytes(t.Progress), optID(t.WorkerID), idOrNull(t.ClaimID),
+		millis(t.LeaseUntil), flag(t.Embedded), millis(t.NotBefore),
+		int64(t.Uncounted), int64(t.Lost), millis(t.AttemptAt), millis(t.SignAt), attemptDue,
+		optText(t.Options.ConcurrencyKey), int64(t.Options.Normal("").ConcurrencyLimit),
+		deadline, flag(t.Step), optText(t.Place.ResponseID), optText(t.Place.TurnID), optText(t.Place.MessageID), optText(t.Place.ToolCallID),
+		millis(t.CreatedAt), optMillis(t.StartedAt), optMillis(t.CompletedAt), refID(t.InputBlob), refID(t.ResultBlob),
+	}, nil
+}
+
+func taskPriority(t *perdure.Task) int64 { return int64(*t.Options.Normal("").Priority) }
+
+// taskScan reads what taskValues gives, in the same order.
+func taskScan(t *perdure.Task, input, result **uuid.UUID) []any {
+	var derived any // what follows from the other columns
+	return []any{
+		&t.ExecutionID, &t.ID, &t.Org, &t.Kind,
+		text[perdure.TaskStatus]{&t.Status},
+		&t.Queue, &t.Key, (*hashCol)(&t.InputHash),
+		decoded{&t.Options},
+		&derived,
+		&t.Attempt, &t.MaxAttempts,
+		decoded{&t.Error},
+		raw{&t.Progress},
+		optUUID{&t.WorkerID},
+		&t.ClaimID,
+		(*timeCol)(&t.LeaseUntil), (*flagCol)(&t.Embedded), (*timeCol)(&t.NotBefore),
+		&t.Uncounted, &t.Lost, (*timeCol)(&t.AttemptAt), (*timeCol)(&t.SignAt), &derived, &derived, &derived,
+		&derived, (*flagCol)(&t.Step),
+		text[string]{&t.Place.ResponseID},
+		text[string]{&t.Place.TurnID},
+		text[string]{&t.Place.MessageID},
+		text[string]{&t.Place.ToolCallID},
+		(*timeCol)(&t.CreatedAt),
+		optTime{&t.StartedAt},
+		optTime{&t.CompletedAt},
+		optUUID{input},
+		optUUID{result},
+	}
+}
+
+// taskRow is a task with the ids of the blobs that hold its contents.
+type taskRow struct {
+	task          *perdure.Task
+	input, result *uuid.UUID
+}
+
+// loadTasks reads tasks by a query that selects the task's columns, then,
+// where withContents is set, input and result, then what more asks for.
+// References to blobs are filled in; blobs are not read.
+func loadTasks(v view, query string, args []any, withContents bool, more ...func() any) ([]*perdure.Task, error) {
+	var rows []taskRow
+	err := v.each(query, args, func(row func(...any) error) error {
+		r := taskRow{task: &perdure.Task{}}
+		dest := taskScan(r.task, &r.input, &r.result)
+		if withContents {
+			dest = append(dest, raw{&r.task.Input}, raw{&r.task.Result})
+		}
+		for _, dst := range more {
+			dest = append(dest, dst())
+		}
+		err := row(dest...)
+		rows = append(rows, r)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	tasks := make([]*perdure.Task, len(rows))
+	for i, r := range rows {
+		tasks[i] = r.task
+		if r.task.InputBlob, err = loadRef(v, r.task.ExecutionID, r.input); err != nil {
+			return nil, err
+		}
+		if r.task.ResultBlob, err = loadRef(v, r.task.ExecutionID, r.result); err != nil {
+			return nil, err
+		}
+	}
+	return tasks, nil
+}
+
+var (
+	taskByID   = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
+	taskWhole  = "SELECT " + taskTable.list("t") + ", t.input, t.result FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
+	tasksOpen  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status IN ('PENDING', 'RUNNING') ORDER BY t.number"
+	tasksHeld  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status = 'RUNNING' ORDER BY t.number"
+	tasksAfter = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.number FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.number > ?2 AND (?3 OR t.step = 0) ORDER BY t.number LIMIT ?4"
+)
+
+// loadTaskPage reads tasks with their numbers, oldest first.
+func loadTaskPage(v view, execution uuid.UUID, steps bool, after int64, limit int) (tasks []*perdure.Task, numbers []int64, err error) {
+	tasks, err = loadTasks(v, tasksAfter, []any{execution[:], after, flag(steps), limit}, true, func() any {
+		numbers = append(numbers, 0)
+		return &numbers[len(numbers)-1]
+	})
+	return tasks, numbers, err
+}
+
+// loadTask reads one task without its contents; nil if there is none.
+func loadTask(v view, execution, id uuid.UUID) (*perdure.Task, error) {
+	tasks, err := loadTasks(v, taskByID, []any{execution[:], id[:]}, false)
+	if err != nil || len(tasks) == 0 {
+		return nil, err
+	}
+	return tasks[0], nil
+}
+
+func cloneTask(t *perdure.Task) *perdure.Task {
+	if t == nil {
+		return nil
+	}
+	c := *t
+	c.Error, c.WorkerID = clonePtr(t.Error), clonePtr(t.WorkerID)
+	c.StartedAt, c.CompletedAt = clonePtr(t.StartedAt), clonePtr(t.CompletedAt)
+	c.Options.Priority = clonePtr(t.Options.Priority)
+	c.InputBlob, c.ResultBlob = clonePtr(t.InputBlob), clonePtr(t.ResultBlob)
+	return &c
+}
+
+// putTask inserts the row, or updates it where there was one.
+func putTask(v view, before, t *perdure.Task, now perdure.Time) error {
+	after := cloneTask(t)
+	input, result := planContent(t.Input, t.InputBlob), planContent(t.Result, t.ResultBlob)
+	if before != nil {
+		input = replaceContent(t.Input, t.InputBlob, before.InputBlob)
+		result = replaceContent(t.Result, t.ResultBlob, before.ResultBlob)
+	}
+	after.InputBlob, after.ResultBlob = input.ref, result.ref
+	values, err := taskValues(after)
+	if err != nil {
+		return err
+	}
+	values = append(values, input.column(), result.column())
+	if before == nil {
+		err = taskTable.insert(v, values)
+	} else {
+		var old []any
+		if old, err = taskValues(before); err == nil {
+			err = taskTable.update(v, append(old, unchanged{}, unchanged{}), values)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := makeRoom(v, before, after); err != nil {
+		return err
+	}
+	return spill(v, t.ExecutionID, now, input, result)
+}

@@ -1,0 +1,204 @@
+package relational
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/commit"
+)
+
+// Transaction is one batch being decided and written. It keeps the rows of the
+// executions that it has read or written, for the commands that follow.
+type Transaction struct {
+	view
+	*batch
+}
+
+// batch is what the commands of a transaction share.
+type batch struct {
+	now     perdure.Time
+	logger  *slog.Logger
+	careful bool
+	erased  bool // something was deleted that must leave the disk soon
+	rows    map[uuid.UUID]loadedExecution
+	freed   bool // pages were given back
+}
+
+// Begin makes the transaction that c has begun. With careful set, each candidate
+// of a pick is decided in a savepoint of its own, so that what fails in the store
+// is undone alone.
+func Begin(ctx context.Context, c Conn, words *Words, now perdure.Time, logger *slog.Logger, careful bool) *Transaction {
+	return &Transaction{
+		view:  view{c, ctx, words},
+		batch: &batch{now: now, logger: logger, careful: careful, rows: map[uuid.UUID]loadedExecution{}},
+	}
+}
+
+// Erased tells whether something was deleted that must leave the disk soon.
+func (t *Transaction) Erased() bool { return t.erased }
+
+// Freed tells whether pages were given back to the file system.
+func (t *Transaction) Freed() bool { return t.freed }
+
+// candidate is an execution, or a task of it, that a command is about.
+type candidate struct {
+	execution uuid.UUID
+	task      *uuid.UUID
+	// key and queue are a pending task's, to decide on its limits.
+	key, queue string
+}
+
+// Run decides one command and writes its changes. A refusal is the outcome's;
+// err is one of the store itself, and spoils the transaction.
+func (t *Transaction) Run(c *store.Command) (commit.Outcome, error) {
+	if c.Pick == nil {
+		changes, err := t.decide(c, candidate{execution: c.Execution})
+		switch {
+		case err != nil && isRefused(err):
+			return commit.Outcome{Err: refusedBy(err)}, nil
+		case err != nil:
+			return commit.Outcome{}, err
+		case changes == nil:
+			return commit.Outcome{Answers: []any{nil}}, nil
+		}
+		return commit.Outcome{Answers: []any{changes.Answer}}, nil
+	}
+	candidates, err := pick(t.view, c.Org, c.Pick, t.now)
+	if err != nil {
+		return commit.Outcome{}, err
+	}
+	var answers []any
+	for _, one := range candidates {
+		changes, err := t.decideApart(c, one)
+		if err != nil && !isRefused(err) {
+			return commit.Outcome{}, err
+		}
+		if err != nil {
+			t.logger.Warn("a candidate was left out", "command", c.Name, "execution", one.execution, "err", refusedBy(err))
+			continue
+		}
+		if changes != nil {
+			answers = append(answers, changes.Answer)
+		}
+	}
+	return commit.Outcome{Answers: answers}, nil
+}
+
+// refused wraps what a decision, not the store, said no with.
+type refused struct{ err error }
+
+func (r refused) Error() string { return r.err.Error() }
+
+func isRefused(err error) bool {
+	_, ok := err.(refused)
+	return ok
+}
+
+func refusedBy(err error) error { return err.(refused).err }
+
+// decideApart is decide, in a savepoint of its own where the transaction is
+// careful: what fails in the store is then undone alone.
+func (t *Transaction) decideApart(c *store.Command, one candidate) (*store.Changes, error) {
+	if !t.careful {
+		return t.decide(c, one)
+	}
+	if err := t.write("SAVEPOINT candidate"); err != nil {
+		return nil, err
+	}
+	changes, err := t.decide(c, one)
+	if err == nil {
+		err = t.write("RELEASE candidate")
+		return changes, err
+	}
+	if t.words.Spoils(err) {
+		return nil, err
+	}
+	delete(t.rows, one.execution)
+	if undoErr := t.write("ROLLBACK TO candidate"); undoErr != nil {
+		return nil, undoErr
+	}
+	if undoErr := t.write("RELEASE candidate"); undoErr != nil {
+		return nil, undoErr
+	}
+	if isRefused(err) {
+		return nil, err
+	}
+	return nil, refused{err}
+}
+
+// decide loads what the command needs of one execution, lets it decide and
+// writes what it decided.
+func (t *Transaction) decide(c *store.Command, one candidate) (*store.Changes, error) {
+	l, err := t.row(one.execution)
+	if err != nil {
+		return nil, err
+	}
+	if c.Org != "" && l.row != nil && l.row.Org != c.Org {
+		l = loadedExecution{}
+	}
+	needs, err := askNeeds(c, l.row)
+	if err != nil {
+		return nil, refused{err}
+	}
+	if c.Pick != nil {
+		needs = pickNeeds(c.Pick, one, needs)
+	}
+	state, known, err := t.load(c.Org, one, l, needs)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := askDecision(c, state)
+	if err != nil {
+		return nil, refused{err}
+	}
+	if changes == nil {
+		return nil, nil
+	}
+	return changes, t.applySafely(c, one.execution, l, known, changes)
+}
+
+// row gives an execution's row, nil inside if there is none.
+func (t *Transaction) row(id uuid.UUID) (loadedExecution, error) {
+	if id == uuid.Nil {
+		return loadedExecution{}, nil
+	}
+	if l, ok := t.rows[id]; ok {
+		return l, nil
+	}
+	l, err := loadExecution(t.view, id)
+	if err == nil && l.row != nil {
+		t.rows[id] = l
+	}
+	return l, err
+}
+
+func askNeeds(c *store.Command, x *perdure.Execution) (n store.Needs, err error) {
+	if c.Needs == nil {
+		return n, nil
+	}
+	defer caught(&err)
+	return c.Needs(cloneExecution(x)), nil
+}
+
+func askDecision(c *store.Command, s *store.State) (changes *store.Changes, err error) {
+	defer caught(&err)
+	return c.Decide(s)
+}
+
+// applySafely is apply; changes that make it panic, such as a nil row, are that
+// command's error alone.
+func (t *Transaction) applySafely(c *store.Command, execution uuid.UUID, l loadedExecution, known *known, ch *store.Changes) (err error) {
+	defer caught(&err)
+	return t.apply(c.Org, execution, l, known, ch)
+}
+
+func caught(err *error) {
+	if p := recover(); p != nil {
+		*err = &perdure.Error{Code: perdure.Internal, Message: "a rule of the server failed", Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+	}
+}

@@ -1,0 +1,41 @@
+package relational
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Words are the statements, and parts of statements, that each store says in its
+// own way.
+type Words struct {
+	// Due are the picks by time, by kind: ?1 is the org or "", ?2 the moment in
+	// milliseconds, ?3 the most candidates. They give execution and task or NULL.
+	Due map[store.PickKind]string
+	// PendingAgents and PendingAlone give id and ready_at, in its order, of one
+	// (org_id, queue, kind, persistence_mode, home_worker_id), not before a moment,
+	// so many at most.
+	PendingAgents, PendingAlone string
+	// PendingTasks gives execution, id, priority, created_at, concurrency_key and
+	// concurrency_limit, in the order of priority and age, of one (org_id, queue,
+	// kind), not before a moment, so many at most.
+	PendingTasks string
+	// MetadataMember is a condition on an execution x: a top-level member of its
+	// metadata, ?, is the text ?.
+	MetadataMember string
+	// QueryMatch is a condition on an execution x, with its parameters: id, kind
+	// or input hold a text, given as it is, as JSON escapes it, and as what of an
+	// id it may be, all in small ASCII letters.
+	QueryMatch func(plain, escaped, id string) (condition string, args []any)
+	// Spoils tells whether the transaction is beyond going on after an error, even
+	// from a savepoint.
+	Spoils func(err error) bool
+
+	// Free gives pages back to the file system; nil where none can be.
+	Free func(ctx context.Context, c Conn, pages int) error
+	// Unused is [store.Reader]'s; nil where none is known.
+	Unused func(ctx context.Context, c Conn) (pages, pageSize int64, err error)
+	// Audit checks that no row refers to one that is gone; nil where the database
+	// sees to it.
+	Audit func(ctx context.Context, c Conn) error
+}

@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/relational"
+)
+
+// words are what is said in SQLite's own way.
+var words = &relational.Words{
+	Due: due, PendingAgents: pendingAgents, PendingAlone: pendingAlone, PendingTasks: pendingTasks,
+	MetadataMember: metadataMember,
+	QueryMatch: func(plain, escaped, id string) (string, []any) {
+		return queryMatch, []any{id, plain, plain, escaped, plain, escaped}
+	},
+	Spoils: func(err error) bool { return isFull(err) || isBroken(err) },
+	Free:   free, Unused: unused, Audit: foreignKeys,
+}
+
+var due = map[store.PickKind]string{
+	store.PickTimers: "SELECT t.agent_execution_id, NULL FROM agent_timer t" +
+		" WHERE t.due_at <= ?2 AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = t.agent_execution_id) = ?1)" +
+		" ORDER BY t.due_at LIMIT ?3",
+	store.PickExpiredAgents: "SELECT id, NULL FROM agent_execution" +
+		" WHERE status IN ('RUNNING', 'CANCELLING') AND lease_until <= ?2 AND (?1 = '' OR org_id = ?1) ORDER BY lease_until LIMIT ?3",
+	store.PickExpiredTasks: "SELECT agent_execution_id, id FROM task_execution" +
+		" WHERE status = 'RUNNING' AND lease_until <= ?2 AND (?1 = '' OR org_id = ?1) ORDER BY lease_until LIMIT ?3",
+	// Named, because the planner takes another index of the same order.
+	store.PickEmbedded: "SELECT id, NULL FROM agent_execution INDEXED BY idx_agent_execution_embedded" +
+		" WHERE embedded = 1 AND status IN ('RUNNING', 'CANCELLING') AND ?2 IS NOT NULL AND (?1 = '' OR org_id = ?1)" +
+		" UNION SELECT agent_execution_id, NULL FROM task_execution INDEXED BY idx_task_execution_embedded" +
+		" WHERE embedded = 1 AND status = 'RUNNING' AND (?1 = '' OR org_id = ?1) LIMIT ?3",
+	store.PickCancelOverdue: "SELECT id, NULL FROM agent_execution" +
+		" WHERE status = 'CANCELLING' AND cancel_by <= ?2 AND (?1 = '' OR org_id = ?1) ORDER BY cancel_by LIMIT ?3",
+	store.PickTaskDeadlines: "SELECT agent_execution_id, id FROM task_execution" +
+		" WHERE status IN ('PENDING', 'RUNNING') AND deadline_at IS NOT NULL AND deadline_at <= ?2 AND (?1 = '' OR org_id = ?1)" +
+		" ORDER BY deadline_at LIMIT ?3",
+	store.PickAttempts: "SELECT agent_execution_id, id FROM task_execution" +
+		" WHERE status = 'RUNNING' AND attempt_due IS NOT NULL AND attempt_due <= ?2 AND (?1 = '' OR org_id = ?1) ORDER BY attempt_due LIMIT ?3",
+	store.PickLooseBlobs: "SELECT DISTINCT b.agent_execution_id, NULL FROM blob b" +
+		" WHERE b.owned = 0 AND b.created_at <= ?2 - " + looseBlobAge +
+		" AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = b.agent_execution_id) = ?1) LIMIT ?3",
+	store.PickPruned: "SELECT p.agent_execution_id, NULL FROM pruning p WHERE p.agent_execution_id > x'' AND ?2 IS NOT NULL" +
+		" AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = p.agent_execution_id) = ?1) LIMIT ?3",
+}
+
+// looseBlobAge is store.LooseBlobAge in milliseconds.
+var looseBlobAge = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
+
+// Every query reads one (org, queue, kind), in order.
+const (
+	pendingAgents = "SELECT id, ready_at FROM agent_execution INDEXED BY idx_agent_execution_dispatch" +
+		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND crashes < 3" +
+		" AND persistence_mode = ? AND home_worker_id IS ? AND not_before <= ? ORDER BY ready_at LIMIT ?"
+	pendingAlone = "SELECT id, ready_at FROM agent_execution INDEXED BY idx_agent_execution_alone" +
+		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND crashes >= 3" +
+		" AND persistence_mode = ? AND home_worker_id IS ? AND not_before <= ? ORDER BY ready_at LIMIT ?"
+	pendingTasks = "SELECT agent_execution_id, id, priority, created_at, concurrency_key, concurrency_limit FROM task_execution INDEXED BY idx_task_execution_dispatch" +
+		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND blocked = 0 AND not_before <= ? ORDER BY priority, created_at LIMIT ?"
+)
+
+// metadataMember compares a top-level member as text.
+const metadataMember = "json_valid(x.metadata) AND EXISTS (SELECT 1 FROM json_each(x.metadata) m WHERE m.key = ? AND" +
+	" CASE m.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' WHEN 'null' THEN 'null' ELSE CAST(m.value AS TEXT) END = ?)"
+
+// queryMatch looks, whatever the case of ASCII letters, into the id, the kind
+// and the input, as it is written and as JSON escapes it.
+const queryMatch = "(instr(lower(hex(x.id)), ?) OR instr(lower(x.kind), ?)" +
+	" OR instr(lower(CAST(x.input AS TEXT)), ?) OR instr(lower(CAST(x.input AS TEXT)), ?)" +
+	" OR x.input_blob IS NOT NULL AND EXISTS (SELECT 1 FROM blob_chunk c WHERE c.agent_execution_id = x.id AND c.id = x.input_blob" +
+	" AND (instr(lower(CAST(c.content AS TEXT)), ?) OR instr(lower(CAST(c.content AS TEXT)), ?))))"
+
+// free gives unused pages back. The pragma does one at each step, so its rows
+// are gone through.
+func free(ctx context.Context, c relational.Conn, pages int) error {
+	return c.Each(ctx, "PRAGMA incremental_vacuum("+strconv.Itoa(pages)+")", nil, func(func(...any) error) error { return nil })
+}
+
+// incremental is what SQLite calls a file that gives pages back when told.
+const incremental = 2
+
+func unused(ctx context.Context, c relational.Conn) (pages, pageSize int64, err error) {
+	mode, err := pragma(ctx, c, "auto_vacuum")
+	if err != nil || mode != incremental {
+		return 0, 0, err
+	}
+	if pageSize, err = pragma(ctx, c, "page_size"); err != nil {
+		return 0, 0, err
+	}
+	pages, err = pragma(ctx, c, "freelist_count")
+	return pages, pageSize, err
+}
+
+func pragma(ctx context.Context, c relational.Conn, name string) (n int64, err error) {
+	err = c.Each(ctx, "PRAGMA "+name, nil, func(row func(...any) error) error { return row(&n) })
+	return n, err
+}
+
+// foreignKeys checks every reference in the file.
+func foreignKeys(ctx context.Context, c relational.Conn) error {
+	return c.Each(ctx, "PRAGMA foreign_key_check", nil, func(row func(...any) error) error {
+		var table, parent string
+		var rowid, key any
+		if err := row(&table, &rowid, &parent, &key); err != nil {
+			return err
+		}
+		return fmt.Errorf("a row of %s refers to a %s that is gone", table, parent)
+	})
+}
