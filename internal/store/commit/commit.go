@@ -21,29 +21,43 @@ type Runner interface {
 // again in halves, each from fresh state, until the culprit stands alone; that
 // one is run carefully once more if it picks its candidates, so that only the
 // faulty ones fail.
-func Process(r Runner, logger *slog.Logger, batch []*Call) { process(r, logger, batch, false) }
+//
+// It gives the calls that were missed, in their order.
+func Process(r Runner, logger *slog.Logger, batch []*Call) (missed []*Call) {
+	return process(r, logger, batch, false)
+}
 
-func process(r Runner, logger *slog.Logger, batch []*Call, careful bool) {
+func process(r Runner, logger *slog.Logger, batch []*Call, careful bool) (missed []*Call) {
 	outcomes, err := r.Attempt(batch, careful)
 	if err == nil {
-		for i, call := range batch {
-			call.Answer(outcomes[i])
-		}
-		return
+		return answerAll(batch, outcomes)
 	}
 	told, up := r.Gives(err)
 	switch {
 	case up:
 		refuseAll(batch, told)
 	case len(batch) > 1:
-		process(r, logger, batch[:len(batch)/2], false)
-		process(r, logger, batch[len(batch)/2:], false)
+		missed = process(r, logger, batch[:len(batch)/2], false)
+		return append(missed, process(r, logger, batch[len(batch)/2:], false)...)
 	case batch[0].Pick != nil && !careful:
-		process(r, logger, batch, true)
+		return process(r, logger, batch, true)
 	default:
 		logger.Error("a command failed in the store", "command", batch[0].Name, "org", batch[0].Org, "execution", batch[0].Execution, "err", err)
 		refuseAll(batch, told)
 	}
+	return nil
+}
+
+func answerAll(batch []*Call, outcomes []Outcome) (missed []*Call) {
+	for i, call := range batch {
+		if outcomes[i].Missed {
+			call.Misses++
+			missed = append(missed, call)
+		} else {
+			call.Answer(outcomes[i])
+		}
+	}
+	return missed
 }
 
 func refuseAll(batch []*Call, err error) {

@@ -25,6 +25,8 @@ const (
 // Call is a command in the queue, and where its outcome goes.
 type Call struct {
 	store.Command
+	// Misses counts how often it was missed.
+	Misses  int
 	started atomic.Bool // by the committer, or by a caller that gave up
 	done    chan Outcome
 }
@@ -36,6 +38,8 @@ func (c *Call) Answer(o Outcome) { c.done <- o }
 type Outcome struct {
 	Answers []any
 	Err     error
+	// Missed says that the command was not run, and is to go into the next batch.
+	Missed bool
 }
 
 // lane is one priority class: a queue for each org, served in turn.

@@ -22,7 +22,16 @@ type Conn interface {
 	// Together runs functions that do not depend on each other, each with a Conn
 	// of its own, one after the other or side by side. It gives the first error.
 	Together(fs ...func(c Conn) error) error
+
+	// Hold sees to it that no other transaction decides on what is named before
+	// this one has ended. A store with one transaction at a time has nothing to
+	// do. ErrHeld says that another transaction holds one of them, and that the
+	// command should be tried again.
+	Hold(ctx context.Context, names ...string) error
 }
+
+// ErrHeld is given by Conn.Hold.
+var ErrHeld = errors.New("another transaction decides on the same")
 
 // ErrStop ends Conn.Each without an error.
 var ErrStop = errors.New("enough rows")
@@ -52,6 +61,36 @@ func (v view) one(query string, args []any, dest ...any) (found bool, err error)
 		return ErrStop
 	})
 	return found && err == nil, err
+}
+
+func (v view) hold(names ...string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	return v.Hold(v.ctx, names...)
+}
+
+func (v view) together(fs ...func(v view) error) error {
+	if len(fs) == 1 {
+		return fs[0](v)
+	}
+	apart := make([]func(Conn) error, len(fs))
+	for i, f := range fs {
+		apart[i] = func(c Conn) error { return f(view{c, v.ctx, v.words}) }
+	}
+	return v.Together(apart...)
+}
+
+// forEach reads for each item, together.
+func forEach[T any](v view, items []T, read func(v view, item T) error) error {
+	if len(items) == 0 {
+		return nil
+	}
+	fs := make([]func(view) error, len(items))
+	for i, item := range items {
+		fs[i] = func(v view) error { return read(v, item) }
+	}
+	return v.together(fs...)
 }
 
 // marks gives n placeholders for a list.

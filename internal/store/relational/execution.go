@@ -88,9 +88,13 @@ func executionScan(x *perdure.Execution, input, output **uuid.UUID) []any {
 	}
 }
 
-var executionByID = "SELECT " + executionTable.list("x") +
-	", coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), h.epoch IS NOT NULL" +
-	" FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ? AND " + hidden
+var (
+	executionSelect = "SELECT " + executionTable.list("x") +
+		", coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), h.epoch IS NOT NULL" +
+		" FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + hidden
+	executionByID   = executionSelect + " AND x.id = ?"
+	executionsByIDs = executionSelect + " AND x.id = ANY(?)"
+)
 
 // loadedExecution is an execution's row as it is stored, with its log's head.
 type loadedExecution struct {
@@ -101,23 +105,66 @@ type loadedExecution struct {
 
 // loadExecution reads a row without its contents.
 func loadExecution(v view, id uuid.UUID) (loadedExecution, error) {
-	var (
-		l             loadedExecution
-		x             perdure.Execution
-		input, output *uuid.UUID
-	)
-	dest := append(executionScan(&x, &input, &output), &l.head.LastSeq, &l.head.LastPos, (*unsigned)(&l.head.Epoch), (*flagCol)(&l.hasHead))
-	found, err := v.one(executionByID, []any{id[:]}, dest...)
-	if err != nil || !found {
+	found, err := loadExecutions(v, executionByID, id[:])
+	if err != nil || len(found) == 0 {
 		return loadedExecution{}, err
 	}
-	x.MaxSeq = l.head.LastSeq
-	if x.InputBlob, err = loadRef(v, id, input); err != nil {
-		return l, err
+	return found[0], nil
+}
+
+func loadExecutions(v view, query string, arg any) ([]loadedExecution, error) {
+	var (
+		all  []loadedExecution
+		refs []func(view) error
+	)
+	err := v.each(query, []any{arg}, func(row func(...any) error) error {
+		var (
+			l             loadedExecution
+			x             perdure.Execution
+			input, output *uuid.UUID
+		)
+		err := row(append(executionScan(&x, &input, &output), &l.head.LastSeq, &l.head.LastPos, (*unsigned)(&l.head.Epoch), (*flagCol)(&l.hasHead))...)
+		x.MaxSeq, l.row = l.head.LastSeq, &x
+		all = append(all, l)
+		refs = append(refs, refInto(x.ID, input, &x.InputBlob)...)
+		refs = append(refs, refInto(x.ID, output, &x.OutputBlob)...)
+		return err
+	})
+	if err != nil || len(refs) == 0 {
+		return all, err
 	}
-	x.OutputBlob, err = loadRef(v, id, output)
-	l.row = &x
-	return l, err
+	return all, v.together(refs...)
+}
+
+// refInto reads a reference, if there is one.
+func refInto(execution uuid.UUID, id *uuid.UUID, into **perdure.BlobRef) []func(view) error {
+	if id == nil {
+		return nil
+	}
+	return []func(view) error{func(v view) (err error) {
+		*into, err = loadRef(v, execution, id)
+		return err
+	}}
+}
+
+// Preload reads the rows of executions for the commands that follow, with one
+// statement, which is not SQLite's.
+func (t *Transaction) Preload(ids []uuid.UUID) error {
+	raw := make([][]byte, len(ids))
+	for i := range ids {
+		raw[i] = ids[i][:]
+	}
+	found, err := loadExecutions(t.view, executionsByIDs, raw)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		t.rows[id] = loadedExecution{}
+	}
+	for _, l := range found {
+		t.rows[l.row.ID] = l
+	}
+	return nil
 }
 
 // cloneExecution copies a row as deep as a decision may reach in to change it.

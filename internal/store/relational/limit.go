@@ -24,10 +24,11 @@ const (
 	clearBlocked = "UPDATE task_execution SET blocked = 0 WHERE agent_execution_id = ? AND id = ? AND blocked = 1"
 	// unblock clears the marks of the first that have room, one at least: the
 	// one who has gone may have been chosen in place of another.
-	unblock = "UPDATE task_execution SET blocked = 0 WHERE number IN (SELECT number FROM task_execution INDEXED BY idx_task_execution_blocked" +
+	unblock = "UPDATE task_execution SET blocked = 0 WHERE (agent_execution_id, id) IN (SELECT agent_execution_id, id FROM task_execution INDEXED BY idx_task_execution_blocked" +
 		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1 AND concurrency_limit > ?3" +
-		" ORDER BY priority, created_at LIMIT max(1, coalesce((SELECT max(concurrency_limit) FROM task_execution INDEXED BY idx_task_execution_blocked" +
-		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1), 0) - ?3))"
+		" ORDER BY priority, created_at LIMIT ?4)"
+	highestLimit = "SELECT coalesce(max(concurrency_limit), 0) FROM task_execution INDEXED BY idx_task_execution_blocked" +
+		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1"
 
 	holdsAny   = "SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_worker WHERE worker_id = ? AND status IN ('RUNNING', 'CANCELLING'))"
 	holdsAlone = "SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_worker" +
@@ -64,8 +65,7 @@ func loadLoads(v view, org string, names []string, running, waiting string, now 
 // makeRoom lets tasks of the same key be found again, when one that ran, or
 // stood before them, has gone from there.
 func makeRoom(v view, before, after *perdure.Task) error {
-	if before == nil || before.Options.ConcurrencyKey == "" || before.Status.Terminal() ||
-		before.Status == after.Status || after.Status == perdure.TaskRunning {
+	if !leavesRoom(before, after) {
 		return nil
 	}
 	if after.Status.Terminal() { // it may be asked for anew under its key
@@ -74,11 +74,22 @@ func makeRoom(v view, before, after *perdure.Task) error {
 		}
 	}
 	org, key := before.Org, before.Options.ConcurrencyKey
-	var running int
+	if err := v.hold(heldKey(org, key)); err != nil {
+		return err
+	}
+	var running, highest int
 	if _, err := v.one(runningOfKey, []any{org, key}, &running); err != nil {
 		return err
 	}
-	return v.write(unblock, org, key, running)
+	if _, err := v.one(highestLimit, []any{org, key}, &highest); err != nil || highest <= running {
+		return err
+	}
+	return v.write(unblock, org, key, running, highest-running)
+}
+
+func leavesRoom(before, after *perdure.Task) bool {
+	return before != nil && before.Options.ConcurrencyKey != "" && !before.Status.Terminal() &&
+		before.Status != after.Status && after.Status != perdure.TaskRunning
 }
 
 // pickNeeds adds what the claim of a candidate decides on.

@@ -1,6 +1,8 @@
 package relational
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
@@ -25,35 +27,53 @@ func (t *Transaction) load(org string, one candidate, l loadedExecution, n store
 	if one.task != nil {
 		n.Tasks = append(n.Tasks[:len(n.Tasks):len(n.Tasks)], *one.task)
 	}
+	fs := []func(view) error{func(v view) error { return loadOutside(v, org, t.now, n, s) }}
 	if l.row != nil {
-		for _, step := range []func(uuid.UUID, store.Needs, *store.State, *known) error{t.loadTasks, t.loadEntries, t.loadSignals, t.loadBlocks, t.loadBlobs, t.loadLoads} {
-			if err := step(one.execution, n, s, k); err != nil {
-				return nil, nil, err
-			}
+		for _, load := range []loader{loadNamedTasks, loadListedTasks, loadEntries, loadNamedSignals, loadListedSignals, loadNamedBlocks, loadListedBlocks, loadBlobs} {
+			fs = append(fs, func(v view) error { return load(v, one.execution, n, s, k) })
 		}
-		if n.Retention {
-			var err error
-			if s.Retention, err = loadRetention(t.view, l.row); err != nil {
-				return nil, nil, err
-			}
-		}
+		fs = append(fs, func(v view) error { return loadLimits(v, t.now, n, s) })
 	}
-	return s, k, t.loadOutside(org, n, s)
+	if n.Retention && l.row != nil {
+		fs = append(fs, func(v view) (err error) {
+			s.Retention, err = loadRetention(v, l.row)
+			return err
+		})
+	}
+	if err := t.hold(heldBy(org, l.row, n)...); err != nil {
+		return nil, nil, err
+	}
+	return s, k, t.together(fs...)
 }
 
-func (t *Transaction) loadTasks(execution uuid.UUID, n store.Needs, s *store.State, k *known) error {
-	for _, id := range n.Tasks {
-		if _, seen := k.tasks[id]; seen {
-			continue
-		}
-		task, err := loadTask(t.view, execution, id)
+// loader loads one kind of what a command needs. Loaders may run side by side.
+type loader func(v view, execution uuid.UUID, n store.Needs, s *store.State, k *known) error
+
+func loadNamedTasks(v view, execution uuid.UUID, n store.Needs, s *store.State, k *known) error {
+	return forEach(v, distinctIDs(n.Tasks), func(v view, id uuid.UUID) error {
+		task, err := loadTask(v, execution, id)
 		if err != nil {
 			return err
 		}
 		if k.tasks[id] = task; task != nil {
 			s.Tasks[id] = cloneTask(task)
 		}
+		return nil
+	})
+}
+
+func distinctIDs(ids []uuid.UUID) []uuid.UUID {
+	var all []uuid.UUID
+	seen := map[uuid.UUID]bool{}
+	for _, id := range ids {
+		if !seen[id] {
+			seen[id], all = true, append(all, id)
+		}
 	}
+	return all
+}
+
+func loadListedTasks(v view, execution uuid.UUID, n store.Needs, s *store.State, k *known) error {
 	query := tasksHeld
 	switch {
 	case n.OpenTasks:
@@ -61,98 +81,98 @@ func (t *Transaction) loadTasks(execution uuid.UUID, n store.Needs, s *store.Sta
 	case !n.HeldTasks:
 		return nil
 	}
-	tasks, err := loadTasks(t.view, query, []any{execution[:]}, false)
+	tasks, err := loadTasks(v, query, []any{execution[:]}, false)
 	for _, task := range tasks {
 		k.tasks[task.ID], s.Tasks[task.ID] = task, cloneTask(task)
 	}
 	return err
 }
 
-func (t *Transaction) loadEntries(execution uuid.UUID, n store.Needs, s *store.State, _ *known) error {
-	for _, id := range n.Entries {
-		head, found, err := loadEntryHead(t.view, entryHeadID, execution[:], id[:])
-		if err != nil {
+func loadEntries(v view, execution uuid.UUID, n store.Needs, s *store.State, _ *known) error {
+	byID := func(v view) error {
+		return forEach(v, n.Entries, func(v view, id uuid.UUID) error {
+			head, found, err := loadEntryHead(v, entryHeadID, execution[:], id[:])
+			if found {
+				s.Entries[id] = head
+			}
 			return err
-		}
-		if found {
-			s.Entries[id] = head
-		}
+		})
 	}
-	for _, key := range n.EntryKeys {
-		head, found, err := loadEntryHead(t.view, entryHeadKey, execution[:], key)
-		if err != nil {
+	byKey := func(v view) error {
+		return forEach(v, n.EntryKeys, func(v view, key string) error {
+			head, found, err := loadEntryHead(v, entryHeadKey, execution[:], key)
+			if found {
+				s.Keyed[key] = head
+			}
 			return err
-		}
-		if found {
-			s.Keyed[key] = head
-		}
+		})
 	}
-	return nil
+	return v.together(byID, byKey)
 }
 
-func (t *Transaction) loadSignals(execution uuid.UUID, n store.Needs, s *store.State, _ *known) (err error) {
-	for _, id := range n.SignalIDs {
-		found, err := loadSignals(t.view, signalByID, []any{execution[:], id}, 1, nil)
-		if err != nil {
-			return err
-		}
-		if len(found) > 0 {
+func loadNamedSignals(v view, execution uuid.UUID, n store.Needs, s *store.State, _ *known) (err error) {
+	return forEach(v, n.SignalIDs, func(v view, id string) error {
+		found, err := loadSignals(v, signalByID, []any{execution[:], id}, 1, nil)
+		if err == nil && len(found) > 0 {
 			s.Signals[id] = &found[0]
 		}
-	}
+		return err
+	})
+}
+
+func loadListedSignals(v view, execution uuid.UUID, n store.Needs, s *store.State, _ *known) (err error) {
 	if len(n.Patterns) > 0 {
-		if s.Pending, err = loadPending(t.view, execution, n.Patterns, -1, pendingLimit+len(n.SignalIDs)); err != nil {
+		if s.Pending, err = loadPending(v, execution, n.Patterns, -1, pendingLimit+len(n.SignalIDs)); err != nil {
 			return err
 		}
 	}
 	if n.Taken {
-		s.Taken, err = loadTaken(t.view, execution)
+		s.Taken, err = loadTaken(v, execution)
 	}
 	return err
 }
 
-func (t *Transaction) loadBlocks(execution uuid.UUID, n store.Needs, s *store.State, k *known) error {
-	add := func(blocks []*store.Block, wanted func(*store.Block) bool) {
+// add keeps a block for the decision, and as it was.
+func (k *known) add(s *store.State, b *store.Block) {
+	before := *b
+	k.blocks[b.Key], s.Blocks[b.Key] = &before, b
+}
+
+func loadNamedBlocks(v view, execution uuid.UUID, n store.Needs, s *store.State, k *known) error {
+	return forEach(v, n.Blocks, func(v view, key perdure.BlockKey) error {
+		blocks, err := loadBlocks(v, blockByKey, blockKey(execution, key)...)
 		for _, b := range blocks {
-			if wanted(b) {
-				before := *b
-				k.blocks[b.Key], s.Blocks[b.Key] = &before, b
-			}
+			k.add(s, b)
 		}
-	}
-	for _, key := range n.Blocks {
-		blocks, err := loadBlocks(t.view, blockByKey, blockKey(execution, key)...)
-		if err != nil {
-			return err
-		}
-		add(blocks, func(*store.Block) bool { return true })
-	}
+		return err
+	})
+}
+
+func loadListedBlocks(v view, execution uuid.UUID, n store.Needs, s *store.State, k *known) error {
 	if len(n.TaskBlocks) == 0 && !n.OpenBlocks {
 		return nil
 	}
-	tasks := map[uuid.UUID]bool{}
-	for _, id := range n.TaskBlocks {
-		tasks[id] = true
+	open, err := loadBlocks(v, blocksOpen, execution[:])
+	for _, b := range open {
+		if n.OpenBlocks || slices.Contains(n.TaskBlocks, b.Key.TaskID) {
+			k.add(s, b)
+		}
 	}
-	open, err := loadBlocks(t.view, blocksOpen, execution[:])
-	add(open, func(b *store.Block) bool { return n.OpenBlocks || tasks[b.Key.TaskID] })
 	return err
 }
 
-func (t *Transaction) loadBlobs(execution uuid.UUID, n store.Needs, s *store.State, _ *known) error {
-	for _, id := range n.Blobs {
-		b, err := loadBlobRow(t.view, execution, id)
-		if err != nil {
-			return err
-		}
+func loadBlobs(v view, execution uuid.UUID, n store.Needs, s *store.State, _ *known) error {
+	err := forEach(v, n.Blobs, func(v view, id uuid.UUID) error {
+		b, err := loadBlobRow(v, execution, id)
 		if b != nil {
 			s.Blobs[id] = b
 		}
+		return err
+	})
+	if err != nil || n.Withheld == 0 {
+		return err
 	}
-	if n.Withheld == 0 {
-		return nil
-	}
-	return t.each(withheldBlobs, []any{execution[:], n.Withheld}, func(row func(...any) error) error {
+	return v.each(withheldBlobs, []any{execution[:], n.Withheld}, func(row func(...any) error) error {
 		var b store.Blob
 		err := row(blobScan(&b)...)
 		s.Withheld = append(s.Withheld, b)
@@ -160,46 +180,52 @@ func (t *Transaction) loadBlobs(execution uuid.UUID, n store.Needs, s *store.Sta
 	})
 }
 
-// loadLoads loads what limits are decided on. It runs in the one transaction that
-// writes, so that what it counts is exact.
-func (t *Transaction) loadLoads(_ uuid.UUID, n store.Needs, s *store.State, _ *known) (err error) {
-	if n.Worker != nil {
-		if s.Holds, err = loadHolding(t.view, *n.Worker); err != nil {
-			return err
-		}
-	}
+// loadLimits loads what limits are decided on. What it counts is held until the
+// transaction ends, so that it is exact.
+func loadLimits(v view, now perdure.Time, n store.Needs, s *store.State) error {
 	org := s.Execution.Org
-	if s.Keys, err = loadLoads(t.view, org, n.ConcurrencyKeys, runningOfKey, waitingOfKey, t.now); err != nil {
-		return err
-	}
-	s.Queues, err = loadLoads(t.view, org, n.Queues, runningOnQueue, waitingOnQueue, t.now)
-	return err
+	return v.together(
+		func(v view) (err error) {
+			if n.Worker != nil {
+				s.Holds, err = loadHolding(v, *n.Worker)
+			}
+			return err
+		},
+		func(v view) (err error) {
+			s.Keys, err = loadLoads(v, org, n.ConcurrencyKeys, runningOfKey, waitingOfKey, now)
+			return err
+		},
+		func(v view) (err error) {
+			s.Queues, err = loadLoads(v, org, n.Queues, runningOnQueue, waitingOnQueue, now)
+			return err
+		},
+	)
 }
 
 // loadOutside loads what does not belong to an execution.
-func (t *Transaction) loadOutside(org string, n store.Needs, s *store.State) (err error) {
+func loadOutside(v view, org string, now perdure.Time, n store.Needs, s *store.State) (err error) {
 	if n.Definition != nil {
-		if s.Definition, err = loadDefinition(t.view, definitionByID, n.Definition[:], org); err != nil {
+		if s.Definition, err = loadDefinition(v, definitionByID, n.Definition[:], org); err != nil {
 			return err
 		}
 	}
 	if n.Slug != "" {
-		if s.BySlug, err = loadDefinition(t.view, definitionBySlug, org, n.Slug); err != nil {
+		if s.BySlug, err = loadDefinition(v, definitionBySlug, org, n.Slug); err != nil {
 			return err
 		}
 	}
 	if n.Idempotency != "" {
-		if s.Idempotency, err = loadIdempotency(t.view, org, n.Idempotency, t.now); err != nil {
+		if s.Idempotency, err = loadIdempotency(v, org, n.Idempotency, now); err != nil {
 			return err
 		}
 	}
 	if n.KeyID != nil {
-		if s.Key, err = loadKey(t.view, keyByID, n.KeyID[:], org); err != nil {
+		if s.Key, err = loadKey(v, keyByID, n.KeyID[:], org); err != nil {
 			return err
 		}
 	}
 	if n.Stream != "" {
-		s.Stream, s.Producer, err = loadStreamFor(t.view, org, n.Stream, n.Producer)
+		s.Stream, s.Producer, err = loadStreamFor(v, org, n.Stream, n.Producer)
 	}
 	return err
 }

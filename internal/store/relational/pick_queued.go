@@ -2,6 +2,7 @@ package relational
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -31,6 +32,9 @@ func byRank(a, b ranked) int {
 // many are picked, not from how many are pending.
 func pickAgents(v view, org string, p *store.Pick, limit int, now perdure.Time) ([]candidate, error) {
 	if p.Worker != uuid.Nil {
+		if err := v.hold(heldWorker(p.Worker)); err != nil {
+			return nil, err
+		}
 		if held, err := loadHolding(v, p.Worker); err != nil || held.Alone {
 			return nil, err
 		}
@@ -187,6 +191,9 @@ func (r *room) onQueue(org, queue string) (left int, limited bool, err error) {
 	at := [2]string{org, queue}
 	left, known := r.queues[at]
 	if !known {
+		if err := r.v.hold(heldQueue(org, queue)); err != nil {
+			return 0, true, err
+		}
 		var running int
 		if _, err = r.v.one(runningOnQueue, []any{org, queue}, &running); err != nil {
 			return 0, true, err
@@ -208,6 +215,12 @@ func (r *room) take(t ranked) (bool, error) {
 		at := [2]string{t.org, t.key}
 		used, known := r.keys[at]
 		if !known {
+			if err := r.v.hold(heldKey(t.org, t.key)); err != nil {
+				if errors.Is(err, ErrHeld) {
+					err = nil // it is in other hands, and this one waits for the next pick
+				}
+				return false, err
+			}
 			if _, err := r.v.one(runningOfKey, []any{t.org, t.key}, &used); err != nil {
 				return false, err
 			}

@@ -30,8 +30,8 @@ const (
 	oldCheckpointsOfOrg = prunableColumns + "min(c.created_at), count(*) FROM agent_checkpoint c JOIN agent_execution x ON x.id = c.agent_execution_id" +
 		" LEFT JOIN retention o ON o.org_id = x.org_id LEFT JOIN agent_retention r ON r.agent_execution_id = x.id" +
 		" WHERE c.superseded = 1 AND x.org_id = ?1 AND coalesce(r.checkpoints, o.checkpoints, ?6) > 0" +
-		" AND c.created_at <= ?2 - coalesce(r.checkpoints, o.checkpoints, ?6) AND (?3, x.number) > (?3, ?4) AND " + hidden +
-		" GROUP BY x.number ORDER BY x.number LIMIT ?5"
+		" AND c.created_at <= ?2 - coalesce(r.checkpoints, o.checkpoints, ?6) AND x.number > ?4 AND CAST(?3 AS BIGINT) IS NOT NULL AND " + hidden +
+		" GROUP BY x.number, x.id, x.org_id, x.kind, x.status ORDER BY x.number LIMIT ?5"
 )
 
 // prunableCursor is a position in one of the passes over what is prunable: the
@@ -167,19 +167,19 @@ func narrowPrunable(q store.PruneQuery) (where string, args []any) {
 
 // The bytes of content that go, without what stands around it.
 const (
-	weighLog = "SELECT (SELECT coalesce(sum(length(fields)), 0) FROM log_record WHERE agent_execution_id = ?1)" +
+	weighLog = "SELECT (SELECT coalesce(sum(octet_length(fields)), 0) FROM log_record WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(content) + coalesce(length(cuts), 0)), 0) FROM log_block WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(content)), 0) FROM log_chunk WHERE agent_execution_id = ?1)"
 	weighExecution = weighLog +
-		" + (SELECT coalesce(sum(held), 0) FROM blob WHERE agent_execution_id = ?1)" +
+		" + (SELECT coalesce(CAST(sum(held) AS BIGINT), 0) FROM blob WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(content)), 0) FROM agent_entry WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(state)), 0) FROM agent_checkpoint WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(signal_value)), 0) FROM agent_signal WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(coalesce(length(input), 0) + coalesce(length(result), 0)), 0) FROM task_execution WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(length(input), 0) + coalesce(length(output), 0) FROM agent_execution WHERE id = ?1)"
 	// Those that a query finds are the oldest, in their order.
-	weighCheckpoints = "SELECT coalesce(sum(coalesce(length(state), 0) + coalesce((SELECT held FROM blob b WHERE b.agent_execution_id = ?1 AND b.id = state_blob), 0)), 0)" +
-		" FROM (SELECT state, state_blob FROM agent_checkpoint WHERE agent_execution_id = ?1 AND superseded = 1 ORDER BY sequence LIMIT ?2)"
+	weighCheckpoints = "SELECT CAST(coalesce(sum(coalesce(length(state), 0) + coalesce((SELECT held FROM blob b WHERE b.agent_execution_id = ?1 AND b.id = state_blob), 0)), 0) AS BIGINT)" +
+		" FROM (SELECT state, state_blob FROM agent_checkpoint WHERE agent_execution_id = ?1 AND superseded = 1 ORDER BY sequence LIMIT ?2) AS oldest"
 )
 
 // weigh fills in how much goes.

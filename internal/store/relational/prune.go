@@ -193,27 +193,27 @@ func (t *Transaction) dropSome(id uuid.UUID, d dropping, rows int) (int, error) 
 }
 
 const (
-	newestEntries = "SELECT number FROM agent_entry WHERE agent_execution_id = ? ORDER BY number DESC LIMIT ?"
-	dropEntry     = "DELETE FROM agent_entry WHERE number = ?"
+	newestEntries = "SELECT id FROM agent_entry WHERE agent_execution_id = ? ORDER BY number DESC LIMIT ?"
+	dropEntry     = "DELETE FROM agent_entry WHERE agent_execution_id = ? AND id = ?"
 )
 
 // dropEntries deletes the newest entries one by one: a parent that went first
 // would take all that hangs on it along.
 func (t *Transaction) dropEntries(id uuid.UUID, rows int) (int, error) {
-	var numbers []int64
+	var entries []uuid.UUID
 	err := t.each(newestEntries, []any{id[:], rows}, func(row func(...any) error) error {
-		var number int64
-		err := row(&number)
-		numbers = append(numbers, number)
+		var entry uuid.UUID
+		err := row(&entry)
+		entries = append(entries, entry)
 		return err
 	})
-	for _, number := range numbers {
+	for _, entry := range entries {
 		if err != nil {
 			break
 		}
-		err = t.write(dropEntry, number)
+		err = t.write(dropEntry, id[:], entry[:])
 	}
-	return len(numbers), err
+	return len(entries), err
 }
 
 const (

@@ -25,7 +25,7 @@ const pathUp = `WITH RECURSIVE up (id, parent_id, depth) AS (
 	UNION ALL
 	SELECT e.id, e.parent_id, up.depth + 1 FROM up
 	JOIN agent_entry e ON e.agent_execution_id = ?1 AND e.id = up.parent_id
-	WHERE up.depth < ?3 AND up.parent_id IS NOT ?4
+	WHERE up.depth < ?3 AND up.parent_id IS DISTINCT FROM ?4
 ) SELECT id, parent_id FROM up ORDER BY depth`
 
 // Path implements [store.Reader]. Nothing is held between two reads: entries

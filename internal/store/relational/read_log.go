@@ -29,7 +29,7 @@ const (
 	logClosed = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)" +
 		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts, b.content_blob" +
 		" FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
-		" AND b.first_pos > ?2 - (1 << (4 * class.n)) AND b.first_pos <= ?3 AND b.last_pos > ?2"
+		" AND b.first_pos > ?2 - (CAST(1 AS BIGINT) << (4 * class.n)) AND b.first_pos <= ?3 AND b.last_pos > ?2"
 	blockContent = "SELECT content FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
 	headOf       = "SELECT coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0) FROM agent_execution x" +
 		" LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ? AND " + hidden

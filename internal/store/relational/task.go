@@ -72,44 +72,36 @@ func taskScan(t *perdure.Task, input, result **uuid.UUID) []any {
 	}
 }
 
-// taskRow is a task with the ids of the blobs that hold its contents.
-type taskRow struct {
-	task          *perdure.Task
-	input, result *uuid.UUID
-}
-
 // loadTasks reads tasks by a query that selects the task's columns, then,
 // where withContents is set, input and result, then what more asks for.
 // References to blobs are filled in; blobs are not read.
 func loadTasks(v view, query string, args []any, withContents bool, more ...func() any) ([]*perdure.Task, error) {
-	var rows []taskRow
+	var (
+		tasks []*perdure.Task
+		refs  []func(view) error
+	)
 	err := v.each(query, args, func(row func(...any) error) error {
-		r := taskRow{task: &perdure.Task{}}
-		dest := taskScan(r.task, &r.input, &r.result)
+		var (
+			t             perdure.Task
+			input, result *uuid.UUID
+		)
+		dest := taskScan(&t, &input, &result)
 		if withContents {
-			dest = append(dest, raw{&r.task.Input}, raw{&r.task.Result})
+			dest = append(dest, raw{&t.Input}, raw{&t.Result})
 		}
 		for _, dst := range more {
 			dest = append(dest, dst())
 		}
 		err := row(dest...)
-		rows = append(rows, r)
+		tasks = append(tasks, &t)
+		refs = append(refs, refInto(t.ExecutionID, input, &t.InputBlob)...)
+		refs = append(refs, refInto(t.ExecutionID, result, &t.ResultBlob)...)
 		return err
 	})
-	if err != nil {
-		return nil, err
+	if err != nil || len(refs) == 0 {
+		return tasks, err
 	}
-	tasks := make([]*perdure.Task, len(rows))
-	for i, r := range rows {
-		tasks[i] = r.task
-		if r.task.InputBlob, err = loadRef(v, r.task.ExecutionID, r.input); err != nil {
-			return nil, err
-		}
-		if r.task.ResultBlob, err = loadRef(v, r.task.ExecutionID, r.result); err != nil {
-			return nil, err
-		}
-	}
-	return tasks, nil
+	return tasks, v.together(refs...)
 }
 
 var (
@@ -117,7 +109,7 @@ var (
 	taskWhole  = "SELECT " + taskTable.list("t") + ", t.input, t.result FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
 	tasksOpen  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status IN ('PENDING', 'RUNNING') ORDER BY t.number"
 	tasksHeld  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status = 'RUNNING' ORDER BY t.number"
-	tasksAfter = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.number FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.number > ?2 AND (?3 OR t.step = 0) ORDER BY t.number LIMIT ?4"
+	tasksAfter = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.number FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.number > ?2 AND (?3 = 1 OR t.step = 0) ORDER BY t.number LIMIT ?4"
 )
 
 // loadTaskPage reads tasks with their numbers, oldest first.

@@ -2,6 +2,7 @@ package relational
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -59,6 +60,8 @@ func (t *Transaction) Run(c *store.Command) (commit.Outcome, error) {
 	if c.Pick == nil {
 		changes, err := t.decide(c, candidate{execution: c.Execution})
 		switch {
+		case errors.Is(err, ErrHeld):
+			return commit.Outcome{Missed: true}, nil
 		case err != nil && isRefused(err):
 			return commit.Outcome{Err: refusedBy(err)}, nil
 		case err != nil:
@@ -69,12 +72,18 @@ func (t *Transaction) Run(c *store.Command) (commit.Outcome, error) {
 		return commit.Outcome{Answers: []any{changes.Answer}}, nil
 	}
 	candidates, err := pick(t.view, c.Org, c.Pick, t.now)
+	if errors.Is(err, ErrHeld) {
+		return commit.Outcome{Missed: true}, nil
+	}
 	if err != nil {
 		return commit.Outcome{}, err
 	}
 	var answers []any
 	for _, one := range candidates {
 		changes, err := t.decideApart(c, one)
+		if errors.Is(err, ErrHeld) {
+			continue // the next pick finds it again
+		}
 		if err != nil && !isRefused(err) {
 			return commit.Outcome{}, err
 		}
@@ -125,7 +134,7 @@ func (t *Transaction) decideApart(c *store.Command, one candidate) (*store.Chang
 	if undoErr := t.write("RELEASE candidate"); undoErr != nil {
 		return nil, undoErr
 	}
-	if isRefused(err) {
+	if isRefused(err) || errors.Is(err, ErrHeld) {
 		return nil, err
 	}
 	return nil, refused{err}
@@ -158,6 +167,9 @@ func (t *Transaction) decide(c *store.Command, one candidate) (*store.Changes, e
 	}
 	if changes == nil {
 		return nil, nil
+	}
+	if err := t.hold(heldForRoom(known, changes)...); err != nil {
+		return nil, err
 	}
 	return changes, t.applySafely(c, one.execution, l, known, changes)
 }
@@ -194,7 +206,10 @@ func askDecision(c *store.Command, s *store.State) (changes *store.Changes, err 
 // command's error alone.
 func (t *Transaction) applySafely(c *store.Command, execution uuid.UUID, l loadedExecution, known *known, ch *store.Changes) (err error) {
 	defer caught(&err)
-	return t.apply(c.Org, execution, l, known, ch)
+	if err = t.apply(c.Org, execution, l, known, ch); errors.Is(err, ErrHeld) {
+		return fmt.Errorf("half of the changes are written: %v", err) // so it is no miss
+	}
+	return err
 }
 
 func caught(err *error) {

@@ -1,0 +1,56 @@
+package relational
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// What a decision depends on beyond its execution, and what no row stands for
+// that could be locked, is held by name from before it is read until the
+// transaction ends: what a worker holds, what runs under a key or on a queue,
+// an idempotency key that may not be there yet, and the rows outside of
+// executions that are read, changed and written back.
+
+func heldWorker(id uuid.UUID) string     { return "worker " + id.String() }
+func heldKey(org, key string) string     { return "key " + org + "\x00" + key }
+func heldQueue(org, queue string) string { return "queue " + org + "\x00" + queue }
+
+// heldBy names what a command with these needs decides on.
+func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
+	if x != nil {
+		if n.Worker != nil {
+			names = append(names, heldWorker(*n.Worker))
+		}
+		for _, key := range n.ConcurrencyKeys {
+			names = append(names, heldKey(x.Org, key))
+		}
+		for _, queue := range n.Queues {
+			names = append(names, heldQueue(x.Org, queue))
+		}
+	}
+	if n.Idempotency != "" {
+		names = append(names, "idempotency "+org+"\x00"+n.Idempotency)
+	}
+	if n.Definition != nil {
+		names = append(names, "definition "+n.Definition.String())
+	}
+	if n.Stream != "" {
+		names = append(names, "stream "+org+"\x00"+n.Stream)
+	}
+	if n.KeyID != nil {
+		names = append(names, "api key "+n.KeyID.String())
+	}
+	return names
+}
+
+// heldForRoom names the keys under which changes give a place back: the marks of
+// other tasks are cleared then.
+func heldForRoom(k *known, ch *store.Changes) (names []string) {
+	for _, after := range ch.Tasks {
+		if before := k.tasks[after.ID]; leavesRoom(before, after) {
+			names = append(names, heldKey(before.Org, before.Options.ConcurrencyKey))
+		}
+	}
+	return names
+}
