@@ -141,6 +141,12 @@ func (q *Queue) Take() []*Call {
 	return nil
 }
 
+// TakeNow gives the next batch without waiting; it may be empty.
+func (q *Queue) TakeNow() []*Call {
+	batch, _ := q.takeNow()
+	return batch
+}
+
 func (q *Queue) takeNow() (batch []*Call, end bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

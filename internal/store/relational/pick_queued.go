@@ -40,7 +40,7 @@ func pickAgents(v view, org string, p *store.Pick, limit int, now perdure.Time) 
 		}
 	}
 	alone, _, err := readAgents(v, org, p, v.words.PendingAlone, 1, now)
-	if err != nil {
+	if err != nil && (p.AloneOnly || !errors.Is(err, ErrHeld)) {
 		return nil, err
 	}
 	alone = distinct(alone, 1)
@@ -49,7 +49,7 @@ func pickAgents(v view, org string, p *store.Pick, limit int, now perdure.Time) 
 	}
 	for fetch := limit; ; fetch *= 2 {
 		all, full, err := readAgents(v, org, p, v.words.PendingAgents, fetch, now)
-		if err != nil {
+		if err != nil && (len(alone) == 0 || !errors.Is(err, ErrHeld)) {
 			return nil, err
 		}
 		if all = distinct(all, limit); len(all) == limit || !full {
@@ -61,35 +61,50 @@ func pickAgents(v view, org string, p *store.Pick, limit int, now perdure.Time) 
 }
 
 // readAgents reads up to fetch of each queue and kind, leaving out what the pick
-// skips. It tells whether there may be more.
+// skips. It tells whether there may be more. ErrHeld says that there is nothing
+// but what other transactions hold.
 func readAgents(v view, org string, p *store.Pick, query string, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
 	orgs, err := pendingOrgs(v, org, orgsOfAgents)
 	if err != nil {
 		return nil, false, err
 	}
-	err = eachHead(orgs, p, func(h head) error {
+	var reads []func(view) error
+	held := false
+	eachHead(orgs, p, func(h head) {
 		for _, narrow := range claimable(p.Home) {
-			n := 0
-			err := v.each(query, append([]any{h.org, h.queue, h.kind}, append(narrow, millis(now), fetch)...), func(row func(...any) error) error {
-				n++
-				r := ranked{org: h.org}
-				if err := row(&r.execution, &r.since); err != nil {
-					return err
-				}
-				if p.Skip == nil || !p.Skip(r.execution, perdure.AtMilli(r.since)) {
-					all = append(all, r)
-				}
-				return nil
+			reads = append(reads, func(v view) error {
+				n := 0
+				err := v.each(query, append([]any{h.org, h.queue, h.kind}, append(narrow, millis(now), fetch)...), func(row func(...any) error) error {
+					n++
+					r := ranked{org: h.org}
+					if err := row(&r.execution, &r.since); err != nil {
+						return err
+					}
+					if p.Skip == nil || !p.Skip(r.execution, perdure.AtMilli(r.since)) {
+						all = append(all, r)
+					}
+					return nil
+				})
+				full = full || n == fetch
+				return notHeld(err, &held)
 			})
-			if err != nil {
-				return err
-			}
-			full = full || n == fetch
 		}
-		return nil
 	})
+	if err = v.together(reads...); err == nil && held && len(all) == 0 {
+		err = ErrHeld
+	}
 	slices.SortStableFunc(all, byRank)
 	return all, full, err
+}
+
+// notHeld notes that something was held, which is no error as long as something
+// else is found.
+func notHeld(err error, held *bool) error {
+	if errors.Is(err, ErrHeld) {
+		*held = true
+		return nil
+	}
+	return err
 }
 
 // claimable are the values of persistence_mode and home_worker_id that a worker
@@ -106,17 +121,14 @@ func claimable(home *uuid.UUID) [][]any {
 // head names one index range that pending rows are read from.
 type head struct{ org, queue, kind string }
 
-func eachHead(orgs []string, p *store.Pick, read func(head) error) error {
+func eachHead(orgs []string, p *store.Pick, read func(head)) {
 	for _, org := range orgs {
 		for _, queue := range p.Queues {
 			for _, kind := range p.Kinds {
-				if err := read(head{org, queue, kind}); err != nil {
-					return err
-				}
+				read(head{org, queue, kind})
 			}
 		}
 	}
-	return nil
 }
 
 // pickTasks does the same for tasks, and keeps to their limits.
@@ -154,23 +166,36 @@ func pickTasks(v view, org string, p *store.Pick, limit int, now perdure.Time) (
 // readTasks reads up to fetch of each queue that has room and each kind. It
 // names those that may have more.
 func readTasks(v view, orgs []string, p *store.Pick, room *room, fetch int, now perdure.Time) (all []ranked, full []head, err error) {
-	err = eachHead(orgs, p, func(h head) error {
-		if left, limited, err := room.onQueue(h.org, h.queue); err != nil || limited && left <= 0 {
-			return err
+	var heads []head
+	eachHead(orgs, p, func(h head) { heads = append(heads, h) })
+	var reads []func(view) error
+	held := false
+	for _, h := range heads {
+		left, limited, err := room.onQueue(h.org, h.queue)
+		if err != nil {
+			return nil, nil, err
 		}
-		n := 0
-		err := v.each(v.words.PendingTasks, []any{h.org, h.queue, h.kind, millis(now), fetch}, func(row func(...any) error) error {
-			n++
-			r := ranked{org: h.org, candidate: candidate{queue: h.queue}}
-			err := row(&r.execution, optUUID{&r.task}, &r.priority, &r.since, text[string]{&r.key}, &r.limit)
-			all = append(all, r)
-			return err
+		if limited && left <= 0 {
+			continue
+		}
+		reads = append(reads, func(v view) error {
+			n := 0
+			err := v.each(v.words.PendingTasks, []any{h.org, h.queue, h.kind, millis(now), fetch}, func(row func(...any) error) error {
+				n++
+				r := ranked{org: h.org, candidate: candidate{queue: h.queue}}
+				err := row(&r.execution, optUUID{&r.task}, &r.priority, &r.since, text[string]{&r.key}, &r.limit)
+				all = append(all, r)
+				return err
+			})
+			if n == fetch {
+				full = append(full, h)
+			}
+			return notHeld(err, &held)
 		})
-		if n == fetch {
-			full = append(full, h)
-		}
-		return err
-	})
+	}
+	if err = v.together(reads...); err == nil && held && len(all) == 0 {
+		err = ErrHeld
+	}
 	slices.SortStableFunc(all, byRank)
 	return distinct(all, len(all)), full, err
 }

@@ -61,7 +61,8 @@ func executionFilter(words *Words, org string, f store.ExecutionFilter) (where [
 		add("x.created_at < ?", millis(*f.CreatedBefore))
 	}
 	for key, value := range f.Metadata {
-		add(words.MetadataMember, key, value)
+		condition, args := words.MetadataMember(key, value)
+		add(condition, args...)
 	}
 	if f.Query != "" {
 		plain, escaped := queryTexts(f.Query)

@@ -3,8 +3,6 @@ package relational
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
-	"encoding/json"
 	"slices"
 
 	"github.com/google/uuid"
@@ -33,10 +31,8 @@ const (
 	blockContent = "SELECT content FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
 	headOf       = "SELECT coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0) FROM agent_execution x" +
 		" LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ? AND " + hidden
-	// The ids come as one JSON array of hexadecimal digits.
-	headsOf = "SELECT x.id, coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0)" +
-		" FROM json_each(?) asked CROSS JOIN agent_execution x ON x.id = unhex(asked.value)" +
-		" LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + hidden
+	headColumns = "SELECT x.id, coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0)"
+	headOfThese = " LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + hidden
 )
 
 func loadHead(v view, execution uuid.UUID) (h store.Head, err error) {
@@ -58,17 +54,13 @@ func (r *Reader) LogHead(ctx context.Context, execution uuid.UUID) (h store.Head
 
 // LogHeads implements [store.Reader].
 func (r *Reader) LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid.UUID]store.Head, error) {
-	ids := make([]string, len(executions))
-	for i, id := range executions {
-		ids[i] = hex.EncodeToString(id[:])
-	}
-	asked, err := json.Marshal(ids)
+	from, arg, err := r.Words.TheseExecutions(executions)
 	if err != nil {
 		return nil, err
 	}
 	heads := make(map[uuid.UUID]store.Head, len(executions))
 	err = r.read(ctx, func(v view) error {
-		return v.each(headsOf, []any{string(asked)}, func(row func(...any) error) error {
+		return v.each(headColumns+from+headOfThese, []any{arg}, func(row func(...any) error) error {
 			var (
 				id uuid.UUID
 				h  store.Head

@@ -30,15 +30,27 @@ type batch struct {
 	freed   bool // pages were given back
 }
 
-// Begin makes the transaction that c has begun. With careful set, each candidate
-// of a pick is decided in a savepoint of its own, so that what fails in the store
-// is undone alone.
+// Begin makes the transaction that c has begun. Now may be zero; then At comes
+// before the first command. With careful set, each candidate of a pick is decided
+// in a savepoint of its own, so that what fails in the store is undone alone.
 func Begin(ctx context.Context, c Conn, words *Words, now perdure.Time, logger *slog.Logger, careful bool) *Transaction {
 	return &Transaction{
 		view:  view{c, ctx, words},
 		batch: &batch{now: now, logger: logger, careful: careful, rows: map[uuid.UUID]loadedExecution{}},
 	}
 }
+
+// At sets the time of the transaction.
+func (t *Transaction) At(now perdure.Time) { t.now = now }
+
+// With is the same transaction for a command that runs on a Conn of its own,
+// side by side with others that are about other executions.
+func (t *Transaction) With(c Conn) *Transaction {
+	return &Transaction{view: view{c, t.ctx, t.words}, batch: t.batch}
+}
+
+// Exists tells whether an execution that was preloaded is there.
+func (t *Transaction) Exists(id uuid.UUID) bool { return t.rows[id].row != nil }
 
 // Erased tells whether something was deleted that must leave the disk soon.
 func (t *Transaction) Erased() bool { return t.erased }

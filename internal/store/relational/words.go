@@ -3,6 +3,8 @@ package relational
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -20,9 +22,12 @@ type Words struct {
 	// concurrency_limit, in the order of priority and age, of one (org_id, queue,
 	// kind), not before a moment, so many at most.
 	PendingTasks string
-	// MetadataMember is a condition on an execution x: a top-level member of its
-	// metadata, ?, is the text ?.
-	MetadataMember string
+	// TheseExecutions is a FROM that gives the executions x of these ids, with its
+	// one parameter.
+	TheseExecutions func(ids []uuid.UUID) (from string, arg any, err error)
+	// MetadataMember is a condition on an execution x, with its parameters: a
+	// top-level member of its metadata, compared as text.
+	MetadataMember func(key, value string) (condition string, args []any)
 	// QueryMatch is a condition on an execution x, with its parameters: id, kind
 	// or input hold a text, given as it is, as JSON escapes it, and as what of an
 	// id it may be, all in small ASCII letters.

@@ -2,9 +2,12 @@ package sqlite
 
 import (
 	"context"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"strconv"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/relational"
 )
@@ -12,7 +15,8 @@ import (
 // words are what is said in SQLite's own way.
 var words = &relational.Words{
 	Due: due, PendingAgents: pendingAgents, PendingAlone: pendingAlone, PendingTasks: pendingTasks,
-	MetadataMember: metadataMember,
+	TheseExecutions: these,
+	MetadataMember:  func(key, value string) (string, []any) { return metadataMember, []any{key, value} },
 	QueryMatch: func(plain, escaped, id string) (string, []any) {
 		return queryMatch, []any{id, plain, plain, escaped, plain, escaped}
 	},
@@ -72,6 +76,16 @@ const queryMatch = "(instr(lower(hex(x.id)), ?) OR instr(lower(x.kind), ?)" +
 	" OR instr(lower(CAST(x.input AS TEXT)), ?) OR instr(lower(CAST(x.input AS TEXT)), ?)" +
 	" OR x.input_blob IS NOT NULL AND EXISTS (SELECT 1 FROM blob_chunk c WHERE c.agent_execution_id = x.id AND c.id = x.input_blob" +
 	" AND (instr(lower(CAST(c.content AS TEXT)), ?) OR instr(lower(CAST(c.content AS TEXT)), ?))))"
+
+// these gives the ids as one JSON array of hexadecimal digits.
+func these(ids []uuid.UUID) (from string, arg any, err error) {
+	digits := make([]string, len(ids))
+	for i, id := range ids {
+		digits[i] = hex.EncodeToString(id[:])
+	}
+	asked, err := json.Marshal(digits)
+	return " FROM json_each(?) asked CROSS JOIN agent_execution x ON x.id = unhex(asked.value)", string(asked), err
+}
 
 // free gives unused pages back. The pragma does one at each step, so its rows
 // are gone through.

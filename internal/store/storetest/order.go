@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -16,13 +17,12 @@ var orderTests = map[string]func(*fixture){
 	"urgent lanes come first and none starves":                lanesInOrder,
 }
 
-// held blocks the committer inside a decision until release is called, so that
-// what a test queues meanwhile goes into one batch.
-func (f *fixture) held() (release func()) {
+// held blocks the committer of an execution inside a decision on it until release
+// is called, so that what a test queues meanwhile goes into one batch.
+func (f *fixture) held(id uuid.UUID) (release func()) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	once := sync.OnceFunc(func() { close(entered) }) // a decision may run again
-	id := f.start()
 	wg.Go(func() {
 		_, err := f.s.Do(context.WithoutCancel(f.ctx), store.Command{Lane: store.LaneClaims, Org: "blocker", Execution: id, Decide: func(*store.State) (*store.Changes, error) {
 			once()
@@ -67,7 +67,7 @@ func (f *fixture) noError(err error) {
 
 func keepsOrder(f *fixture) {
 	id := f.start()
-	release := f.held()
+	release := f.held(id)
 	defer release()
 	var got []int
 	var wg sync.WaitGroup
@@ -86,7 +86,7 @@ func keepsOrder(f *fixture) {
 
 func goneWhileQueued(f *fixture) {
 	id := f.start()
-	release := f.held()
+	release := f.held(id)
 	defer release()
 	ctx, cancel := context.WithCancel(f.ctx)
 	var wg sync.WaitGroup
@@ -115,7 +115,7 @@ func goneAfterStart(f *fixture) {
 
 func lanesInOrder(f *fixture) {
 	id := f.start()
-	release := f.held()
+	release := f.held(id)
 	defer release()
 	var got []store.Lane
 	var wg sync.WaitGroup

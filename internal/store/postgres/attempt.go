@@ -1,0 +1,200 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/commit"
+	"github.com/perdure/perdure/internal/store/relational"
+)
+
+// attempt is a batch in one transaction.
+type attempt struct {
+	*committer
+	ctx      context.Context
+	batch    []*commit.Call
+	outcomes []commit.Outcome
+	rows     *relational.Transaction
+	locked   map[uuid.UUID]bool
+	missed   map[uuid.UUID]bool // executions that others hold
+	ending   bool               // COMMIT may have been sent
+}
+
+// attempt runs a batch in one transaction. What it gives beside an error says
+// whether that may be durable all the same.
+func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
+	defer cancel()
+	if err := c.connect(ctx); err != nil {
+		return nil, lost(err)
+	}
+	a := &attempt{committer: c, ctx: ctx, batch: batch, outcomes: make([]commit.Outcome, len(batch)), locked: map[uuid.UUID]bool{}}
+	run := a.sideBySide
+	if careful {
+		run = a.carefully
+	}
+	err := run()
+	if err == nil {
+		return a, nil
+	}
+	if isStatement(err) || !c.conn.IsClosed() && codeOf(err) == "" {
+		// A statement that failed took the whole transaction with it, the COMMIT
+		// behind it too.
+		a.ending = false
+		if _, undo := c.conn.Exec(ctx, "ROLLBACK"); undo != nil {
+			c.disconnect()
+		}
+		return a, err
+	}
+	c.disconnect()
+	return a, lost(err)
+}
+
+func lost(err error) error { return fmt.Errorf("%w: %w", errLost, err) }
+
+// sideBySide decides the commands side by side: those that pick one after the
+// other, since one sees what those before it have picked, then all others.
+func (a *attempt) sideBySide() error {
+	p := newPipe(a.ctx, a.conn, a.wait)
+	p.before = []statement{{query: "BEGIN"}}
+	a.rows = relational.Begin(a.ctx, nil, words, perdure.Time{}, a.logger, false)
+	p.begin(nil, a.prepare)
+	if err := p.run(); err != nil {
+		return err
+	}
+	a.miss()
+	for i, call := range a.batch {
+		if call.Pick == nil {
+			continue
+		}
+		p.begin(nil, a.command(i))
+		if err := p.run(); err != nil {
+			return err
+		}
+	}
+	for i, call := range a.batch {
+		if call.Pick == nil {
+			p.begin(nil, a.command(i))
+		}
+	}
+	if err := p.run(); err != nil {
+		return err
+	}
+	return a.commit(p)
+}
+
+// prepare locks the executions that the batch names and reads their rows, in
+// one round trip: each statement sees what is committed when it begins, so the
+// rows are read as they are under the locks.
+func (a *attempt) prepare(c relational.Conn) error {
+	ids := a.executions()
+	lock := skipRows
+	if a.wait {
+		lock = lockRows
+	}
+	reads := []func(relational.Conn) error{a.readTime}
+	if len(ids) > 0 {
+		reads = []func(relational.Conn) error{
+			func(c relational.Conn) error {
+				return c.Each(a.ctx, lock, []any{rawIDs(ids)}, func(row func(...any) error) error {
+					var id uuid.UUID
+					err := row(&id)
+					a.locked[id] = true
+					return err
+				})
+			},
+			a.readTime,
+			func(c relational.Conn) error { return a.rows.With(c).Preload(ids) },
+		}
+	}
+	return c.Together(reads...)
+}
+
+// miss notes which executions are there and could not be locked.
+func (a *attempt) miss() {
+	a.missed = map[uuid.UUID]bool{}
+	for _, id := range a.executions() {
+		if !a.locked[id] && a.rows.Exists(id) {
+			a.missed[id] = true
+		}
+	}
+}
+
+func (a *attempt) executions() (ids []uuid.UUID) {
+	seen := map[uuid.UUID]bool{uuid.Nil: true}
+	for _, call := range a.batch {
+		if call.Pick == nil && !seen[call.Execution] {
+			seen[call.Execution] = true
+			ids = append(ids, call.Execution)
+		}
+	}
+	return ids
+}
+
+func (a *attempt) readTime(c relational.Conn) error {
+	return c.Each(a.ctx, timeNow, nil, func(row func(...any) error) error {
+		var micros int64
+		if err := row(&micros); err != nil {
+			return err
+		}
+		a.rows.At(a.clock.set(micros))
+		return nil
+	})
+}
+
+// command gives the strand of a command.
+func (a *attempt) command(i int) func(c relational.Conn) error {
+	call := a.batch[i]
+	return func(c relational.Conn) (err error) {
+		if call.Pick == nil && call.Execution != uuid.Nil {
+			if err := c.(*strand).own("execution " + call.Execution.String()); err != nil {
+				return err
+			}
+			if a.missed[call.Execution] {
+				a.outcomes[i] = commit.Outcome{Missed: true}
+				return nil
+			}
+		}
+		a.outcomes[i], err = a.rows.With(c).Run(&call.Command)
+		return err
+	}
+}
+
+// carefully runs one command, statement by statement.
+func (a *attempt) carefully() error {
+	c := &plain{conn: a.conn, wait: a.wait, held: map[string]bool{}, first: []statement{{query: "BEGIN"}}}
+	a.rows = relational.Begin(a.ctx, c, words, perdure.Time{}, a.logger, true)
+	if err := a.prepare(c); err != nil {
+		return err
+	}
+	var err error
+	if a.outcomes[0], err = a.rows.Run(&a.batch[0].Command); err != nil {
+		return err
+	}
+	return a.commit(&pipe{ctx: a.ctx, conn: a.conn, wrote: true})
+}
+
+// commit sends what is left to write and ends the transaction. A transaction
+// that writes says so in the committer's row.
+func (a *attempt) commit(p *pipe) error {
+	var batch pgx.Batch
+	p.flush(&batch)
+	if p.wrote {
+		a.number++
+		batch.Queue("INSERT INTO committer (id, batch, seen_at) VALUES ($1, $2, $3)"+
+			" ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, seen_at = excluded.seen_at", a.id, a.number, a.clock.Now().UnixMilli())
+		a.ending = true
+	}
+	batch.Queue("COMMIT")
+	if err := a.conn.SendBatch(a.ctx, &batch).Close(); err != nil {
+		return err
+	}
+	if a.conn.PgConn().TxStatus() != 'I' {
+		return errors.New("a transaction did not end")
+	}
+	return nil
+}

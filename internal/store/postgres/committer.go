@@ -1,0 +1,164 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure/internal/store/commit"
+)
+
+const (
+	// maxMisses is how often a command is missed before it runs alone and waits.
+	maxMisses = 3
+	// outage is how long a batch is tried again while the database cannot be
+	// reached, before its callers are told.
+	outage = 10 * time.Second
+	// races is how often a batch is run again that another transaction was in the
+	// way of.
+	races = 5
+	// attemptTime bounds one try, over the network too. It is longer than what the
+	// database itself waits for.
+	attemptTime = 90 * time.Second
+)
+
+// committer writes through a connection of its own.
+type committer struct {
+	*commit.Queue
+	id     uuid.UUID
+	db     *database
+	clock  *clock
+	logger *slog.Logger
+	conn   *pgx.Conn // nil where there is none
+	number int64     // of the last transaction that wrote
+	wait   bool      // for locks
+	ended  chan struct{}
+}
+
+// run works until the queue is closed and empty.
+func (c *committer) run() {
+	defer close(c.ended)
+	var missed []*commit.Call
+	for {
+		batch := c.alone(missed)
+		if len(batch) > 0 {
+			batch = append(batch, c.TakeNow()...)
+		} else if batch = c.Take(); batch == nil {
+			break
+		}
+		missed = commit.Process(c, c.logger, batch)
+	}
+	c.disconnect()
+}
+
+// alone runs what was missed too often, and gives the rest.
+func (c *committer) alone(missed []*commit.Call) (rest []*commit.Call) {
+	c.wait = true
+	defer func() { c.wait = false }()
+	for _, call := range missed {
+		if call.Misses < maxMisses {
+			rest = append(rest, call)
+			continue
+		}
+		for _, again := range commit.Process(c, c.logger, []*commit.Call{call}) {
+			again.Misses = 0
+			rest = append(rest, again)
+		}
+	}
+	return rest
+}
+
+// Gives implements [commit.Runner].
+func (c *committer) Gives(err error) (told error, up bool) {
+	return refusal(err), isTrouble(err) || errors.Is(err, errLost)
+}
+
+// errLost marks the loss of the connection.
+var errLost = errors.New("the connection to the database was lost")
+
+// Attempt implements [commit.Runner]. It runs the batch again where that may
+// help, and finds out what became of a COMMIT whose answer was lost.
+func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
+	giveUp := time.Now().Add(outage)
+	raced := 0
+	for pause := 5 * time.Millisecond; ; {
+		tx, err := c.attempt(batch, careful)
+		if err == nil {
+			return tx.outcomes, nil
+		}
+		switch {
+		case errors.Is(err, errLost):
+			c.logger.Warn("the connection to the database was lost", "err", err)
+		case isRace(err) && (len(batch) == 1 || codeOf(err) != uniqueViolation) && raced < races:
+			raced++
+			continue
+		default:
+			return nil, err
+		}
+		for {
+			if time.Now().After(giveUp) {
+				return nil, err
+			}
+			time.Sleep(pause)
+			pause = min(2*pause, 500*time.Millisecond)
+			if tx == nil || !tx.ending {
+				break
+			}
+			durable, known := c.settle()
+			if known && durable {
+				return tx.outcomes, nil
+			}
+			if known {
+				break
+			}
+		}
+	}
+}
+
+// settle finds out whether the last transaction that wrote is durable.
+func (c *committer) settle() (durable, known bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
+	defer cancel()
+	if err := c.connect(ctx); err != nil {
+		return false, false
+	}
+	var number int64
+	// It waits for the backend of the lost connection to end.
+	err := c.conn.QueryRow(ctx, "SELECT batch FROM committer WHERE id = $1 FOR UPDATE", c.id).Scan(&number)
+	if err != nil {
+		c.logger.Warn("it is not known yet whether a transaction is durable", "err", err)
+		c.disconnect()
+		return false, false
+	}
+	return number == c.number, true
+}
+
+func (c *committer) connect(ctx context.Context) error {
+	if c.conn != nil && !c.conn.IsClosed() {
+		return nil
+	}
+	c.conn = nil
+	conn, err := c.db.connect(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "INSERT INTO committer (id, batch, seen_at) VALUES ($1, $2, 0) ON CONFLICT (id) DO NOTHING", c.id, c.number)
+	if err != nil {
+		return errors.Join(err, conn.Close(ctx))
+	}
+	c.conn = conn
+	return nil
+}
+
+func (c *committer) disconnect() {
+	if c.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = c.conn.Close(ctx) // whether it says goodbye or not, it is gone
+	c.conn = nil
+}

@@ -1,0 +1,104 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure"
+)
+
+// database opens connections, all to the same history of it.
+type database struct {
+	config *pgx.ConnConfig
+	epoch  atomic.Uint64 // 0 until it is known
+	fatal  func(error)
+	gone   atomic.Bool // fatal was told
+}
+
+// newDatabase reads a URL. Settings that it names itself stay.
+func newDatabase(url string, fatal func(error)) (*database, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: "the store's URL cannot be used", Err: err}
+	}
+	for name, value := range map[string]string{
+		"application_name":              "perdure",
+		"default_transaction_isolation": "read committed",
+		// A server that stops in the middle of a transaction must not keep others
+		// from what it has locked.
+		"idle_in_transaction_session_timeout": "10s",
+		"lock_timeout":                        "10s",
+		"statement_timeout":                   "60s",
+	} {
+		if _, set := config.RuntimeParams[name]; !set {
+			config.RuntimeParams[name] = value
+		}
+	}
+	config.RuntimeParams["standard_conforming_strings"] = "on"
+	return &database{config: config, fatal: fatal}, nil
+}
+
+// connect opens a connection that writes.
+func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, d.config.Copy())
+	if err != nil {
+		return nil, err
+	}
+	if err := d.check(ctx, conn); err != nil {
+		return nil, errors.Join(err, conn.Close(ctx))
+	}
+	return conn, nil
+}
+
+// check sees to it that what is answered is durable, and that the database is
+// the one that was opened: another history of it may lack what was shown.
+func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
+	var synchronous string
+	if err := conn.QueryRow(ctx, "SHOW synchronous_commit").Scan(&synchronous); err != nil {
+		return err
+	}
+	if synchronous == "off" {
+		if _, err := conn.Exec(ctx, "SET synchronous_commit = on"); err != nil {
+			return err
+		}
+	}
+	known := d.epoch.Load()
+	if known == 0 {
+		return nil
+	}
+	epoch, err := readEpoch(ctx, conn)
+	if err != nil || epoch == known {
+		return err
+	}
+	err = unavailable(nil, "the database has been restored or has failed over; the server has to start anew")
+	if d.gone.CompareAndSwap(false, true) {
+		d.fatal(err)
+	}
+	return err
+}
+
+// readEpoch gives the epoch of the database's history: another cluster, another
+// timeline of it (after a failover, or a restore to a moment), another database
+// and another store in it (after a restore of a dump) each have their own.
+func readEpoch(ctx context.Context, conn *pgx.Conn) (uint64, error) {
+	var (
+		system, store int64
+		timeline      string
+		oid           uint32
+	)
+	err := conn.QueryRow(ctx, "SELECT (SELECT system_identifier FROM pg_control_system()), left(pg_walfile_name(pg_current_wal_lsn()), 8),"+
+		" (SELECT oid FROM pg_database WHERE datname = current_database()), (SELECT epoch FROM store WHERE id = 1)").Scan(&system, &timeline, &oid, &store)
+	if err != nil {
+		return 0, err
+	}
+	h := fnv.New64a()
+	b := binary.BigEndian.AppendUint64(nil, uint64(system))
+	b = binary.BigEndian.AppendUint64(b, uint64(store))
+	b = binary.BigEndian.AppendUint32(b, oid)
+	h.Write(append(b, timeline...)) // never fails
+	return max(h.Sum64(), 1), nil
+}

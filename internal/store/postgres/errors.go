@@ -1,0 +1,91 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/perdure/perdure"
+)
+
+// The codes of PostgreSQL that mean something here; the first two letters are
+// the class.
+const (
+	uniqueViolation   = "23505"
+	badText           = "22021" // bytes that are no text, such as a zero
+	badEscape         = "22P05"
+	readOnly          = "25006" // the server has become a standby
+	serialization     = "40001"
+	deadlock          = "40P01"
+	lockTimeout       = "55P03"
+	queryCancelled    = "57014" // statement_timeout, too
+	classResources    = "53"    // the disk is full, too many connections
+	classIntervention = "57"    // shut down, starting up
+	classSystem       = "58"    // errors of input and output
+)
+
+// codeOf gives the code of a statement's error, "" if err is none.
+func codeOf(err error) string {
+	var failed *pgconn.PgError
+	if errors.As(err, &failed) {
+		return failed.Code
+	}
+	return ""
+}
+
+// isStatement tells whether a statement is at fault, and the connection of use
+// after it.
+func isStatement(err error) bool {
+	var failed *pgconn.PgError
+	if errors.As(err, &failed) && (failed.SeverityUnlocalized == "FATAL" || failed.SeverityUnlocalized == "PANIC") {
+		return false
+	}
+	code := codeOf(err)
+	return code != "" && (code == queryCancelled || code[:2] != classIntervention) && code != readOnly
+}
+
+// isRace tells whether another transaction was in the way, and the same commands
+// may well pass in a moment.
+func isRace(err error) bool {
+	switch codeOf(err) {
+	case serialization, deadlock, uniqueViolation:
+		return true
+	}
+	return false
+}
+
+// isTrouble tells whether it is the server's trouble, and no command's.
+func isTrouble(err error) bool {
+	code := codeOf(err)
+	return code != "" && (code[:2] == classResources || code[:2] == classIntervention || code[:2] == classSystem) && code != queryCancelled
+}
+
+func unavailable(err error, format string, args ...any) error {
+	return &perdure.Error{Code: perdure.Unavailable, Message: fmt.Sprintf(format, args...), Err: err}
+}
+
+// refusal turns an error into what the caller of a command, or of a read, is
+// told. Coded errors pass as they are.
+func refusal(err error) error {
+	var coded *perdure.Error
+	switch {
+	case err == nil || errors.As(err, &coded):
+		return err
+	case errors.Is(err, errLost):
+		return unavailable(err, "the database cannot be reached")
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	switch code := codeOf(err); {
+	case code == uniqueViolation:
+		return &perdure.Error{Code: perdure.AlreadyExists, Message: "a row of that identity exists already", Err: err}
+	case code == badText || code == badEscape:
+		return &perdure.Error{Code: perdure.InvalidArgument, Message: "a text holds a zero byte or bytes that are no UTF-8", Err: err}
+	case code == lockTimeout || code == queryCancelled || code == serialization || code == deadlock:
+		return unavailable(err, "the database is busy")
+	case isTrouble(err):
+		return unavailable(err, "the database has trouble of its own")
+	}
+	return &perdure.Error{Code: perdure.Internal, Message: "the store failed", Err: err}
+}

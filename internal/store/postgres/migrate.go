@@ -1,0 +1,68 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/perdure/perdure"
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// migrating is the number of the lock under which tables are changed.
+const migrating = 0x70657264757265 // "perdure"
+
+// Migrate brings the tables of the database at url up to date, and gives the
+// version that they had and the one that they have. Many may do so at once: one
+// does it, the others wait. Errors are those of Open.
+func Migrate(ctx context.Context, url string) (from, to int64, err error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return 0, 0, &perdure.Error{Code: perdure.InvalidArgument, Message: "the store's URL cannot be used", Err: err}
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return 0, 0, unavailable(err, "the database cannot be reached")
+	}
+	defer conn.Close(ctx)
+	if err := checkServer(ctx, conn); err != nil {
+		return 0, 0, refusal(err)
+	}
+	// It is given back with the connection.
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(migrating)); err != nil {
+		return 0, 0, refusal(err)
+	}
+	db := stdlib.OpenDB(*config)
+	defer db.Close()
+	if from, to, err = migrate(ctx, db); err != nil {
+		return from, to, refusal(err)
+	}
+	return from, to, refusal(makeStore(ctx, conn))
+}
+
+func migrate(ctx context.Context, db *sql.DB) (from, to int64, err error) {
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return 0, 0, err
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files)
+	if err != nil {
+		return 0, 0, err
+	}
+	from, to, err = provider.GetVersions(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	if from > to {
+		return from, to, perdure.Errorf(perdure.Conflict,
+			"the database has version %d, this program knows versions up to %d; upgrade the program to open it", from, to)
+	}
+	_, err = provider.Up(ctx)
+	return from, to, err
+}

@@ -1,0 +1,80 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/perdure/perdure/internal/store/relational"
+)
+
+// plain runs one statement after the other: for readers, and for a command
+// whose candidates are decided apart, in savepoints.
+type plain struct {
+	conn  *pgx.Conn
+	wait  bool
+	held  map[string]bool
+	first []statement // goes along with the first statement
+}
+
+var _ relational.Conn = (*plain)(nil)
+
+func (p *plain) send(ctx context.Context, queue func(b *pgx.Batch)) error {
+	var batch pgx.Batch
+	for _, st := range p.first {
+		batch.Queue(st.query, st.args...)
+	}
+	p.first = nil
+	queue(&batch)
+	return p.conn.SendBatch(ctx, &batch).Close()
+}
+
+// Exec implements [relational.Conn].
+func (p *plain) Exec(ctx context.Context, query string, args ...any) (n int64, err error) {
+	err = p.send(ctx, func(b *pgx.Batch) {
+		b.Queue(translate(query), args...).Exec(func(tag pgconn.CommandTag) error {
+			n = tag.RowsAffected()
+			return nil
+		})
+	})
+	return n, err
+}
+
+// Write is Exec at once.
+func (p *plain) Write(ctx context.Context, query string, args ...any) error {
+	_, err := p.Exec(ctx, query, args...)
+	return err
+}
+
+// Each implements [relational.Conn].
+func (p *plain) Each(ctx context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error {
+	return p.send(ctx, func(b *pgx.Batch) {
+		b.Queue(translate(query), args...).Query(func(rows pgx.Rows) error { return eachRow(rows, scan) })
+	})
+}
+
+// Together runs one function after the other.
+func (p *plain) Together(fs ...func(c relational.Conn) error) error {
+	for _, f := range fs {
+		if err := f(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Hold implements [relational.Conn].
+func (p *plain) Hold(ctx context.Context, names ...string) error {
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if _, known := p.held[name]; !known {
+			if err := lockName(ctx, p, p.wait, p.held, name); err != nil {
+				return err
+			}
+		}
+		if !p.held[name] {
+			return relational.ErrHeld
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package postgres
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
+	"github.com/perdure/perdure/internal/store/storetest"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	code := postgrestest.Main(m)
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			os.Stderr.WriteString(err.Error())
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func migrated(ctx context.Context, url string) error {
+	_, _, err := Migrate(ctx, url)
+	return err
+}
+
+// emptyDatabase gives the URL of a database with tables, of this test's own.
+func emptyDatabase(t testing.TB) string {
+	t.Helper()
+	return postgrestest.Database(t, migrated)
+}
+
+// open opens a store and closes it when the test ends.
+func open(t testing.TB, o Options) *Store {
+	t.Helper()
+	if o.URL == "" {
+		o.URL = emptyDatabase(t)
+	}
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+func TestConformance(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, Options{}) })
+}
+
+func TestDurable(t *testing.T) {
+	url := emptyDatabase(t)
+	storetest.Durable(t, func() store.Store {
+		s, err := Open(t.Context(), Options{URL: url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	})
+}

@@ -1,0 +1,193 @@
+package postgrestest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Cluster is a PostgreSQL in a scratch folder, on loopback, with fsync on.
+type Cluster struct {
+	folder string
+	port   int
+	owner  *syscall.Credential // nil: the own user
+	server *exec.Cmd
+	log    *os.File
+}
+
+// Start makes a cluster and waits until it answers. It ends with Stop, and with
+// this process.
+func Start() (*Cluster, error) {
+	c := &Cluster{}
+	if err := c.make(); err != nil {
+		return nil, errors.Join(err, c.remove())
+	}
+	if err := c.Run(); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+// URL names a database of the cluster.
+func (c *Cluster) URL(database string) string {
+	return fmt.Sprintf("postgres://perdure@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
+}
+
+func (c *Cluster) make() (err error) {
+	if c.folder, err = os.MkdirTemp("", "perdure-postgres-"); err != nil {
+		return err
+	}
+	if c.owner, err = unprivileged(); err != nil {
+		return err
+	}
+	if c.owner != nil {
+		if err := os.Chown(c.folder, int(c.owner.Uid), int(c.owner.Gid)); err != nil {
+			return err
+		}
+	}
+	if c.port, err = freePort(); err != nil {
+		return err
+	}
+	initdb, err := c.command("initdb", "-D", c.data(), "-U", "perdure", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-instructions", "--no-sync")
+	if err != nil {
+		return err
+	}
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	c.log, err = os.Create(filepath.Join(c.folder, "log"))
+	return err
+}
+
+func (c *Cluster) data() string { return filepath.Join(c.folder, "data") }
+
+// unprivileged gives a user for PostgreSQL, which refuses to be root.
+func unprivileged() (*syscall.Credential, error) {
+	if os.Getuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		found, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err := strconv.ParseUint(found.Uid, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		gid, err := strconv.ParseUint(found.Gid, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// command is one of PostgreSQL's programs, of the newest version there is.
+func (c *Cluster) command(name string, args ...string) (*exec.Cmd, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		installed, globErr := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+		if globErr != nil || len(installed) == 0 {
+			return nil, fmt.Errorf("PostgreSQL is not installed (scripts/deps.sh does it): %w", err)
+		}
+		path = slices.Max(installed)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Dir = c.folder
+	// It goes with this process, however that ends.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.owner, Pdeathsig: syscall.SIGQUIT, Setpgid: true}
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	return cmd, nil
+}
+
+// Run starts the server and waits until it answers.
+func (c *Cluster) Run() error {
+	server, err := c.command("postgres", "-D", c.data(), "-p", strconv.Itoa(c.port), "-k", "", "-c", "listen_addresses=127.0.0.1",
+		"-c", "max_connections=300", "-c", "shared_buffers=64MB", "-c", "fsync=on", "-c", "max_wal_size=256MB", "-c", "min_wal_size=32MB",
+		"-c", "autovacuum_naptime=5s", "-c", "log_min_messages=warning")
+	if err != nil {
+		return err
+	}
+	server.Stdout, server.Stderr = c.log, c.log
+	if err := server.Start(); err != nil {
+		return err
+	}
+	c.server = server
+	return c.wait()
+}
+
+const startTime = 60 * time.Second
+
+// wait polls until a connection is taken.
+func (c *Cluster) wait() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ping(ctx, c.URL("postgres"))
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			said, _ := os.ReadFile(c.log.Name())
+			return fmt.Errorf("PostgreSQL does not answer: %w\n%s", err, bytes.TrimSpace(said))
+		}
+	}
+}
+
+// Restart ends the server as SIGQUIT does, without a word to its clients and
+// with a recovery at the next start, or with SIGINT in an orderly way.
+func (c *Cluster) Restart(end syscall.Signal) error {
+	if err := c.end(end); err != nil {
+		return err
+	}
+	return c.Run()
+}
+
+func (c *Cluster) end(signal syscall.Signal) error {
+	if c.server == nil {
+		return nil
+	}
+	server := c.server
+	c.server = nil
+	if err := server.Process.Signal(signal); err != nil {
+		return err
+	}
+	_ = server.Wait() // its status says how it was ended
+	return nil
+}
+
+// Stop ends the server and removes its folder.
+func (c *Cluster) Stop() error {
+	return errors.Join(c.end(syscall.SIGINT), c.remove())
+}
+
+func (c *Cluster) remove() error {
+	if c.log != nil {
+		_ = c.log.Close() // only ever written by the server
+	}
+	return os.RemoveAll(c.folder)
+}

@@ -1,0 +1,164 @@
+package postgrestest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// shared is the cluster of this test binary.
+var shared struct {
+	sync.Mutex
+	cluster  *Cluster
+	template string
+	admin    string   // URL of a database that others are created from
+	made     []string // names of databases
+	free     []string // URLs of those that no test uses
+}
+
+// Main runs the tests of a package and stops the cluster, if one was begun. It
+// gives the exit code.
+func Main(m *testing.M) int {
+	code := m.Run()
+	if err := Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// Stop ends what was begun for this test binary.
+func Stop() error {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cluster == nil {
+		return drop(context.Background())
+	}
+	cluster := shared.cluster
+	shared.cluster, shared.template, shared.made, shared.free = nil, "", nil, nil
+	return cluster.Stop()
+}
+
+// drop removes what was made on another server.
+func drop(ctx context.Context) error {
+	if shared.template == "" {
+		return nil
+	}
+	for _, name := range append(shared.made, shared.template) {
+		if err := execute(ctx, shared.admin, "DROP DATABASE "+name); err != nil {
+			return err
+		}
+	}
+	shared.template, shared.made, shared.free = "", nil, nil
+	return nil
+}
+
+// Database gives the URL of a database of this test's own, with the tables that
+// migrate makes; it is called once for all databases. It is another's
+// when the test has ended.
+func Database(t testing.TB, migrate func(ctx context.Context, url string) error) string {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	shared.Lock()
+	defer shared.Unlock()
+	if err := begin(ctx, migrate); err != nil {
+		t.Fatal(err)
+	}
+	database, err := take(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		shared.Lock()
+		defer shared.Unlock()
+		if shared.template == "" {
+			return // stopped before the test
+		}
+		if err := empty(ctx, database); err != nil {
+			t.Errorf("the test's database is not empty again: %v", err)
+			return
+		}
+		shared.free = append(shared.free, database)
+	})
+	return database
+}
+
+// take gives the URL of a database that is free, or new: to empty one is quicker
+// than to make one.
+func take(ctx context.Context) (string, error) {
+	if n := len(shared.free); n > 0 {
+		last := shared.free[n-1]
+		shared.free = shared.free[:n-1]
+		return last, nil
+	}
+	name := fmt.Sprintf("%s_%d", shared.template, len(shared.made)+1)
+	if err := execute(ctx, shared.admin, "CREATE DATABASE "+name+" TEMPLATE "+shared.template); err != nil {
+		return "", err
+	}
+	shared.made = append(shared.made, name)
+	return other(shared.admin, name), nil
+}
+
+// empty deletes what a test has left in a database, and gives it another epoch.
+func empty(ctx context.Context, database string) error {
+	return execute(ctx, database, `DO $$ DECLARE name TEXT; BEGIN
+		SET LOCAL session_replication_role = replica;
+		SET LOCAL lock_timeout = '10s';
+		FOR name IN SELECT table_name FROM information_schema.tables
+			WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name NOT IN ('goose_db_version', 'store')
+		LOOP EXECUTE format('DELETE FROM %I', name); END LOOP;
+		UPDATE store SET epoch = (random() * 1e15)::bigint;
+	END $$`)
+}
+
+// begin starts the cluster, and makes the database that others are copies of.
+func begin(ctx context.Context, migrate func(ctx context.Context, url string) error) error {
+	if shared.template != "" {
+		return nil
+	}
+	if shared.admin = os.Getenv("PERDURE_TEST_POSTGRES"); shared.admin == "" {
+		cluster, err := Start()
+		if err != nil {
+			return err
+		}
+		shared.cluster, shared.admin = cluster, cluster.URL("postgres")
+	}
+	template := "perdure_" + strings.ReplaceAll(uuid.NewString()[:13], "-", "")
+	if err := execute(ctx, shared.admin, "CREATE DATABASE "+template+" TEMPLATE template0 ENCODING 'UTF8'"); err != nil {
+		return err
+	}
+	if err := migrate(ctx, other(shared.admin, template)); err != nil {
+		return err
+	}
+	shared.template = template
+	return nil
+}
+
+// other is the URL of another database of the same server.
+func other(admin, name string) string {
+	u, err := url.Parse(admin)
+	if err != nil {
+		return admin // connecting to it tells why
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+func execute(ctx context.Context, url, query string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, query)
+	return err
+}
+
+func ping(ctx context.Context, url string) error { return execute(ctx, url, "SELECT 1") }

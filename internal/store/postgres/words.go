@@ -1,0 +1,122 @@
+package postgres
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/relational"
+)
+
+// words are what is said in PostgreSQL's own way. Whatever picks locks the
+// executions of its candidates, and passes over those that others hold.
+var words = &relational.Words{
+	Due: due, PendingAgents: pendingAgents, PendingAlone: pendingAlone, PendingTasks: pendingTasks,
+	TheseExecutions: func(ids []uuid.UUID) (string, any, error) {
+		return " FROM (SELECT * FROM agent_execution WHERE id = ANY(?)) x", rawIDs(ids), nil
+	},
+	MetadataMember: func(key, value string) (string, []any) { return metadataMember, []any{key, key, value} },
+	QueryMatch:     matchQuery,
+	Spoils:         func(err error) bool { return !isStatement(err) },
+}
+
+var looseBlobMillis = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
+
+// rawIDs are ids as a parameter of ANY.
+func rawIDs(ids []uuid.UUID) [][]byte {
+	raw := make([][]byte, len(ids))
+	for i := range ids {
+		raw[i] = ids[i][:]
+	}
+	return raw
+}
+
+const lockExecution = " FOR NO KEY UPDATE OF x SKIP LOCKED"
+
+var due = map[store.PickKind]string{
+	store.PickTimers: "SELECT x.id, NULL FROM agent_timer t JOIN agent_execution x ON x.id = t.agent_execution_id" +
+		" WHERE t.due_at <= ?2 AND (?1 = '' OR x.org_id = ?1) ORDER BY t.due_at LIMIT ?3" + lockExecution,
+	store.PickExpiredAgents: "SELECT x.id, NULL FROM agent_execution x" +
+		" WHERE x.status IN ('RUNNING', 'CANCELLING') AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1) ORDER BY x.lease_until LIMIT ?3" + lockExecution,
+	store.PickExpiredTasks: "SELECT t.agent_execution_id, t.id FROM task_execution t" + ofTask +
+		" WHERE t.status = 'RUNNING' AND t.lease_until <= ?2 AND (?1 = '' OR t.org_id = ?1) ORDER BY t.lease_until LIMIT ?3" + lockExecution,
+	store.PickEmbedded: "SELECT x.id, NULL FROM agent_execution x WHERE x.id IN" +
+		" (SELECT id FROM agent_execution WHERE embedded = 1 AND status IN ('RUNNING', 'CANCELLING')" +
+		" UNION SELECT agent_execution_id FROM task_execution WHERE embedded = 1 AND status = 'RUNNING')" +
+		" AND CAST(?2 AS BIGINT) IS NOT NULL AND (?1 = '' OR x.org_id = ?1) LIMIT ?3" + lockExecution,
+	store.PickCancelOverdue: "SELECT x.id, NULL FROM agent_execution x" +
+		" WHERE x.status = 'CANCELLING' AND x.cancel_by <= ?2 AND (?1 = '' OR x.org_id = ?1) ORDER BY x.cancel_by LIMIT ?3" + lockExecution,
+	store.PickTaskDeadlines: "SELECT t.agent_execution_id, t.id FROM task_execution t" + ofTask +
+		" WHERE t.status IN ('PENDING', 'RUNNING') AND t.deadline_at IS NOT NULL AND t.deadline_at <= ?2 AND (?1 = '' OR t.org_id = ?1)" +
+		" ORDER BY t.deadline_at LIMIT ?3" + lockExecution,
+	store.PickAttempts: "SELECT t.agent_execution_id, t.id FROM task_execution t" + ofTask +
+		" WHERE t.status = 'RUNNING' AND t.attempt_due IS NOT NULL AND t.attempt_due <= ?2 AND (?1 = '' OR t.org_id = ?1)" +
+		" ORDER BY t.attempt_due LIMIT ?3" + lockExecution,
+	store.PickLooseBlobs: "SELECT x.id, NULL FROM agent_execution x WHERE x.id IN" +
+		" (SELECT b.agent_execution_id FROM blob b WHERE b.owned = 0 AND b.created_at <= CAST(?2 AS BIGINT) - " + looseBlobMillis + ")" +
+		" AND (?1 = '' OR x.org_id = ?1) LIMIT ?3" + lockExecution,
+	store.PickPruned: "SELECT x.id, NULL FROM pruning p JOIN agent_execution x ON x.id = p.agent_execution_id" +
+		" WHERE CAST(?2 AS BIGINT) IS NOT NULL AND (?1 = '' OR x.org_id = ?1) LIMIT ?3" + lockExecution,
+}
+
+// nobody stands for no home in the indexes.
+const nobody = "'00000000-0000-0000-0000-000000000000'::uuid"
+
+const ofTask = " JOIN agent_execution x ON x.id = t.agent_execution_id"
+
+const (
+	pendingAgents = "SELECT x.id, x.ready_at FROM agent_execution x" +
+		" WHERE x.org_id = ? AND x.queue = ? AND x.kind = ? AND x.status = 'PENDING' AND x.crashes < 3" + pendingOf
+	pendingAlone = "SELECT x.id, x.ready_at FROM agent_execution x" +
+		" WHERE x.org_id = ? AND x.queue = ? AND x.kind = ? AND x.status = 'PENDING' AND x.crashes >= 3" + pendingOf
+	pendingOf = " AND x.persistence_mode = ? AND coalesce(x.home_worker_id, " + nobody + ") = coalesce(?::uuid, " + nobody + ")" +
+		" AND x.not_before <= ? ORDER BY x.ready_at LIMIT ?" + lockExecution
+	pendingTasks = "SELECT t.agent_execution_id, t.id, t.priority, t.created_at, t.concurrency_key, t.concurrency_limit FROM task_execution t" + ofTask +
+		" WHERE t.org_id = ? AND t.queue = ? AND t.kind = ? AND t.status = 'PENDING' AND t.blocked = 0 AND t.not_before <= ?" +
+		" ORDER BY t.priority, t.created_at LIMIT ?" + lockExecution
+)
+
+// metadataMember reads only objects, and none with the one character that a
+// text of PostgreSQL cannot hold.
+const metadataMember = `(CASE WHEN x.metadata IS NULL OR x.metadata LIKE '%\\\\u0000%' THEN false` +
+	` WHEN json_typeof(x.metadata::json) <> 'object' THEN false` +
+	` ELSE coalesce(x.metadata::json ->> CAST(? AS TEXT), CASE json_typeof(x.metadata::json -> CAST(? AS TEXT)) WHEN 'null' THEN 'null' END) = ? END)`
+
+// queryMatch looks into contents as they are written with all but ASCII
+// escaped, since bytes are no text.
+const queryMatch = "(strpos(replace(x.id::text, '-', ''), ?) > 0 OR strpos(lower(x.kind COLLATE \"C\"), ?) > 0" +
+	" OR strpos(lower(encode(x.input, 'escape') COLLATE \"C\"), ?) > 0 OR strpos(lower(encode(x.input, 'escape') COLLATE \"C\"), ?) > 0" +
+	" OR x.input_blob IS NOT NULL AND EXISTS (SELECT 1 FROM blob_chunk c WHERE c.agent_execution_id = x.id AND c.id = x.input_blob" +
+	" AND (strpos(lower(encode(c.content, 'escape') COLLATE \"C\"), ?) > 0 OR strpos(lower(encode(c.content, 'escape') COLLATE \"C\"), ?) > 0)))"
+
+func matchQuery(plain, escaped, id string) (string, []any) {
+	p, e := escapeBytes(plain), escapeBytes(escaped)
+	return queryMatch, []any{id, plain, p, e, p, e}
+}
+
+// escapeBytes writes a text as encode(..., 'escape') does.
+func escapeBytes(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		switch {
+		case c == '\\':
+			b.WriteString(`\\`)
+		case c == 0 || c >= 0x80:
+			b.Write([]byte{'\\', '0' + c>>6, '0' + c>>3&7, '0' + c&7})
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// lockRows are the executions that a batch names. What waits for a lock has a
+// limit: see connect.
+const (
+	lockRows = "SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id FOR NO KEY UPDATE"
+	skipRows = lockRows + " SKIP LOCKED"
+	timeNow  = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+	tryHold  = "SELECT pg_try_advisory_xact_lock(?)"
+	waitHold = "SELECT pg_advisory_xact_lock(?) IS NULL"
+)
