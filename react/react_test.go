@@ -346,5 +346,5 @@ func TestModelErrorWaitsAndRetrySignalTriesAgain(t *testing.T) {
 
 func TestMain(m *testing.M) {
 	tool.MaybeSandboxChild()
-	os.Exit(m.Run())
+	os.Exit(opentest.Main(m))
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -11,12 +12,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/internal/store/sqlite"
 	"github.com/perdure/perdure/internal/store/storetest"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 
 const org = "acme"
 

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"syscall"
@@ -21,7 +22,8 @@ type Cluster struct {
 	folder string
 	port   int
 	owner  *syscall.Credential // nil: the own user
-	server *exec.Cmd
+	server *os.Process
+	ended  chan struct{}
 	log    *os.File
 }
 
@@ -129,10 +131,21 @@ func (c *Cluster) Run() error {
 		return err
 	}
 	server.Stdout, server.Stderr = c.log, c.log
-	if err := server.Start(); err != nil {
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		// The signal at the parent's death comes at that of the thread: it must stay.
+		runtime.LockOSThread()
+		defer close(ended)
+		err := server.Start()
+		started <- err
+		if err == nil {
+			_ = server.Wait() // its status says how it was ended
+		}
+	}()
+	if err := <-started; err != nil {
 		return err
 	}
-	c.server = server
+	c.server, c.ended = server.Process, ended
 	return c.wait()
 }
 
@@ -171,13 +184,10 @@ func (c *Cluster) end(signal syscall.Signal) error {
 	if c.server == nil {
 		return nil
 	}
-	server := c.server
+	err := c.server.Signal(signal)
+	<-c.ended
 	c.server = nil
-	if err := server.Process.Signal(signal); err != nil {
-		return err
-	}
-	_ = server.Wait() // its status says how it was ended
-	return nil
+	return err
 }
 
 // Stop ends the server and removes its folder.
