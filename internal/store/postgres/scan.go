@@ -13,8 +13,11 @@ import (
 // scanner gives a row's Scan: values come as database/sql gives them (int64,
 // string, []byte, nil), ids as their 16 bytes, truths as 0 and 1.
 func scanner(rows pgx.Rows) func(dest ...any) error {
-	fields := rows.FieldDescriptions()
+	var fields []pgconn.FieldDescription
 	return func(dest ...any) error {
+		if fields == nil { // there are none before the first row, if it failed
+			fields = rows.FieldDescriptions()
+		}
 		raw := rows.RawValues()
 		if len(raw) != len(dest) {
 			return fmt.Errorf("%d columns are read into %d places", len(raw), len(dest))

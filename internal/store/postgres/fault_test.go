@@ -1,0 +1,273 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
+	"github.com/perdure/perdure/internal/store/storetest"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// cutter is a connection that goes away when it is told to.
+type cutter struct {
+	net.Conn
+	*cut
+}
+
+// cut says what becomes of the next bytes that are sent.
+type cut struct {
+	armed  atomic.Bool
+	arrive bool // the bytes arrive, and their answer is lost
+	hits   atomic.Int32
+}
+
+func (c cutter) Write(b []byte) (int, error) {
+	if !c.armed.CompareAndSwap(true, false) {
+		return c.Conn.Write(b)
+	}
+	c.hits.Add(1)
+	if c.arrive {
+		if _, err := c.Conn.Write(b); err != nil {
+			return 0, err
+		}
+		if half, ok := c.Conn.(*net.TCPConn); ok {
+			_ = half.CloseWrite() // so that the server reads all of it before the end
+		}
+	}
+	return 0, errors.Join(errCut, c.Close())
+}
+
+var errCut = errors.New("the connection was cut")
+
+// openCut opens a store whose connections go through a cutter.
+func openCut(t *testing.T, c *cut) *Store {
+	t.Helper()
+	s := open(t, Options{Logger: quiet, Committers: 1})
+	s.db.config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		return cutter{conn, c}, err
+	}
+	return s
+}
+
+// The connection is lost in the middle of a COMMIT: whether it was done or not,
+// the command is done once and its caller learns what it came to.
+func TestLostInTheMiddleOfACommit(t *testing.T) {
+	for name, arrive := range map[string]bool{"before it arrives": false, "before its answer": true} {
+		t.Run(name, func(t *testing.T) {
+			c := &cut{arrive: arrive}
+			s := openCut(t, c)
+			id := begin(t, s)
+			if err := note(t.Context(), s, id, uuid.New()); err != nil {
+				t.Fatal(err)
+			}
+			const rounds = 10
+			for range rounds {
+				once := true
+				answers, err := do(t.Context(), s, id, store.Needs{}, func(s *store.State) (*store.Changes, error) {
+					x := s.Execution
+					x.Version++
+					c.armed.Store(once)
+					once = false
+					return &store.Changes{Execution: x, Answer: x.Version}, nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				x, err := s.Execution(t.Context(), org, id)
+				if err != nil || answers[0] != x.Version {
+					t.Errorf("the answer is %v, stored is %d, %v", answers, x.Version, err)
+				}
+			}
+			x, err := s.Execution(t.Context(), org, id)
+			if err != nil || x.Version != 2+rounds || c.hits.Load() != rounds {
+				t.Errorf("the version is %d after %d changes and %d cuts, %v", x.Version, rounds, c.hits.Load(), err)
+			}
+		})
+	}
+}
+
+// crowd writes notes to a few executions from many callers, each again until it
+// is answered, while disturb goes on. Nothing may be lost or doubled.
+func crowd(t *testing.T, all []*Store, each int, disturb func(stop <-chan struct{})) {
+	t.Helper()
+	ids := []uuid.UUID{begin(t, all[0]), begin(t, all[0]), begin(t, all[0])}
+	stop, disturbed := make(chan struct{}), make(chan struct{})
+	go func() { defer close(disturbed); disturb(stop) }()
+	var wg sync.WaitGroup
+	for i := range 12 {
+		wg.Go(func() {
+			for n := range each {
+				id := uuid.New()
+				for tries := 0; ; tries++ {
+					err := note(t.Context(), all[(i+n+tries)%len(all)], ids[(i+n)%3], id)
+					if err == nil {
+						break
+					}
+					if !perdure.IsCode(err, perdure.Unavailable) || tries > 100 {
+						t.Errorf("a write: %v", err)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(stop)
+	<-disturbed
+	total := int64(0)
+	for _, id := range ids {
+		x, err := all[0].Execution(t.Context(), org, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Version != x.EntryCount+1 || x.MaxSeq != x.Version {
+			t.Errorf("%d notes are counted, %d entries stored, the seq is %d", x.Version-1, x.EntryCount, x.MaxSeq)
+		}
+		total += x.EntryCount
+	}
+	if total != int64(12*each) {
+		t.Errorf("%d notes were answered, %d are stored", 12*each, total)
+	}
+}
+
+// Connections are ended by the database at random moments, many times.
+func TestLostConnectionsLoseNothing(t *testing.T) {
+	url := emptyDatabase(t)
+	all := []*Store{open(t, Options{URL: url, Logger: quiet}), open(t, Options{URL: url, Logger: quiet})}
+	var ended atomic.Int64
+	crowd(t, all, 40, func(stop <-chan struct{}) {
+		conn, err := pgx.Connect(context.WithoutCancel(t.Context()), url)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close(context.WithoutCancel(t.Context()))
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+			var n int64
+			err := conn.QueryRow(context.WithoutCancel(t.Context()), "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity"+
+				" WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY random() LIMIT $1) AS chosen", 1+rand.IntN(2)).Scan(&n)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			ended.Add(n)
+		}
+	})
+	if ended.Load() == 0 {
+		t.Error("no connection was ended")
+	}
+	storetest.Invariants(t, open(t, Options{URL: url}))
+}
+
+// The database is ended in the middle, without a word to anyone, and recovers.
+func TestDatabaseRestartsInTheMiddle(t *testing.T) {
+	cluster, err := postgrestest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := open(t, Options{URL: cluster.URL("postgres"), Logger: quiet})
+	crowd(t, []*Store{s}, 60, func(<-chan struct{}) {
+		for _, signal := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGINT} {
+			if err := cluster.Restart(signal); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	storetest.Invariants(t, s)
+	if s.db.gone.Load() {
+		t.Error("a restart was taken for another history")
+	}
+}
+
+// Another server holds an execution: its commands wait, those of others do not,
+// and they come in their order once it is free.
+func TestHeldExecutionsWaitAlone(t *testing.T) {
+	s := open(t, Options{Committers: 1})
+	held, free := begin(t, s), begin(t, s)
+	conn, err := pgx.ConnectConfig(t.Context(), s.db.config.Copy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if _, err := conn.Exec(t.Context(), "BEGIN"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), "SELECT 1 FROM agent_execution WHERE id = $1 FOR UPDATE", held[:]); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var order []int
+	for i := range 5 {
+		queued := make(chan struct{})
+		wg.Go(func() {
+			ctx := queueing{t.Context(), sync.OnceFunc(func() { close(queued) })}
+			_, err := do(ctx, s, held, store.Needs{}, func(st *store.State) (*store.Changes, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, i)
+				st.Execution.Version++
+				return &store.Changes{Execution: st.Execution}, nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		<-queued
+	}
+	if err := note(t.Context(), open(t, Options{URL: s.db.config.ConnString()}), free, uuid.New()); err != nil {
+		t.Errorf("another execution's command: %v", err)
+	}
+	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	x, err := s.Execution(t.Context(), org, held)
+	if err != nil || x.Version != 6 {
+		t.Errorf("the version is %d, %v", x.Version, err)
+	}
+	for i, n := range order[len(order)-5:] {
+		if i != n {
+			t.Errorf("the order is %v", order)
+		}
+	}
+}
+
+// queueing is a context that says when Do waits on it, that is, when the
+// command is in the queue.
+type queueing struct {
+	context.Context
+	waits func()
+}
+
+func (q queueing) Done() <-chan struct{} {
+	q.waits()
+	return q.Context.Done()
+}
