@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -103,11 +102,11 @@ func TestLostInTheMiddleOfACommit(t *testing.T) {
 
 // crowd writes notes to a few executions from many callers, each again until it
 // is answered, while disturb goes on. Nothing may be lost or doubled.
-func crowd(t *testing.T, all []*Store, each int, disturb func(stop <-chan struct{})) {
+func crowd(t *testing.T, all []*Store, each int, disturb func(noted <-chan struct{})) {
 	t.Helper()
 	ids := []uuid.UUID{begin(t, all[0]), begin(t, all[0]), begin(t, all[0])}
-	stop, disturbed := make(chan struct{}), make(chan struct{})
-	go func() { defer close(disturbed); disturb(stop) }()
+	done, disturbed := make(chan struct{}, 12*each), make(chan struct{})
+	go func() { defer close(disturbed); disturb(done) }()
 	var wg sync.WaitGroup
 	for i := range 12 {
 		wg.Go(func() {
@@ -116,6 +115,7 @@ func crowd(t *testing.T, all []*Store, each int, disturb func(stop <-chan struct
 				for tries := 0; ; tries++ {
 					err := note(t.Context(), all[(i+n+tries)%len(all)], ids[(i+n)%3], id)
 					if err == nil {
+						done <- struct{}{}
 						break
 					}
 					if !perdure.IsCode(err, perdure.Unavailable) || tries > 100 {
@@ -127,7 +127,7 @@ func crowd(t *testing.T, all []*Store, each int, disturb func(stop <-chan struct
 		})
 	}
 	wg.Wait()
-	close(stop)
+	close(done)
 	<-disturbed
 	total := int64(0)
 	for _, id := range ids {
@@ -150,21 +150,19 @@ func TestLostConnectionsLoseNothing(t *testing.T) {
 	url := emptyDatabase(t)
 	all := []*Store{open(t, Options{URL: url, Logger: quiet}), open(t, Options{URL: url, Logger: quiet})}
 	var ended atomic.Int64
-	crowd(t, all, 40, func(stop <-chan struct{}) {
+	crowd(t, all, 40, func(noted <-chan struct{}) {
 		conn, err := pgx.Connect(context.WithoutCancel(t.Context()), url)
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer conn.Close(context.WithoutCancel(t.Context()))
-		tick := time.NewTicker(10 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
+		patience := 0
+		for range noted {
+			if patience--; patience > 0 {
+				continue
 			}
+			patience = rand.IntN(15) // so that some get through
 			var n int64
 			err := conn.QueryRow(context.WithoutCancel(t.Context()), "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity"+
 				" WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY random() LIMIT $1) AS chosen", 1+rand.IntN(2)).Scan(&n)
@@ -193,8 +191,11 @@ func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 		}
 	})
 	s := open(t, Options{URL: cluster.URL("postgres"), Logger: quiet})
-	crowd(t, []*Store{s}, 60, func(<-chan struct{}) {
+	crowd(t, []*Store{s}, 60, func(noted <-chan struct{}) {
 		for _, signal := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGINT} {
+			for range 50 {
+				<-noted
+			}
 			if err := cluster.Restart(signal); err != nil {
 				t.Error(err)
 			}
