@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -21,7 +20,7 @@ import (
 	"github.com/perdure/perdure/internal/grpcapi"
 	"github.com/perdure/perdure/internal/httpapi"
 	"github.com/perdure/perdure/internal/notify"
-	"github.com/perdure/perdure/internal/store/sqlite"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // DevOrg is the org of dev mode.
@@ -33,6 +32,10 @@ type Config struct {
 	// Data is the data directory. It is made with mode 0700 and holds
 	// perdure.db, lock, token (mode 0600) and perdure.sock. One process owns it.
 	Data string
+	// Store names the database to keep everything in, by a URL that begins with
+	// postgres://, which other servers may use at the same time. "" keeps it in
+	// Data.
+	Store string
 	// HTTPAddr and GRPCAddr are host:port to listen on; "" does not listen on
 	// TCP. The unix socket in Data always listens, for HTTP.
 	HTTPAddr, GRPCAddr string
@@ -64,7 +67,7 @@ type Server struct {
 	Config
 	lock   *lock
 	token  string
-	store  *sqlite.Store
+	store  store.Store
 	engine *engine.Engine
 	http   http.Handler
 	grpc   *grpcapi.Server
@@ -105,10 +108,7 @@ func (s *Server) open(ctx context.Context) error {
 	if s.token, err = newToken(s.Data); err != nil {
 		return err
 	}
-	s.store, err = sqlite.Open(ctx, sqlite.Options{
-		Path: filepath.Join(s.Data, "perdure.db"), Logger: s.Logger, Clock: s.Clock, Fatal: s.fail,
-	})
-	if err != nil {
+	if s.store, err = openStore(ctx, s.Config, s.fail); err != nil {
 		return err
 	}
 	hints := &notify.Local{}
@@ -116,8 +116,10 @@ func (s *Server) open(ctx context.Context) error {
 		Store: s.store, Hints: hints, Logger: s.Logger, Lease: s.Lease, PayloadLimit: s.PayloadLimit,
 		QueueLimits: s.QueueLimits,
 	})
-	if err := s.engine.ReturnEmbedded(ctx); err != nil {
-		return err
+	if !s.shared() { // the workers inside other servers live on
+		if err := s.engine.ReturnEmbedded(ctx); err != nil {
+			return err
+		}
 	}
 	// Who can read the token's file owns the data directory, in any mode.
 	access := access{engine: s.engine, token: s.token}

@@ -19,8 +19,8 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	server, key, org, data string
-	json, quiet, verbose   bool
+	server, key, org, data, store string
+	json, quiet, verbose          bool
 
 	began bool   // flags and arguments were fine
 	typed string // the flags that say which server, for commands to repeat
@@ -66,13 +66,14 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.key, "key", "", "API key for --server")
 	flags.StringVar(&a.org, "org", "", "org of the key (default \"default\")")
 	flags.StringVar(&a.data, "data", "", "data directory (default "+defaultData("~")+")")
+	flags.StringVar(&a.store, "store", "", "URL of the database, postgres://...; default: a file in the data directory")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens inside to standard error")
 	cmd.SetOut(a.stdout)
 	cmd.SetErr(a.stderr)
 	cmd.AddGroup(&cobra.Group{ID: "runs", Title: "Runs:"}, &cobra.Group{ID: "serve", Title: "Serving:"}, &cobra.Group{ID: "keep", Title: "Keeping:"})
 	cmd.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.runsCommand(), a.showCommand(), a.tailCommand(), a.signalCommand(), a.cancelCommand(),
-		a.devCommand(), a.serverCommand(), a.workerCommand(),
+		a.devCommand(), a.serverCommand(), a.workerCommand(), a.migrateCommand(),
 		a.definitionsCommand(), a.keysCommand(),
 	)
 	return cmd

@@ -93,7 +93,8 @@ func (a *app) serverCommand() *cobra.Command {
 keys, which perdure keys create makes. It serves other machines only once there
 is a key.`,
 		Example: `  perdure keys create --role admin me
-  perdure server --addr 0.0.0.0:8080 --grpc-addr 0.0.0.0:9090`,
+  perdure server --addr 0.0.0.0:8080 --grpc-addr 0.0.0.0:9090
+  perdure server --store postgres://perdure@db/perdure`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.serve(cmd.Context()) },
 	}
@@ -115,7 +116,7 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 		return nil, err
 	}
 	config := server.Config{
-		Data: data, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
+		Data: data, Store: s.app.store, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
 		Origins: s.origins, TLSCert: s.tlsCert, TLSKey: s.tlsKey, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
 	}
 	for deadline := time.Now().Add(connectWithin); ; {

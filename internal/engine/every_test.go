@@ -27,6 +27,10 @@ func TestTenConsumersFiveSignals(t *testing.T) {
 	opentest.Each(t, enginetest.TenConsumersFiveSignals)
 }
 
+// Two servers share a database and nothing else: what is given to one is taken on
+// the other, once and in order, and nothing is claimed twice.
+func TestTwoServersShareADatabase(t *testing.T) { enginetest.Servers(t, opentest.Servers(t, 2)) }
+
 // A task is cancelled by its own execution alone.
 func TestCancelTaskOfAnotherAgentIsRefused(t *testing.T) {
 	opentest.Each(t, enginetest.CancelTaskOfAnotherAgentIsRefused)

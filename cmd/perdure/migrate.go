@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure/server"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) migrateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "migrate --store URL", Short: "Bring the tables of a database up to date", GroupID: "serve",
+		Long: `Makes the tables of a database, or changes those of an older version. A server
+does so itself when it starts; this is for a user of the database who may, where
+the server's may not.`,
+		Example: "  perdure migrate --store postgres://owner@db/perdure",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.store == "" {
+				return usageError{"there is no database to change", "give one with --store postgres://... or PERDURE_STORE"}
+			}
+			from, to, err := server.Migrate(cmd.Context(), a.store)
+			if err != nil {
+				return err
+			}
+			if from == to {
+				fmt.Fprintf(a.stderr, "the tables have version %d already\n", to)
+			} else {
+				fmt.Fprintf(a.stderr, "the tables had version %d and have version %d now\n", from, to)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/postgres"
+	"github.com/perdure/perdure/internal/store/sqlite"
+)
+
+// shared tells whether other servers may use the store that c names.
+func (c *Config) shared() bool {
+	scheme, _, _ := strings.Cut(c.Store, "://")
+	return scheme == "postgres" || scheme == "postgresql"
+}
+
+// openStore opens the store that c names. fatal is told when it must not be
+// written to any more.
+func openStore(ctx context.Context, c Config, fatal func(error)) (store.Store, error) {
+	if c.shared() {
+		s, err := postgres.Open(ctx, postgres.Options{URL: c.Store, Logger: c.Logger, Clock: c.Clock, Fatal: fatal})
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	if c.Store != "" {
+		return nil, notStore()
+	}
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(c.Data, "perdure.db"), Logger: c.Logger, Clock: c.Clock, Fatal: fatal})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// The URL is not repeated: it may hold a password.
+func notStore() error {
+	return perdure.Errorf(perdure.InvalidArgument, "the store's URL begins with postgres://")
+}
+
+// Migrate brings the tables of the store at url up to date, and gives the
+// version that they had and the one that they have. Servers do so themselves
+// when they start.
+func Migrate(ctx context.Context, url string) (from, to int64, err error) {
+	if c := (Config{Store: url}); !c.shared() {
+		return 0, 0, notStore()
+	}
+	return postgres.Migrate(ctx, url)
+}
