@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Installs what the tests need: Node.js (the end-to-end tests talk to a mock of
 # the model providers and run a conformance suite, both npm packages, and web/ is
-# TypeScript), git, make, bash.
+# TypeScript), PostgreSQL (tests run one of their own), git, make, bash.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 missing=()
 for tool in git make bash; do command -v "$tool" >/dev/null || missing+=("$tool"); done
 command -v npm >/dev/null || missing+=(nodejs npm)
+command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing+=(postgresql)
 if [ ${#missing[@]} -gt 0 ]; then
 	if ! command -v apt-get >/dev/null; then
 		echo "please install: ${missing[*]}" >&2

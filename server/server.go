@@ -111,7 +111,7 @@ func (s *Server) open(ctx context.Context) error {
 	if s.store, err = openStore(ctx, s.Config, s.fail); err != nil {
 		return err
 	}
-	hints := &notify.Local{}
+	hints := &notify.Local{Shared: s.shared()}
 	s.engine = engine.New(engine.Config{
 		Store: s.store, Hints: hints, Logger: s.Logger, Lease: s.Lease, PayloadLimit: s.PayloadLimit,
 		QueueLimits: s.QueueLimits,

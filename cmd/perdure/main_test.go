@@ -13,14 +13,20 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/store/opentest"
+	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
 	"github.com/perdure/perdure/tool"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
 	tool.MaybeSandboxChild()
-	testscript.Main(m, map[string]func(){"perdure": main})
+	testscript.Main(tests{m}, map[string]func(){"perdure": main})
 }
+
+// tests ends what the tests have begun.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int { return postgrestest.Main(t.M) }
 
 // clean is an environment in which nothing of this machine's user counts.
 func clean(dir string) []string {

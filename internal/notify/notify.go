@@ -36,15 +36,20 @@ func Stream(id uuid.UUID) string { return "stream." + id.String() }
 // Due is the topic of a timer that is set earlier than any before.
 const Due = "due"
 
-// Sure tells whether no hint of n is ever lost: those inside one process. Nobody
+// Sure tells whether no hint of n is ever lost: those inside one process, if
+// no other writes to the store. Nobody
 // then has to look without one.
 func Sure(n Notifier) bool {
-	_, inside := n.(*Local)
-	return inside
+	inside, ok := n.(*Local)
+	return ok && !inside.Shared
 }
 
 // Local carries hints inside one process. The zero value is ready.
 type Local struct {
+	// Shared says that other processes write to the store, too, and their hints do
+	// not come here.
+	Shared bool
+
 	mu   sync.Mutex // guards subs
 	subs map[string]map[chan struct{}]bool
 }
