@@ -30,7 +30,7 @@ func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 	if err != nil {
 		return 0, 0, unavailable(err, "the database cannot be reached")
 	}
-	defer conn.Close(ctx)
+	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
 	if err := checkServer(ctx, conn); err != nil {
 		return 0, 0, refusal(err)
 	}

@@ -126,7 +126,7 @@ func (s *Store) learn(ctx context.Context) error {
 	if err != nil {
 		return unavailable(err, "the database cannot be reached")
 	}
-	defer conn.Close(ctx)
+	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
 	epoch, err := readEpoch(ctx, conn)
 	if err != nil {
 		return err

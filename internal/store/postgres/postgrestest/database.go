@@ -156,7 +156,7 @@ func execute(ctx context.Context, url, query string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx)
+	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
 	_, err = conn.Exec(ctx, query)
 	return err
 }
