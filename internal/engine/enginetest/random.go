@@ -3,6 +3,7 @@ package enginetest
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -45,8 +46,12 @@ func (c *clock) advance(d time.Duration) {
 // the clock, against the engine on a store and against the model; what is
 // stored is compared, and the invariants checked, after every command.
 func Random(t *testing.T, open opentest.Opener) {
-	usually(t, "rapid.checks", "40") // a run is long, and looks at everything after each step
-	usually(t, "rapid.steps", "50")  // it takes some until there is anything to be wrong about
+	checks := "40" // a run is long, and looks at everything after each step
+	if strings.HasSuffix(t.Name(), "/postgres") {
+		checks = "10" // the rules are the same, and each look takes longer
+	}
+	usually(t, "rapid.checks", checks)
+	usually(t, "rapid.steps", "50") // it takes some until there is anything to be wrong about
 	rapid.Check(t, func(r *rapid.T) {
 		m := newMachine(inRapid{t, r}, open)
 		m.start(r)

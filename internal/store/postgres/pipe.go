@@ -27,7 +27,6 @@ type pipe struct {
 	held    map[string]bool    // names whose lock this transaction has, or could not get
 	before  []statement        // what has to go first
 	wrote   bool
-	trips   int
 }
 
 // statement is one that nobody waits for.
@@ -167,7 +166,6 @@ func (p *pipe) ask() error {
 	if !asked {
 		return errors.New("the commands of a batch wait for each other")
 	}
-	p.trips++
 	return p.conn.SendBatch(p.ctx, &batch).Close()
 }
 
