@@ -1,0 +1,133 @@
+package logtest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/store/opentest"
+)
+
+// patience bounds what never comes.
+const patience = 2 * time.Minute
+
+// finished makes a run and waits for its end.
+func finished(t *testing.T, open opentest.Reopener) (*house, uuid.UUID) {
+	t.Helper()
+	h := newHouse(t, open)
+	id, done := h.begin()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := Whole(ctx, Projections(h.api(id))["consolidated"]); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	return h, id
+}
+
+// CutAndResume cuts every projection of a run that has ended after every event:
+// the parts joined equal the whole. Half of the projections are read on after
+// the store and the server were closed and opened again.
+func CutAndResume(t *testing.T, open opentest.Reopener) {
+	h, id := finished(t, open)
+	restarts := 0
+	for name, p := range Projections(h.api(id)) {
+		t.Run(name, func(t *testing.T) {
+			CutEverywhere(t, p, func() {
+				if restarts++; restarts%2 == 0 {
+					h.restart()
+				}
+			})
+		})
+	}
+}
+
+// Live reads every projection while the run is under way, with connections that
+// break at random moments, while the server is stopped and started again
+// restarts times: what each reader was given shows what one that comes later is
+// given, when blocks have been compacted.
+func Live(t *testing.T, open opentest.Reopener, restarts int) {
+	seed := seedOf(t)
+	h := newHouse(t, open)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	id, done := h.begin()
+	projections := Projections(h.api(id))
+	given := map[string][]Event{}
+	var mu sync.Mutex // guards given
+	var readers sync.WaitGroup
+	number := uint64(0)
+	for name, p := range projections {
+		number++
+		chance := rand.New(rand.NewPCG(seed, number)) //nolint:gosec // a test's choices
+		readers.Go(func() {
+			all, err := Wander(ctx, p, chance, func(err error) error { return errors.Join(ctx.Err(), h.outlives(ctx, err)) })
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			given[name] = all
+		})
+	}
+	h.restartAfter(ctx, projections["consolidated"], restarts)
+	readers.Wait()
+	<-done
+	for name, p := range projections {
+		whole, err := Whole(ctx, p)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got, want := p.Show(given[name]), p.Show(whole); got != want {
+			t.Errorf("%s: %s", name, difference(got, want))
+		}
+	}
+}
+
+// outlives tells what ends a reader: nothing that a restart may have caused.
+func (h *house) outlives(ctx context.Context, err error) error {
+	if errors.Is(err, errNoEnd) {
+		return err
+	}
+	return h.ready(ctx)
+}
+
+// restartAfter restarts the server that often, each time after some events.
+func (h *house) restartAfter(ctx context.Context, p Projection, times int) {
+	h.t.Helper()
+	var held []Event
+	for range times {
+		left := 40
+		for e, err := range p.Read(ctx, held) {
+			if err != nil {
+				h.t.Error(err)
+				return
+			}
+			held = append(held, e)
+			if left--; left == 0 {
+				break
+			}
+		}
+		h.restart()
+	}
+}
+
+// seedOf chooses what chance does in a test.
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("PERDURE_LOG_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("PERDURE_LOG_SEED: %v", err)
+		}
+	}
+	t.Logf("PERDURE_LOG_SEED=%d", seed)
+	return seed
+}
