@@ -7,8 +7,35 @@ import (
 	"github.com/perdure/perdure"
 )
 
+// Position gives the position that a reader begins at; 0 for the beginning, and
+// for one that does not fit the log, which is told so by a reset. Errors:
+// invalid_argument, not_found.
+func (l *Log) Position(ctx context.Context, execution uuid.UUID, from From) (int64, error) {
+	c, err := perdure.ParseCursor(from.Cursor)
+	if err != nil {
+		return 0, err
+	}
+	head, err := l.read.LogHead(ctx, execution)
+	if err != nil {
+		return 0, err
+	}
+	switch n := from.AfterSeq; {
+	case c != perdure.Cursor{}:
+		if c.Epoch != l.Cursor(head).Epoch || c.Pos > head.LastPos {
+			return 0, nil
+		}
+		return c.Pos, nil
+	case n == nil || *n <= 0 || *n > head.LastSeq:
+		return 0, nil
+	default:
+		_, pos, _, err := l.read.BlocksAcross(ctx, execution, *n)
+		return pos, err
+	}
+}
+
 // LastSeq gives the newest seq up to the position pos that is of a type of
-// which is says yes; 0 for none. It reads backwards from pos.
+// which is says yes; 0 for none. It reads backwards from pos, which must be in
+// the log.
 func (l *Log) LastSeq(ctx context.Context, execution uuid.UUID, pos int64, is func(perdure.EventType) bool) (int64, error) {
 	for high := pos; high > 0; high -= pageRecords {
 		found, err := l.lastSeqIn(ctx, execution, max(0, high-pageRecords), high, is)

@@ -24,6 +24,7 @@ type htmlView struct {
 	texts     map[int64]*textBlock
 	waiting   []eventlog.Item
 	shownTo   int64           // positions up to this were shown before
+	silent    bool            // the item at hand was
 	out       []eventlog.Item // of the item at hand
 }
 
@@ -33,6 +34,8 @@ type textBlock struct {
 	place  perdure.Place
 	held   int64
 	dirty  bool // it has grown since it was shown
+	gone   bool // it was superseded: what it was is no longer known
+	parted bool // a piece of it is on its worker alone: the rest comes as it is
 }
 
 // piece is the data of a chunk, a snapshot or a block.closed.
@@ -63,6 +66,9 @@ func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.
 	if err != nil || c == (perdure.Cursor{}) {
 		return from, err
 	}
+	if pos, err := log.Position(ctx, v.execution, from); err != nil || pos == 0 {
+		return from, err // it does not fit: the log's reader will say so
+	}
 	start, err := log.BlocksFrom(ctx, v.execution, c.Pos, func(t perdure.EventType) bool { return t == perdure.EventToken })
 	if err != nil {
 		return from, err
@@ -77,16 +83,16 @@ func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.
 // given the rest.
 func (v *htmlView) pass(i eventlog.Item) ([]eventlog.Item, error) {
 	v.out = nil
+	v.silent = i.Cursor.Pos <= v.shownTo && i.Event != eventlog.Reset && i.Event != eventlog.End
 	if i.Event != "" {
 		if err := v.take(i); err != nil {
 			return nil, err
 		}
 	}
-	silent := i.Cursor.Pos <= v.shownTo && i.Event != eventlog.Reset && i.Event != eventlog.End
-	if !i.More && !silent {
+	if !i.More && !v.silent {
 		v.show()
 	}
-	if len(v.out) == 0 || silent {
+	if len(v.out) == 0 || v.silent {
 		v.out = []eventlog.Item{{}}
 	}
 	for n := range v.out {
@@ -104,8 +110,10 @@ func (v *htmlView) take(i eventlog.Item) error {
 	}
 	text, isText := p.Data.(string)
 	switch {
-	case i.Event == perdure.EventToken && isText:
+	case i.Event == perdure.EventToken && isText && v.follows(p):
 		v.grow(p, text)
+	case i.Event == perdure.EventToken:
+		v.passOn(p, i)
 	case i.Event == eventlog.Snapshot && i.Type == perdure.EventToken && isText:
 		delete(v.texts, p.Seq)
 		v.grow(p, text)
@@ -134,20 +142,46 @@ func touchesFile(p piece) bool {
 	return members["type"] == "file_read" || members["type"] == "file_write"
 }
 
-func (v *htmlView) grow(p piece, text string) {
+func (v *htmlView) block(p piece) *textBlock {
 	b := v.texts[p.Seq]
 	if b == nil {
 		b = &textBlock{place: p.Place}
 		b.buffer = markdown.NewBuffer(func(part markdown.Part) { v.part(b, part) })
 		v.texts[p.Seq] = b
 	}
+	return b
+}
+
+// follows tells whether the piece can be rendered: all before it was known.
+func (v *htmlView) follows(p piece) bool {
+	b := v.texts[p.Seq]
+	if b == nil {
+		return p.Offset == 0
+	}
+	return !b.parted && p.Offset <= b.held
+}
+
+// passOn gives a piece as it is that is on its worker, or comes after one that
+// is: what it continues is not known here.
+func (v *htmlView) passOn(p piece, i eventlog.Item) {
+	b := v.block(p)
+	if !b.parted {
+		b.parted, b.dirty = true, false
+		b.buffer.Flush()
+	}
+	v.out = append(v.out, i)
+}
+
+func (v *htmlView) grow(p piece, text string) {
+	b := v.block(p)
+	b.gone = b.gone || text == "" && p.Offset == 0
 	if known := b.held - p.Offset; known > 0 {
 		text = text[min(known, int64(len(text))):]
 	}
 	b.held += int64(len(text))
 	b.dirty = true
 	b.buffer.Write(p.Seq, text)
-	if !v.inBlock() {
+	if len(v.waiting) > 0 && !v.inBlock() {
 		v.release()
 	}
 }
@@ -195,9 +229,12 @@ func (v *htmlView) other(i eventlog.Item) {
 	v.out = append(v.out, i)
 }
 
+// inBlock tells whether other events have to wait. What has waited in a block
+// that was superseded since is not known: so a client that comes back is given
+// all that has come in it.
 func (v *htmlView) inBlock() bool {
 	for _, b := range v.texts {
-		if b.buffer.InBlock() {
+		if b.buffer.InBlock() || v.silent && b.gone {
 			return true
 		}
 	}

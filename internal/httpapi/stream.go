@@ -108,10 +108,6 @@ type view struct {
 }
 
 func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.UUID, from eventlog.From, v view) error {
-	f := filter{keep: v.keep}
-	if err := f.recall(ctx, s.Log, execution, from); err != nil {
-		return err
-	}
 	shown := func(i eventlog.Item) ([]eventlog.Item, error) { return []eventlog.Item{i}, nil }
 	if v.html {
 		html := newHTMLView(execution)
@@ -120,6 +116,10 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 			return err
 		}
 		shown = html.pass
+	}
+	f := filter{keep: v.keep}
+	if err := f.recall(ctx, s.Log, execution, from); err != nil {
+		return err
 	}
 	from.Idle = s.look()
 	for item, err := range s.Log.Tail(ctx, execution, from) {

@@ -26,9 +26,9 @@ func Projections(a API) map[string]Projection {
 		"websocket by cursor":        socket{API: a, limit: 1000},
 		"websocket by short cursors": socket{API: a, limit: 7},
 		"websocket by seq":           socket{API: a, limit: 9, seqs: true},
-		"websocket by single seqs":   socket{API: a, limit: 1, seqs: true},
+		"websocket by few seqs":      socket{API: a, limit: 4, seqs: true},
 	}
-	for _, limit := range []int{1, 7, 50, 1000} {
+	for _, limit := range []int{9, 50, 1000} {
 		by[fmt.Sprintf("pages of %d", limit)] = pages{API: a, limit: limit}
 	}
 	return by
