@@ -35,7 +35,6 @@ type textBlock struct {
 	held   int64
 	dirty  bool // it has grown since it was shown
 	gone   bool // it was superseded: what it was is no longer known
-	parted bool // a piece of it is on its worker alone: the rest comes as it is
 }
 
 // piece is the data of a chunk, a snapshot or a block.closed.
@@ -158,17 +157,15 @@ func (v *htmlView) follows(p piece) bool {
 	if b == nil {
 		return p.Offset == 0
 	}
-	return !b.parted && p.Offset <= b.held
+	return p.Offset <= b.held
 }
 
 // passOn gives a piece as it is that is on its worker, or comes after one that
 // is: what it continues is not known here.
 func (v *htmlView) passOn(p piece, i eventlog.Item) {
 	b := v.block(p)
-	if !b.parted {
-		b.parted, b.dirty = true, false
-		b.buffer.Flush()
-	}
+	b.dirty = false
+	b.buffer.Flush()
 	v.out = append(v.out, i)
 }
 
