@@ -41,6 +41,12 @@ func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
+	leave, p := s.admit(callerOf(r.Context()))
+	if p != nil {
+		p.write(w)
+		return
+	}
+	defer leave()
 	// The origin has been looked at, with all the origins that are ours.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
@@ -145,13 +151,16 @@ func (k *socket) serve(ctx context.Context, x *perdure.Execution, commands <-cha
 // one: that would cut the connection before it can be said why it ends.
 func (k *socket) read(ctx context.Context, commands chan<- envelope) error {
 	for {
-		_, raw, err := k.conn.Read(context.WithoutCancel(ctx))
+		kind, raw, err := k.conn.Read(context.WithoutCancel(ctx))
 		if err != nil {
 			return err
 		}
 		var c envelope
-		if err := json.Unmarshal(raw, &c); err != nil {
-			c = envelope{Type: ""}
+		switch {
+		case kind == websocket.MessageBinary:
+			c = envelope{Type: "(binary)"}
+		case json.Unmarshal(raw, &c) != nil:
+			c = envelope{Type: "(no JSON)"}
 		}
 		select {
 		case commands <- c:

@@ -25,7 +25,7 @@ func (k *socket) command(ctx context.Context, c envelope) error {
 		return k.answer(ctx, "", err)
 	}
 	return k.answer(ctx, "", perdure.FieldErrorf("type",
-		"%q is no message; send load_events, keepalive, prompt or cancel as {\"type\": ..., \"data\": {...}}", c.Type))
+		"%q is no message; send, as text, load_events, keepalive, prompt or cancel as {\"type\": ..., \"data\": {...}}", c.Type))
 }
 
 // socketError is the data of the message error.
