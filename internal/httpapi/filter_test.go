@@ -61,10 +61,10 @@ func TestFilteredStreamGoesOnAsItWouldHave(t *testing.T) {
 	path := h.path(r.id, "/stream?types=entry.appended,agent.completed")
 	whole := h.follow(path).all()
 	for i := range len(whole) - 2 {
-		if got := h.follow(path+"&after="+whole[i].id).all(); show(got) != show(whole[i+1:]) {
+		if got := h.follow(path + "&after=" + whole[i].id).all(); show(got) != show(whole[i+1:]) {
 			t.Errorf("after event %d come\n%s\nwant\n%s", i, show(got), show(whole[i+1:]))
 		}
-		if got := h.follow(path+"&after_seq="+strconv.FormatInt(whole[i].seq(), 10)).all(); show(got) != show(whole[i+1:]) {
+		if got := h.follow(path + "&after_seq=" + strconv.FormatInt(whole[i].seq(), 10)).all(); show(got) != show(whole[i+1:]) {
 			t.Errorf("after seq %d come\n%s\nwant\n%s", whole[i].seq(), show(got), show(whole[i+1:]))
 		}
 	}

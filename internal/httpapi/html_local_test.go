@@ -50,7 +50,7 @@ func (s *speech) complete() {
 // restarted is a server that has the same store, and nothing else.
 func (h *house) restarted() *house {
 	h.t.Helper()
-	again := *h
+	again := &house{t: h.t, store: h.store, id: h.id, stop: h.stop, admin: h.admin, client: h.client, wkey: h.wkey}
 	again.engine = engine.New(engine.Config{Store: h.store, Hints: &notify.Local{}})
 	again.worker = again.engine.Dispatch("default", false)
 	again.log = eventlog.New(again.engine.Read(), h.store.Epoch(), again.engine.Hints)
@@ -64,7 +64,7 @@ func (h *house) restarted() *house {
 		srv.Close()
 	})
 	again.url = srv.URL
-	return &again
+	return again
 }
 
 // The text of a LOCAL run is rendered like any other while it streams.
