@@ -44,12 +44,32 @@ func CutAndResume(t *testing.T, open opentest.Reopener) {
 		}
 		wholes[name] = whole
 	}
+	checkNumbers(t, wholes)
 	h.restart()
 	for name, p := range projections {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			CutEverywhere(t, p, wholes[name])
 		})
+	}
+}
+
+// checkNumbers looks at the seqs and cursors of the streams.
+func checkNumbers(t *testing.T, given map[string][]Event) {
+	t.Helper()
+	all := given["consolidated"]
+	if err := checkDense(all); err != nil {
+		t.Errorf("consolidated: %v", err)
+	}
+	for _, name := range []string{"stream", "types", "few types"} {
+		if err := checkFiltered(all, given[name]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"consolidated", "stream", "types", "few types"} {
+		if err := checkPositions(given[name]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
