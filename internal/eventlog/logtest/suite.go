@@ -3,8 +3,10 @@ package logtest
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -78,49 +80,63 @@ func checkNumbers(t *testing.T, given map[string][]Event) {
 // restarts times: what each reader was given shows what one that comes later is
 // given, when blocks have been compacted.
 func Live(t *testing.T, open opentest.Reopener, restarts int) {
-	seed := seedOf(t)
 	h := newHouse(t, open)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	id, done := h.begin()
-	projections := Projections(h.api(id))
-	given := map[string][]Event{}
-	var mu sync.Mutex // guards given
-	var readers sync.WaitGroup
-	number := uint64(0)
-	for name, p := range projections {
-		number++
-		chance := rand.New(rand.NewPCG(seed, number)) //nolint:gosec // a test's choices
-		readers.Go(func() {
-			all, err := Wander(ctx, p, chance, func(err error) error { return errors.Join(ctx.Err(), h.outlives(ctx, err)) })
+	readers := Attach(ctx, t, h.api(id), Seed(t), func(error) error { return h.ready(ctx) })
+	h.restartAfter(ctx, Projections(h.api(id))["consolidated"], restarts)
+	readers.Compare(ctx)
+	<-done
+}
+
+// Readers read every projection of a log at once.
+type Readers struct {
+	t           *testing.T
+	projections map[string]Projection
+	reading     sync.WaitGroup
+
+	mu    sync.Mutex // guards given
+	given map[string][]Event
+}
+
+// Attach starts a reader of every projection, whose connection breaks at random
+// moments. again is called before one goes on after an error.
+func Attach(ctx context.Context, t *testing.T, a API, seed uint64, again func(error) error) *Readers {
+	r := &Readers{t: t, projections: Projections(a), given: map[string][]Event{}}
+	for n, name := range slices.Sorted(maps.Keys(r.projections)) {
+		chance := rand.New(rand.NewPCG(seed, uint64(n))) //nolint:gosec // a test's choices
+		r.reading.Go(func() {
+			all, err := Wander(ctx, r.projections[name], chance, func(err error) error {
+				if ctx.Err() != nil || errors.Is(err, errNoEnd) {
+					return err
+				}
+				return again(err)
+			})
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			given[name] = all
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.given[name] = all
 		})
 	}
-	h.restartAfter(ctx, projections["consolidated"], restarts)
-	readers.Wait()
-	<-done
-	for name, p := range projections {
-		whole, err := Whole(ctx, p)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if got, want := p.Show(given[name]), p.Show(whole); got != want {
-			t.Errorf("%s: %s", name, difference(got, want))
-		}
-	}
+	return r
 }
 
-// outlives tells what ends a reader: nothing that a restart may have caused.
-func (h *house) outlives(ctx context.Context, err error) error {
-	if errors.Is(err, errNoEnd) {
-		return err
+// Compare waits for the end of the log. What each reader has must be what one
+// has that reads it now.
+func (r *Readers) Compare(ctx context.Context) {
+	r.t.Helper()
+	r.reading.Wait()
+	for name, p := range r.projections {
+		whole, err := Whole(ctx, p)
+		if err != nil {
+			r.t.Errorf("%s: %v", name, err)
+		} else if got, want := p.Show(r.given[name]), p.Show(whole); got != want {
+			r.t.Errorf("%s: %s", name, difference(got, want))
+		}
 	}
-	return h.ready(ctx)
 }
 
 // restartAfter restarts the server that often, each time after some events.
@@ -143,8 +159,8 @@ func (h *house) restartAfter(ctx context.Context, p Projection, times int) {
 	}
 }
 
-// seedOf chooses what chance does in a test.
-func seedOf(t *testing.T) uint64 {
+// Seed chooses what chance does in a test.
+func Seed(t *testing.T) uint64 {
 	t.Helper()
 	seed := rand.Uint64()
 	if text := os.Getenv("PERDURE_LOG_SEED"); text != "" {
