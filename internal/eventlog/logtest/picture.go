@@ -89,7 +89,7 @@ type picture struct {
 // held is what a client has of a block.
 type held struct {
 	kind, text string
-	over       bool
+	end        *Event // the block.closed that came last
 }
 
 func newPicture() *picture {
@@ -135,7 +135,11 @@ func (p *picture) add(e Event) {
 func (p *picture) grow(e Event, c piece) {
 	b := p.blocks[c.Seq]
 	if c.Snapshot {
-		p.blocks[c.Seq] = &held{kind: c.Type, text: c.text(), over: b != nil && b.over}
+		whole := &held{kind: c.Type, text: c.text()}
+		if b != nil {
+			whole.end = b.end
+		}
+		p.blocks[c.Seq] = whole
 		return
 	}
 	if b == nil {
@@ -146,7 +150,7 @@ func (p *picture) grow(e Event, c piece) {
 		p.blocks[c.Seq] = b
 	}
 	switch end := int64(len(b.text)); {
-	case b.over:
+	case b.end != nil:
 		p.fault(e, "the block was closed")
 	case c.Offset > end:
 		p.fault(e, "%d bytes are held", end)
@@ -156,21 +160,39 @@ func (p *picture) grow(e Event, c piece) {
 	}
 }
 
-// close holds a block against what the server says of it.
+// close notes the end of a block. One that had closed can be superseded later:
+// what was shown of it is dropped, too.
 func (p *picture) close(e Event, c piece) {
-	b := p.blocks[c.BlockSeq]
-	if b == nil {
-		return
+	if b := p.blocks[c.BlockSeq]; b != nil {
+		b.end = &e
+		if c.Reason == "superseded" {
+			b.text = ""
+		}
 	}
-	b.over = true
-	if c.Reason == "superseded" {
-		b.text = ""
-		return
+}
+
+// check holds a block against what the server says of it.
+func (b *held) check() string {
+	if b.end == nil {
+		return ""
 	}
+	c := pieceOf(*b.end)
 	sum := sha256.Sum256([]byte(b.text))
-	if int64(len(b.text)) != c.Length || hex.EncodeToString(sum[:]) != c.SHA256 {
-		p.fault(e, "%d bytes are held: %q", len(b.text), b.text)
+	if c.Reason == "superseded" || int64(len(b.text)) == c.Length && hex.EncodeToString(sum[:]) == c.SHA256 {
+		return ""
 	}
+	return fmt.Sprintf("%d bytes are held, %q: %s", len(b.text), b.text, b.end)
+}
+
+// faults is what is wrong with what the client was given.
+func (p *picture) faults() []string {
+	all := slices.Clone(p.wrong)
+	for _, seq := range slices.Sorted(maps.Keys(p.blocks)) {
+		if fault := p.blocks[seq].check(); fault != "" {
+			all = append(all, fault)
+		}
+	}
+	return all
 }
 
 // String is all that the client holds, in order.
@@ -183,7 +205,7 @@ func (p *picture) String() string {
 	for _, seq := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&out, "%d %s\n", seq, all[seq])
 	}
-	for _, fault := range p.wrong {
+	for _, fault := range p.faults() {
 		out.WriteString("WRONG " + fault + "\n")
 	}
 	return out.String()
@@ -193,7 +215,7 @@ func (p *picture) String() string {
 func (p *picture) oldestOpen() int64 {
 	oldest := int64(0)
 	for seq, b := range p.blocks {
-		if !b.over && (oldest == 0 || seq < oldest) {
+		if b.end == nil && (oldest == 0 || seq < oldest) {
 			oldest = seq
 		}
 	}

@@ -75,7 +75,7 @@ func (s snapshot) Show(given []Event) string {
 			p.add(e)
 		}
 	}
-	return strings.Join(append(entries, p.wrong...), "\n")
+	return strings.Join(append(entries, p.faults()...), "\n")
 }
 
 // begin takes a snapshot in, and gives its entries.
