@@ -69,6 +69,16 @@ func (l *Log) lastSeqIn(ctx context.Context, execution uuid.UUID, low, high int6
 	return found, nil
 }
 
+// BlockStart gives the position of the first piece of the block of that seq, and
+// the zero cursor if there is none, or it is of another type.
+func (l *Log) BlockStart(ctx context.Context, execution uuid.UUID, seq int64, typ perdure.EventType) (perdure.Cursor, error) {
+	events, head, err := l.read.Events(ctx, execution, seq-1, seq)
+	if err != nil || len(events) == 0 || events[0].Block == nil || events[0].Block.Type != typ {
+		return perdure.Cursor{}, err
+	}
+	return perdure.Cursor{Epoch: l.Cursor(head).Epoch, Pos: events[0].Block.FirstPos}, nil
+}
+
 // BlocksFrom gives the position before the first of the blocks, of types that is
 // says yes to, that are open at pos, or were open together with one of those. A
 // view that puts blocks together begins there to know what it has shown at pos.

@@ -23,9 +23,10 @@ type htmlView struct {
 	execution uuid.UUID
 	texts     map[int64]*textBlock
 	waiting   []eventlog.Item
-	shownTo   int64           // positions up to this were shown before
-	silent    bool            // the item at hand was
-	out       []eventlog.Item // of the item at hand
+	shownTo   int64 // positions up to this were shown before
+	// again gives what came while a text block was open, up to shownTo.
+	again func(block int64) ([]eventlog.Item, error)
+	out   []eventlog.Item // of the item at hand
 }
 
 // textBlock is a text block that is open.
@@ -34,7 +35,6 @@ type textBlock struct {
 	place  perdure.Place
 	held   int64
 	dirty  bool // it has grown since it was shown
-	gone   bool // it was superseded: what it was is no longer known
 }
 
 // piece is the data of a chunk, a snapshot or a block.closed.
@@ -82,16 +82,16 @@ func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.
 // given the rest.
 func (v *htmlView) pass(i eventlog.Item) ([]eventlog.Item, error) {
 	v.out = nil
-	v.silent = i.Cursor.Pos <= v.shownTo && i.Event != eventlog.Reset && i.Event != eventlog.End
+	silent := i.Cursor.Pos <= v.shownTo && i.Event != eventlog.Reset && i.Event != eventlog.End
 	if i.Event != "" {
 		if err := v.take(i); err != nil {
 			return nil, err
 		}
 	}
-	if !i.More && !v.silent {
+	if !i.More && !silent {
 		v.show()
 	}
-	if len(v.out) == 0 || v.silent {
+	if len(v.out) == 0 || silent {
 		v.out = []eventlog.Item{{}}
 	}
 	for n := range v.out {
@@ -116,8 +116,13 @@ func (v *htmlView) take(i eventlog.Item) error {
 	case i.Event == eventlog.Snapshot && i.Type == perdure.EventToken && isText:
 		delete(v.texts, p.Seq)
 		v.grow(p, text)
-	case i.Event == perdure.EventBlockClosed && v.texts[p.BlockSeq] != nil:
-		v.end(p)
+	case i.Event == perdure.EventBlockClosed:
+		if err := v.recover(i, p); err != nil {
+			return err
+		}
+		if v.texts[p.BlockSeq] != nil {
+			v.end(p)
+		}
 		v.other(i)
 	case i.Event == eventlog.Reset:
 		v.texts, v.waiting, v.shownTo = map[int64]*textBlock{}, nil, 0
@@ -132,6 +137,22 @@ func (v *htmlView) take(i eventlog.Item) error {
 		v.other(i)
 	}
 	return nil
+}
+
+// recover gives a client that has come back what may have waited in a text that
+// was superseded since: what that text was, and so what it held up, is no longer
+// known. What the client has of it comes again.
+func (v *htmlView) recover(closed eventlog.Item, p piece) error {
+	if v.shownTo == 0 || p.Reason != perdure.BlockSuperseded || closed.Cursor.Pos <= v.shownTo {
+		return nil
+	}
+	items, err := v.again(p.BlockSeq)
+	for _, i := range items {
+		if i.Type != perdure.EventToken {
+			v.out = append(v.out, i)
+		}
+	}
+	return err
 }
 
 // touchesFile tells of the events that are shown wherever the text stands: they
@@ -171,7 +192,6 @@ func (v *htmlView) passOn(p piece, i eventlog.Item) {
 
 func (v *htmlView) grow(p piece, text string) {
 	b := v.block(p)
-	b.gone = b.gone || text == "" && p.Offset == 0
 	if known := b.held - p.Offset; known > 0 {
 		text = text[min(known, int64(len(text))):]
 	}
@@ -226,12 +246,9 @@ func (v *htmlView) other(i eventlog.Item) {
 	v.out = append(v.out, i)
 }
 
-// inBlock tells whether other events have to wait. What has waited in a block
-// that was superseded since is not known: so a client that comes back is given
-// all that has come in it.
 func (v *htmlView) inBlock() bool {
 	for _, b := range v.texts {
-		if b.buffer.InBlock() || v.silent && b.gone {
+		if b.buffer.InBlock() {
 			return true
 		}
 	}

@@ -116,3 +116,28 @@ func TestTrap31_ReadersNeitherCancelNorStart(t *testing.T) {
 		t.Errorf("there are %d executions, the first is %s", len(all.Items), all.Items[0].Status)
 	}
 }
+
+// Pages by cursor lead on over pieces that are no longer kept, however many.
+func TestWebSocketPagesLeadOverASupersededBlock(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	r := h.claim()
+	lease := r.schedule("llm-request", "one")
+	for i := range int64(20) {
+		r.append(frame{Lease: &lease, Type: "token", Offset: i, Text: "x"})
+	}
+	r.fail(lease)
+	r.complete()
+	c := h.socket(x.ID)
+	m := c.load(`{"after_seq":0,"limit":1}`)
+	for m.Data.HasMore {
+		if len(m.Data.Events) == 0 {
+			t.Fatalf("there is more, and no way to it: %+v", m.Data)
+		}
+		m = c.load(`{"limit":3,"cursor":"` + m.Data.Events[len(m.Data.Events)-1].Cursor + `"}`)
+	}
+	c.toEnd()
+	if got, want := c.picture(), wantPicture(t, h, x.ID); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

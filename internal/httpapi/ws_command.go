@@ -125,6 +125,11 @@ func (k *socket) load(ctx context.Context, raw json.RawMessage) error {
 // loadAt gives the records after a cursor, which is exact to the byte.
 func (k *socket) loadAt(ctx context.Context, cursor string, limit int) error {
 	p, err := k.Log.Page(ctx, k.execution, cursor, limit)
+	// A page of what is no longer kept is empty, and would lead nowhere: its
+	// events have the cursors.
+	for err == nil && p.Reset == nil && len(p.Items) == 0 && !p.UpToDate {
+		p, err = k.Log.Page(ctx, k.execution, p.Next.String(), limit)
+	}
 	if err != nil {
 		return renamed(err, "cursor")
 	}
