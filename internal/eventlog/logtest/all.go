@@ -7,7 +7,7 @@ func Projections(a API) map[string]Projection {
 	const (
 		all      = "/stream/consolidated"
 		agents   = "/stream"
-		some     = "/stream/consolidated?types=entry.appended,token,task.completed"
+		some     = "/stream/consolidated?types=entry.appended,token,block.closed,task.completed"
 		few      = "/stream?types=agent.waiting,agent.completed"
 		rendered = "?render=html"
 	)
