@@ -37,8 +37,8 @@ type house struct {
 	stop   chan struct{}
 	closed chan struct{} // holds one when the server has closed a connection
 	logged *bytes.Buffer
-	conns  connections
-	serve  atomic.Pointer[http.Handler]
+	conns  *connections
+	serve  *atomic.Pointer[http.Handler]
 	admin  string
 	client string
 	wkey   string
@@ -48,7 +48,10 @@ type house struct {
 func open(t *testing.T, change ...func(*httpapi.Config)) *house {
 	t.Helper()
 	st := opentest.Store(t)
-	h := &house{t: t, store: &brittle{Store: st}, id: uuid.New(), stop: make(chan struct{}), closed: make(chan struct{}, 1), logged: &bytes.Buffer{}}
+	h := &house{
+		t: t, store: &brittle{Store: st}, id: uuid.New(), stop: make(chan struct{}), closed: make(chan struct{}, 1), logged: &bytes.Buffer{},
+		conns: &connections{}, serve: &atomic.Pointer[http.Handler]{},
+	}
 	logger := slog.New(slog.NewTextHandler(h.logged, nil))
 	h.engine = engine.New(engine.Config{Store: h.store, Hints: &notify.Local{}, Logger: logger})
 	h.worker = h.engine.Dispatch("default", false)
