@@ -78,21 +78,25 @@ func messages(r io.Reader) iter.Seq2[Event, error] {
 				yield(Event{}, fmt.Errorf("cut off in the middle of an event: %w", err))
 				return
 			}
-			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+			value = strings.TrimPrefix(value, " ")
 			switch name {
 			case "id":
 				e.ID = value
 			case "event":
 				e.Name = value
 			case "data":
-				e.Data = value
+				if e.Data != "" {
+					e.Data += "\n"
+				}
+				e.Data += value
 			case "":
 				if !yield(e, nil) {
 					return
 				}
 				e = Event{}
 			default:
-				yield(Event{}, fmt.Errorf("the line %q is none of an event stream", line))
+				yield(Event{}, faultf("the line %q is none of an event stream", line))
 				return
 			}
 		}

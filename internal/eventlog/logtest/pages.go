@@ -3,7 +3,6 @@ package logtest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -73,11 +72,11 @@ func (p pages) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
 			_, err := p.getJSON(ctx, p.path(fmt.Sprintf("/events?limit=%d&after=%s", p.limit, cursor)), &page)
 			switch {
 			case err == nil && page.Reset != nil:
-				err = fmt.Errorf("the page was reset: %s", page.Reset)
+				err = faultf("the page was reset: %s", page.Reset)
 			case err == nil && len(page.Items) > p.limit:
-				err = fmt.Errorf("%d items, asked for %d", len(page.Items), p.limit)
+				err = faultf("%d items, asked for %d", len(page.Items), p.limit)
 			case err == nil && over && (len(page.Items) > 0 || !page.UpToDate):
-				err = errors.New("a page after the end of the log")
+				err = faultf("a page after the end of the log")
 			}
 			if err != nil {
 				yield(Event{}, err)

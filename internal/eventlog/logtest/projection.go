@@ -6,6 +6,7 @@ package logtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -33,6 +34,15 @@ type Projection interface {
 	// Show is what a client that was given these events has, byte for byte.
 	Show(given []Event) string
 }
+
+// fault is what a server must never answer, and no cut explains.
+type fault struct{ error }
+
+func faultf(format string, args ...any) error { return fault{fmt.Errorf(format, args...)} }
+
+// IsFault tells whether an error of a reader is the server's fault: it is of no
+// use to try again.
+func IsFault(err error) bool { return errors.As(err, &fault{}) }
 
 // Whole reads all of a log.
 func Whole(ctx context.Context, p Projection) ([]Event, error) { return readOn(ctx, p, nil) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"net/http"
 
@@ -94,7 +93,7 @@ func (s socket) talk(ctx context.Context, conn *websocket.Conn, held []Event, yi
 			return errors.New("the server says: " + m.Data.Message)
 		case "event":
 			if m.Data.Event == "reset" {
-				return errors.New("the socket was reset")
+				return faultf("the socket was reset")
 			}
 			if !yield(m.Data.wire(), nil) {
 				return errLeft
@@ -104,7 +103,7 @@ func (s socket) talk(ctx context.Context, conn *websocket.Conn, held []Event, yi
 			}
 		case "events_loaded":
 			if m.Data.Stale {
-				return errors.New("the client is taken for stale")
+				return faultf("the client is taken for stale")
 			}
 			if more, _ := give(m.Data.Events, yield); !more {
 				return errLeft
@@ -116,7 +115,7 @@ func (s socket) talk(ctx context.Context, conn *websocket.Conn, held []Event, yi
 				return err
 			}
 		default:
-			return fmt.Errorf("a message %q", m.Type)
+			return faultf("a message %q", m.Type)
 		}
 	}
 }

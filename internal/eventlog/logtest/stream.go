@@ -2,7 +2,6 @@ package logtest
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"net/http"
 	"slices"
@@ -35,7 +34,7 @@ func (s stream) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] 
 }
 
 // errNoEnd says what a clean end without the event end is taken for.
-var errNoEnd = errors.New("the stream ended cleanly, and without end")
+var errNoEnd = faultf("the stream ended cleanly, and without end")
 
 // from reads to the end, which must come once, and last. A client to whom there
 // is nothing more to give is told so by 204, for it the end.
@@ -57,9 +56,9 @@ func (s stream) from(ctx context.Context, path string, header http.Header, held 
 		for e, err := range messages(res.Body) {
 			switch {
 			case err == nil && ended:
-				err = errors.New("after end came " + e.String())
+				err = faultf("after end came %s", e)
 			case err == nil && e.Name == "reset":
-				err = errors.New("the stream was reset: " + e.Data)
+				err = faultf("the stream was reset: %s", e.Data)
 			}
 			ended = e.Name == "end"
 			if !yield(e, err) || err != nil {

@@ -2,7 +2,6 @@ package logtest
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -108,7 +107,7 @@ func Attach(ctx context.Context, t *testing.T, a API, seed uint64, again func(er
 		chance := rand.New(rand.NewPCG(seed, uint64(n))) //nolint:gosec // a test's choices
 		r.reading.Go(func() {
 			all, err := Wander(ctx, r.projections[name], chance, func(err error) error {
-				if ctx.Err() != nil || errors.Is(err, errNoEnd) {
+				if ctx.Err() != nil || IsFault(err) {
 					return err
 				}
 				return again(err)
@@ -129,6 +128,9 @@ func Attach(ctx context.Context, t *testing.T, a API, seed uint64, again func(er
 func (r *Readers) Compare(ctx context.Context) {
 	r.t.Helper()
 	r.reading.Wait()
+	if r.t.Failed() {
+		return
+	}
 	for name, p := range r.projections {
 		whole, err := Whole(ctx, p)
 		if err != nil {
