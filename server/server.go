@@ -42,6 +42,8 @@ type Config struct {
 	// Origins are those whose pages may use the API besides the server's own, as
 	// scheme://host[:port].
 	Origins []string
+	// StreamsPerKey is how many streams may be open with one key; default 20,000.
+	StreamsPerKey int
 	// Dev serves with the token in Data, on loopback only, with checks of Host
 	// and Origin. Otherwise API keys are needed.
 	Dev bool
@@ -126,6 +128,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.http, err = httpapi.New(httpapi.Config{
 		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
 		Stop: s.stop, Streams: &s.streams,
+		StreamsPerKey: s.StreamsPerKey,
 	})
 	if err != nil {
 		return err

@@ -258,6 +258,12 @@ func (s *server) open(ctx context.Context, in *streamInput, v view) (*huma.Strea
 			ctx.SetStatus(204)
 			return
 		}
+		leave, p := s.admit(callerOf(ctx.Context()))
+		if p != nil {
+			s.refuse(ctx, p)
+			return
+		}
+		defer leave()
 		s.stream(ctx, x.ID, from, v)
 	}}, nil
 }
