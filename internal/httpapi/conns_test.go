@@ -31,11 +31,30 @@ func (c *connections) of(addr string) chan struct{} {
 	return c.over[addr]
 }
 
-// note is the server's ConnState. One that is hijacked never ends here.
-func (c *connections) note(conn net.Conn, state http.ConnState) {
-	if state == http.StateClosed {
-		close(c.of(conn.RemoteAddr().String()))
+// watchedListener notes when the server closes what it has accepted, whoever in
+// it has the connection by then.
+type watchedListener struct {
+	net.Listener
+	all *connections
+}
+
+func (l watchedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
 	}
+	over := l.all.of(conn.RemoteAddr().String())
+	return &watchedConn{Conn: conn, over: sync.OnceFunc(func() { close(over) })}, nil
+}
+
+type watchedConn struct {
+	net.Conn
+	over func()
+}
+
+func (c *watchedConn) Close() error {
+	c.over()
+	return c.Conn.Close()
 }
 
 // silent is a client that asks, and then does not read.

@@ -79,9 +79,9 @@ func open(t *testing.T, change ...func(*httpapi.Config)) *house {
 	h.serve.Store(&handler)
 	srv := httptest.NewUnstartedServer(nil)
 	whole := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*h.serve.Load()).ServeHTTP(w, r) })
+	srv.Listener = watchedListener{srv.Listener, h.conns}
 	srv.Config = httpapi.NewServer(whole, slog.NewLogLogger(logger.Handler(), slog.LevelError))
-	srv.Config.ConnState = func(conn net.Conn, state http.ConnState) {
-		h.conns.note(conn, state)
+	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateClosed {
 			select {
 			case h.closed <- struct{}{}:

@@ -263,7 +263,6 @@ func (s *server) open(ctx context.Context, in *streamInput, v view) (*huma.Strea
 			s.refuse(ctx, p)
 			return
 		}
-		defer leave()
-		s.stream(ctx, x.ID, from, v)
+		s.stream(ctx, x.ID, from, v, leave)
 	}}, nil
 }

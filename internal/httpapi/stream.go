@@ -46,15 +46,20 @@ var (
 // clients take a clean end for success; their cursor takes them on.
 //
 // Where it can have the connection for itself, it lets go of all that belongs to
-// a request, and goes on after the handler has returned.
-func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From, v view) {
+// a request, and goes on after the handler has returned. leave is called at the
+// stream's end.
+func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From, v view, leave func()) {
 	r, w := humago.Unwrap(hc)
 	asEvents(w.Header())
 	if own, err := takeOver(w, r); err == nil {
 		ctx := context.WithValue(context.Background(), callerKey{}, callerOf(hc.Context()))
-		s.Streams.Go(func() { s.streamAlone(ctx, own, execution, from, v) })
+		s.Streams.Go(func() {
+			defer leave()
+			s.streamAlone(ctx, own, execution, from, v)
+		})
 		return
 	}
+	defer leave()
 	ctx, over := s.watch.enter(hc.Context())
 	defer over()
 	out := s.newEventWriter(newAnswered(w))
