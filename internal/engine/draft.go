@@ -166,27 +166,55 @@ func (d *draft) sumOf(b *store.Block) (sum perdure.Hash, err error) {
 	return sum, err
 }
 
-// closeBlock closes an open block and says so in the log.
+// closeBlock closes an open block and says so in the log. One that has closed is
+// only ever superseded, and said to be once more.
 func (d *draft) closeBlock(b *store.Block, reason perdure.BlockReason) error {
 	if !b.Open {
+		d.supersede(b, reason)
 		return nil
 	}
 	sum, err := d.sumOf(b)
 	if err != nil {
 		return err
 	}
-	b.Open, b.Reason = false, reason
+	b.Open, b.Reason, b.Digest, b.SHA256 = false, reason, nil, sum
 	if d.local() && reason != perdure.BlockSuperseded {
 		b.Content = &perdure.BlobRef{ID: perdure.ContentID(d.x.ID, sum), Length: b.Length, SHA256: sum}
 		d.c.Withhold = append(d.c.Withhold, *b.Content)
 	}
+	d.sayClosed(b)
+	return nil
+}
+
+// supersede takes back a block that had closed, unless an entry stands for it.
+func (d *draft) supersede(b *store.Block, reason perdure.BlockReason) {
+	if reason != perdure.BlockSuperseded || b.Reason == perdure.BlockSuperseded || b.Named || d.says(b) {
+		return
+	}
+	b.Reason = reason
+	d.sayClosed(b)
+}
+
+// says tells whether an entry of this commit stands for the block.
+func (d *draft) says(b *store.Block) bool {
+	for _, e := range d.c.Entries {
+		for _, t := range store.EntryTexts(e.Content) {
+			if int64(len(t.Text)) == b.Length && sha256.Sum256([]byte(t.Text)) == b.SHA256 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sayClosed puts a closed block's row and its block.closed among the changes.
+func (d *draft) sayClosed(b *store.Block) {
 	id, attempt := blockSource(b.Key)
 	d.record(perdure.Record{
 		Type: perdure.EventBlockClosed, Place: b.Place, TaskID: id, Attempt: attempt,
-		Fields: fields(map[string]any{"blockSeq": b.Seq, "length": b.Length, "sha256": sum, "reason": reason}),
+		Fields: fields(map[string]any{"blockSeq": b.Seq, "length": b.Length, "sha256": b.SHA256, "reason": b.Reason}),
 	})
 	d.putBlock(b)
-	return nil
 }
 
 // putBlock puts a block's row among the changes, once.

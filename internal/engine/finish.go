@@ -35,7 +35,7 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 }
 
 func finishNeeds(f perdure.TaskFinish) store.Needs {
-	n := store.Needs{Tasks: []uuid.UUID{f.Lease.TaskID}, TaskBlocks: []uuid.UUID{f.Lease.TaskID}}
+	n := store.Needs{Tasks: []uuid.UUID{f.Lease.TaskID}, TaskBlocks: []uuid.UUID{f.Lease.TaskID}, AttemptBlocks: f.Error != nil}
 	if f.Parked {
 		n.Worker = &f.WorkerID
 	}

@@ -48,7 +48,7 @@ func (e *Engine) release(ctx context.Context, org string, r perdure.Release) err
 }
 
 func taskNeeds(id uuid.UUID) store.Needs {
-	return store.Needs{Tasks: []uuid.UUID{id}, TaskBlocks: []uuid.UUID{id}}
+	return store.Needs{Tasks: []uuid.UUID{id}, TaskBlocks: []uuid.UUID{id}, AttemptBlocks: true}
 }
 
 func decideRelease(s *store.State, r perdure.AgentRelease) (*store.Changes, error) {

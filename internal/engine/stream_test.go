@@ -176,8 +176,9 @@ func TestFinishWaitsForItsBlocks(t *testing.T) {
 	}
 }
 
-func TestAttemptThatFailsSupersedesItsBlocks(t *testing.T) {
-	for name, end := range map[string]func(*holder, source){
+// ends are the ways in which an attempt comes to nothing.
+func (s source) ends() map[string]func(*holder, source) {
+	return map[string]func(*holder, source){
 		"retried": func(h *holder, s source) { s.finish(failed(perdure.TaskClaim{Lease: s.lease}, false)) },
 		"lost":    func(h *holder, s source) { h.lose() },
 		"given back": func(h *holder, s source) {
@@ -187,9 +188,25 @@ func TestAttemptThatFailsSupersedesItsBlocks(t *testing.T) {
 			h.commit(func(c *perdure.Commit) { c.CancelTask = append(c.CancelTask, s.lease.TaskID) })
 		},
 		"failed": func(h *holder, s source) { s.finish(failed(perdure.TaskClaim{Lease: s.lease}, true)) },
-	} {
+		"out of time": func(h *holder, s source) {
+			s.clock.advance(2 * time.Hour)
+			s.sweep()
+		},
+		"with its run": func(h *holder, s source) { h.commit(completing()) },
+	}
+}
+
+// whole is a frame that is all of a block.
+func (s source) whole(block int64, t perdure.EventType, text string) perdure.Frame {
+	f := s.frame(block, 0, text)
+	f.Type, f.Close = t, true
+	return f
+}
+
+func TestAttemptThatFailsSupersedesItsBlocks(t *testing.T) {
+	for name, end := range (source{}).ends() {
 		t.Run(name, func(t *testing.T) {
-			h, s := newSource(t)
+			h, s := newSource(t, func(o *perdure.TaskOptions) { o.ScheduleToClose = time.Hour })
 			s.wantHeld(5, s.frame(0, 0, "hello"))
 			end(h, s)
 			s.wantClosed("5 bytes superseded")
@@ -197,16 +214,79 @@ func TestAttemptThatFailsSupersedesItsBlocks(t *testing.T) {
 	}
 }
 
+// What an attempt had closed before it failed, such as the thinking before a
+// connection broke off, is taken back too: nothing that it said is left.
+func TestAttemptThatFailsTakesBackWhatItHadClosed(t *testing.T) {
+	for name, end := range (source{}).ends() {
+		t.Run(name, func(t *testing.T) {
+			h, s := newSource(t, func(o *perdure.TaskOptions) { o.ScheduleToClose = time.Hour })
+			arguments := s.whole(1, perdure.EventData, `{"a":1}`)
+			arguments.ToolCallID = "c"
+			s.send(s.whole(0, perdure.EventThinking, "hm, a thought"), arguments, s.frame(2, 0, "hello"))
+			end(h, s)
+			s.wantClosed("13 bytes done", "7 bytes done", "13 bytes superseded", "7 bytes superseded", "5 bytes superseded")
+			for seq, text := range s.text() {
+				if text != "" {
+					t.Errorf("block %d still says %q", seq, text)
+				}
+			}
+		})
+	}
+}
+
+// A block that an entry stands for was not said in vain.
+func TestBlockOfAnEntryIsNotSuperseded(t *testing.T) {
+	for _, together := range []bool{false, true} { // the entry comes with what ends the attempt, or before
+		h, s := newSource(t)
+		s.send(s.whole(0, perdure.EventToken, "kept"), s.whole(1, perdure.EventToken, "dropped"))
+		entry := user(nil, "kept")
+		if !together {
+			h.commit(func(c *perdure.Commit) { c.Entries = append(c.Entries, entry) })
+		}
+		h.commit(func(c *perdure.Commit) {
+			if together {
+				c.Entries = append(c.Entries, entry)
+			}
+			c.CancelTask = append(c.CancelTask, s.lease.TaskID)
+		})
+		s.wantClosed("4 bytes done", "7 bytes done", "7 bytes superseded")
+		said := ""
+		for _, text := range s.text() {
+			said += text
+		}
+		if said != "kept" {
+			t.Errorf("the log still says %q", said)
+		}
+	}
+}
+
+// An attempt that succeeds takes nothing back, and a later failure of another
+// task does not touch it.
+func TestBlocksOfOtherAttemptsStay(t *testing.T) {
+	h, s := newSource(t)
+	_, c := h.scheduled("2")
+	other := source{s.bench, c.Lease}
+	s.send(s.whole(0, perdure.EventToken, "one"))
+	other.send(other.whole(0, perdure.EventToken, "two"))
+	s.finish(perdure.TaskFinish{Lease: s.lease, Result: perdure.Inline([]byte(`1`))})
+	other.finish(failed(perdure.TaskClaim{Lease: other.lease}, true))
+	s.wantClosed("3 bytes done", "3 bytes done", "3 bytes superseded")
+	h.commit(completing())
+	s.wantClosed("3 bytes done", "3 bytes done", "3 bytes superseded")
+}
+
 // What a tool said is kept when its task ends, whatever the end.
 func TestTerminalOutputIsKeptAtTheEnd(t *testing.T) {
 	_, s := newSource(t)
 	f := s.frame(0, 0, "make: error 1")
 	f.Type, f.Stream = perdure.EventTerminal, "stderr"
-	s.wantHeld(13, f)
+	ended := s.whole(1, perdure.EventTerminal, "make: all of it")
+	ended.Stream = "stdout"
+	s.send(f, ended)
 	s.finish(failed(perdure.TaskClaim{Lease: s.lease}, true))
-	s.wantClosed("13 bytes done")
+	s.wantClosed("15 bytes done", "13 bytes done")
 	for _, text := range s.text() {
-		if text != "make: error 1" {
+		if text != "make: error 1" && text != "make: all of it" {
 			t.Errorf("the output is %q", text)
 		}
 	}

@@ -14,7 +14,7 @@ var entryTable = table{name: "agent_entry", key: 2, contents: 1, columns: []stri
 }}
 
 var (
-	insertEntry = entryTable.insertSQL()
+	insertEntry = entryTable.insertSQL() + " RETURNING number"
 	entryFull   = "SELECT e.id, e.parent_id, e.entry_type, e.role, e.turn_id, e.response_id, e.message_id, e.metadata," +
 		" e.created_at, e.entry_key, e.calls, e.answers, e.content_blob, e.content FROM agent_entry e"
 	entryByID    = entryFull + " WHERE e.agent_execution_id = ? AND e.id = ?"
@@ -39,14 +39,19 @@ func putEntry(v view, execution uuid.UUID, e *store.Entry, now perdure.Time) err
 	if err != nil {
 		return err
 	}
-	_, err = v.exec(insertEntry,
+	var number int64
+	_, err = v.one(insertEntry, []any{
 		execution[:], e.ID[:], optID(e.ParentID), string(e.Type), optText(e.Role), optText(e.TurnID), optText(e.ResponseID),
 		optText(e.MessageID), rawText(e.Metadata), millis(e.CreatedAt), optText(e.Key), calls, optText(e.Answers), open,
-		hash[:], refID(body.ref), body.column())
+		hash[:], refID(body.ref), body.column(),
+	}, &number)
 	if err != nil {
 		return err
 	}
-	return spill(v, execution, now, body)
+	if err := spill(v, execution, now, body); err != nil {
+		return err
+	}
+	return standFor(v, execution, number, e)
 }
 
 // optList encodes a list of names; NULL if there are none.

@@ -168,7 +168,7 @@ func narrowPrunable(q store.PruneQuery) (where string, args []any) {
 // The bytes of content that go, without what stands around it.
 const (
 	weighLog = "SELECT (SELECT coalesce(sum(length(fields)), 0) FROM log_record WHERE agent_execution_id = ?1)" +
-		" + (SELECT coalesce(sum(length(content) + coalesce(length(cuts), 0)), 0) FROM log_block WHERE agent_execution_id = ?1)" +
+		" + (SELECT coalesce(sum(coalesce(length(content), 0) + coalesce(length(cuts), 0)), 0) FROM log_block WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(content)), 0) FROM log_chunk WHERE agent_execution_id = ?1)"
 	weighExecution = weighLog +
 		" + (SELECT coalesce(sum(held), 0) FROM blob WHERE agent_execution_id = ?1)" +

@@ -27,7 +27,7 @@ const (
 	// Closed blocks that lie across (?2, ?3]: those of span class n begin less
 	// than 16^n before it.
 	logClosed = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)" +
-		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts, b.content_blob" +
+		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts, b.content_blob, b.entry, b.path" +
 		" FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
 		" AND b.first_pos > ?2 - (1 << (4 * class.n)) AND b.first_pos <= ?3 AND b.last_pos > ?2"
 	blockContent = "SELECT content FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
@@ -113,6 +113,7 @@ type logWindow struct {
 	after, upTo int64
 	left        int // bytes
 	records     []perdure.Record
+	texts       entryTexts
 }
 
 func (w *logWindow) read() error {

@@ -112,7 +112,7 @@ func recordsIn(v view, execution uuid.UUID, after, upTo int64) ([]perdure.Record
 	return records, err
 }
 
-const closedContent = "SELECT content, content_blob, cuts FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+const closedContent = "SELECT content, content_blob, cuts, entry, path FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
 
 // contentOf reads what a block holds, or where its pieces are if that is
 // withheld.
@@ -123,9 +123,14 @@ func contentOf(v view, execution uuid.UUID, b *store.Block) (store.BlockContent,
 	var (
 		content, cuts []byte
 		blob          *uuid.UUID
+		named         place
 		whole         = store.BlockContent{Block: *b}
 	)
-	_, err := v.one(closedContent, blockKey(execution, b.Key), &content, optUUID{&blob}, &cuts)
+	_, err := v.one(closedContent, blockKey(execution, b.Key), append([]any{&content, optUUID{&blob}, &cuts}, named.scan()...)...)
+	if err == nil && named.entry != 0 {
+		var texts entryTexts
+		content, err = texts.at(v, execution, named)
+	}
 	if err != nil || blob == nil {
 		whole.Content = string(content)
 		return whole, err
@@ -174,6 +179,7 @@ func (r *reader) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64)
 	return across, pos, head, err
 }
 
+// blocksAcross leaves superseded blocks out: nothing of them is left to give.
 func blocksAcross(v view, execution uuid.UUID, n int64) ([]*store.Block, error) {
 	blocks, err := loadBlocks(v, blocksOpen, execution[:])
 	if err != nil {
@@ -209,6 +215,7 @@ func blocksAcross(v view, execution uuid.UUID, n int64) ([]*store.Block, error) 
 		}
 		blocks = append(blocks, found...)
 	}
+	blocks = slices.DeleteFunc(blocks, func(b *store.Block) bool { return b.Reason == perdure.BlockSuperseded })
 	slices.SortFunc(blocks, func(a, b *store.Block) int { return cmp.Compare(a.Seq, b.Seq) })
 	return blocks, nil
 }
