@@ -21,12 +21,14 @@ func (t *transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 		}
 		id = x.ID
 	}
+	var numbers []int64 // of the entries
 	for _, step := range []func() error{
 		func() error { return t.applyExecution(l, ch) },
 		func() error { return t.applyHead(id, ch) },
 		func() error { return t.applyBlobs(id, ch) },
-		func() error { return t.applyEntries(id, ch) },
+		func() error { return t.applyEntries(id, ch, &numbers) },
 		func() error { return t.applyTasks(id, k, ch) },
+		func() error { return t.applyNames(id, ch, numbers) },
 		func() error { return t.applySignals(id, ch) },
 		func() error { return t.applyResponses(id, ch) },
 		func() error { return t.applyLog(id, k, ch) },
@@ -120,14 +122,26 @@ func (t *transaction) applyBlobs(id uuid.UUID, ch *store.Changes) error {
 	return t.dropLooseBlobs(id, t.now.Add(-store.LooseBlobAge))
 }
 
-func (t *transaction) applyEntries(id uuid.UUID, ch *store.Changes) error {
+func (t *transaction) applyEntries(id uuid.UUID, ch *store.Changes, numbers *[]int64) error {
 	for i := range ch.Entries {
-		if err := putEntry(t.view, id, &ch.Entries[i], t.now); err != nil {
+		number, err := putEntry(t.view, id, &ch.Entries[i], t.now)
+		if err != nil {
 			return err
 		}
+		*numbers = append(*numbers, number)
 	}
 	if ch.Checkpoint != nil {
 		return putCheckpoint(t.view, id, ch.Checkpoint, t.now)
+	}
+	return nil
+}
+
+// applyNames lets what the new entries say again rest once.
+func (t *transaction) applyNames(id uuid.UUID, ch *store.Changes, numbers []int64) error {
+	for i, number := range numbers {
+		if err := standFor(t.view, id, number, &ch.Entries[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -118,3 +118,41 @@ func (r *reader) AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.
 	})
 	return all, err
 }
+
+const namedResults = "SELECT t.id, coalesce(t.result_of, b.content_of), coalesce(length(t.result), 0) + (SELECT coalesce(sum(length(c.content)), 0) FROM blob_chunk c" +
+	" WHERE c.agent_execution_id = t.agent_execution_id AND c.id = t.result_blob) FROM task_execution t" +
+	" LEFT JOIN blob b ON b.agent_execution_id = t.agent_execution_id AND b.id = t.result_blob" +
+	" WHERE t.agent_execution_id = ? AND (t.result_of IS NOT NULL OR b.content_of IS NOT NULL)"
+
+// AuditResults says how those results of an execution's tasks rest that name an
+// entry.
+func (r *reader) AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error) {
+	var all []store.ResultRest
+	err := r.pool.read(ctx, func(v view) error {
+		var named []named
+		err := v.each(namedResults, []any{execution[:]}, func(row func(...any) error) error {
+			var (
+				rest store.ResultRest
+				raw  []byte
+			)
+			if err := row(&rest.Task, &raw, &rest.Held); err != nil {
+				return err
+			}
+			n, err := parseNamed(raw)
+			rest.Held += int64(len(n.Before) + len(n.After))
+			all, named = append(all, rest), append(named, n)
+			return err
+		})
+		for i := range named {
+			if err == nil {
+				found := false
+				found, err = v.one("SELECT id FROM agent_entry WHERE number = ? AND agent_execution_id = ?", []any{named[i].entry, execution[:]}, &all[i].Entry)
+				if err == nil && !found {
+					err = errNamed
+				}
+			}
+		}
+		return err
+	})
+	return all, err
+}

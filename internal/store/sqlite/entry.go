@@ -25,7 +25,8 @@ var (
 	entryHeadKey = entryHead + " AND entry_key = ?"
 )
 
-func putEntry(v view, execution uuid.UUID, e *store.Entry, now perdure.Time) error {
+// putEntry inserts an entry and gives its number.
+func putEntry(v view, execution uuid.UUID, e *store.Entry, now perdure.Time) (number int64, err error) {
 	body := planContent(e.Content, e.Blob)
 	hash := perdure.Hash(sha256.Sum256(e.Content))
 	if body.ref != nil {
@@ -33,25 +34,21 @@ func putEntry(v view, execution uuid.UUID, e *store.Entry, now perdure.Time) err
 	}
 	calls, err := optList(e.Calls)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	open, err := optList(e.Open)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	var number int64
 	_, err = v.one(insertEntry, []any{
 		execution[:], e.ID[:], optID(e.ParentID), string(e.Type), optText(e.Role), optText(e.TurnID), optText(e.ResponseID),
 		optText(e.MessageID), rawText(e.Metadata), millis(e.CreatedAt), optText(e.Key), calls, optText(e.Answers), open,
 		hash[:], refID(body.ref), body.column(),
 	}, &number)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if err := spill(v, execution, now, body); err != nil {
-		return err
-	}
-	return standFor(v, execution, number, e)
+	return number, spill(v, execution, now, body)
 }
 
 // optList encodes a list of names; NULL if there are none.

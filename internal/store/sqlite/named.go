@@ -12,7 +12,8 @@ import (
 )
 
 // What rests once although it was said twice: closed blocks name the text of an
-// entry that they are.
+// entry that they are, and results of tasks the bytes of the entry that was made
+// from them.
 
 // place is a text of an entry; without an entry, none.
 type place struct {
@@ -29,8 +30,9 @@ const (
 	entryBody  = "SELECT content_blob, content FROM agent_entry WHERE number = ?"
 )
 
-// standFor lets the closed blocks that are texts of a new entry name it, and
-// notes its texts for those that close later.
+// standFor lets the closed blocks that are texts of a new entry name it, notes
+// its texts for those that close later, and lets the task that it was made from
+// name it, too.
 func standFor(v view, execution uuid.UUID, number int64, e *store.Entry) error {
 	content := e.Content
 	if e.Blob != nil {
@@ -39,8 +41,11 @@ func standFor(v view, execution uuid.UUID, number int64, e *store.Entry) error {
 			return err
 		}
 	}
-	if len(content) > store.MostSearched {
+	if len(content) == 0 || len(content) > store.MostSearched {
 		return nil
+	}
+	if err := nameResult(v, execution, number, e, content); err != nil {
+		return err
 	}
 	for _, t := range store.EntryTexts(content) {
 		sum := sha256.Sum256([]byte(t.Text))

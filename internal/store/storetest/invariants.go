@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"slices"
 	"testing"
@@ -19,6 +20,9 @@ type Auditor interface {
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
 	// AuditBlocks says how the closed blocks of an execution rest, in any order.
 	AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error)
+	// AuditResults says how those results of an execution's tasks rest that name
+	// an entry, in any order.
+	AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error)
 }
 
 // Invariants checks what must hold of every execution in the store, whatever
@@ -190,6 +194,9 @@ func (i *invariant) checkTask(t *perdure.Task) {
 	}
 	if t.Status == perdure.TaskRunning && (t.WorkerID == nil || t.ClaimID == uuid.Nil || t.LeaseUntil.IsZero()) {
 		i.broken("has the task %s RUNNING without a lease", t.ID)
+	}
+	if t.ResultBlob == nil && t.Result != nil && !json.Valid(t.Result) {
+		i.broken("has the task %s with a result that is no JSON: %.100q", t.ID, t.Result)
 	}
 	if i.x.Status.Terminal() && !t.Status.Terminal() {
 		i.broken("is %s, its task %s is %s", i.x.Status, t.ID, t.Status)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"crypto/sha256"
+	"errors"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -20,6 +21,31 @@ func (i *invariant) checkRest() {
 	entries := map[uuid.UUID]*perdure.Entry{}
 	for _, b := range blocks {
 		i.checkBlockRest(b, entries)
+	}
+	i.checkResultRests()
+}
+
+// checkResultRests: a result that names an entry holds less than it would
+// otherwise, and its blob, if it has one, still has its hash.
+func (i *invariant) checkResultRests() {
+	i.Helper()
+	rests, err := i.audit.AuditResults(i.ctx, i.id)
+	if i.failed("results", err) {
+		return
+	}
+	for _, r := range rests {
+		tasks, err := i.s.Tasks(i.ctx, i.id, []uuid.UUID{r.Task}, false)
+		lazy, lazyErr := i.s.Tasks(i.ctx, i.id, []uuid.UUID{r.Task}, true)
+		if i.failed("task", errors.Join(err, lazyErr)) || tasks[0] == nil {
+			return
+		}
+		t := tasks[0]
+		if t.Status != perdure.TaskCompleted || 2*r.Held > int64(len(t.Result)) {
+			i.broken("has the task %s, %s, whose result of %d bytes names an entry and holds %d", r.Task, t.Status, len(t.Result), r.Held)
+		}
+		if ref := lazy[0].ResultBlob; ref != nil && (int64(len(t.Result)) != ref.Length || sha256.Sum256(t.Result) != ref.SHA256) {
+			i.broken("has the task %s with another result than its blob's hash says", r.Task)
+		}
 	}
 }
 

@@ -19,7 +19,14 @@ CREATE TABLE agent_entry_text (
     PRIMARY KEY (agent_execution_id, hash)
 ) STRICT, WITHOUT ROWID;
 
+-- The result of a task, and the content of its blob, that an entry says again:
+-- the entry's number, and where in its content; see stretch.go.
+ALTER TABLE task_execution ADD COLUMN result_of BLOB;
+ALTER TABLE blob ADD COLUMN content_of BLOB;
+
 -- +goose Down
+ALTER TABLE blob DROP COLUMN content_of;
+ALTER TABLE task_execution DROP COLUMN result_of;
 DROP TABLE agent_entry_text;
 DROP INDEX idx_log_block_content;
 ALTER TABLE log_block DROP COLUMN path;
