@@ -392,6 +392,11 @@ type Reader interface {
 	// not_found if the leaf is none, or after is not on its path.
 	Path(ctx context.Context, execution uuid.UUID, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error]
 	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)
+	// EntriesOf gives entries by id, in the order asked, in one go for all, also
+	// from a lazy reader. Contents in blobs of at most that many bytes are joined
+	// in, others left as references. It ends early rather than give more than
+	// about PageBytes: the next call goes on. not_found if there is no such entry.
+	EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error)
 	// AllEntries lists every entry, oldest first.
 	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[perdure.Entry], error)
 
