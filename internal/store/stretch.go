@@ -21,15 +21,17 @@ type Stretch struct {
 const (
 	// leastStretch is what has to be saved for a content to be written so.
 	leastStretch = 64
-	// mostTries bounds how many values of a content are looked for.
+	// mostTries bounds how many values of a content are looked for, and deepest
+	// how many objects around them.
 	mostTries = 8
+	deepest   = 3
 )
 
 // FindStretch looks for the largest JSON value of content, itself or a member of
-// it or of its members, that stands in said byte for byte. It tells whether that
+// the objects in it, that stands in said byte for byte. It tells whether that
 // saves enough.
 func FindStretch(content, said []byte) (Stretch, bool) {
-	values := valuesOf(content, 0, 2)
+	values := valuesOf(content, 0, deepest)
 	slices.SortStableFunc(values, func(a, b span) int { return cmp.Compare(b.end-b.start, a.end-a.start) })
 	for _, v := range values[:min(len(values), mostTries)] {
 		value := content[v.start:v.end]

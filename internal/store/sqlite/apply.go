@@ -31,7 +31,7 @@ func (t *transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 		func() error { return t.applyNames(id, ch, numbers) },
 		func() error { return t.applySignals(id, ch) },
 		func() error { return t.applyResponses(id, ch) },
-		func() error { return t.applyLog(id, k, ch) },
+		func() error { return t.applyLog(id, k, ch, numbers) },
 		func() error { return t.applyOutside(org, ch) },
 		func() error { return t.putRetention(org, id, ch) },
 		func() error { return t.applyStream(org, ch.Stream) },
@@ -198,12 +198,12 @@ func (t *transaction) applySignals(id uuid.UUID, ch *store.Changes) error {
 	return nil
 }
 
-const insertRecord = "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob)" +
-	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+const insertRecord = "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of)" +
+	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 // applyLog writes events and chunks, then the blocks, of which those that have
 // closed are compacted.
-func (t *transaction) applyLog(id uuid.UUID, k *known, ch *store.Changes) error {
+func (t *transaction) applyLog(id uuid.UUID, k *known, ch *store.Changes, numbers []int64) error {
 	chunks := 0
 	for i := range ch.Records {
 		r := &ch.Records[i]
@@ -212,8 +212,9 @@ func (t *transaction) applyLog(id uuid.UUID, k *known, ch *store.Changes) error 
 			chunks++
 			_, err = t.exec(addChunk, id[:], r.Seq, r.Pos, r.Chunk.Offset, millis(r.CreatedAt), []byte(r.Chunk.Text), withheldLength(r.Chunk))
 		} else {
+			fields, of := fieldsOf(r, ch.Entries, numbers)
 			_, err = t.exec(insertRecord, id[:], r.Pos, r.Seq, string(r.Type), millis(r.CreatedAt), optText(r.Place.ResponseID),
-				optText(r.Place.TurnID), optText(r.Place.MessageID), optText(r.Place.ToolCallID), optID(r.TaskID), int64(r.Attempt), rawText(r.Fields), refID(r.Blob))
+				optText(r.Place.TurnID), optText(r.Place.MessageID), optText(r.Place.ToolCallID), optID(r.TaskID), int64(r.Attempt), rawText(fields), refID(r.Blob), rawBytes(of))
 		}
 		if err != nil {
 			return err

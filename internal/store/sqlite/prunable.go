@@ -167,7 +167,7 @@ func narrowPrunable(q store.PruneQuery) (where string, args []any) {
 
 // The bytes of content that go, without what stands around it.
 const (
-	weighLog = "SELECT (SELECT coalesce(sum(length(fields)), 0) FROM log_record WHERE agent_execution_id = ?1)" +
+	weighLog = "SELECT (SELECT coalesce(sum(coalesce(length(fields), length(fields_of), 0)), 0) FROM log_record WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(coalesce(length(content), 0) + coalesce(length(cuts), 0)), 0) FROM log_block WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(content)), 0) FROM log_chunk WHERE agent_execution_id = ?1)"
 	weighExecution = weighLog +

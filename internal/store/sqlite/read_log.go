@@ -169,37 +169,23 @@ func (w *logWindow) bound() func(pos int64, size int) bool {
 }
 
 func (w *logWindow) events() ([]perdure.Record, error) {
-	var events []perdure.Record
+	var events []recordRow
 	full := w.bound()
 	err := w.each(logEvents, []any{w.execution[:], w.after, w.upTo}, func(row func(...any) error) error {
-		r, blob, err := scanRecord(row)
+		r, err := scanRecord(row)
 		if err != nil {
 			return err
 		}
-		if blob != nil {
-			r.Blob = &perdure.BlobRef{ID: *blob}
-		}
 		events = append(events, r)
-		if full(r.Pos, size(r)) {
+		if full(r.Pos, r.size()) {
 			return errStop
 		}
 		return nil
 	})
-	for i := range events {
-		if err == nil && events[i].Blob != nil {
-			err = w.joinFields(&events[i])
-		}
+	if err != nil {
+		return nil, err
 	}
-	return events, err
-}
-
-// joinFields loads what an event says that names a blob for it; a withheld one
-// stays a reference.
-func (w *logWindow) joinFields(r *perdure.Record) (err error) {
-	if r.Blob, err = loadRef(w.view, w.execution, &r.Blob.ID); err != nil {
-		return err
-	}
-	return joinContent(w.view, w.execution, &r.Fields, &r.Blob)
+	return fillRecords(w.view, w.execution, events)
 }
 
 // source is what all records of one block have in common.

@@ -80,7 +80,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 		"pending by name": "SELECT " + signalColumns + namedPending, "pending": "SELECT " + signalColumns + allPending,
 		"taken": "SELECT " + signalColumns + allTaken, "take": takeSignal, "consume": consumeSignals,
 		"log block": blockByKey, "open blocks": blocksOpen, "entries by id": entriesByID, "blobs by id": blobsByID, "closed blocks": blocksClosed, "name blocks": nameBlocks, "note a text": noteText, "entry of a text": entryOf, "an entry's content": entryBody, "a task's result": resultFor, "name a result": setResultOf, "hold a result": unnameResult,
-		"name a blob": setContentOf, "what a blob names": namedByBlob, "is of an entry": isOfEntry, "grow": growBlock, "chunks": chunksOf, "drop chunks": dropChunks,
+		"name a blob": setContentOf, "what a blob names": namedByBlob, "is of an entry": isOfEntry, "contents of entries": bodiesOf, "grow": growBlock, "chunks": chunksOf, "drop chunks": dropChunks,
 		"events": logEvents, "open chunks": logOpen, "events by seq": recordsBySeq, "blocks by seq": blocksBySeq, "block by seq": blockBySeq,
 		"closes after": closesAfter, "first record": firstRecord, "first block": firstBlock, "closed content": closedContent, "closed chunks": logClosed, "head": headOf, "next due": nextDue,
 		"withhold": withholdBlob, "empty blob": emptyBlob, "drop rows": dropRows, "withheld": withheldBlobs, "stage": stageBlob, "unveil": unveilBlobs,

@@ -19,12 +19,15 @@ CREATE TABLE agent_entry_text (
     PRIMARY KEY (agent_execution_id, hash)
 ) STRICT, WITHOUT ROWID;
 
--- The result of a task, and the content of its blob, that an entry says again:
--- the entry's number, and where in its content; see stretch.go.
+-- The result of a task, the content of its blob, and what an event says of a
+-- tool's result, that an entry says again: the entry's number, and where in its
+-- content; see stretch.go.
 ALTER TABLE task_execution ADD COLUMN result_of BLOB;
 ALTER TABLE blob ADD COLUMN content_of BLOB;
+ALTER TABLE log_record ADD COLUMN fields_of BLOB;
 
 -- +goose Down
+ALTER TABLE log_record DROP COLUMN fields_of;
 ALTER TABLE blob DROP COLUMN content_of;
 ALTER TABLE task_execution DROP COLUMN result_of;
 DROP TABLE agent_entry_text;
