@@ -129,7 +129,7 @@ const namedResults = "SELECT t.id, coalesce(t.result_of, b.content_of), coalesce
 func (r *reader) AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error) {
 	var all []store.ResultRest
 	err := r.pool.read(ctx, func(v view) error {
-		var named []named
+		var names []named
 		err := v.each(namedResults, []any{execution[:]}, func(row func(...any) error) error {
 			var (
 				rest store.ResultRest
@@ -140,16 +140,17 @@ func (r *reader) AuditResults(ctx context.Context, execution uuid.UUID) ([]store
 			}
 			n, err := parseNamed(raw)
 			rest.Held += int64(len(n.Before) + len(n.After))
-			all, named = append(all, rest), append(named, n)
+			all, names = append(all, rest), append(names, n)
 			return err
 		})
-		for i := range named {
-			if err == nil {
-				found := false
-				found, err = v.one("SELECT id FROM agent_entry WHERE number = ? AND agent_execution_id = ?", []any{named[i].entry, execution[:]}, &all[i].Entry)
-				if err == nil && !found {
-					err = errNamed
-				}
+		for i := range names {
+			if err != nil {
+				break
+			}
+			var found bool
+			found, err = v.one("SELECT id FROM agent_entry WHERE number = ? AND agent_execution_id = ?", []any{names[i].entry, execution[:]}, &all[i].Entry)
+			if err == nil && !found {
+				err = errNamed
 			}
 		}
 		return err

@@ -267,37 +267,3 @@ func resultSharesBlob(f *fixture) {
 		f.Errorf("it rests as %+v", rest)
 	}
 }
-
-// eventSaysResult: the entry that answers a call and the event that tells of it
-// come in one commit.
-func eventSaysResult(f *fixture) {
-	for _, size := range []int{1, 40, 3000, perdure.InlineLimit, store.MostSearched / 16} {
-		a := f.author()
-		text, err := json.Marshal(strings.Repeat("né\n", size))
-		f.must(err)
-		entry := slices.Concat([]byte(`{"parts":[{"type":"toolResult","toolCallId":"c","parts":[{"type":"text","text":`), text, []byte(`}]}]}`))
-		want := slices.Concat([]byte(`{"data":{"type":"tool_call_end","result":{"isError":false,"text":`), text, []byte(`},"tool_call":{"id":"c"}}}`))
-		f.change(a.id, func(s *store.State) *store.Changes {
-			l := logOf(s.Head)
-			r := l.event(s, perdure.EventData)
-			r.Fields, r.Place.ToolCallID = want, "c"
-			other := l.event(s, perdure.EventData)
-			other.Fields, other.Place.ToolCallID = want, "d"
-			return &store.Changes{Head: &l.head, Records: l.records, Entries: []store.Entry{{Entry: perdure.Entry{
-				ID: uuid.New(), Type: perdure.EntryLLMCall, Content: entry, Answers: "c", CreatedAt: s.Now,
-			}}}}
-		})
-		records, events := a.read(10)
-		for _, r := range []perdure.Record{records[1], records[2], *events[1].Record, *events[2].Record} {
-			if string(r.Fields) != string(want) {
-				f.Errorf("an event of %d bytes came back as %d: %.200s", len(want), len(r.Fields), r.Fields)
-			}
-		}
-		f.endExecution(a.id, f.s.Now())
-		f.prune(a.id, store.Prune{Log: true})
-		f.drop(100)
-		got, err := f.s.AllEntries(f.ctx, a.id, "", 10)
-		f.must(err)
-		f.equal("the entry", string(got.Items[0].Content), string(entry))
-	}
-}
