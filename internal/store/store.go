@@ -270,6 +270,10 @@ type Changes struct {
 	// Timer replaces the execution's timer; a zero time deletes it.
 	Timer *perdure.Time
 
+	// Entries are new. What closed blocks of the execution, the results of the
+	// tasks that they were made from and events of the same commit say again of
+	// them rests once, with the entry, and reads as before: see EntryTexts and
+	// FindStretch.
 	Entries    []Entry
 	Checkpoint *perdure.Checkpoint
 	// Tasks are whole rows, inserted or replaced. With Input or Result nil, what
