@@ -80,14 +80,15 @@ func (l *Log) Cursor(head store.Head) perdure.Cursor {
 	return perdure.Cursor{Epoch: perdure.EpochOf(head.Epoch, l.storeEpoch), Pos: head.LastPos}
 }
 
-// page reads and renders the records after pos, fewer if their entries are large. Records that clients are not
-// shown are idle items, which only move the position.
+// page reads and renders the records after pos, fewer if their entries are
+// large. Records that clients are not shown are idle items, which only move the
+// position.
 func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit int) ([]Item, store.Head, error) {
 	records, head, err := l.read.Log(ctx, execution, pos, limit)
 	if err != nil {
 		return nil, head, err
 	}
-	joined, n, err := l.join(ctx, execution, records)
+	joined, n, err := l.joinEntries(ctx, execution, records)
 	if err != nil {
 		return nil, head, err
 	}

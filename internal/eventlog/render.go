@@ -16,9 +16,9 @@ const entryLimit = 256 << 10
 // that no content rests twice.
 type entries map[uuid.UUID]*perdure.Entry
 
-// join reads the entries that the records name, all at once, and tells how many
-// of the records can be rendered with them: all, unless entries are large.
-func (l *Log) join(ctx context.Context, execution uuid.UUID, records []perdure.Record) (entries, int, error) {
+// joinEntries reads the entries that the records name, all at once, and tells how
+// many of the records can be rendered with them: all, unless entries are large.
+func (l *Log) joinEntries(ctx context.Context, execution uuid.UUID, records []perdure.Record) (entries, int, error) {
 	var ids []uuid.UUID
 	var at []int // the records that name them
 	for i, r := range records {

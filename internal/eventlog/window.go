@@ -131,7 +131,7 @@ func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events [
 				records[i] = *e.Record
 			}
 		}
-		joined, n, err := l.join(ctx, execution, records)
+		joined, n, err := l.joinEntries(ctx, execution, records)
 		if err != nil {
 			return err
 		}
