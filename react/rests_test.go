@@ -47,7 +47,7 @@ turn
 		t.Errorf("%d results of four name an entry", len(results))
 	}
 	for _, r := range results {
-		if r.Held > 200 {
+		if r.Held > 400 {
 			t.Errorf("the result of task %s still holds %d bytes", r.Task, r.Held)
 		}
 	}

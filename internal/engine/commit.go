@@ -118,7 +118,7 @@ func commitNeeds(x *perdure.Execution, c perdure.Commit) store.Needs {
 	for _, b := range c.Blocks {
 		n.Blocks = append(n.Blocks, b.Key)
 	}
-	n.TaskBlocks, n.AttemptBlocks = c.CancelTask, n.AttemptBlocks || len(c.CancelTask) > 0
+	n.TaskBlocks = c.CancelTask
 	n.Blobs = append(n.Blobs, inputBlobs(x)...)
 	return n
 }

@@ -166,11 +166,9 @@ func (d *draft) sumOf(b *store.Block) (sum perdure.Hash, err error) {
 	return sum, err
 }
 
-// closeBlock closes an open block and says so in the log. One that has closed is
-// only ever superseded, and said to be once more.
+// closeBlock closes an open block and says so in the log.
 func (d *draft) closeBlock(b *store.Block, reason perdure.BlockReason) error {
 	if !b.Open {
-		d.supersede(b, reason)
 		return nil
 	}
 	sum, err := d.sumOf(b)
@@ -186,25 +184,20 @@ func (d *draft) closeBlock(b *store.Block, reason perdure.BlockReason) error {
 	return nil
 }
 
-// supersede takes back a block that had closed, unless an entry stands for it.
-func (d *draft) supersede(b *store.Block, reason perdure.BlockReason) {
-	if reason != perdure.BlockSuperseded || b.Reason == perdure.BlockSuperseded || b.Named || d.says(b) {
-		return
-	}
-	b.Reason = reason
-	d.sayClosed(b)
-}
-
-// says tells whether an entry of this commit stands for the block.
-func (d *draft) says(b *store.Block) bool {
-	for _, e := range d.c.Entries {
-		for _, t := range store.EntryTexts(e.Content) {
-			if int64(len(t.Text)) == b.Length && sha256.Sum256([]byte(t.Text)) == b.SHA256 {
-				return true
-			}
+// takeBack supersedes what an attempt had closed, once more and for good, unless
+// an entry stands for it: the attempt is made again, or its worker is lost. The
+// state must hold the attempt's blocks.
+func (d *draft) takeBack(t *perdure.Task, keepTerminal bool) {
+	for _, b := range sortedBlocks(d.s.Blocks) {
+		if b.Key.TaskID != t.ID || b.Open || b.Event || b.Named || b.Reason == perdure.BlockSuperseded {
+			continue
 		}
+		if keepTerminal && b.Type == perdure.EventTerminal {
+			continue
+		}
+		b.Reason = perdure.BlockSuperseded
+		d.sayClosed(b)
 	}
-	return false
 }
 
 // sayClosed puts a closed block's row and its block.closed among the changes.

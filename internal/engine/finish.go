@@ -137,6 +137,7 @@ func (d *draft) retry(t *perdure.Task, pause time.Duration, why string) error {
 	d.free(t)
 	t.Status, t.WorkerID, t.LeaseUntil = perdure.TaskPending, nil, perdure.Time{}
 	t.NotBefore = d.s.Now.Add(pause)
+	d.takeBack(t, false)
 	if err := d.closeBlocksOf(t, perdure.BlockSuperseded); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure"
 )
 
 // Stretch writes a content as bytes of another one with what stands before and
@@ -35,7 +36,7 @@ func FindStretch(content, said []byte) (Stretch, bool) {
 	slices.SortStableFunc(values, func(a, b span) int { return cmp.Compare(b.end-b.start, a.end-a.start) })
 	for _, v := range values[:min(len(values), mostTries)] {
 		value := content[v.start:v.end]
-		if len(value) < leastStretch || len(content)-len(value) > len(value) {
+		if len(value) < leastStretch || len(content)-len(value) > perdure.InlineLimit {
 			break
 		}
 		if at := bytes.Index(said, value); at >= 0 {

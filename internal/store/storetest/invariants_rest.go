@@ -40,7 +40,7 @@ func (i *invariant) checkResultRests() {
 			return
 		}
 		t := tasks[0]
-		if t.Status != perdure.TaskCompleted || 2*r.Held > int64(len(t.Result)) {
+		if t.Status != perdure.TaskCompleted || r.Held >= int64(len(t.Result)) {
 			i.broken("has the task %s, %s, whose result of %d bytes names an entry and holds %d", r.Task, t.Status, len(t.Result), r.Held)
 		}
 		if ref := lazy[0].ResultBlob; ref != nil && (int64(len(t.Result)) != ref.Length || sha256.Sum256(t.Result) != ref.SHA256) {

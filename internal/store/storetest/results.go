@@ -165,7 +165,7 @@ func resultKept(f *fixture) {
 	spaced := bytes.ReplaceAll(message, []byte(`,`), []byte(`, `))
 	for name, task := range map[string]uuid.UUID{
 		"with other spaces":      a.ended(spaced, nil),
-		"with much beside":       a.ended(slices.Concat([]byte(`{"more":"`), bytes.Repeat([]byte("m"), 300), []byte(`","content":`), message, []byte(`}`)), nil),
+		"with much beside":       a.ended(slices.Concat([]byte(`{"more":"`), bytes.Repeat([]byte("m"), perdure.InlineLimit), []byte(`","content":`), message, []byte(`}`)), nil),
 		"that is short":          a.ended(json.RawMessage(`"words"`), nil),
 		"that is null":           a.ended(json.RawMessage(`null`), nil),
 		"of another execution's": other.ended(message, nil),
