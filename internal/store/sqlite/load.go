@@ -127,6 +127,18 @@ func (t *transaction) loadBlocks(execution uuid.UUID, n store.Needs, s *store.St
 		}
 		add(blocks, func(*store.Block) bool { return true })
 	}
+	if n.AttemptBlocks {
+		for id, task := range s.Tasks {
+			if task.Status.Terminal() {
+				continue
+			}
+			blocks, err := loadBlocks(t.view, blocksClosed, execution[:], id[:], int64(task.Attempt))
+			if err != nil {
+				return err
+			}
+			add(blocks, func(*store.Block) bool { return true })
+		}
+	}
 	if len(n.TaskBlocks) == 0 && !n.OpenBlocks {
 		return nil
 	}

@@ -76,10 +76,12 @@ func taskScan(t *perdure.Task, input, result **uuid.UUID) []any {
 type taskRow struct {
 	task          *perdure.Task
 	input, result *uuid.UUID
+	resultOf      []byte
 }
 
-// loadTasks reads tasks by a query that selects the task's columns, then,
-// where withContents is set, input and result, then what more asks for.
+// loadTasks reads tasks by a query that selects the task's columns, then, where
+// withContents is set, input, result and what the result names, then what more
+// asks for.
 // References to blobs are filled in; blobs are not read.
 func loadTasks(v view, query string, args []any, withContents bool, more ...func() any) ([]*perdure.Task, error) {
 	var rows []taskRow
@@ -87,7 +89,7 @@ func loadTasks(v view, query string, args []any, withContents bool, more ...func
 		r := taskRow{task: &perdure.Task{}}
 		dest := taskScan(r.task, &r.input, &r.result)
 		if withContents {
-			dest = append(dest, raw{&r.task.Input}, raw{&r.task.Result})
+			dest = append(dest, raw{&r.task.Input}, raw{&r.task.Result}, &r.resultOf)
 		}
 		for _, dst := range more {
 			dest = append(dest, dst())
@@ -108,16 +110,21 @@ func loadTasks(v view, query string, args []any, withContents bool, more ...func
 		if r.task.ResultBlob, err = loadRef(v, r.task.ExecutionID, r.result); err != nil {
 			return nil, err
 		}
+		if r.resultOf != nil {
+			if r.task.Result, err = compose(v, r.task.ExecutionID, r.resultOf); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return tasks, nil
 }
 
 var (
 	taskByID   = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
-	taskWhole  = "SELECT " + taskTable.list("t") + ", t.input, t.result FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
+	taskWhole  = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
 	tasksOpen  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status IN ('PENDING', 'RUNNING') ORDER BY t.number"
 	tasksHeld  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status = 'RUNNING' ORDER BY t.number"
-	tasksAfter = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.number FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.number > ?2 AND (?3 OR t.step = 0) ORDER BY t.number LIMIT ?4"
+	tasksAfter = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of, t.number FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.number > ?2 AND (?3 OR t.step = 0) ORDER BY t.number LIMIT ?4"
 )
 
 // loadTaskPage reads tasks with their numbers, oldest first.
@@ -170,6 +177,9 @@ func putTask(v view, before, t *perdure.Task, now perdure.Time) error {
 		var old []any
 		if old, err = taskValues(before); err == nil {
 			err = taskTable.update(v, append(old, unchanged{}, unchanged{}), values)
+		}
+		if err == nil && !result.kept {
+			_, err = v.exec(unnameResult, t.ExecutionID[:], t.ID[:])
 		}
 	}
 	if err != nil {
