@@ -45,7 +45,11 @@ func fold(events []client.Event) ([]event, error) {
 	}
 	var all []event
 	for _, seq := range slices.Sorted(maps.Keys(f.bySeq)) {
-		all = append(all, *f.bySeq[seq])
+		one := f.bySeq[seq]
+		if one.block && one.content == "" && one.closed != "" && one.closed != perdure.BlockSuperseded {
+			wrong = append(wrong, fmt.Errorf("block %d came without its content, and closed as %s", seq, one.closed))
+		}
+		all = append(all, *one)
 	}
 	return all, errors.Join(wrong...)
 }
@@ -145,13 +149,17 @@ func (f *folding) close(e client.Event) error {
 		return err
 	}
 	block := f.bySeq[c.BlockSeq]
-	if block == nil || !block.block || block.closed != "" {
+	again := block != nil && block.closed != ""
+	if block == nil || !block.block || again && (c.Reason != perdure.BlockSuperseded || block.closed == perdure.BlockSuperseded) {
 		return fmt.Errorf("there is no open block %d", c.BlockSeq)
 	}
 	block.closed = c.Reason
 	if c.Reason == perdure.BlockSuperseded {
 		block.content = "" // whoever reads later is not given it either
 		return nil
+	}
+	if block.content == "" {
+		return nil // superseded after this end, as fold checks
 	}
 	sum := sha256.Sum256([]byte(block.content))
 	if c.Length != int64(len(block.content)) || !block.elsewhere && c.SHA256 != hex.EncodeToString(sum[:]) {

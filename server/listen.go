@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -102,11 +103,18 @@ func (s *Server) hosts() []string {
 	return []string{"localhost", "127.0.0.1", "[::1]", "::1"}
 }
 
+// vanished is how long a peer may leave unacknowledged what it was sent before
+// its connection is given up.
+const vanished = 45 * time.Second
+
 func listen(addr, flag string) (net.Listener, error) {
 	if addr == "" {
 		return nil, nil
 	}
-	l, err := net.Listen("tcp", addr)
+	how := net.ListenConfig{Control: patient, KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: vanished / 3, Interval: vanished / 3, Count: 2,
+	}}
+	l, err := how.Listen(context.Background(), "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, perdure.Errorf(perdure.Conflict, "the address %s is in use by another program; end that, or choose another with %s", addr, flag)
 	}

@@ -45,6 +45,8 @@ type Config struct {
 	// Origins are those whose pages may use the API besides the server's own, as
 	// scheme://host[:port].
 	Origins []string
+	// StreamsPerKey is how many streams may be open with one key; default 20,000.
+	StreamsPerKey int
 	// Dev serves with the token in Data, on loopback only, with checks of Host
 	// and Origin. Otherwise API keys are needed.
 	Dev bool
@@ -124,10 +126,13 @@ func (s *Server) open(ctx context.Context) error {
 	// Who can read the token's file owns the data directory, in any mode.
 	access := access{engine: s.engine, token: s.token}
 	log := eventlog.New(s.engine.Read(), s.store.Epoch(), hints)
-	s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
+	if !s.shared() {
+		s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
+	}
 	s.http, err = httpapi.New(httpapi.Config{
 		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
 		Stop: s.stop, Streams: &s.streams,
+		StreamsPerKey: s.StreamsPerKey,
 	})
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ type serving struct {
 	origins        []string
 	tlsCert        string
 	tlsKey         string
+	streamsPerKey  int
 }
 
 func (s *serving) flags(cmd *cobra.Command) {
@@ -39,6 +40,7 @@ func (s *serving) flags(cmd *cobra.Command) {
 	f.StringSliceVar(&s.origins, "origin", nil, "origins whose pages may use the API besides the server's own, like https://app.example.com")
 	f.StringVar(&s.tlsCert, "tls-cert", "", "certificate (PEM, with those that lead to its root) to serve HTTP over TLS with")
 	f.StringVar(&s.tlsKey, "tls-key", "", "key (PEM) of --tls-cert")
+	f.IntVar(&s.streamsPerKey, "streams-per-key", 20_000, "how many streams may be open with one key")
 	f.DurationVar(&s.lease, "lease", 15*time.Second, "how long a worker may be silent before its work goes to another")
 	f.StringToIntVar(&s.queueLimits, "queue-limit", nil, "how many tasks of one org run at once on a queue, as name=N")
 }
@@ -59,6 +61,9 @@ func (s *serving) check() error {
 		if u, err := url.Parse(origin); err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" {
 			return usageError{"--origin " + origin + " is no origin", "give scheme and host, like https://app.example.com"}
 		}
+	}
+	if s.streamsPerKey < 1 {
+		return usageError{"--streams-per-key must be at least 1", ""}
 	}
 	if s.payloadLimit < 1 || s.payloadLimit > 1024 {
 		return usageError{"--payload-limit must be from 1 to 1024 (MiB)", ""}
@@ -117,7 +122,7 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 	}
 	config := server.Config{
 		Data: data, Store: s.app.store, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
-		Origins: s.origins, TLSCert: s.tlsCert, TLSKey: s.tlsKey, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
+		Origins: s.origins, StreamsPerKey: s.streamsPerKey, TLSCert: s.tlsCert, TLSKey: s.tlsKey, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
 	}
 	for deadline := time.Now().Add(connectWithin); ; {
 		opened, err := server.Open(ctx, config)

@@ -22,8 +22,8 @@ type textView struct {
 
 	blocks map[int64]*shownBlock
 	tools  tools
-	spoken map[uuid.UUID]bool // tasks whose attempt has shown something
-	failed string             // the error shown last
+	spoken map[uuid.UUID][]int64 // blocks that were shown, by task, until it ends
+	failed string                // the error shown last
 }
 
 // shownBlock is what was shown of a block that grows.
@@ -40,7 +40,7 @@ func newTextView(a *app) *textView {
 }
 
 func (v *textView) reset() {
-	v.blocks, v.spoken = map[int64]*shownBlock{}, map[uuid.UUID]bool{}
+	v.blocks, v.spoken = map[int64]*shownBlock{}, map[uuid.UUID][]int64{}
 	v.tools = tools{p: v.p, calls: map[string]*toolCall{}}
 }
 
@@ -95,6 +95,7 @@ func (v *textView) event(e client.Event) error {
 	case perdure.EventToken, perdure.EventThinking:
 		v.grow(e.Type, h)
 	case perdure.EventTerminal:
+		v.shows(h)
 		v.tools.output(h)
 	case client.EventSnapshot:
 		v.snapshot(h)
@@ -103,7 +104,7 @@ func (v *textView) event(e client.Event) error {
 	case perdure.EventEntry:
 		return v.entry(e)
 	case perdure.EventBlockClosed:
-		return v.closed(e)
+		return v.closed(e, h)
 	case perdure.EventError:
 		return v.failure(e)
 	case perdure.EventCancelling:
@@ -153,9 +154,7 @@ func (v *textView) grow(kind perdure.EventType, h client.Head) {
 		return
 	}
 	v.p.block(h.Seq)
-	if h.TaskID != nil {
-		v.spoken[*h.TaskID] = true
-	}
+	v.shows(h)
 	if kind == perdure.EventThinking {
 		v.p.section("thinking")
 		v.p.indented(styleDim, "┊ ", text)
@@ -170,18 +169,9 @@ func (v *textView) snapshot(h client.Head) {
 	case perdure.EventToken, perdure.EventThinking:
 		v.grow(h.Type, h)
 	case perdure.EventTerminal:
+		v.shows(h)
 		v.tools.output(h)
 	}
-}
-
-// closed forgets a block that grows no more.
-func (v *textView) closed(e client.Event) error {
-	var d struct {
-		BlockSeq int64 `json:"blockSeq"`
-	}
-	err := e.Decode(&d)
-	delete(v.blocks, d.BlockSeq)
-	return err
 }
 
 func (v *textView) data(h client.Head) error {
@@ -268,10 +258,14 @@ func (v *textView) task(e client.Event, h client.Head) error {
 	if err := e.Decode(&d); err != nil {
 		return err
 	}
+	switch e.Type {
+	case perdure.EventTaskCompleted, perdure.EventTaskFailed, perdure.EventTaskInterrupted, perdure.EventTaskCancelled:
+		delete(v.spoken, taskOf(h))
+	}
 	tool := h.ToolCallID != ""
 	switch {
 	case e.Type == perdure.EventTaskRetrying:
-		v.retrying(h.TaskID, d.Error, d.Reason, d.NotBefore.Sub(h.CreatedAt.Time))
+		v.retrying(d.Error, d.Reason, d.NotBefore.Sub(h.CreatedAt.Time))
 	case tool && e.Type == perdure.EventTaskStarted:
 		v.tools.started(h.ToolCallID, d.Kind, h.CreatedAt.Time)
 	case tool && e.Type == perdure.EventTaskInterrupted:
@@ -284,9 +278,8 @@ func (v *textView) task(e client.Event, h client.Head) error {
 	return v.p.err
 }
 
-// retrying tells why something is done once more. What the failed attempt has
-// said cannot be taken back, only be called void.
-func (v *textView) retrying(task *uuid.UUID, why, reason string, in time.Duration) {
+// retrying tells why something is done once more.
+func (v *textView) retrying(why, reason string, in time.Duration) {
 	if why == "" {
 		why = map[string]string{"lost": "its worker is gone", "timeout": "it took too long"}[reason]
 	}
@@ -297,12 +290,7 @@ func (v *textView) retrying(task *uuid.UUID, why, reason string, in time.Duratio
 	if in > 0 {
 		text += " in " + seconds(in)
 	}
-	text += ": " + cleanAll(withoutCode(why))
-	if task != nil && v.spoken[*task] {
-		delete(v.spoken, *task)
-		text += " (what was said above does not count)"
-	}
-	v.notice(styleWarn, text)
+	v.notice(styleWarn, text+": "+cleanAll(withoutCode(why)))
 }
 
 // seconds writes a duration as a person would.

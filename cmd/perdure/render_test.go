@@ -99,21 +99,47 @@ func TestRetriedAnswer(t *testing.T) {
 	wantShown(t, `
 	thinking {"seq":1,"offset":0,"data":"hm\nhm",`+task+`}
 	token {"seq":2,"offset":0,"data":"Half an",`+task+`}
-	block.closed {"seq":3,"blockSeq":2,"reason":"done"}
+	block.closed {"seq":3,"blockSeq":1,"reason":"done",`+task+`}
+	block.closed {"seq":4,"blockSeq":1,"reason":"superseded",`+task+`}
+	block.closed {"seq":5,"blockSeq":2,"reason":"superseded",`+task+`}
 	task.retrying {"kind":"llm-request","code":"model_overloaded","error":"model_overloaded: x: too busy","notBefore":"2026-01-01T00:00:07.000Z",`+task+`}
-	token {"seq":5,"offset":0,"data":"Whole",`+task+`}
-	token {"seq":5,"offset":5,"data":" answer.\n",`+task+`}
+	token {"seq":7,"offset":0,"data":"Whole",`+task+`}
+	token {"seq":7,"offset":5,"data":" answer.\n",`+task+`}
+	block.closed {"seq":8,"blockSeq":7,"reason":"done",`+task+`}
 	error {"message":"model_auth: x: no key","code":"model_auth"}`, `
 ┊ hm
 ┊ hm
 
 Half an
 
-trying again in 4.0 s: x: too busy (what was said above does not count)
+what was said above does not count
+trying again in 2.0 s: x: too busy
 
 Whole answer.
 
 error: x: no key
+`)
+}
+
+// An attempt that has shown nothing takes nothing back, and neither does one
+// whose words an entry stands for.
+func TestRetryWithoutWords(t *testing.T) {
+	const task = `"taskExecutionId":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720"`
+	wantShown(t, `
+	data {"seq":1,"offset":0,"data":{"type":"tool_call_delta","delta":"{","tool_call":{"id":"a"}},`+task+`}
+	block.closed {"seq":2,"blockSeq":1,"reason":"superseded",`+task+`}
+	task.retrying {"kind":"llm-request","reason":"lost",`+task+`}
+	token {"seq":4,"offset":0,"data":"Kept.\n",`+task+`}
+	block.closed {"seq":5,"blockSeq":4,"reason":"done",`+task+`}
+	task.failed {"kind":"llm-request",`+task+`}
+	token {"seq":7,"offset":0,"data":"The agent's own"}
+	block.closed {"seq":8,"blockSeq":7,"reason":"superseded"}`, `
+trying again: its worker is gone
+
+Kept.
+The agent's own
+
+what was said above does not count
 `)
 }
 

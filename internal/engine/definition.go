@@ -103,10 +103,8 @@ func (e *Engine) checkDefinition(ctx context.Context, org string, d *perdure.Def
 	if err != nil {
 		return err
 	}
-	for _, m := range d.Models {
-		if err := checkModel(m, spec.Providers); err != nil {
-			return err
-		}
+	if err := checkModels(d.Models, spec.Providers); err != nil {
+		return err
 	}
 	if d.Tools == nil {
 		d.Tools = []string{}

@@ -175,18 +175,39 @@ func (d *draft) closeBlock(b *store.Block, reason perdure.BlockReason) error {
 	if err != nil {
 		return err
 	}
-	b.Open, b.Reason = false, reason
+	b.Open, b.Reason, b.Digest, b.SHA256 = false, reason, nil, sum
 	if d.local() && reason != perdure.BlockSuperseded {
 		b.Content = &perdure.BlobRef{ID: perdure.ContentID(d.x.ID, sum), Length: b.Length, SHA256: sum}
 		d.c.Withhold = append(d.c.Withhold, *b.Content)
 	}
+	d.sayClosed(b)
+	return nil
+}
+
+// takeBack supersedes what an attempt had closed, once more and for good, unless
+// an entry stands for it: the attempt is made again, or its worker is lost. The
+// state must hold the attempt's blocks.
+func (d *draft) takeBack(t *perdure.Task, keepTerminal bool) {
+	for _, b := range sortedBlocks(d.s.Blocks) {
+		if b.Key.TaskID != t.ID || b.Open || b.Event || b.Named || b.Reason == perdure.BlockSuperseded {
+			continue
+		}
+		if keepTerminal && b.Type == perdure.EventTerminal {
+			continue
+		}
+		b.Reason = perdure.BlockSuperseded
+		d.sayClosed(b)
+	}
+}
+
+// sayClosed puts a closed block's row and its block.closed among the changes.
+func (d *draft) sayClosed(b *store.Block) {
 	id, attempt := blockSource(b.Key)
 	d.record(perdure.Record{
 		Type: perdure.EventBlockClosed, Place: b.Place, TaskID: id, Attempt: attempt,
-		Fields: fields(map[string]any{"blockSeq": b.Seq, "length": b.Length, "sha256": sum, "reason": reason}),
+		Fields: fields(map[string]any{"blockSeq": b.Seq, "length": b.Length, "sha256": b.SHA256, "reason": b.Reason}),
 	})
 	d.putBlock(b)
-	return nil
 }
 
 // putBlock puts a block's row among the changes, once.

@@ -35,7 +35,7 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 }
 
 func finishNeeds(f perdure.TaskFinish) store.Needs {
-	n := store.Needs{Tasks: []uuid.UUID{f.Lease.TaskID}, TaskBlocks: []uuid.UUID{f.Lease.TaskID}}
+	n := store.Needs{Tasks: []uuid.UUID{f.Lease.TaskID}, TaskBlocks: []uuid.UUID{f.Lease.TaskID}, AttemptBlocks: f.Error != nil}
 	if f.Parked {
 		n.Worker = &f.WorkerID
 	}
@@ -137,6 +137,7 @@ func (d *draft) retry(t *perdure.Task, pause time.Duration, why string) error {
 	d.free(t)
 	t.Status, t.WorkerID, t.LeaseUntil = perdure.TaskPending, nil, perdure.Time{}
 	t.NotBefore = d.s.Now.Add(pause)
+	d.takeBack(t, false)
 	if err := d.closeBlocksOf(t, perdure.BlockSuperseded); err != nil {
 		return err
 	}

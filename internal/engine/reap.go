@@ -119,7 +119,9 @@ func decideLooseBlobs(s *store.State) (*store.Changes, error) {
 
 // pickedTaskNeeds loads all open blocks: which task was picked is known only
 // when the state is there.
-func pickedTaskNeeds(*perdure.Execution) store.Needs { return store.Needs{OpenBlocks: true} }
+func pickedTaskNeeds(*perdure.Execution) store.Needs {
+	return store.Needs{OpenBlocks: true, AttemptBlocks: true}
+}
 
 func decideTimer(s *store.State) (*store.Changes, error) {
 	if s.Execution == nil || s.Execution.Status != perdure.StatusWaiting {

@@ -48,7 +48,7 @@ func (e *Engine) release(ctx context.Context, org string, r perdure.Release) err
 }
 
 func taskNeeds(id uuid.UUID) store.Needs {
-	return store.Needs{Tasks: []uuid.UUID{id}, TaskBlocks: []uuid.UUID{id}}
+	return store.Needs{Tasks: []uuid.UUID{id}, TaskBlocks: []uuid.UUID{id}, AttemptBlocks: true}
 }
 
 func decideRelease(s *store.State, r perdure.AgentRelease) (*store.Changes, error) {
@@ -142,12 +142,14 @@ func (d *draft) loseAttempt(t *perdure.Task, why string) error {
 			Code: "interrupted", Permanent: true,
 			Message: "interrupted: " + why + "; it may or may not have taken effect",
 		}
+		d.takeBack(t, true)
 		err = d.endTask(t, perdure.TaskInterrupted, perdure.EventTaskInterrupted, perdure.BlockSuperseded)
 	case t.Lost > maxLost:
 		t.Error = &perdure.TaskError{
 			Code: "crash_loop", Permanent: true,
 			Message: fmt.Sprintf("its worker was lost %d times in the middle of it", maxLost),
 		}
+		d.takeBack(t, true)
 		err = d.endTask(t, perdure.TaskFailed, perdure.EventTaskFailed, perdure.BlockSuperseded)
 	default:
 		err = d.retry(t, 0, "lost")
@@ -175,7 +177,7 @@ func (e *Engine) returnEmbedded(ctx context.Context) error {
 
 func returnNeeds(x *perdure.Execution) store.Needs {
 	n := endNeeds(x)
-	n.HeldTasks = true
+	n.HeldTasks, n.AttemptBlocks = true, true
 	return n
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -228,10 +229,8 @@ func checkReact(in perdure.ReactInput, providers []string) error {
 	if len(in.Models) == 0 {
 		return perdure.FieldErrorf("models", `must name at least one model, such as {"provider": "anthropic", "modelId": "..."}`)
 	}
-	for _, m := range in.Models {
-		if err := checkModel(m, providers); err != nil {
-			return err
-		}
+	if err := checkModels(in.Models, providers); err != nil {
+		return err
 	}
 	if in.OneShot && in.UserPrompt == "" && len(in.Parts) == 0 {
 		return perdure.FieldErrorf("userPrompt", "is needed for a one-shot run")
@@ -242,12 +241,16 @@ func checkReact(in perdure.ReactInput, providers []string) error {
 	return checkConfig(in.Config)
 }
 
-func checkModel(m perdure.ModelConfig, providers []string) error {
-	if !slices.Contains(providers, m.Provider) {
-		return perdure.FieldErrorf("models.provider", "%q is no known provider; known are: %s", m.Provider, strings.Join(providers, ", "))
-	}
-	if m.ModelID == "" {
-		return perdure.FieldErrorf("models.modelId", "is missing for provider %s", m.Provider)
+// checkModels names the model at fault by its place.
+func checkModels(models []perdure.ModelConfig, providers []string) error {
+	for n, m := range models {
+		at := fmt.Sprintf("models[%d]", n)
+		if !slices.Contains(providers, m.Provider) {
+			return perdure.FieldErrorf(at+".provider", "%q is no known provider; known are: %s", m.Provider, strings.Join(providers, ", "))
+		}
+		if m.ModelID == "" {
+			return perdure.FieldErrorf(at+".modelId", "is missing for provider %s", m.Provider)
+		}
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package engine
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,9 +63,10 @@ func TestStartsThatAreRefused(t *testing.T) {
 		says     string
 	}{
 		"an unknown kind":        {StartRequest{Kind: "nobody"}, perdure.InvalidArgument, "kind", "agent, react-agent, strict"},
-		"an unknown provider":    {StartRequest{Models: []perdure.ModelConfig{{Provider: "nobody", ModelID: "m"}}}, perdure.InvalidArgument, "models.provider", "anthropic, scripted"},
+		"an unknown provider":    {StartRequest{Models: []perdure.ModelConfig{{Provider: "nobody", ModelID: "m"}}}, perdure.InvalidArgument, "models[0].provider", "anthropic, scripted"},
+		"another unknown one":    {StartRequest{Models: append(slices.Clone(scripted), perdure.ModelConfig{Provider: "nobody", ModelID: "m"})}, perdure.InvalidArgument, fmt.Sprintf("models[%d].provider", len(scripted)), "anthropic, scripted"},
 		"no model":               {StartRequest{}, perdure.InvalidArgument, "models", ""},
-		"a model without an id":  {StartRequest{Models: []perdure.ModelConfig{{Provider: "scripted"}}}, perdure.InvalidArgument, "models.modelId", ""},
+		"a model without an id":  {StartRequest{Models: []perdure.ModelConfig{{Provider: "scripted"}}}, perdure.InvalidArgument, "models[0].modelId", ""},
 		"a one-shot for nothing": {StartRequest{Models: scripted, OneShot: true}, perdure.InvalidArgument, "userPrompt", ""},
 		"a prompt that calls":    {StartRequest{Models: scripted, Parts: contentOf(t, calling(nil, "x")).Parts}, perdure.InvalidArgument, "parts", "toolCall"},
 		"no turns":               {StartRequest{Models: scripted, Config: perdure.AgentConfig{MaxTurns: &turns}}, perdure.InvalidArgument, "config.maxTurns", ""},

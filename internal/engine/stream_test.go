@@ -176,25 +176,122 @@ func TestFinishWaitsForItsBlocks(t *testing.T) {
 	}
 }
 
-func TestAttemptThatFailsSupersedesItsBlocks(t *testing.T) {
-	for name, end := range map[string]func(*holder, source){
-		"retried": func(h *holder, s source) { s.finish(failed(perdure.TaskClaim{Lease: s.lease}, false)) },
-		"lost":    func(h *holder, s source) { h.lose() },
-		"given back": func(h *holder, s source) {
+// whole is a frame that is all of a block.
+func (s source) whole(block int64, t perdure.EventType, text string) perdure.Frame {
+	f := s.frame(block, 0, text)
+	f.Type, f.Close = t, true
+	return f
+}
+
+// again are the ways in which an attempt comes to be made again, fails those in
+// which it is the last one.
+var (
+	again = map[string]func(*holder, source){
+		"retried": func(_ *holder, s source) { s.finish(failed(perdure.TaskClaim{Lease: s.lease}, false)) },
+		"lost":    func(h *holder, _ source) { h.lose() },
+		"given back": func(_ *holder, s source) {
 			s.must(s.d.Release(s.Context(), perdure.Release{Tasks: []perdure.TaskRelease{{Lease: s.lease, Started: true}}}))
 		},
+	}
+	fails = map[string]func(*holder, source){
 		"cancelled": func(h *holder, s source) {
 			h.commit(func(c *perdure.Commit) { c.CancelTask = append(c.CancelTask, s.lease.TaskID) })
 		},
-		"failed": func(h *holder, s source) { s.finish(failed(perdure.TaskClaim{Lease: s.lease}, true)) },
-	} {
+		"failed": func(_ *holder, s source) { s.finish(failed(perdure.TaskClaim{Lease: s.lease}, true)) },
+	}
+)
+
+func TestAttemptThatFailsSupersedesItsBlocks(t *testing.T) {
+	for _, ends := range []map[string]func(*holder, source){again, fails} {
+		for name, end := range ends {
+			t.Run(name, func(t *testing.T) {
+				h, s := newSource(t)
+				s.wantHeld(5, s.frame(0, 0, "hello"))
+				end(h, s)
+				s.wantClosed("5 bytes superseded")
+			})
+		}
+	}
+}
+
+// What an attempt had closed before it failed, such as the thinking before a
+// connection broke off, is taken back too if it is made again: nothing that it
+// said is left. Of the last one it stays.
+func TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed(t *testing.T) {
+	said := func(s source) {
+		arguments, output := s.whole(1, perdure.EventData, `{"a":1}`), s.whole(2, perdure.EventTerminal, "out")
+		arguments.ToolCallID, output.Stream = "c", "stdout"
+		s.send(s.whole(0, perdure.EventThinking, "hm, a thought"), arguments, output, s.frame(3, 0, "hello"))
+	}
+	for name, end := range again {
 		t.Run(name, func(t *testing.T) {
 			h, s := newSource(t)
-			s.wantHeld(5, s.frame(0, 0, "hello"))
+			said(s)
 			end(h, s)
-			s.wantClosed("5 bytes superseded")
+			s.wantClosed("13 bytes done", "7 bytes done", "3 bytes done",
+				"13 bytes superseded", "7 bytes superseded", "3 bytes superseded", "5 bytes superseded")
+			for seq, text := range s.text() {
+				if text != "" {
+					t.Errorf("block %d still says %q", seq, text)
+				}
+			}
 		})
 	}
+	for name, end := range fails {
+		t.Run(name, func(t *testing.T) {
+			h, s := newSource(t)
+			said(s)
+			end(h, s)
+			s.wantClosed("13 bytes done", "7 bytes done", "3 bytes done", "5 bytes superseded")
+		})
+	}
+}
+
+// Of a task that ends because its worker is lost, what its program wrote is kept,
+// and nothing else.
+func TestLostAttemptKeepsItsOutputAlone(t *testing.T) {
+	h, s := newSource(t, func(o *perdure.TaskOptions) { o.OnLost = perdure.OnLostReport })
+	output := s.whole(1, perdure.EventTerminal, "out")
+	output.Stream = "stdout"
+	s.send(s.whole(0, perdure.EventThinking, "hm"), output)
+	h.lose()
+	s.wantClosed("2 bytes done", "3 bytes done", "2 bytes superseded")
+}
+
+// A block that an entry stands for was not said in vain.
+func TestBlockOfAnEntryIsNotSuperseded(t *testing.T) {
+	for name, end := range again {
+		if name == "lost" {
+			continue // the agent that appended the entry is lost with it
+		}
+		h, s := newSource(t)
+		s.send(s.whole(0, perdure.EventToken, "kept"), s.whole(1, perdure.EventToken, "dropped"))
+		h.commit(func(c *perdure.Commit) { c.Entries = append(c.Entries, user(nil, "kept")) })
+		end(h, s)
+		s.wantClosed("4 bytes done", "7 bytes done", "7 bytes superseded")
+		said := ""
+		for _, text := range s.text() {
+			said += text
+		}
+		if said != "kept" {
+			t.Errorf("the log still says %q", said)
+		}
+	}
+}
+
+// An attempt that succeeds takes nothing back, and a later failure of another
+// task does not touch it.
+func TestBlocksOfOtherAttemptsStay(t *testing.T) {
+	h, s := newSource(t)
+	_, c := h.scheduled("2")
+	other := source{s.bench, c.Lease}
+	s.send(s.whole(0, perdure.EventToken, "one"))
+	other.send(other.whole(0, perdure.EventToken, "two"))
+	s.finish(perdure.TaskFinish{Lease: s.lease, Result: perdure.Inline([]byte(`1`))})
+	other.finish(failed(perdure.TaskClaim{Lease: other.lease}, false))
+	s.wantClosed("3 bytes done", "3 bytes done", "3 bytes superseded")
+	h.commit(completing())
+	s.wantClosed("3 bytes done", "3 bytes done", "3 bytes superseded")
 }
 
 // What a tool said is kept when its task ends, whatever the end.
@@ -202,11 +299,13 @@ func TestTerminalOutputIsKeptAtTheEnd(t *testing.T) {
 	_, s := newSource(t)
 	f := s.frame(0, 0, "make: error 1")
 	f.Type, f.Stream = perdure.EventTerminal, "stderr"
-	s.wantHeld(13, f)
+	ended := s.whole(1, perdure.EventTerminal, "make: all of it")
+	ended.Stream = "stdout"
+	s.send(f, ended)
 	s.finish(failed(perdure.TaskClaim{Lease: s.lease}, true))
-	s.wantClosed("13 bytes done")
+	s.wantClosed("15 bytes done", "13 bytes done")
 	for _, text := range s.text() {
-		if text != "make: error 1" {
+		if text != "make: error 1" && text != "make: all of it" {
 			t.Errorf("the output is %q", text)
 		}
 	}

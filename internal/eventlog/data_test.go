@@ -2,6 +2,7 @@ package eventlog_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -96,6 +97,40 @@ func TestEntryEventsCarryTheEntry(t *testing.T) {
 	}
 	if len(large) > 1000 || !strings.Contains(large, `"contentBytes":307202`) {
 		t.Errorf("the large entry came as %d bytes: %.300s", len(large), large)
+	}
+}
+
+// However many entries a page of the log names, they are read at once.
+func TestEntriesAreReadAPageAtATime(t *testing.T) {
+	b := newBook()
+	for i := range 200 {
+		id := uuid.NewSHA1(uuid.Nil, []byte{byte(i)})
+		b.entries[id] = &perdure.Entry{ID: id, Type: perdure.EntryLLMCall, Content: json.RawMessage(fmt.Sprint(i)), CreatedAt: noon}
+		b.event(perdure.EventEntry, `{"entryId":"`+id.String()+`"}`)
+		b.chunk(0, "x")
+	}
+	b.event(perdure.EventCompleted, "")
+	b.eventsAtOnce = 1000
+	whole := all(t, b.log(), eventlog.From{})
+	if n := b.entryReads; n != 1 {
+		t.Errorf("one page took %d reads of entries", n)
+	}
+	w, err := b.log().Window(t.Context(), execution, eventlog.Span{Limit: 300})
+	if n := b.entryReads; err != nil || n != 2 {
+		t.Errorf("a window took %d reads of entries (%v)", n-1, err)
+	}
+	// A store that gives fewer, as entries are large, makes pages smaller.
+	b.entriesAtOnce = 7
+	if got := all(t, b.log(), eventlog.From{}); lines(got) != lines(whole) {
+		t.Error("in small pages the log differs")
+	}
+	p, err := b.log().Page(t.Context(), execution, "", 100)
+	if err != nil || len(p.Items) != 14 || p.UpToDate {
+		t.Errorf("a page has %d records, %v, %v, want those of 7 entries", len(p.Items), p.UpToDate, err)
+	}
+	again, err := b.log().Window(t.Context(), execution, eventlog.Span{Limit: 300})
+	if err != nil || lines(again.Items) != lines(w.Items) {
+		t.Errorf("a window of %d events differs (%v)", len(again.Items), err)
 	}
 }
 

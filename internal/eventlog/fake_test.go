@@ -40,7 +40,9 @@ type book struct {
 	rounds  int // queries for many heads
 	// eventsAtOnce is how many events one read gives.
 	eventsAtOnce int
-	err          error
+	// entryReads counts the reads of entries; one gives entriesAtOnce, 0 for all.
+	entryReads, entriesAtOnce int
+	err                       error
 }
 
 func newBook() *book {
@@ -236,10 +238,18 @@ func (b *book) BlocksAcross(_ context.Context, _ uuid.UUID, n int64) ([]store.Bl
 	return across, pos, b.head, b.err
 }
 
-func (b *book) Entry(_ context.Context, _, id uuid.UUID) (*perdure.Entry, error) {
+func (b *book) EntriesOf(_ context.Context, _ uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.entries[id], nil
+	b.entryReads++
+	if b.entriesAtOnce > 0 {
+		ids = ids[:min(len(ids), b.entriesAtOnce)]
+	}
+	var found []perdure.Entry
+	for _, id := range ids {
+		found = append(found, *b.entries[id])
+	}
+	return found, nil
 }
 
 // chat fills the book with a small run: two blocks that grow side by side, one

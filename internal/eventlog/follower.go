@@ -133,9 +133,13 @@ func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Reco
 	if !f.ends(head, records[0].Pos-1) {
 		return false
 	}
+	joined, n, err := l.joinEntries(context.Background(), execution, records)
+	if err != nil || n < len(records) {
+		return false
+	}
 	items := make([]Item, len(records))
 	for i, r := range records {
-		item, err := l.render(context.Background(), execution, r)
+		item, err := joined.render(execution, r)
 		if err != nil {
 			return false
 		}

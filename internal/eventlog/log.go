@@ -62,7 +62,6 @@ type From struct {
 // Log reads logs. It is safe for any number of readers.
 type Log struct {
 	read       store.Reader
-	refs       store.Reader // read, with large contents left out
 	storeEpoch uint64
 	hints      notify.Notifier
 
@@ -73,7 +72,7 @@ type Log struct {
 
 // New makes a Log over a store's reading side and its epoch.
 func New(read store.Reader, storeEpoch uint64, hints notify.Notifier) *Log {
-	return &Log{read: read, refs: read.Lazy(), storeEpoch: storeEpoch, hints: hints, followers: map[uuid.UUID]*follower{}}
+	return &Log{read: read, storeEpoch: storeEpoch, hints: hints, followers: map[uuid.UUID]*follower{}}
 }
 
 // Cursor is the position at a head, for snapshots taken there.
@@ -81,20 +80,26 @@ func (l *Log) Cursor(head store.Head) perdure.Cursor {
 	return perdure.Cursor{Epoch: perdure.EpochOf(head.Epoch, l.storeEpoch), Pos: head.LastPos}
 }
 
-// page reads and renders the records after pos. Records that clients are not
-// shown are idle items, which only move the position.
+// page reads and renders the records after pos, fewer if their entries are
+// large. Records that clients are not shown are idle items, which only move the
+// position.
 func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit int) ([]Item, store.Head, error) {
 	records, head, err := l.read.Log(ctx, execution, pos, limit)
 	if err != nil {
 		return nil, head, err
 	}
+	joined, n, err := l.joinEntries(ctx, execution, records)
+	if err != nil {
+		return nil, head, err
+	}
+	records = records[:n]
 	epoch := l.Cursor(head).Epoch
 	items := make([]Item, 0, len(records))
 	for i, r := range records {
 		if want := pos + 1 + int64(i); r.Pos != want {
 			return nil, head, l.gap(ctx, execution, want)
 		}
-		item, err := l.render(ctx, execution, r)
+		item, err := joined.render(execution, r)
 		if err != nil {
 			return nil, head, err
 		}

@@ -12,17 +12,73 @@ import (
 // A client fetches what is larger by the entry's id.
 const entryLimit = 256 << 10
 
+// entries are those that events of a page name. The log holds only their ids, so
+// that no content rests twice.
+type entries map[uuid.UUID]*perdure.Entry
+
+// joinEntries reads the entries that the records name, all at once, and tells how
+// many of the records can be rendered with them: all, unless entries are large.
+func (l *Log) joinEntries(ctx context.Context, execution uuid.UUID, records []perdure.Record) (entries, int, error) {
+	var ids []uuid.UUID
+	var at []int // the records that name them
+	for i, r := range records {
+		id, err := entryNamed(r)
+		if err != nil {
+			return nil, 0, err
+		}
+		if id != nil {
+			ids, at = append(ids, *id), append(at, i)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, len(records), nil
+	}
+	read, err := l.read.EntriesOf(ctx, execution, ids, entryLimit)
+	if err != nil {
+		return nil, 0, err
+	}
+	joined := entries{}
+	for i := range read {
+		joined[read[i].ID] = &read[i]
+	}
+	if len(read) < len(ids) {
+		return joined, at[len(read)], nil
+	}
+	return joined, len(records), nil
+}
+
+// entryNamed gives the entry that a record names and does not hold; nil for
+// none.
+func entryNamed(r perdure.Record) (*uuid.UUID, error) {
+	if r.Type != perdure.EventEntry {
+		return nil, nil
+	}
+	var named struct {
+		ID      *uuid.UUID `json:"id"`
+		EntryID *uuid.UUID `json:"entryId"`
+	}
+	if err := json.Unmarshal(r.Fields, &named); err != nil {
+		return nil, &perdure.Error{Code: perdure.Internal, Message: "an entry's event does not parse", Err: err}
+	}
+	if named.ID != nil {
+		return nil, nil
+	}
+	return named.EntryID, nil
+}
+
 // render makes the item of a record, all but the cursor.
-func (l *Log) render(ctx context.Context, execution uuid.UUID, r perdure.Record) (Item, error) {
+func (all entries) render(execution uuid.UUID, r perdure.Record) (Item, error) {
 	if gone(r) {
 		return Item{Seq: r.Seq}, nil
 	}
-	if r.Type == perdure.EventEntry {
-		fields, err := l.entryFields(ctx, execution, r.Fields)
-		if err != nil {
+	id, err := entryNamed(r)
+	if err != nil {
+		return Item{}, err
+	}
+	if id != nil {
+		if r.Fields, err = entryFields(*all[*id]); err != nil {
 			return Item{}, err
 		}
-		r.Fields = fields
 	}
 	data, err := Data(r, execution)
 	return Item{Event: r.Type, Type: r.Type, Seq: r.Seq, Data: data}, err
@@ -35,34 +91,14 @@ func gone(r perdure.Record) bool {
 	return r.Chunk != nil && r.Chunk.Text == "" && r.Chunk.Length == 0 && r.Chunk.Offset > 0
 }
 
-// entryFields gives the entry that an event names. The log holds only its id,
-// so that no content rests twice.
-func (l *Log) entryFields(ctx context.Context, execution uuid.UUID, fields json.RawMessage) (json.RawMessage, error) {
-	var named struct {
-		ID      *uuid.UUID `json:"id"`
-		EntryID *uuid.UUID `json:"entryId"`
-	}
-	if err := json.Unmarshal(fields, &named); err != nil {
-		return nil, &perdure.Error{Code: perdure.Internal, Message: "an entry's event does not parse", Err: err}
-	}
-	if named.ID != nil || named.EntryID == nil {
-		return fields, nil // the store has joined the entry in already
-	}
-	e, err := l.refs.Entry(ctx, execution, *named.EntryID)
-	if err != nil {
-		return nil, err
-	}
+// entryFields is an entry as its event gives it.
+func entryFields(e perdure.Entry) (json.RawMessage, error) {
 	switch {
 	case len(e.Content) > entryLimit:
 		e.Content, e.ContentBytes = nil, int64(len(e.Content))
 	case e.Blob != nil && e.Blob.Length > entryLimit:
 		e.ContentBytes = e.Blob.Length
-	case e.Blob != nil:
-		if e, err = l.read.Entry(ctx, execution, e.ID); err != nil {
-			return nil, err
-		}
-	}
-	if e.Content == nil && e.Blob != nil && e.ContentBytes == 0 {
+	case e.Blob != nil && e.Content == nil:
 		e.Content, e.ContentBytes, e.ContentSHA256 = perdure.OnWorker, e.Blob.Length, e.Blob.SHA256.String()
 	}
 	return encode(e)

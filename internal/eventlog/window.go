@@ -119,25 +119,38 @@ func (l *Log) windowOf(ctx context.Context, execution uuid.UUID, events []store.
 	return w, l.fill(ctx, execution, &w, events)
 }
 
-// fill renders the events.
+// fill renders the events, as many at once as their entries allow.
 func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events []store.Event) error {
-	for _, e := range events {
-		item, err := l.eventItem(ctx, execution, e)
+	if len(events) > 0 {
+		w.First, w.Last = events[0].Seq, events[len(events)-1].Seq
+	}
+	for len(events) > 0 {
+		records := make([]perdure.Record, len(events)) // those of blocks name nothing
+		for i, e := range events {
+			if e.Record != nil {
+				records[i] = *e.Record
+			}
+		}
+		joined, n, err := l.joinEntries(ctx, execution, records)
 		if err != nil {
 			return err
 		}
-		item.Cursor.Epoch = w.At.Epoch
-		w.Items = append(w.Items, item)
-	}
-	if len(events) > 0 {
-		w.First, w.Last = events[0].Seq, events[len(events)-1].Seq
+		for _, e := range events[:n] {
+			item, err := joined.eventItem(execution, e)
+			if err != nil {
+				return err
+			}
+			item.Cursor.Epoch = w.At.Epoch
+			w.Items = append(w.Items, item)
+		}
+		events = events[n:]
 	}
 	return nil
 }
 
-func (l *Log) eventItem(ctx context.Context, execution uuid.UUID, e store.Event) (Item, error) {
+func (all entries) eventItem(execution uuid.UUID, e store.Event) (Item, error) {
 	if e.Record != nil {
-		item, err := l.render(ctx, execution, *e.Record)
+		item, err := all.render(execution, *e.Record)
 		item.Cursor.Pos = e.Record.Pos
 		return item, err
 	}

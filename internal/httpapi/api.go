@@ -56,6 +56,9 @@ type Config struct {
 	// default 2 s. With the time that a key is believed without a look at the
 	// store, 2 s, a revoked one stops within 5 s.
 	RecheckEvery time.Duration
+	// StreamsPerKey is how many streams, WebSockets and waiting polls may be open
+	// with one key; default 20,000.
+	StreamsPerKey int
 }
 
 // server holds what the operations share.
@@ -68,13 +71,14 @@ type server struct {
 	docs []byte // the page that shows it
 	// streams are the general ones.
 	streams *durablestream.Streams
+	readers readers
 
 	watch *watch // of open streams
 }
 
 // New makes the handler of the whole API.
 func New(c Config) (http.Handler, error) {
-	s := &server{Config: c.normal(), mux: http.NewServeMux(), streams: durablestream.New(c.Engine.Store, c.Engine.Hints)}
+	s := &server{Config: c.normal(), mux: http.NewServeMux(), readers: readers{open: map[string]int{}}, streams: durablestream.New(c.Engine.Store, c.Engine.Hints)}
 	s.watch = &watch{s: s}
 	s.api = humago.New(s.mux, humaConfig(c.Version))
 	s.openAI()
@@ -104,6 +108,9 @@ func (c Config) normal() Config {
 	}
 	if c.RecheckEvery <= 0 {
 		c.RecheckEvery = 2 * time.Second
+	}
+	if c.StreamsPerKey <= 0 {
+		c.StreamsPerKey = 20_000
 	}
 	return c
 }

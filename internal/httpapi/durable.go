@@ -30,6 +30,14 @@ func (s *server) durableRoutes() {
 			p.write(w)
 			return
 		}
+		if r.Method == http.MethodGet && r.URL.Query().Get("live") != "" {
+			leave, p := s.admit(c)
+			if p != nil {
+				p.write(w)
+				return
+			}
+			defer leave()
+		}
 		live, over := s.watch.enter(r.Context())
 		defer over()
 		if err := s.durableStream(live, w, r, c.org); err != nil {

@@ -10,24 +10,28 @@ import (
 )
 
 // filter leaves events out of a stream, and tells the client on each of the
-// others which seq was left out last, so that it can tell filtered from
-// missing.
+// others which seq was left out last, and which was given last: from both it
+// can tell filtered from missing, whatever follows what is missing.
 type filter struct {
 	keep   func(perdure.EventType) bool // nil keeps all
 	spared int64                        // the newest seq that was left out
+	given  int64                        // the newest seq that was not
 }
 
-// recall finds what was left out before the position, so that a stream that is
-// resumed says the same as one that was not interrupted.
+// recall finds what was left out and given before the position, so that a stream
+// that is resumed says the same as one that was not interrupted.
 func (f *filter) recall(ctx context.Context, log *eventlog.Log, execution uuid.UUID, from eventlog.From) error {
-	if f.keep == nil || from.Cursor == "" {
+	if f.keep == nil {
 		return nil
 	}
-	c, err := perdure.ParseCursor(from.Cursor)
-	if err != nil {
+	pos, err := log.Position(ctx, execution, from)
+	if err != nil || pos == 0 {
 		return err
 	}
-	f.spared, err = log.LastSeq(ctx, execution, c.Pos, func(t perdure.EventType) bool { return !f.keep(t) })
+	if f.given, err = log.LastSeq(ctx, execution, pos, f.keep); err != nil {
+		return err
+	}
+	f.spared, err = log.LastSeq(ctx, execution, pos, func(t perdure.EventType) bool { return !f.keep(t) })
 	return err
 }
 
@@ -38,15 +42,18 @@ func (f *filter) pass(i eventlog.Item) eventlog.Item {
 	case f.keep == nil || i.Event == "" || i.Event == eventlog.End:
 		return i
 	case i.Event == eventlog.Reset:
-		f.spared = 0
+		f.spared, f.given = 0, 0
 		return i
 	case !f.keep(i.Type):
 		f.spared = max(f.spared, i.Seq)
 		return eventlog.Item{Cursor: i.Cursor, More: i.More}
 	}
-	data := append(make([]byte, 0, len(i.Data)+32), i.Data[:len(i.Data)-1]...)
+	data := append(make([]byte, 0, len(i.Data)+64), i.Data[:len(i.Data)-1]...)
 	data = append(data, `,"prevSeq":`...)
 	data = strconv.AppendInt(data, f.spared, 10)
+	data = append(data, `,"prevShown":`...)
+	data = strconv.AppendInt(data, f.given, 10)
+	f.given = max(f.given, i.Seq)
 	i.Data = append(data, '}')
 	return i
 }

@@ -60,6 +60,10 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	if s.cors(w, r) {
 		return
 	}
+	if p := overlong(r); p != nil {
+		p.write(w)
+		return
+	}
 	ctx := context.WithValue(r.Context(), secureKey{}, r.TLS != nil)
 	if strings.HasPrefix(r.URL.Path, "/api/") {
 		w.Header().Set("Cache-Control", "no-store")

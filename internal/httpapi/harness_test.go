@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -36,6 +37,8 @@ type house struct {
 	stop   chan struct{}
 	closed chan struct{} // holds one when the server has closed a connection
 	logged *bytes.Buffer
+	conns  *connections
+	serve  *atomic.Pointer[http.Handler]
 	admin  string
 	client string
 	wkey   string
@@ -45,7 +48,10 @@ type house struct {
 func open(t *testing.T, change ...func(*httpapi.Config)) *house {
 	t.Helper()
 	st := opentest.Store(t)
-	h := &house{t: t, store: &brittle{Store: st}, id: uuid.New(), stop: make(chan struct{}), closed: make(chan struct{}, 1), logged: &bytes.Buffer{}}
+	h := &house{
+		t: t, store: &brittle{Store: st}, id: uuid.New(), stop: make(chan struct{}), closed: make(chan struct{}, 1), logged: &bytes.Buffer{},
+		conns: &connections{}, serve: &atomic.Pointer[http.Handler]{},
+	}
 	logger := slog.New(slog.NewTextHandler(h.logged, nil))
 	h.engine = engine.New(engine.Config{Store: h.store, Hints: &notify.Local{}, Logger: logger})
 	h.worker = h.engine.Dispatch("default", false)
@@ -70,8 +76,11 @@ func open(t *testing.T, change ...func(*httpapi.Config)) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.serve.Store(&handler)
 	srv := httptest.NewUnstartedServer(nil)
-	srv.Config = httpapi.NewServer(handler, slog.NewLogLogger(logger.Handler(), slog.LevelError))
+	whole := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*h.serve.Load()).ServeHTTP(w, r) })
+	srv.Listener = watchedListener{srv.Listener, h.conns}
+	srv.Config = httpapi.NewServer(whole, slog.NewLogLogger(logger.Handler(), slog.LevelError))
 	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateClosed {
 			select {
@@ -88,6 +97,12 @@ func open(t *testing.T, change ...func(*httpapi.Config)) *house {
 	})
 	h.url = srv.URL
 	return h
+}
+
+// wrap puts something around what the server does from now on.
+func (h *house) wrap(around func(http.HandlerFunc) http.HandlerFunc) {
+	var outer http.Handler = around((*h.serve.Load()).ServeHTTP)
+	h.serve.Store(&outer)
 }
 
 func (h *house) key(role perdure.KeyRole) string {

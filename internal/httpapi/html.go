@@ -23,8 +23,10 @@ type htmlView struct {
 	execution uuid.UUID
 	texts     map[int64]*textBlock
 	waiting   []eventlog.Item
-	shownTo   int64           // positions up to this were shown before
-	out       []eventlog.Item // of the item at hand
+	shownTo   int64 // positions up to this were shown before
+	// again gives what came while a text block was open, up to shownTo.
+	again func(block int64) ([]eventlog.Item, error)
+	out   []eventlog.Item // of the item at hand
 }
 
 // textBlock is a text block that is open.
@@ -63,6 +65,9 @@ func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.
 	if err != nil || c == (perdure.Cursor{}) {
 		return from, err
 	}
+	if pos, err := log.Position(ctx, v.execution, from); err != nil || pos == 0 {
+		return from, err // it does not fit: the log's reader will say so
+	}
 	start, err := log.BlocksFrom(ctx, v.execution, c.Pos, func(t perdure.EventType) bool { return t == perdure.EventToken })
 	if err != nil {
 		return from, err
@@ -77,12 +82,12 @@ func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.
 // given the rest.
 func (v *htmlView) pass(i eventlog.Item) ([]eventlog.Item, error) {
 	v.out = nil
+	silent := i.Cursor.Pos <= v.shownTo && i.Event != eventlog.Reset && i.Event != eventlog.End
 	if i.Event != "" {
 		if err := v.take(i); err != nil {
 			return nil, err
 		}
 	}
-	silent := i.Cursor.Pos <= v.shownTo && i.Event != eventlog.Reset && i.Event != eventlog.End
 	if !i.More && !silent {
 		v.show()
 	}
@@ -104,13 +109,20 @@ func (v *htmlView) take(i eventlog.Item) error {
 	}
 	text, isText := p.Data.(string)
 	switch {
-	case i.Event == perdure.EventToken && isText:
+	case i.Event == perdure.EventToken && isText && v.follows(p):
 		v.grow(p, text)
+	case i.Event == perdure.EventToken:
+		v.passOn(p, i)
 	case i.Event == eventlog.Snapshot && i.Type == perdure.EventToken && isText:
 		delete(v.texts, p.Seq)
 		v.grow(p, text)
-	case i.Event == perdure.EventBlockClosed && v.texts[p.BlockSeq] != nil:
-		v.end(p)
+	case i.Event == perdure.EventBlockClosed:
+		if err := v.recover(i, p); err != nil {
+			return err
+		}
+		if v.texts[p.BlockSeq] != nil {
+			v.end(p)
+		}
 		v.other(i)
 	case i.Event == eventlog.Reset:
 		v.texts, v.waiting, v.shownTo = map[int64]*textBlock{}, nil, 0
@@ -127,6 +139,22 @@ func (v *htmlView) take(i eventlog.Item) error {
 	return nil
 }
 
+// recover gives a client that has come back what may have waited in a text that
+// was superseded since: what that text was, and so what it held up, is no longer
+// known. What the client has of it comes again.
+func (v *htmlView) recover(closed eventlog.Item, p piece) error {
+	if v.shownTo == 0 || p.Reason != perdure.BlockSuperseded || closed.Cursor.Pos <= v.shownTo {
+		return nil
+	}
+	items, err := v.again(p.BlockSeq)
+	for _, i := range items {
+		if i.Type != perdure.EventToken {
+			v.out = append(v.out, i)
+		}
+	}
+	return err
+}
+
 // touchesFile tells of the events that are shown wherever the text stands: they
 // are about the workspace, not the conversation.
 func touchesFile(p piece) bool {
@@ -134,20 +162,43 @@ func touchesFile(p piece) bool {
 	return members["type"] == "file_read" || members["type"] == "file_write"
 }
 
-func (v *htmlView) grow(p piece, text string) {
+func (v *htmlView) block(p piece) *textBlock {
 	b := v.texts[p.Seq]
 	if b == nil {
 		b = &textBlock{place: p.Place}
 		b.buffer = markdown.NewBuffer(func(part markdown.Part) { v.part(b, part) })
 		v.texts[p.Seq] = b
 	}
+	return b
+}
+
+// follows tells whether the piece can be rendered: all before it was known.
+func (v *htmlView) follows(p piece) bool {
+	b := v.texts[p.Seq]
+	if b == nil {
+		return p.Offset == 0
+	}
+	return p.Offset <= b.held
+}
+
+// passOn gives a piece as it is that is on its worker, or comes after one that
+// is: what it continues is not known here.
+func (v *htmlView) passOn(p piece, i eventlog.Item) {
+	b := v.block(p)
+	b.dirty = false
+	b.buffer.Flush()
+	v.out = append(v.out, i)
+}
+
+func (v *htmlView) grow(p piece, text string) {
+	b := v.block(p)
 	if known := b.held - p.Offset; known > 0 {
 		text = text[min(known, int64(len(text))):]
 	}
 	b.held += int64(len(text))
 	b.dirty = true
 	b.buffer.Write(p.Seq, text)
-	if !v.inBlock() {
+	if len(v.waiting) > 0 && !v.inBlock() {
 		v.release()
 	}
 }

@@ -63,6 +63,9 @@ func (p *htmlPage) fold(t *testing.T, e sse) {
 			p.events[e.seq()] += ""
 			p.events[e.seq()] = e.event
 		}
+		if e.event == "block.closed" && e.fields["reason"] == "superseded" {
+			p.withdraw(e.fields["blockSeq"])
+		}
 		return
 	}
 	name := fmt.Sprintf("%06.0f %04.0f", e.fields["seq"], e.fields["part"])
@@ -74,6 +77,13 @@ func (p *htmlPage) fold(t *testing.T, e sse) {
 		p.final[name] = true
 		p.order = append(p.order, name)
 	}
+}
+
+// withdraw drops the parts of a block, final or not.
+func (p *htmlPage) withdraw(block any) {
+	mine := func(name string, _ bool) bool { return strings.HasPrefix(name, fmt.Sprintf("%06.0f ", block)) }
+	maps.DeleteFunc(p.parts, func(name, _ string) bool { return mine(name, false) })
+	maps.DeleteFunc(p.final, mine)
 }
 
 func (p *htmlPage) html() string {
@@ -196,6 +206,18 @@ func TestRenderedStreamWhileTheRunIsLive(t *testing.T) {
 	}
 	if closed.fields["reason"] != "superseded" || len(p.final) != 0 {
 		t.Errorf("superseded: %s, final parts %v", closed.data, p.final)
+	}
+	// Parts that were final go, too, if their block is superseded after its end.
+	lease = r.schedule("llm-request", "two")
+	r.append(frame{Lease: &lease, Type: "token", Text: "said", Close: true})
+	for len(p.final) == 0 {
+		next()
+	}
+	r.fail(lease)
+	for e := next(); e.event != string(perdure.EventBlockClosed) || e.fields["reason"] != "superseded"; e = next() {
+	}
+	if len(p.final) != 0 || strings.Contains(p.html(), "said") {
+		t.Errorf("superseded after its end: final parts %v, the page is %s", p.final, p.html())
 	}
 	r.stream(5, 0, "token", "- a\n")
 	r.stream(5, 4, "token", "- b\n\nx")

@@ -258,6 +258,11 @@ func (s *server) open(ctx context.Context, in *streamInput, v view) (*huma.Strea
 			ctx.SetStatus(204)
 			return
 		}
-		s.stream(ctx, x.ID, from, v)
+		leave, p := s.admit(callerOf(ctx.Context()))
+		if p != nil {
+			s.refuse(ctx, p)
+			return
+		}
+		s.stream(ctx, x.ID, from, v, leave)
 	}}, nil
 }

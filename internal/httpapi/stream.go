@@ -46,15 +46,20 @@ var (
 // clients take a clean end for success; their cursor takes them on.
 //
 // Where it can have the connection for itself, it lets go of all that belongs to
-// a request, and goes on after the handler has returned.
-func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From, v view) {
+// a request, and goes on after the handler has returned. leave is called at the
+// stream's end.
+func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From, v view, leave func()) {
 	r, w := humago.Unwrap(hc)
 	asEvents(w.Header())
 	if own, err := takeOver(w, r); err == nil {
 		ctx := context.WithValue(context.Background(), callerKey{}, callerOf(hc.Context()))
-		s.Streams.Go(func() { s.streamAlone(ctx, own, execution, from, v) })
+		s.Streams.Go(func() {
+			defer leave()
+			s.streamAlone(ctx, own, execution, from, v)
+		})
 		return
 	}
+	defer leave()
 	ctx, over := s.watch.enter(hc.Context())
 	defer over()
 	out := s.newEventWriter(newAnswered(w))
@@ -108,10 +113,6 @@ type view struct {
 }
 
 func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.UUID, from eventlog.From, v view) error {
-	f := filter{keep: v.keep}
-	if err := f.recall(ctx, s.Log, execution, from); err != nil {
-		return err
-	}
 	shown := func(i eventlog.Item) ([]eventlog.Item, error) { return []eventlog.Item{i}, nil }
 	if v.html {
 		html := newHTMLView(execution)
@@ -119,7 +120,12 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 		if from, err = html.resume(ctx, s.Log, from); err != nil {
 			return err
 		}
+		html.again = func(block int64) ([]eventlog.Item, error) { return s.during(ctx, execution, block, html.shownTo, v) }
 		shown = html.pass
+	}
+	f := filter{keep: v.keep}
+	if err := f.recall(ctx, s.Log, execution, from); err != nil {
+		return err
 	}
 	from.Idle = s.look()
 	for item, err := range s.Log.Tail(ctx, execution, from) {
@@ -131,6 +137,32 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 		}
 	}
 	return out.flush()
+}
+
+// during gives what came after a text block began, up to a position, as the view
+// filters it.
+func (s *server) during(ctx context.Context, execution uuid.UUID, block, upTo int64, v view) ([]eventlog.Item, error) {
+	at, err := s.Log.BlockStart(ctx, execution, block, perdure.EventToken)
+	if err != nil || at.Pos == 0 || at.Pos >= upTo {
+		return nil, err
+	}
+	f, items := filter{keep: v.keep}, []eventlog.Item{}
+	if err := f.recall(ctx, s.Log, execution, eventlog.From{Cursor: at.String()}); err != nil {
+		return nil, err
+	}
+	for at.Pos < upTo {
+		p, err := s.Log.Page(ctx, execution, at.String(), 500)
+		if err != nil || p.Next == at {
+			return items, err
+		}
+		for _, i := range p.Items {
+			if i = f.pass(i); i.Event != "" && i.Cursor.Pos <= upTo {
+				items = append(items, i)
+			}
+		}
+		at = p.Next
+	}
+	return items, nil
 }
 
 // writeItem writes what the view shows of an item.

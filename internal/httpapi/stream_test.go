@@ -255,3 +255,42 @@ func TestSupersededBlockKeepsItsSeq(t *testing.T) {
 		t.Errorf("of the superseded block came %q", shown)
 	}
 }
+
+// What an attempt had closed before it failed is taken back by a further end.
+// Nothing of it is left for whoever comes later, in whatever way they read.
+func TestBlockThatHadClosedIsTakenBack(t *testing.T) {
+	h := open(t)
+	h.start("")
+	r := h.claim()
+	lease := r.schedule("llm-request", "one")
+	live := h.follow(h.path(r.id, "/stream/consolidated"))
+	r.append(
+		frame{Lease: &lease, Type: "thinking", Text: "a thought", Close: true},
+		frame{Lease: &lease, Type: "token", Block: 1, Text: "a draft"},
+	)
+	r.fail(lease)
+	var ends, kinds []string
+	var block float64
+	for len(kinds) == 0 || kinds[len(kinds)-1] != "task.retrying" {
+		e := live.must()
+		kinds = append(kinds, e.event)
+		if e.event == "thinking" {
+			block = e.fields["seq"].(float64)
+		}
+		if e.event == "block.closed" && e.fields["blockSeq"] == block {
+			ends = append(ends, fmt.Sprint(e.fields["reason"], e.fields["length"]))
+		}
+	}
+	if len(ends) != 2 || ends[0] != "done9" || ends[1] != "superseded9" {
+		t.Errorf("the block ends as %v", ends)
+	}
+	r.say(userText("hi"))
+	r.complete()
+	for _, path := range []string{"/stream/consolidated", "/stream/consolidated?after_seq=4", "/stream/consolidated?render=html", "/stream"} {
+		for _, e := range h.follow(h.path(r.id, path)).all() {
+			if strings.Contains(e.data, "a thought") || strings.Contains(e.data, "a draft") || e.event == "snapshot" {
+				t.Errorf("%s gives %s %s", path, e.event, e.data)
+			}
+		}
+	}
+}

@@ -41,6 +41,12 @@ func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
+	leave, p := s.admit(callerOf(r.Context()))
+	if p != nil {
+		p.write(w)
+		return
+	}
+	defer leave()
 	// The origin has been looked at, with all the origins that are ours.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
@@ -109,13 +115,22 @@ func (k *socket) knows(i eventlog.Item) bool {
 func (k *socket) run(ctx context.Context, x *perdure.Execution) error {
 	ctx, cancel := context.WithCancel(ctx)
 	commands := make(chan envelope)
-	k.failed = make(chan error, 2)
+	k.failed = make(chan error, 1)
 	var reader sync.WaitGroup
-	reader.Go(func() { k.failed <- k.read(ctx, commands) })
+	reader.Go(func() { k.fail(k.read(ctx, commands)) })
 	defer func() { cancel(); reader.Wait(); k.tail.Wait() }() // close has ended the reader's wait
 	err := k.serve(ctx, x, commands)
 	k.close(err)
 	return err
+}
+
+// fail ends the socket. It waits for nobody: one failure is enough, and nobody
+// may listen any more.
+func (k *socket) fail(err error) {
+	select {
+	case k.failed <- err:
+	default:
+	}
 }
 
 // serve writes until the socket is over.
@@ -145,13 +160,16 @@ func (k *socket) serve(ctx context.Context, x *perdure.Execution, commands <-cha
 // one: that would cut the connection before it can be said why it ends.
 func (k *socket) read(ctx context.Context, commands chan<- envelope) error {
 	for {
-		_, raw, err := k.conn.Read(context.WithoutCancel(ctx))
+		kind, raw, err := k.conn.Read(context.WithoutCancel(ctx))
 		if err != nil {
 			return err
 		}
 		var c envelope
-		if err := json.Unmarshal(raw, &c); err != nil {
-			c = envelope{Type: ""}
+		switch {
+		case kind == websocket.MessageBinary:
+			c = envelope{Type: "(binary)"}
+		case json.Unmarshal(raw, &c) != nil:
+			c = envelope{Type: "(no JSON)"}
 		}
 		select {
 		case commands <- c:
@@ -167,10 +185,7 @@ func (k *socket) ping(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, k.WriteTimeout)
 		defer cancel()
 		if err := k.conn.Ping(ctx); err != nil && ctx.Err() != nil {
-			select {
-			case k.failed <- errNoAnswer:
-			default:
-			}
+			k.fail(errNoAnswer)
 		}
 	})
 	return nil
@@ -187,10 +202,7 @@ func (k *socket) follow(ctx context.Context, from perdure.Cursor) {
 	k.tail.Go(func() {
 		for item, err := range k.Log.Tail(ctx, k.execution, eventlog.From{Cursor: from.String()}) {
 			if err != nil {
-				select {
-				case k.failed <- err:
-				default:
-				}
+				k.fail(err)
 				return
 			}
 			select {

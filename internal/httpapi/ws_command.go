@@ -25,7 +25,7 @@ func (k *socket) command(ctx context.Context, c envelope) error {
 		return k.answer(ctx, "", err)
 	}
 	return k.answer(ctx, "", perdure.FieldErrorf("type",
-		"%q is no message; send load_events, keepalive, prompt or cancel as {\"type\": ..., \"data\": {...}}", c.Type))
+		"%q is no message; send, as text, load_events, keepalive, prompt or cancel as {\"type\": ..., \"data\": {...}}", c.Type))
 }
 
 // socketError is the data of the message error.
@@ -125,6 +125,11 @@ func (k *socket) load(ctx context.Context, raw json.RawMessage) error {
 // loadAt gives the records after a cursor, which is exact to the byte.
 func (k *socket) loadAt(ctx context.Context, cursor string, limit int) error {
 	p, err := k.Log.Page(ctx, k.execution, cursor, limit)
+	// A page of what is no longer kept is empty, and would lead nowhere: its
+	// events have the cursors.
+	for err == nil && p.Reset == nil && len(p.Items) == 0 && !p.UpToDate {
+		p, err = k.Log.Page(ctx, k.execution, p.Next.String(), limit)
+	}
 	if err != nil {
 		return renamed(err, "cursor")
 	}

@@ -64,6 +64,7 @@ var rules = map[string][]string{
 	// Suites that run on every store.
 	"internal/engine/enginetest": {"internal/engine", "internal/store", "internal/store/..."},
 	"internal/store/opentest":    {"internal/store", "internal/store/..."},
+	"internal/eventlog/logtest":  {"internal/...", "worker", "react", "llm", "llm/scripted", "tool"},
 
 	// Programs name concrete technology and may import everything but tests'
 	// packages.

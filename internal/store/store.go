@@ -123,7 +123,11 @@ type Needs struct {
 	Blocks     []perdure.BlockKey
 	TaskBlocks []uuid.UUID // all open blocks of these tasks
 	OpenBlocks bool        // all open blocks of the execution, its tasks' too
-	Blobs      []uuid.UUID
+	// AttemptBlocks asks, beside those, for the blocks that the newest attempts of
+	// the tasks that are loaded have closed, unless the task has ended. Superseded
+	// ones are left out.
+	AttemptBlocks bool
+	Blobs         []uuid.UUID
 	// Worker asks what a worker holds; ConcurrencyKeys and Queues what runs
 	// under them in the execution's org. For what a pick of PickAgents or
 	// PickTasks has picked they are there unasked.
@@ -214,9 +218,15 @@ type Block struct {
 	Length    int64
 	FirstPos  int64
 	LastPos   int64
-	// Digest is the running SHA-256, as encoding.BinaryMarshaler writes it.
+	// Digest is the running SHA-256 of an open block, as encoding.BinaryMarshaler
+	// writes it; SHA256 is that of a closed one.
 	Digest []byte
+	SHA256 perdure.Hash
 	Reason perdure.BlockReason // once closed
+	// Named tells, of a closed block, that its content is a text of an entry,
+	// which the row names instead of holding it. It is read, not written: the
+	// store sees to it, in whatever order block and entry come.
+	Named bool
 	// Content is, of a closed block of a LOCAL execution, the blob that stands
 	// for its content. It is written, not read.
 	Content *perdure.BlobRef
@@ -260,6 +270,10 @@ type Changes struct {
 	// Timer replaces the execution's timer; a zero time deletes it.
 	Timer *perdure.Time
 
+	// Entries are new. What closed blocks of the execution, the results of the
+	// tasks that they were made from and events of the same commit say again of
+	// them rests once, with the entry, and reads as before: see EntryTexts and
+	// FindStretch.
 	Entries    []Entry
 	Checkpoint *perdure.Checkpoint
 	// Tasks are whole rows, inserted or replaced. With Input or Result nil, what
@@ -270,7 +284,7 @@ type Changes struct {
 	ConsumeTaken bool
 	Records      []perdure.Record   // with pos and seq; events and chunks
 	ChunkKeys    []perdure.BlockKey // the block of each record that is a chunk, in order of those records
-	Blocks       []Block            // inserted or replaced; one that turns from open to closed is compacted
+	Blocks       []Block            // inserted or replaced; one that turns from open to closed is compacted, and one that is superseded loses its content
 	OwnBlobs     []uuid.UUID
 	Blob         *Blob  // inserted or replaced
 	BlobChunk    []byte // appended to Blob, at BlobChunkAt
@@ -382,6 +396,11 @@ type Reader interface {
 	// not_found if the leaf is none, or after is not on its path.
 	Path(ctx context.Context, execution uuid.UUID, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error]
 	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)
+	// EntriesOf gives entries by id, in the order asked, in one go for all, also
+	// from a lazy reader. Contents in blobs of at most that many bytes are joined
+	// in, others left as references. It ends early rather than give more than
+	// about PageBytes: the next call goes on. not_found if there is no such entry.
+	EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error)
 	// AllEntries lists every entry, oldest first.
 	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[perdure.Entry], error)
 
@@ -422,8 +441,9 @@ type Reader interface {
 	// over about 1 MiB: the next read goes on after the last.
 	Events(ctx context.Context, execution uuid.UUID, after, upTo int64) ([]Event, Head, error)
 	// BlocksAcross gives, with their content, the blocks of up to seq n that are
-	// open or were closed by an event after n, oldest first, the position before
-	// event n+1 begins (the head's if there is none), and the head.
+	// open or were closed by an event after n, oldest first, without those that
+	// are superseded by now, the position before event n+1 begins (the head's if
+	// there is none), and the head.
 	BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) ([]BlockContent, int64, Head, error)
 	// OpenBlocks gives the blocks that are open at the head, with their content.
 	OpenBlocks(ctx context.Context, execution uuid.UUID) ([]BlockContent, Head, error)

@@ -165,7 +165,7 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 // The shared statements, and those of this store, are statements of PostgreSQL's,
 // and those of the hot paths need no whole table.
 func TestHotStatementsUseIndexes(t *testing.T) {
-	queries := relational.Statements()
+	queries := relational.Statements(words)
 	queries["pending agents"], queries["pending alone"], queries["pending tasks"] = pendingAgents, pendingAlone, pendingTasks
 	for kind, query := range due {
 		queries["pick "+string(rune('0'+kind))] = query

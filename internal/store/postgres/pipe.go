@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -207,6 +208,7 @@ func (s *strand) Write(_ context.Context, query string, args ...any) error {
 
 // Each implements [relational.Conn].
 func (s *strand) Each(_ context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error {
+	s.wrote = s.wrote || strings.HasPrefix(query, "INSERT")
 	s.asks = &question{statement: statement{query, args}, rows: func(rows pgx.Rows) error { return eachRow(rows, scan) }}
 	return s.pause()
 }

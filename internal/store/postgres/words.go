@@ -16,6 +16,9 @@ var words = &relational.Words{
 	TheseExecutions: func(ids []uuid.UUID) (string, any, error) {
 		return " FROM (SELECT * FROM agent_execution WHERE id = ANY(?)) x", rawIDs(ids), nil
 	},
+	AmongIDs: "= ANY(?2)", AmongNumbers: "= ANY(?2)",
+	IDs:            func(ids []uuid.UUID) (any, error) { return rawIDs(ids), nil },
+	Numbers:        func(numbers []int64) (any, error) { return numbers, nil },
 	MetadataMember: func(key, value string) (string, []any) { return metadataMember, []any{key, key, value} },
 	QueryMatch:     matchQuery,
 	Spoils:         func(err error) bool { return !isStatement(err) },

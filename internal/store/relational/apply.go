@@ -21,15 +21,17 @@ func (t *Transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 		}
 		id = x.ID
 	}
+	var numbers []int64 // of the entries
 	for _, step := range []func() error{
 		func() error { return t.applyExecution(l, ch) },
 		func() error { return t.applyHead(id, ch) },
 		func() error { return t.applyBlobs(id, ch) },
-		func() error { return t.applyEntries(id, ch) },
+		func() error { return t.applyEntries(id, ch, &numbers) },
 		func() error { return t.applyTasks(id, k, ch) },
+		func() error { return t.applyNames(id, ch, numbers) },
 		func() error { return t.applySignals(id, ch) },
 		func() error { return t.applyResponses(id, ch) },
-		func() error { return t.applyLog(id, k, ch) },
+		func() error { return t.applyLog(id, k, ch, numbers) },
 		func() error { return t.applyOutside(org, ch) },
 		func() error { return t.putRetention(org, id, ch) },
 		func() error { return t.applyStream(org, ch.Stream) },
@@ -120,16 +122,26 @@ func (t *Transaction) applyBlobs(id uuid.UUID, ch *store.Changes) error {
 	return t.dropLooseBlobs(id, t.now.Add(-store.LooseBlobAge))
 }
 
-func (t *Transaction) applyEntries(id uuid.UUID, ch *store.Changes) error {
-	for i := range ch.Entries {
-		if err := putEntry(t.view, id, &ch.Entries[i], t.now); err != nil {
-			return err
-		}
+func (t *Transaction) applyEntries(id uuid.UUID, ch *store.Changes, numbers *[]int64) error {
+	*numbers = make([]int64, len(ch.Entries))
+	err := forEach(t.view, indexes(len(ch.Entries)), func(v view, i int) (err error) {
+		(*numbers)[i], err = putEntry(v, id, &ch.Entries[i], t.now)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if ch.Checkpoint != nil {
 		return putCheckpoint(t.view, id, ch.Checkpoint, t.now)
 	}
 	return nil
+}
+
+// applyNames lets what the new entries say again rest once.
+func (t *Transaction) applyNames(id uuid.UUID, ch *store.Changes, numbers []int64) error {
+	return forEach(t.view, indexes(len(numbers)), func(v view, i int) error {
+		return standFor(v, id, numbers[i], &ch.Entries[i])
+	})
 }
 
 func (t *Transaction) applyTasks(id uuid.UUID, k *known, ch *store.Changes) error {
@@ -184,12 +196,12 @@ func (t *Transaction) applySignals(id uuid.UUID, ch *store.Changes) error {
 	return nil
 }
 
-const insertRecord = "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob)" +
-	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+const insertRecord = "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of)" +
+	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 // applyLog writes events and chunks, then the blocks, of which those that have
 // closed are compacted.
-func (t *Transaction) applyLog(id uuid.UUID, k *known, ch *store.Changes) error {
+func (t *Transaction) applyLog(id uuid.UUID, k *known, ch *store.Changes, numbers []int64) error {
 	chunks := 0
 	for i := range ch.Records {
 		r := &ch.Records[i]
@@ -198,8 +210,9 @@ func (t *Transaction) applyLog(id uuid.UUID, k *known, ch *store.Changes) error 
 			chunks++
 			err = t.write(addChunk, id[:], r.Seq, r.Pos, r.Chunk.Offset, millis(r.CreatedAt), []byte(r.Chunk.Text), withheldLength(r.Chunk))
 		} else {
+			fields, of := fieldsOf(r, ch.Entries, numbers)
 			err = t.write(insertRecord, id[:], r.Pos, r.Seq, string(r.Type), millis(r.CreatedAt), optText(r.Place.ResponseID),
-				optText(r.Place.TurnID), optText(r.Place.MessageID), optText(r.Place.ToolCallID), optID(r.TaskID), int64(r.Attempt), rawText(r.Fields), refID(r.Blob))
+				optText(r.Place.TurnID), optText(r.Place.MessageID), optText(r.Place.ToolCallID), optID(r.TaskID), int64(r.Attempt), rawText(fields), refID(r.Blob), rawBytes(of))
 		}
 		if err != nil {
 			return err
@@ -208,10 +221,11 @@ func (t *Transaction) applyLog(id uuid.UUID, k *known, ch *store.Changes) error 
 	if chunks != len(ch.ChunkKeys) {
 		return errors.New("a command wrote chunks without their blocks' keys")
 	}
-	for i := range ch.Blocks {
-		if err := putBlock(t.view, id, k.blocks[ch.Blocks[i].Key], &ch.Blocks[i]); err != nil {
-			return err
-		}
+	err := forEach(t.view, indexes(len(ch.Blocks)), func(v view, i int) error {
+		return putBlock(v, id, k.blocks[ch.Blocks[i].Key], &ch.Blocks[i])
+	})
+	if err != nil {
+		return err
 	}
 	return t.nameCalls(id, ch)
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // auditStep is how many ids one read of an audit collects.
@@ -76,4 +79,76 @@ func denseStreams(v view) error {
 		}
 		return fmt.Errorf("the stream %s has a hole before %d", path, at)
 	})
+}
+
+const closedBlocks = "SELECT b.task_id, b.attempt, b.block, b.seq, b.reason, b.length, b.sha256, coalesce(length(b.content), 0), b.content_blob IS NOT NULL," +
+	" b.cuts, b.entry IS NOT NULL, e.id, b.path FROM log_block b LEFT JOIN agent_entry e ON e.number = b.entry AND e.agent_execution_id = b.agent_execution_id" +
+	" WHERE b.agent_execution_id = ? AND b.open = 0 AND b.event = 0 AND b.seq > 0"
+
+// AuditBlocks says how the closed blocks of an execution rest.
+func (r *Reader) AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error) {
+	var all []store.BlockRest
+	err := r.read(ctx, func(v view) error {
+		return v.each(closedBlocks, []any{execution[:]}, func(row func(...any) error) error {
+			var (
+				b     store.BlockRest
+				cuts  []byte
+				named bool
+			)
+			err := row(&b.Key.TaskID, &b.Key.Attempt, &b.Key.Block, &b.Seq, text[perdure.BlockReason]{&b.Reason}, &b.Length, (*hashCol)(&b.SHA256), &b.Held,
+				(*flagCol)(&b.Blob), &cuts, (*flagCol)(&named), optUUID{&b.Entry}, text[string]{&b.Path})
+			if err == nil && named && b.Entry == nil {
+				err = errNamed
+			}
+			if err != nil {
+				return err
+			}
+			pieces, err := readCuts(cuts, 0, math.MaxInt64)
+			for _, c := range pieces {
+				b.Cut += c.length
+			}
+			all = append(all, b)
+			return err
+		})
+	})
+	return all, err
+}
+
+const namedResults = "SELECT t.id, coalesce(t.result_of, b.content_of), coalesce(length(t.result), 0) + (SELECT coalesce(sum(length(c.content)), 0) FROM blob_chunk c" +
+	" WHERE c.agent_execution_id = t.agent_execution_id AND c.id = t.result_blob) FROM task_execution t" +
+	" LEFT JOIN blob b ON b.agent_execution_id = t.agent_execution_id AND b.id = t.result_blob" +
+	" WHERE t.agent_execution_id = ? AND (t.result_of IS NOT NULL OR b.content_of IS NOT NULL)"
+
+// AuditResults says how those results of an execution's tasks rest that name an
+// entry.
+func (r *Reader) AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error) {
+	var all []store.ResultRest
+	err := r.read(ctx, func(v view) error {
+		var names []named
+		err := v.each(namedResults, []any{execution[:]}, func(row func(...any) error) error {
+			var (
+				rest store.ResultRest
+				raw  []byte
+			)
+			if err := row(&rest.Task, &raw, &rest.Held); err != nil {
+				return err
+			}
+			n, err := parseNamed(raw)
+			rest.Held += int64(len(n.Before) + len(n.After))
+			all, names = append(all, rest), append(names, n)
+			return err
+		})
+		for i := range names {
+			if err != nil {
+				break
+			}
+			var found bool
+			found, err = v.one("SELECT id FROM agent_entry WHERE number = ? AND agent_execution_id = ?", []any{names[i].entry, execution[:]}, &all[i].Entry)
+			if err == nil && !found {
+				err = errNamed
+			}
+		}
+		return err
+	})
+	return all, err
 }

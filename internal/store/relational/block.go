@@ -12,21 +12,25 @@ import (
 
 var blockTable = table{name: "log_block", key: 4, columns: []string{
 	"agent_execution_id", "task_id", "attempt", "block", "seq", "type", "stream", "response_id", "turn_id", "message_id",
-	"tool_call_id", "created_at", "open", "event", "length", "first_pos", "last_pos", "digest", "reason",
+	"tool_call_id", "created_at", "open", "event", "length", "first_pos", "last_pos", "digest", "reason", "sha256",
 }}
 
 var (
 	upsertBlock = blockTable.upsertSQL()
-	blockSelect = "SELECT " + blockTable.list("b") + " FROM log_block b WHERE b.agent_execution_id = ?"
+	blockSelect = "SELECT " + blockTable.list("b") + ", b.entry IS NOT NULL FROM log_block b WHERE b.agent_execution_id = ?"
 	blockByKey  = blockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.block = ?"
-	blocksOpen  = blockSelect + " AND b.open = 1 ORDER BY b.seq"
+	// What an attempt's source spent on events is left out.
+	blocksClosed = blockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.open = 0 AND b.event = 0 AND b.seq > 0 AND b.reason IS DISTINCT FROM 'superseded' ORDER BY b.seq"
+	blocksOpen   = blockSelect + " AND b.open = 1 ORDER BY b.seq"
 )
 
 const (
 	// growBlock touches no indexed column: it is run for every chunk.
-	growBlock  = "UPDATE log_block SET length = ?, last_pos = ?, digest = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
-	nameCall   = "UPDATE log_block SET argument_call_id = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
-	foldBlock  = "UPDATE log_block SET span = ?, cuts = ?, content = ?, content_blob = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+	growBlock = "UPDATE log_block SET length = ?, last_pos = ?, digest = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+	nameCall  = "UPDATE log_block SET argument_call_id = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+	foldBlock = "UPDATE log_block SET span = ?, cuts = ?, content = ?, content_blob = ?, entry = ?, path = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+	// emptyBlock keeps length and cuts.
+	emptyBlock = "UPDATE log_block SET content = NULL, content_blob = NULL, entry = NULL, path = NULL WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
 	addChunk   = "INSERT INTO log_chunk (agent_execution_id, seq, pos, byte_offset, created_at, content, length) VALUES (?, ?, ?, ?, ?, ?, ?)"
 	chunksOf   = "SELECT pos, created_at, content, coalesce(length, length(content)) FROM log_chunk WHERE agent_execution_id = ? AND seq = ? ORDER BY pos"
 	dropChunks = "DELETE FROM log_chunk WHERE agent_execution_id = ? AND seq = ?"
@@ -45,7 +49,7 @@ func loadBlocks(v view, query string, args ...any) ([]*store.Block, error) {
 		)
 		err := row(&execution, &b.Key.TaskID, &b.Key.Attempt, &b.Key.Block, &b.Seq, text[perdure.EventType]{&b.Type}, text[string]{&b.Stream},
 			text[string]{&b.Place.ResponseID}, text[string]{&b.Place.TurnID}, text[string]{&b.Place.MessageID}, text[string]{&b.Place.ToolCallID},
-			(*timeCol)(&b.CreatedAt), (*flagCol)(&b.Open), (*flagCol)(&b.Event), &b.Length, &b.FirstPos, &b.LastPos, &b.Digest, text[perdure.BlockReason]{&b.Reason})
+			(*timeCol)(&b.CreatedAt), (*flagCol)(&b.Open), (*flagCol)(&b.Event), &b.Length, &b.FirstPos, &b.LastPos, &b.Digest, text[perdure.BlockReason]{&b.Reason}, (*hashCol)(&b.SHA256), (*flagCol)(&b.Named))
 		blocks = append(blocks, &b)
 		return err
 	})
@@ -62,15 +66,16 @@ func putBlock(v view, execution uuid.UUID, before, b *store.Block) error {
 	}
 	err := v.write(upsertBlock, append(key, b.Seq, optText(b.Type), optText(b.Stream),
 		optText(b.Place.ResponseID), optText(b.Place.TurnID), optText(b.Place.MessageID), optText(b.Place.ToolCallID),
-		millis(b.CreatedAt), flag(b.Open), flag(b.Event), b.Length, b.FirstPos, b.LastPos, rawBytes(b.Digest), optText(b.Reason))...)
+		millis(b.CreatedAt), flag(b.Open), flag(b.Event), b.Length, b.FirstPos, b.LastPos, rawBytes(b.Digest), optText(b.Reason), optHash(b.SHA256))...)
 	if err != nil || b.Open || b.Event || b.Seq == 0 {
 		return err
 	}
 	return compact(v, execution, b)
 }
 
-// compact folds the chunks of a closed block into its row: the content, and
-// where it was cut, so that readers see the same records as before.
+// compact folds the chunks of a closed block into its row: the content, or the
+// text of an entry that is the same, and where it was cut, so that readers see
+// the same records as before.
 func compact(v view, execution uuid.UUID, b *store.Block) error {
 	var (
 		content = make([]byte, 0, b.Length)
@@ -88,13 +93,27 @@ func compact(v view, execution uuid.UUID, b *store.Block) error {
 		cuts.add(pos, length, created)
 		return nil
 	})
+	if err == nil && cuts.n == 0 && b.Reason == perdure.BlockSuperseded { // it has closed before
+		return v.write(emptyBlock, blockKey(execution, b.Key)...)
+	}
 	if err != nil || cuts.n == 0 {
 		return err
 	}
-	if b.Reason == perdure.BlockSuperseded || b.Content != nil {
+	var named place
+	switch {
+	case b.Reason == perdure.BlockSuperseded || b.Content != nil:
 		content = nil
+	default:
+		if named, err = findText(v, execution, b.SHA256, b.Length); err != nil {
+			return err
+		}
+		if named.entry != 0 {
+			content = nil
+		}
 	}
-	if err := v.write(foldBlock, append([]any{spanClass(b.LastPos - b.FirstPos), cuts.raw, rawBytes(content), refID(b.Content)}, blockKey(execution, b.Key)...)...); err != nil {
+	if err := v.write(foldBlock, append([]any{
+		spanClass(b.LastPos - b.FirstPos), cuts.raw, rawBytes(content), refID(b.Content), optNumber(named.entry), optText(named.path),
+	}, blockKey(execution, b.Key)...)...); err != nil {
 		return err
 	}
 	return v.write(dropChunks, execution[:], b.Seq)

@@ -69,6 +69,22 @@ func flag(b bool) int64 {
 	return 0
 }
 
+// optHash gives NULL for the zero hash.
+func optHash(h perdure.Hash) any {
+	if h == (perdure.Hash{}) {
+		return nil
+	}
+	return h[:]
+}
+
+// optNumber gives NULL for 0.
+func optNumber(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
 // rawText gives JSON as TEXT, so that SQL can look into it.
 func rawText(raw json.RawMessage) any {
 	if raw == nil {
@@ -133,6 +149,14 @@ func (u optUUID) Scan(src any) error {
 		return err
 	}
 	*u.p = &id
+	return nil
+}
+
+// optInt reads a number; NULL is 0.
+type optInt struct{ p *int64 }
+
+func (n optInt) Scan(src any) error {
+	*n.p, _ = src.(int64)
 	return nil
 }
 

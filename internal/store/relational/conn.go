@@ -16,7 +16,7 @@ type Conn interface {
 	// next statement that answers, or the transaction's end; its error then comes
 	// up there.
 	Write(ctx context.Context, query string, args ...any) error
-	// Each reads every row; scan is called for each with the row's Scan. It stops
+	// Each reads every row, also those of an INSERT that returns some; scan is called for each with the row's Scan. It stops
 	// where scan tells it to, by an error or by ErrStop.
 	Each(ctx context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error
 	// Together runs functions that do not depend on each other, each with a Conn
@@ -91,6 +91,15 @@ func forEach[T any](v view, items []T, read func(v view, item T) error) error {
 		fs[i] = func(v view) error { return read(v, item) }
 	}
 	return v.together(fs...)
+}
+
+// indexes are those of a list of n, for forEach.
+func indexes(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // marks gives n placeholders for a list.

@@ -14,7 +14,7 @@ var entryTable = table{name: "agent_entry", key: 2, contents: 1, columns: []stri
 }}
 
 var (
-	insertEntry = entryTable.insertSQL()
+	insertEntry = entryTable.insertSQL() + " RETURNING number"
 	entryFull   = "SELECT e.id, e.parent_id, e.entry_type, e.role, e.turn_id, e.response_id, e.message_id, e.metadata," +
 		" e.created_at, e.entry_key, e.calls, e.answers, e.content_blob, e.content FROM agent_entry e"
 	entryByID    = entryFull + " WHERE e.agent_execution_id = ? AND e.id = ?"
@@ -25,7 +25,8 @@ var (
 	entryHeadKey = entryHead + " AND entry_key = ?"
 )
 
-func putEntry(v view, execution uuid.UUID, e *store.Entry, now perdure.Time) error {
+// putEntry inserts an entry and gives its number.
+func putEntry(v view, execution uuid.UUID, e *store.Entry, now perdure.Time) (number int64, err error) {
 	body := planContent(e.Content, e.Blob)
 	hash := perdure.Hash(sha256.Sum256(e.Content))
 	if body.ref != nil {
@@ -33,20 +34,21 @@ func putEntry(v view, execution uuid.UUID, e *store.Entry, now perdure.Time) err
 	}
 	calls, err := optList(e.Calls)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	open, err := optList(e.Open)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	err = v.write(insertEntry,
+	_, err = v.one(insertEntry, []any{
 		execution[:], e.ID[:], optID(e.ParentID), string(e.Type), optText(e.Role), optText(e.TurnID), optText(e.ResponseID),
 		optText(e.MessageID), rawText(e.Metadata), millis(e.CreatedAt), optText(e.Key), calls, optText(e.Answers), open,
-		hash[:], refID(body.ref), body.column())
+		hash[:], refID(body.ref), body.column(),
+	}, &number)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return spill(v, execution, now, body)
+	return number, spill(v, execution, now, body)
 }
 
 // optList encodes a list of names; NULL if there are none.

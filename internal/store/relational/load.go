@@ -43,7 +43,10 @@ func (t *Transaction) load(org string, one candidate, l loadedExecution, n store
 	if err := t.hold(heldBy(org, l.row, n)...); err != nil {
 		return nil, nil, err
 	}
-	return s, k, t.together(fs...)
+	if err := t.together(fs...); err != nil || !n.AttemptBlocks {
+		return s, k, err
+	}
+	return s, k, loadAttemptBlocks(t.view, one.execution, s, k)
 }
 
 // loader loads one kind of what a command needs. Loaders may run side by side.
@@ -159,6 +162,24 @@ func loadListedBlocks(v view, execution uuid.UUID, n store.Needs, s *store.State
 		}
 	}
 	return err
+}
+
+// loadAttemptBlocks loads what the newest attempts of the tasks that are loaded
+// have closed.
+func loadAttemptBlocks(v view, execution uuid.UUID, s *store.State, k *known) error {
+	var open []*perdure.Task
+	for _, task := range s.Tasks {
+		if !task.Status.Terminal() {
+			open = append(open, task)
+		}
+	}
+	return forEach(v, open, func(v view, task *perdure.Task) error {
+		blocks, err := loadBlocks(v, blocksClosed, execution[:], task.ID[:], int64(task.Attempt))
+		for _, b := range blocks {
+			k.add(s, b)
+		}
+		return err
+	})
 }
 
 func loadBlobs(v view, execution uuid.UUID, n store.Needs, s *store.State, _ *known) error {

@@ -167,15 +167,15 @@ func narrowPrunable(q store.PruneQuery) (where string, args []any) {
 
 // The bytes of content that go, without what stands around it.
 const (
-	weighLog = "SELECT (SELECT coalesce(sum(octet_length(fields)), 0) FROM log_record WHERE agent_execution_id = ?1)" +
-		" + (SELECT coalesce(sum(length(content) + coalesce(length(cuts), 0)), 0) FROM log_block WHERE agent_execution_id = ?1)" +
+	weighLog = "SELECT (SELECT coalesce(sum(coalesce(octet_length(fields), length(fields_of), 0)), 0) FROM log_record WHERE agent_execution_id = ?1)" +
+		" + (SELECT coalesce(sum(coalesce(length(content), 0) + coalesce(length(cuts), 0)), 0) FROM log_block WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(content)), 0) FROM log_chunk WHERE agent_execution_id = ?1)"
 	weighExecution = weighLog +
-		" + (SELECT coalesce(CAST(sum(held) AS BIGINT), 0) FROM blob WHERE agent_execution_id = ?1)" +
+		" + (SELECT coalesce(CAST(sum(CASE WHEN content_of IS NULL THEN held ELSE length(content_of) END) AS BIGINT), 0) FROM blob WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(content)), 0) FROM agent_entry WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(state)), 0) FROM agent_checkpoint WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(signal_value)), 0) FROM agent_signal WHERE agent_execution_id = ?1)" +
-		" + (SELECT coalesce(sum(coalesce(length(input), 0) + coalesce(length(result), 0)), 0) FROM task_execution WHERE agent_execution_id = ?1)" +
+		" + (SELECT coalesce(sum(coalesce(length(input), 0) + coalesce(length(result), length(result_of), 0)), 0) FROM task_execution WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(length(input), 0) + coalesce(length(output), 0) FROM agent_execution WHERE id = ?1)"
 	// Those that a query finds are the oldest, in their order.
 	weighCheckpoints = "SELECT CAST(coalesce(sum(coalesce(length(state), 0) + coalesce((SELECT held FROM blob b WHERE b.agent_execution_id = ?1 AND b.id = state_blob), 0)), 0) AS BIGINT)" +

@@ -147,12 +147,13 @@ var (
 	// and goes with the execution's own.
 	dropsWhole = []dropping{
 		drop("agent_checkpoint", "sequence", 1),
-		{entries: true},
-		drop("agent_signal", "id", 1),
-		drop("agent_response", "id", 1),
 		drop("task_execution", "number", 1),
 		drop("log_record", "pos", 1),
 		drop("log_block", "task_id, attempt, block", largeRow),
+		drop("agent_entry_text", "hash", 1),
+		{entries: true},
+		drop("agent_signal", "id", 1),
+		drop("agent_response", "id", 1),
 		drop("log_chunk", "seq, pos", 1),
 		drop("blob_chunk", "id, n", largeRow),
 		drop("blob", "id", 1),

@@ -14,6 +14,7 @@ type folded struct {
 	block int64
 	cuts  []cut
 	blob  *uuid.UUID // of a LOCAL execution's block: stands for its content
+	named place
 }
 
 func (w *logWindow) closedChunks() ([]perdure.Record, error) {
@@ -23,7 +24,7 @@ func (w *logWindow) closedChunks() ([]perdure.Record, error) {
 			f    folded
 			cuts []byte
 		)
-		err := row(append(f.scan(), &f.block, &cuts, optUUID{&f.blob})...)
+		err := row(append(append(f.scan(), &f.block, &cuts, optUUID{&f.blob}), f.named.scan()...)...)
 		if err == nil {
 			f.cuts, err = readCuts(cuts, w.after, w.upTo)
 		}
@@ -90,6 +91,9 @@ func (w *logWindow) content(f *folded) ([]byte, error) {
 			return nil, err
 		}
 		return loadWhole(w.view, w.execution, ref)
+	}
+	if f.named.entry != 0 {
+		return w.texts.at(w.view, w.execution, f.named)
 	}
 	var content []byte
 	_, err := w.one(blockContent, []any{w.execution[:], f.task[:], int64(f.attempt), f.block}, &content)

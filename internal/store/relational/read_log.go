@@ -25,7 +25,7 @@ const (
 	// Closed blocks that lie across (?2, ?3]: those of span class n begin less
 	// than 16^n before it.
 	logClosed = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)" +
-		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts, b.content_blob" +
+		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts, b.content_blob, b.entry, b.path" +
 		" FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
 		" AND b.first_pos > ?2 - (CAST(1 AS BIGINT) << (4 * class.n)) AND b.first_pos <= ?3 AND b.last_pos > ?2"
 	blockContent = "SELECT content FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
@@ -105,6 +105,7 @@ type logWindow struct {
 	after, upTo int64
 	left        int // bytes
 	records     []perdure.Record
+	texts       entryTexts
 }
 
 func (w *logWindow) read() error {
@@ -160,37 +161,23 @@ func (w *logWindow) bound() func(pos int64, size int) bool {
 }
 
 func (w *logWindow) events() ([]perdure.Record, error) {
-	var events []perdure.Record
+	var events []recordRow
 	full := w.bound()
 	err := w.each(logEvents, []any{w.execution[:], w.after, w.upTo}, func(row func(...any) error) error {
-		r, blob, err := scanRecord(row)
+		r, err := scanRecord(row)
 		if err != nil {
 			return err
 		}
-		if blob != nil {
-			r.Blob = &perdure.BlobRef{ID: *blob}
-		}
 		events = append(events, r)
-		if full(r.Pos, size(r)) {
+		if full(r.Pos, r.size()) {
 			return ErrStop
 		}
 		return nil
 	})
-	for i := range events {
-		if err == nil && events[i].Blob != nil {
-			err = w.joinFields(&events[i])
-		}
+	if err != nil {
+		return nil, err
 	}
-	return events, err
-}
-
-// joinFields loads what an event says that names a blob for it; a withheld one
-// stays a reference.
-func (w *logWindow) joinFields(r *perdure.Record) (err error) {
-	if r.Blob, err = loadRef(w.view, w.execution, &r.Blob.ID); err != nil {
-		return err
-	}
-	return joinContent(w.view, w.execution, &r.Fields, &r.Blob)
+	return fillRecords(w.view, w.execution, events)
 }
 
 // source is what all records of one block have in common.

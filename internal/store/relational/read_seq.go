@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	recordSelect = "SELECT pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob" +
+	recordSelect = "SELECT pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of" +
 		" FROM log_record WHERE agent_execution_id = ?"
 	recordsBySeq = recordSelect + " AND seq > ? AND seq <= ? ORDER BY seq"
 	// The condition on event is that of the index.
@@ -27,13 +27,12 @@ var (
 	blockBySeq  = blockSelect + ofBlocks + " AND b.seq = ?"
 )
 
-// scanRecord reads a row of recordSelect, and names the blob that holds its
-// fields, if any.
-func scanRecord(row func(...any) error) (r perdure.Record, blob *uuid.UUID, err error) {
+// scanRecord reads a row of recordSelect.
+func scanRecord(row func(...any) error) (r recordRow, err error) {
 	err = row(&r.Pos, &r.Seq, text[perdure.EventType]{&r.Type}, (*timeCol)(&r.CreatedAt),
 		text[string]{&r.Place.ResponseID}, text[string]{&r.Place.TurnID}, text[string]{&r.Place.MessageID}, text[string]{&r.Place.ToolCallID},
-		optUUID{&r.TaskID}, &r.Attempt, raw{&r.Fields}, optUUID{&blob})
-	return r, blob, err
+		optUUID{&r.TaskID}, &r.Attempt, raw{&r.Fields}, optUUID{&r.blob}, &r.of)
+	return r, err
 }
 
 // Events implements [store.Reader].
@@ -94,25 +93,19 @@ func eventSize(e store.Event) int {
 
 // recordsIn reads the records of events in a range.
 func recordsIn(v view, execution uuid.UUID, after, upTo int64) ([]perdure.Record, error) {
-	w := logWindow{view: v, execution: execution}
-	var records []perdure.Record
+	var rows []recordRow
 	err := v.each(recordsBySeq, []any{execution[:], after, upTo}, func(row func(...any) error) error {
-		r, blob, err := scanRecord(row)
-		if blob != nil {
-			r.Blob = &perdure.BlobRef{ID: *blob}
-		}
-		records = append(records, r)
+		r, err := scanRecord(row)
+		rows = append(rows, r)
 		return err
 	})
-	for i := range records {
-		if err == nil && records[i].Blob != nil {
-			err = w.joinFields(&records[i])
-		}
+	if err != nil {
+		return nil, err
 	}
-	return records, err
+	return fillRecords(v, execution, rows)
 }
 
-const closedContent = "SELECT content, content_blob, cuts FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+const closedContent = "SELECT content, content_blob, cuts, entry, path FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
 
 // contentOf reads what a block holds, or where its pieces are if that is
 // withheld.
@@ -123,9 +116,14 @@ func contentOf(v view, execution uuid.UUID, b *store.Block) (store.BlockContent,
 	var (
 		content, cuts []byte
 		blob          *uuid.UUID
+		named         place
 		whole         = store.BlockContent{Block: *b}
 	)
-	_, err := v.one(closedContent, blockKey(execution, b.Key), &content, optUUID{&blob}, &cuts)
+	_, err := v.one(closedContent, blockKey(execution, b.Key), append([]any{&content, optUUID{&blob}, &cuts}, named.scan()...)...)
+	if err == nil && named.entry != 0 {
+		var texts entryTexts
+		content, err = texts.at(v, execution, named)
+	}
 	if err != nil || blob == nil {
 		whole.Content = string(content)
 		return whole, err
@@ -174,6 +172,7 @@ func (r *Reader) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64)
 	return across, pos, head, err
 }
 
+// blocksAcross leaves superseded blocks out: nothing of them is left to give.
 func blocksAcross(v view, execution uuid.UUID, n int64) ([]*store.Block, error) {
 	blocks, err := loadBlocks(v, blocksOpen, execution[:])
 	if err != nil {
@@ -209,6 +208,7 @@ func blocksAcross(v view, execution uuid.UUID, n int64) ([]*store.Block, error) 
 		}
 		blocks = append(blocks, found...)
 	}
+	blocks = slices.DeleteFunc(blocks, func(b *store.Block) bool { return b.Reason == perdure.BlockSuperseded })
 	slices.SortFunc(blocks, func(a, b *store.Block) int { return cmp.Compare(a.Seq, b.Seq) })
 	return blocks, nil
 }

@@ -2,14 +2,18 @@ package relational
 
 // Statements gives the statements of the hot paths that all stores share, by
 // name, so that each store can check what its database makes of them.
-func Statements() map[string]string {
+func Statements(w *Words) map[string]string {
 	return map[string]string{
 		"execution": executionByID, "task": taskByID, "open tasks": tasksOpen, "held tasks": tasksHeld, "tasks page": tasksAfter,
 		"entry": entryByID, "entry head": entryHeadID, "entry key": entryHeadKey, "entries page": entriesAfter, "path": pathUp,
 		"checkpoint": checkpointNewest, "checkpoints page": checkpointsAfter, "signal": signalByID, "response": responseByID, "join": joinResponse, "hide": hideResponse,
 		"pending by name": "SELECT " + signalColumns + namedPending, "pending": "SELECT " + signalColumns + allPending,
 		"taken": "SELECT " + signalColumns + allTaken, "take": takeSignal, "consume": consumeSignals,
-		"log block": blockByKey, "open blocks": blocksOpen, "grow": growBlock, "chunks": chunksOf, "drop chunks": dropChunks,
+		"log block": blockByKey, "open blocks": blocksOpen, "closed blocks": blocksClosed,
+		"entries by id": entriesByID(w), "blobs by id": blobsByID(w), "contents of entries": bodiesOf(w), "an entry's content": entryBody,
+		"name blocks": nameBlocks, "note a text": noteText, "entry of a text": entryOf, "a task's result": resultFor, "name a result": setResultOf,
+		"hold a result": unnameResult, "name a blob": setContentOf, "what a blob names": namedByBlob, "is of an entry": isOfEntry,
+		"empty a block": emptyBlock, "grow": growBlock, "chunks": chunksOf, "drop chunks": dropChunks,
 		"events": logEvents, "open chunks": logOpen, "events by seq": recordsBySeq, "blocks by seq": blocksBySeq, "block by seq": blockBySeq,
 		"closes after": closesAfter, "first record": firstRecord, "first block": firstBlock, "closed content": closedContent, "closed chunks": logClosed, "head": headOf, "next due": nextDue,
 		"withhold": withholdBlob, "empty blob": emptyBlob, "drop rows": dropRows, "withheld": withheldBlobs, "stage": stageBlob, "unveil": unveilBlobs,

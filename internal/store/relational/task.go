@@ -72,8 +72,9 @@ func taskScan(t *perdure.Task, input, result **uuid.UUID) []any {
 	}
 }
 
-// loadTasks reads tasks by a query that selects the task's columns, then,
-// where withContents is set, input and result, then what more asks for.
+// loadTasks reads tasks by a query that selects the task's columns, then, where
+// withContents is set, input, result and what the result names, then what more
+// asks for.
 // References to blobs are filled in; blobs are not read.
 func loadTasks(v view, query string, args []any, withContents bool, more ...func() any) ([]*perdure.Task, error) {
 	var (
@@ -84,10 +85,11 @@ func loadTasks(v view, query string, args []any, withContents bool, more ...func
 		var (
 			t             perdure.Task
 			input, result *uuid.UUID
+			resultOf      []byte
 		)
 		dest := taskScan(&t, &input, &result)
 		if withContents {
-			dest = append(dest, raw{&t.Input}, raw{&t.Result})
+			dest = append(dest, raw{&t.Input}, raw{&t.Result}, &resultOf)
 		}
 		for _, dst := range more {
 			dest = append(dest, dst())
@@ -96,6 +98,12 @@ func loadTasks(v view, query string, args []any, withContents bool, more ...func
 		tasks = append(tasks, &t)
 		refs = append(refs, refInto(t.ExecutionID, input, &t.InputBlob)...)
 		refs = append(refs, refInto(t.ExecutionID, result, &t.ResultBlob)...)
+		if resultOf != nil {
+			refs = append(refs, func(v view) (err error) {
+				t.Result, err = compose(v, t.ExecutionID, resultOf)
+				return err
+			})
+		}
 		return err
 	})
 	if err != nil || len(refs) == 0 {
@@ -106,10 +114,10 @@ func loadTasks(v view, query string, args []any, withContents bool, more ...func
 
 var (
 	taskByID   = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
-	taskWhole  = "SELECT " + taskTable.list("t") + ", t.input, t.result FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
+	taskWhole  = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
 	tasksOpen  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status IN ('PENDING', 'RUNNING') ORDER BY t.number"
 	tasksHeld  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status = 'RUNNING' ORDER BY t.number"
-	tasksAfter = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.number FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.number > ?2 AND (?3 = 1 OR t.step = 0) ORDER BY t.number LIMIT ?4"
+	tasksAfter = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of, t.number FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.number > ?2 AND (?3 = 1 OR t.step = 0) ORDER BY t.number LIMIT ?4"
 )
 
 // loadTaskPage reads tasks with their numbers, oldest first.
@@ -162,6 +170,9 @@ func putTask(v view, before, t *perdure.Task, now perdure.Time) error {
 		var old []any
 		if old, err = taskValues(before); err == nil {
 			err = taskTable.update(v, append(old, unchanged{}, unchanged{}), values)
+		}
+		if err == nil && !result.kept {
+			err = v.write(unnameResult, t.ExecutionID[:], t.ID[:])
 		}
 	}
 	if err != nil {

@@ -25,6 +25,11 @@ type Words struct {
 	// TheseExecutions is a FROM that gives the executions x of these ids, with its
 	// one parameter.
 	TheseExecutions func(ids []uuid.UUID) (from string, arg any, err error)
+	// AmongIDs and AmongNumbers are the rest of a condition on a column: it is one
+	// of the list ?2, which IDs and Numbers make.
+	AmongIDs, AmongNumbers string
+	IDs                    func(ids []uuid.UUID) (list any, err error)
+	Numbers                func(numbers []int64) (list any, err error)
 	// MetadataMember is a condition on an execution x, with its parameters: a
 	// top-level member of its metadata, compared as text.
 	MetadataMember func(key, value string) (condition string, args []any)

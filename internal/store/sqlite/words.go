@@ -16,7 +16,14 @@ import (
 var words = &relational.Words{
 	Due: due, PendingAgents: pendingAgents, PendingAlone: pendingAlone, PendingTasks: pendingTasks,
 	TheseExecutions: these,
-	MetadataMember:  func(key, value string) (string, []any) { return metadataMember, []any{key, value} },
+	AmongIDs:        "IN (SELECT unhex(j.value) FROM json_each(?2) j)",
+	AmongNumbers:    "IN (SELECT j.value FROM json_each(?2) j)",
+	IDs:             digits,
+	Numbers: func(numbers []int64) (any, error) {
+		list, err := json.Marshal(numbers)
+		return string(list), err
+	},
+	MetadataMember: func(key, value string) (string, []any) { return metadataMember, []any{key, value} },
 	QueryMatch: func(plain, escaped, id string) (string, []any) {
 		return queryMatch, []any{id, plain, plain, escaped, plain, escaped}
 	},
@@ -77,14 +84,19 @@ const queryMatch = "(instr(lower(hex(x.id)), ?) OR instr(lower(x.kind), ?)" +
 	" OR x.input_blob IS NOT NULL AND EXISTS (SELECT 1 FROM blob_chunk c WHERE c.agent_execution_id = x.id AND c.id = x.input_blob" +
 	" AND (instr(lower(CAST(c.content AS TEXT)), ?) OR instr(lower(CAST(c.content AS TEXT)), ?))))"
 
-// these gives the ids as one JSON array of hexadecimal digits.
-func these(ids []uuid.UUID) (from string, arg any, err error) {
-	digits := make([]string, len(ids))
+// digits gives ids as one JSON array of hexadecimal digits.
+func digits(ids []uuid.UUID) (any, error) {
+	all := make([]string, len(ids))
 	for i, id := range ids {
-		digits[i] = hex.EncodeToString(id[:])
+		all[i] = hex.EncodeToString(id[:])
 	}
-	asked, err := json.Marshal(digits)
-	return " FROM json_each(?) asked CROSS JOIN agent_execution x ON x.id = unhex(asked.value)", string(asked), err
+	list, err := json.Marshal(all)
+	return string(list), err
+}
+
+func these(ids []uuid.UUID) (from string, arg any, err error) {
+	asked, err := digits(ids)
+	return " FROM json_each(?) asked CROSS JOIN agent_execution x ON x.id = unhex(asked.value)", asked, err
 }
 
 // free gives unused pages back. The pragma does one at each step, so its rows

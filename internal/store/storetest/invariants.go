@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"slices"
 	"testing"
@@ -17,6 +18,11 @@ type Auditor interface {
 	// Audit checks that no row refers to one that is gone and that streams are
 	// dense, and gives the id of every execution.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
+	// AuditBlocks says how the closed blocks of an execution rest, in any order.
+	AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error)
+	// AuditResults says how those results of an execution's tasks rest that name
+	// an entry, in any order.
+	AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error)
 }
 
 // Invariants checks what must hold of every execution in the store, whatever
@@ -34,7 +40,7 @@ func Invariants(t testing.TB, s store.Store) {
 			t.Errorf("the store does not hold together: %v", err)
 			return
 		}
-		i := &invariant{TB: t, s: s, ctx: ctx, id: id}
+		i := &invariant{TB: t, s: s, audit: a, ctx: ctx, id: id, retried: map[perdure.BlockKey]bool{}}
 		i.check()
 	}
 }
@@ -55,10 +61,14 @@ func auditorOf(s store.Store) Auditor {
 // invariant checks one execution.
 type invariant struct {
 	testing.TB
-	s   store.Store
-	ctx context.Context
-	id  uuid.UUID
-	x   *perdure.Execution
+	s     store.Store
+	audit Auditor
+	ctx   context.Context
+	id    uuid.UUID
+	x     *perdure.Execution
+	// retried are the attempts that a task was tried again after; their blocks
+	// have number 0.
+	retried map[perdure.BlockKey]bool
 }
 
 func (i *invariant) check() {
@@ -72,6 +82,7 @@ func (i *invariant) check() {
 	i.checkHome()
 	i.checkLease()
 	i.checkLog()
+	i.checkRest()
 	i.checkTree()
 	i.checkTasks()
 	i.checkSignals()
@@ -183,6 +194,9 @@ func (i *invariant) checkTask(t *perdure.Task) {
 	}
 	if t.Status == perdure.TaskRunning && (t.WorkerID == nil || t.ClaimID == uuid.Nil || t.LeaseUntil.IsZero()) {
 		i.broken("has the task %s RUNNING without a lease", t.ID)
+	}
+	if t.ResultBlob == nil && t.Result != nil && !json.Valid(t.Result) {
+		i.broken("has the task %s with a result that is no JSON: %.100q", t.ID, t.Result)
 	}
 	if i.x.Status.Terminal() && !t.Status.Terminal() {
 		i.broken("is %s, its task %s is %s", i.x.Status, t.ID, t.Status)

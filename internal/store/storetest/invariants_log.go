@@ -17,7 +17,7 @@ func (i *invariant) checkLog() {
 	if i.failed("head", err) {
 		return
 	}
-	l := logCheck{invariant: i, content: map[int64][]byte{}, withheld: map[int64]int64{}, chunks: map[int64]int{}, seen: map[int64]bool{}, open: map[int64]bool{}}
+	l := logCheck{invariant: i, content: map[int64][]byte{}, withheld: map[int64]int64{}, chunks: map[int64]int{}, seen: map[int64]bool{}, open: map[int64]bool{}, ends: map[int64]blockEnd{}}
 	first := int64(1)
 	if head.FirstPos > 0 {
 		if !i.x.Status.Terminal() {
@@ -51,6 +51,7 @@ func (i *invariant) checkLog() {
 	if int64(len(l.seen)) != head.LastSeq-first+1 {
 		i.broken("has %d seqs, its head says %d", len(l.seen), head.LastSeq)
 	}
+	l.checkEnds()
 	l.checkOpen()
 }
 
@@ -64,6 +65,16 @@ type logCheck struct {
 	last     int64
 	gaps     bool
 	chunks   map[int64]int // pieces of each block
+	ends     map[int64]blockEnd
+}
+
+// blockEnd is what a block.closed says. Of a block that closed and was
+// superseded later the last one counts.
+type blockEnd struct {
+	BlockSeq int64               `json:"blockSeq"`
+	Length   int64               `json:"length"`
+	SHA256   perdure.Hash        `json:"sha256"`
+	Reason   perdure.BlockReason `json:"reason"`
 }
 
 func (l *logCheck) held(seq int64) int64 { return int64(len(l.content[seq])) + l.withheld[seq] }
@@ -93,25 +104,41 @@ func (l *logCheck) add(r perdure.Record) {
 	default:
 		l.seen[r.Seq] = true
 	}
-	if r.Type == perdure.EventBlockClosed {
+	switch {
+	case r.Type == perdure.EventBlockClosed:
 		l.close(r)
+	case r.Type == perdure.EventTaskRetrying && r.TaskID != nil:
+		l.retried[perdure.BlockKey{TaskID: *r.TaskID, Attempt: int64(r.Attempt)}] = true
 	}
 }
 
-// close checks what a block.closed event says of its block.
+// close notes what a block.closed event says of its block. A block closes once,
+// and may be superseded once after that.
 func (l *logCheck) close(r perdure.Record) {
 	l.Helper()
-	var end struct {
-		BlockSeq int64               `json:"blockSeq"`
-		Length   int64               `json:"length"`
-		SHA256   perdure.Hash        `json:"sha256"`
-		Reason   perdure.BlockReason `json:"reason"`
-	}
+	var end blockEnd
 	if err := json.Unmarshal(r.Fields, &end); err != nil {
 		l.broken("has a block.closed that does not decode: %v", err)
 		return
 	}
 	delete(l.open, end.BlockSeq)
+	before, again := l.ends[end.BlockSeq]
+	if again && (before.Reason == perdure.BlockSuperseded || end.Reason != perdure.BlockSuperseded || before.Length != end.Length || before.SHA256 != end.SHA256) {
+		l.broken("closes the block %d with %+v, and then with %+v", end.BlockSeq, before, end)
+	}
+	l.ends[end.BlockSeq] = end
+}
+
+// checkEnds checks the blocks' contents against what their ends say.
+func (l *logCheck) checkEnds() {
+	l.Helper()
+	for _, end := range l.ends {
+		l.checkEnd(end)
+	}
+}
+
+func (l *logCheck) checkEnd(end blockEnd) {
+	l.Helper()
 	content, held := l.content[end.BlockSeq], l.chunks[end.BlockSeq] > 0
 	if end.Reason == perdure.BlockSuperseded {
 		if l.held(end.BlockSeq) > 0 {

@@ -69,11 +69,14 @@ func (l *blockLog) touch(key perdure.BlockKey) {
 
 func (l *blockLog) close(s *store.State, key perdure.BlockKey, reason perdure.BlockReason) {
 	b := l.blocks[key]
-	b.Open, b.Reason = false, reason
-	h := sha256.New()
-	must(h.(encoding.BinaryUnmarshaler).UnmarshalBinary(b.Digest))
+	if b.Open {
+		h := sha256.New()
+		must(h.(encoding.BinaryUnmarshaler).UnmarshalBinary(b.Digest))
+		b.Open, b.Digest, b.SHA256 = false, nil, perdure.Hash(h.Sum(nil))
+	}
+	b.Reason = reason
 	r := l.event(s, perdure.EventBlockClosed)
-	r.Fields, _ = json.Marshal(map[string]any{"blockSeq": b.Seq, "length": b.Length, "reason": reason, "sha256": perdure.Hash(h.Sum(nil))})
+	r.Fields, _ = json.Marshal(map[string]any{"blockSeq": b.Seq, "length": b.Length, "reason": reason, "sha256": b.SHA256})
 	l.touch(key)
 }
 
@@ -121,9 +124,21 @@ func (m *logModel) open() []perdure.BlockKey {
 	return keys
 }
 
+// done are the blocks that have closed and may still be superseded.
+func (m *logModel) done() []perdure.BlockKey {
+	var keys []perdure.BlockKey
+	for key, b := range m.blocks {
+		if !b.Open && b.Reason != perdure.BlockSuperseded {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b perdure.BlockKey) int { return int(a.Block - b.Block) })
+	return keys
+}
+
 func (m *logModel) commit(t *rapid.T) {
-	steps := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 40).Draw(t, "steps")
-	needs := store.Needs{Blocks: m.open()}
+	steps := rapid.SliceOfN(rapid.IntRange(0, 10), 1, 40).Draw(t, "steps")
+	needs := store.Needs{Blocks: slices.Concat(m.open(), m.done())}
 	m.f.do(store.Command{Execution: m.id, Needs: func(*perdure.Execution) store.Needs { return needs }, Decide: func(s *store.State) (*store.Changes, error) {
 		l := &blockLog{logWriter: logOf(s.Head), blocks: m.blocks}
 		for _, step := range steps {
@@ -143,6 +158,8 @@ func (m *logModel) step(t *rapid.T, s *store.State, l *blockLog, step int) {
 	case step == 1 && len(open) > 0:
 		reasons := []perdure.BlockReason{perdure.BlockDone, perdure.BlockSuperseded, perdure.BlockTruncated}
 		l.close(s, rapid.SampledFrom(open).Draw(t, "closed"), rapid.SampledFrom(reasons).Draw(t, "reason"))
+	case step == 10 && len(m.done()) > 0:
+		l.close(s, rapid.SampledFrom(m.done()).Draw(t, "superseded"), perdure.BlockSuperseded)
 	case step == 2 || len(open) == 0:
 		m.next++
 		key := perdure.BlockKey{TaskID: rapid.SampledFrom(m.tasks).Draw(t, "task"), Attempt: 1, Block: m.next}
@@ -269,7 +286,7 @@ func (m *logModel) across(n int64) ([]store.BlockContent, int64) {
 	}
 	var blocks []store.BlockContent
 	for _, e := range m.events(0, n) {
-		if e.Block != nil && (closedBy[e.Seq] == 0 || closedBy[e.Seq] > n) {
+		if e.Block != nil && e.Block.Reason != perdure.BlockSuperseded && (closedBy[e.Seq] == 0 || closedBy[e.Seq] > n) {
 			blocks = append(blocks, *e.Block)
 		}
 	}

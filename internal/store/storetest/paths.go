@@ -11,13 +11,14 @@ import (
 )
 
 var pathTests = map[string]func(*fixture){
-	"a path is the way from the root to the leaf":       pathWhole,
-	"a path begins after an entry and ends at the leaf": pathAfter,
-	"a path is bounded to the newest":                   pathNewest,
-	"branches and what hangs off are not on the path":   pathBranches,
-	"a path of what does not exist is not found":        pathMissing,
-	"writes go on while a path is read":                 pathWhileWriting,
-	"a page of entries is bounded in bytes":             entriesBytes,
+	"a path is the way from the root to the leaf":         pathWhole,
+	"a path begins after an entry and ends at the leaf":   pathAfter,
+	"a path is bounded to the newest":                     pathNewest,
+	"branches and what hangs off are not on the path":     pathBranches,
+	"a path of what does not exist is not found":          pathMissing,
+	"writes go on while a path is read":                   pathWhileWriting,
+	"a page of entries is bounded in bytes":               entriesBytes,
+	"entries are given by id, with contents up to a size": entriesOf,
 }
 
 // chain appends n user entries under one another, and gives them in order.
@@ -180,4 +181,55 @@ func entriesBytes(f *fixture) {
 		cursor = page.Next
 	}
 	f.equal("the entries", got, want)
+}
+
+func entriesOf(f *fixture) {
+	id, other := f.start(), f.start()
+	small := f.chain(id, 3)
+	blobs := map[int]uuid.UUID{}
+	large := func(size int) {
+		e := perdure.Entry{ID: uuid.New(), Type: perdure.EntryLLMCall, Content: jsonText(size), CreatedAt: milestone(1)}
+		blobs[size] = e.ID
+		f.change(id, func(*store.State) *store.Changes { return &store.Changes{Entries: []store.Entry{{Entry: e}}} })
+	}
+	const most = 2 * perdure.BlobChunk
+	large(most)
+	large(most + 1)
+	asked := []uuid.UUID{small[2].ID, blobs[most], small[0].ID, blobs[most+1], small[1].ID}
+	for name, s := range map[string]store.Reader{"the reader": f.s, "a lazy reader": f.s.Lazy()} {
+		got, err := s.EntriesOf(f.ctx, id, asked, most)
+		f.must(err)
+		for i, e := range got {
+			want, err := f.s.Entry(f.ctx, id, asked[i])
+			f.must(err)
+			if e.ID == blobs[most+1] {
+				if e.Content != nil || e.Blob == nil || e.Blob.Length != most+1 {
+					f.Errorf("%s gives a content that is too large as %d bytes, %+v", name, len(e.Content), e.Blob)
+				}
+				e.Content, e.Blob = want.Content, nil
+			}
+			f.equal(name+" gives an entry", e, *want)
+		}
+		f.equal(name+" gives so many", len(got), len(asked))
+	}
+	_, err := f.s.EntriesOf(f.ctx, id, []uuid.UUID{small[0].ID, uuid.New()}, most)
+	f.wantCode(err, perdure.NotFound)
+	_, err = f.s.EntriesOf(f.ctx, other, asked[:1], most)
+	f.wantCode(err, perdure.NotFound)
+	none, err := f.s.EntriesOf(f.ctx, id, nil, most)
+	f.must(err)
+	f.equal("none", none, nil)
+
+	// About a page, and what is left by the next call.
+	var all []uuid.UUID
+	for range 5 {
+		large(store.PageBytes / 3)
+		all = append(all, blobs[store.PageBytes/3])
+	}
+	first, err := f.s.EntriesOf(f.ctx, id, all, store.PageBytes)
+	f.must(err)
+	rest, err := f.s.EntriesOf(f.ctx, id, all[len(first):], store.PageBytes)
+	f.must(err)
+	f.equal("how many there are in two calls", []int{len(first), len(rest)}, []int{3, 2})
+	f.equal("the last", rest[1].ID, all[4])
 }

@@ -147,7 +147,8 @@ export class HeldLog {
     if (e.event === "block.closed") {
       const block = this.message(e.data.blockSeq);
       if (block?.kind === "block") {
-        if (e.data.reason !== "superseded" && block.bytes < e.data.length) return "gap";
+        const gone = e.data.reason === "superseded" || block.bytes === 0;
+        if (!gone && block.bytes < e.data.length) return "gap";
         this.#set(block, closeBlock(block, e.data));
       }
     }

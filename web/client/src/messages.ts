@@ -84,7 +84,10 @@ function merged(held: Message | undefined, m: Message): Message {
   return held.state !== "open" || held.text.startsWith(m.text) ? held : { ...m, state: held.state };
 }
 
-/** Lets each block.closed close its block, in whatever order both came. */
+/**
+ * Lets each block.closed close its block, in whatever order both came. The last
+ * one of a block counts: what has closed may be superseded later.
+ */
 function closeAll(messages: Message[]): Message[] {
   const closed = new Map<number, BlockClosed>();
   for (const m of messages) {
@@ -93,23 +96,32 @@ function closeAll(messages: Message[]): Message[] {
   }
   return messages.map((m) => {
     const by = closed.get(m.seq);
-    return by && m.kind === "block" && m.state === "open" ? closeBlock(m, by) : m;
+    if (!by || m.kind !== "block" || m.state === "superseded") return m;
+    return m.state === "open" || by.reason === "superseded" ? closeBlock(m, by) : m;
   });
 }
 
-/** The block as it is once closed. What a superseded one has shown is dropped. */
+/**
+ * The block as it is once closed. What a superseded one has shown is dropped. A
+ * block that closes empty was superseded after that: the server has nothing of
+ * it left.
+ */
 export function closeBlock(block: HeldBlock, by: BlockClosed): HeldBlock {
-  if (by.reason === "superseded") return { ...block, text: "", bytes: 0, state: by.reason };
+  if (by.reason === "superseded" || (block.bytes === 0 && by.length > 0)) {
+    return { ...block, text: "", bytes: 0, state: "superseded" };
+  }
   return { ...block, state: by.reason };
 }
 
 /**
  * Adds a chunk to a block at its offset, leaving out the bytes that are known:
  * the longer block, the same one if all is known, or null if there is a hole
- * between both.
+ * between both. A first chunk that is empty says that the block is superseded,
+ * as its end is going to: nothing of it is left.
  */
 export function grow(block: HeldBlock, offset: number, text: string): HeldBlock | null {
   if (block.state !== "open") return block;
+  if (offset === 0 && text === "" && block.bytes > 0) return { ...block, text: "", bytes: 0 };
   const known = block.bytes - offset;
   if (known < 0) return null;
   const length = byteLength(text);

@@ -99,7 +99,7 @@ function frame(id: string, event: string, data: object): string {
 
 const lastSeq = (log: Log) => Math.max(...log.map((e) => (hasSeq(e) ? e.data.seq : 0)));
 
-/** The blocks of up to the seq that close after it, whole. */
+/** The blocks of up to the seq that close after it, whole, without superseded ones. */
 export function blocksAcross(log: Log, seq: number): SnapshotData[] {
   const closed = new Map<number, { at: number; superseded: boolean }>();
   for (const e of log) {
@@ -111,8 +111,8 @@ export function blocksAcross(log: Log, seq: number): SnapshotData[] {
   for (const e of log) {
     const piece = pieceOf(e);
     if (!piece || !hasSeq(e) || e.data.seq > seq || (closed.get(e.data.seq)?.at ?? Infinity) <= seq) continue;
-    const gone = closed.get(e.data.seq)?.superseded;
-    const whole = (before: string) => (gone ? "" : before + piece.text);
+    if (closed.get(e.data.seq)?.superseded) continue;
+    const whole = (before: string) => before + piece.text;
     const held = blocks.get(e.data.seq);
     const data = piece.data.data;
     const text = held === undefined ? "" : typeof held.data === "string" ? held.data : held.data.delta;

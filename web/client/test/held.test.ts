@@ -130,6 +130,32 @@ describe("blocks", () => {
     expect(held.apply(token(1, 0, "abc"))).toBe("known");
     expect(text(held, 1)).toBe("");
   });
+
+  test("a block that had closed is dropped when it is superseded", () => {
+    const held = filled(token(1, 0, "abc"), closed(2, 1, 3), closed(3, 1, 3, "superseded"));
+    expect(text(held, 1)).toBe("");
+    expect(held.message(1)).toMatchObject({ state: "superseded" });
+    const merged = mergeMessagesWithSync(
+      [messageOf(token(1, 0, "abc"))!, messageOf(closed(2, 1, 3))!],
+      [messageOf(closed(3, 1, 3, "superseded"))!],
+    );
+    expect(merged[0]).toMatchObject({ text: "", bytes: 0, state: "superseded" });
+  });
+
+  test("of a block that was superseded after its end a replay has nothing, and misses nothing", () => {
+    const held = filled(token(1, 0, ""), closed(2, 1, 3));
+    expect(held.message(1)).toMatchObject({ text: "", state: "superseded" });
+    expect(held.apply(closed(3, 1, 3, "superseded"))).toBe("taken");
+  });
+
+  test("a reader that was cut off within it finds out when it reads again", () => {
+    const held = filled(token(1, 0, "ab"));
+    expect(held.apply(closed(2, 1, 3))).toBe("gap");
+    expect(held.apply(token(1, 0, ""))).toBe("taken");
+    expect(held.apply(closed(2, 1, 3))).toBe("taken");
+    expect(held.apply(closed(3, 1, 3, "superseded"))).toBe("taken");
+    expect(text(held, 1)).toBe("");
+  });
 });
 
 describe("the watermark is what is held", () => {

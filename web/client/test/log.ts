@@ -80,9 +80,12 @@ export function tangledRun(): Log {
   w.event("agent.started", { status: "RUNNING" });
   w.event("task.started", { ...first, kind: "llm-request" });
   w.event("agent.waiting", { status: "WAITING", reason: "task", wait: { task: "t1" } });
+  const mused = w.open("thinking", "Perhaps ☂", first);
+  w.close(mused, "done", first);
   const lost = w.open("token", "Wrong: ☂", first);
   w.chunk("token", lost, " and 漢", first);
   w.event("data", { ...first, data: { type: "tool_call_start", tool_call: { id: "c9", name: "bash" } } });
+  w.close(mused, "superseded", first);
   w.close(lost, "superseded", first);
   w.event("task.retrying", { ...first, kind: "llm-request" });
   w.event("task.started", { ...second, kind: "llm-request" });

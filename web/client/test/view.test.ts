@@ -104,8 +104,15 @@ describe("messages", () => {
   test("what a superseded attempt said is dropped, its calls too", () => {
     const log = tangledRun();
     const before = viewOf(until(log, (e) => e.event === "data"));
-    expect(before.messages[0]?.parts).toMatchObject([{ text: "Wrong: ☂ and 漢" }, { name: "bash" }]);
-    const after = viewOf(until(log, (e) => e.event === "thinking"));
+    expect(before.messages[0]?.parts).toMatchObject([
+      { text: "Perhaps ☂" },
+      { text: "Wrong: ☂ and 漢" },
+      { name: "bash" },
+    ]);
+    // What had closed goes as well, before anything is tried again.
+    const failed = viewOf(until(log, (e) => e.event === "task.retrying"));
+    expect(failed.messages[0]?.parts.filter((p) => p.type !== "toolCall")).toEqual([]);
+    const after = viewOf(until(log, (e) => e.event === "thinking" && e.data.attempt === 2));
     expect(after.messages[0]?.parts).toMatchObject([{ type: "thinking", text: "Hm" }]);
   });
 

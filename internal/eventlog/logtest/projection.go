@@ -1,0 +1,130 @@
+// Package logtest holds every projection of a log to one property: cut anywhere
+// and read on from what the client then holds, the parts joined show what the
+// whole shows. The projections are clients that know the wire alone, so they
+// read a server of any make; the suite runs them over every store.
+package logtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Event is one thing that a client was given, as it came.
+type Event struct {
+	// ID resumes after it; "" where the projection gives none.
+	ID   string
+	Name string
+	Data string
+}
+
+func (e Event) String() string { return e.ID + " " + e.Name + " " + e.Data }
+
+// Projection is one way of reading a log.
+type Projection interface {
+	// Read gives what follows for a client that holds these events, in the order
+	// in which it was given them, until the log is over. A client that holds
+	// nothing is given the whole. What breaks it off is an error.
+	Read(ctx context.Context, held []Event) iter.Seq2[Event, error]
+	// Show is what a client that was given these events has, byte for byte.
+	Show(given []Event) string
+}
+
+// fault is what a server must never answer, and no cut explains.
+type fault struct{ error }
+
+func faultf(format string, args ...any) error { return fault{fmt.Errorf(format, args...)} }
+
+// IsFault tells whether an error of a reader is the server's fault: it is of no
+// use to try again.
+func IsFault(err error) bool { return errors.As(err, &fault{}) }
+
+// Whole reads all of a log.
+func Whole(ctx context.Context, p Projection) ([]Event, error) { return readOn(ctx, p, nil) }
+
+// readOn gives all that follows.
+func readOn(ctx context.Context, p Projection, held []Event) ([]Event, error) {
+	var rest []Event
+	for e, err := range p.Read(ctx, held) {
+		if err != nil {
+			return rest, err
+		}
+		rest = append(rest, e)
+	}
+	return rest, nil
+}
+
+// CutEverywhere cuts the whole after every event, the first and the last as
+// well, and reads on: what is read on may come from another server.
+func CutEverywhere(t *testing.T, p Projection, whole []Event) {
+	t.Helper()
+	want := p.Show(whole)
+	for n := range len(whole) + 1 {
+		rest, err := readOn(t.Context(), p, whole[:n:n])
+		if err != nil {
+			t.Fatalf("cut after %d of %d events: %v", n, len(whole), err)
+		}
+		if slices.Equal(unpinged(rest), unpinged(whole[n:])) {
+			continue // what came is the same, so what it shows is
+		}
+		if got := p.Show(append(whole[:n:n], rest...)); got != want {
+			t.Fatalf("cut after %d of %d events, at %s:\n%s", n, len(whole), lineOf(whole, n-1), difference(got, want))
+		}
+	}
+}
+
+// Wander reads a log to its end as a client does whose connection breaks again
+// and again, wherever chance wants it, and gives all that it was given. again
+// is called before it goes on after an error, and decides whether to.
+func Wander(ctx context.Context, p Projection, chance *rand.Rand, again func(error) error) ([]Event, error) {
+	var held []Event
+	for {
+		left, over := 1+chance.IntN(40), true
+		for e, err := range p.Read(ctx, held) {
+			if err != nil {
+				if err := again(err); err != nil {
+					return held, err
+				}
+				over = false
+				break
+			}
+			held = append(held, e)
+			if left--; left == 0 {
+				over = false
+				break
+			}
+		}
+		if over {
+			return held, nil
+		}
+	}
+}
+
+func unpinged(events []Event) []Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e Event) bool { return e.Name == "ping" })
+}
+
+func lineOf(events []Event, n int) string {
+	if n < 0 {
+		return "the start"
+	}
+	return events[n].String()
+}
+
+// difference shows where two texts part.
+func difference(got, want string) string {
+	have, wanted := strings.Split(got, "\n"), strings.Split(want, "\n")
+	n := 0
+	for n < len(have) && n < len(wanted) && have[n] == wanted[n] {
+		n++
+	}
+	near := func(lines []string) string {
+		return strings.Join(lines[max(0, min(n-2, len(lines))):min(n+4, len(lines))], "\n")
+	}
+	return fmt.Sprintf("from line %d on it shows\n%s\nwant\n%s", n, near(have), near(wanted))
+}

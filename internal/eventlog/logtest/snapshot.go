@@ -1,0 +1,96 @@
+package logtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+)
+
+// snapshot is a client that takes a snapshot and reads on from its cursor. It
+// holds the entries, and the blocks that were open then.
+type snapshot struct{ stream }
+
+// snapshotName is that of the first event that such a client holds.
+const snapshotName = "whole"
+
+// Read implements Projection.
+func (s snapshot) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if len(held) == 0 {
+			var raw json.RawMessage
+			var at struct{ Cursor string }
+			_, err := s.getJSON(ctx, s.API.path("/snapshot?entries=1000"), &raw)
+			if err == nil {
+				err = json.Unmarshal(raw, &at)
+			}
+			first := Event{ID: at.Cursor, Name: snapshotName, Data: string(raw)}
+			if !yield(first, err) || err != nil {
+				return
+			}
+			held = []Event{first}
+		}
+		header := http.Header{"Last-Event-Id": {lastID(held)}}
+		for e, err := range s.from(ctx, s.path, header, held) {
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// Show implements Projection: the entries, whichever way they came, and what is
+// wrong with what came after.
+func (s snapshot) Show(given []Event) string {
+	entries, seqs, p := []string{}, map[string]bool{}, newPicture()
+	add := func(raw []byte) {
+		var e struct {
+			ID      string
+			Content json.RawMessage
+		}
+		if err := json.Unmarshal(raw, &e); err != nil || e.ID == "" {
+			p.wrong = append(p.wrong, fmt.Sprintf("an entry %s: %v", raw, err))
+		}
+		if !seqs[e.ID] {
+			entries = append(entries, e.ID+" "+string(e.Content))
+		}
+		seqs[e.ID] = true
+	}
+	for _, e := range given {
+		switch e.Name {
+		case snapshotName:
+			for _, raw := range p.begin(e) {
+				add(raw)
+			}
+		case "entry.appended":
+			var kind struct{ EntryType string }
+			if json.Unmarshal([]byte(e.Data), &kind) == nil && kind.EntryType != "llm_call" {
+				add([]byte(e.Data))
+			}
+			p.add(e)
+		default:
+			p.add(e)
+		}
+	}
+	return strings.Join(append(entries, p.faults()...), "\n")
+}
+
+// begin takes a snapshot in, and gives its entries.
+func (p *picture) begin(e Event) []json.RawMessage {
+	var s struct {
+		Execution  struct{ MaxSeq int64 }
+		Entries    []json.RawMessage
+		OpenBlocks []json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(e.Data), &s); err != nil {
+		p.wrong = append(p.wrong, errors.Join(errors.New("the snapshot"), err).Error())
+	}
+	p.newest, p.first = s.Execution.MaxSeq, s.Execution.MaxSeq+1
+	for _, raw := range s.OpenBlocks {
+		p.add(Event{Name: "snapshot", Data: string(raw)})
+	}
+	return s.Entries
+}

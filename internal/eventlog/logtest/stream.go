@@ -1,0 +1,115 @@
+package logtest
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// stream is an SSE stream, read on by Last-Event-ID. What the client has is
+// what came.
+type stream struct {
+	API
+	path string
+	show func([]Event) string
+}
+
+// Show implements Projection.
+func (s stream) Show(given []Event) string {
+	if s.show != nil {
+		return s.show(given)
+	}
+	return lines(given)
+}
+
+// Read implements Projection.
+func (s stream) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
+	header := http.Header{}
+	if len(held) > 0 {
+		header.Set("Last-Event-ID", held[len(held)-1].ID)
+	}
+	return s.from(ctx, s.path, header, held)
+}
+
+// errNoEnd says what a clean end without the event end is taken for.
+var errNoEnd = faultf("the stream ended cleanly, and without end")
+
+// from reads to the end, which must come once, and last. A client to whom there
+// is nothing more to give is told so by 204, for it the end.
+func (s stream) from(ctx context.Context, path string, header http.Header, held []Event) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		res, err := s.get(ctx, s.API.path(path), header, http.StatusOK, http.StatusNoContent)
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		defer res.Body.Close() //nolint:errcheck // what is left of it is not wanted
+		if res.StatusCode == http.StatusNoContent {
+			if n := len(held); n == 0 || held[n-1].Name != "end" {
+				yield(Event{ID: header.Get("Last-Event-ID"), Name: "end", Data: "{}"}, nil)
+			}
+			return
+		}
+		ended := false
+		for e, err := range messages(res.Body) {
+			switch {
+			case err == nil && ended:
+				err = faultf("after end came %s", e)
+			case err == nil && e.Name == "reset":
+				err = faultf("the stream was reset: %s", e.Data)
+			}
+			ended = e.Name == "end"
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+		if !ended {
+			yield(Event{}, errNoEnd)
+		}
+	}
+}
+
+// lines is what came, all but pings, and as a late reader is given blocks that
+// were superseded: their first piece, empty.
+func lines(given []Event) string {
+	gone := superseded(given)
+	var b strings.Builder
+	for _, e := range given {
+		if e.Name == "ping" {
+			continue
+		}
+		if p := pieceOf(e); p.isChunk() && slices.Contains(gone, p.Seq) {
+			if p.Offset > 0 {
+				continue
+			}
+			e.Data = p.emptied(e.Data)
+		}
+		b.WriteString(e.String() + "\n")
+	}
+	return b.String()
+}
+
+// bySeq is an SSE stream read on by after_seq: the client holds events and
+// blocks, and a snapshot replaces its block.
+type bySeq struct{ stream }
+
+// Show implements Projection.
+func (s bySeq) Show(given []Event) string { return pictureOf(given).String() }
+
+// Read implements Projection.
+func (s bySeq) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
+	if len(held) == 0 {
+		return s.from(ctx, s.path, nil, nil)
+	}
+	return s.from(ctx, with(s.path, "after_seq="+number(pictureOf(held).newest)), nil, held)
+}
+
+// with adds a parameter.
+func with(path, query string) string {
+	if strings.Contains(path, "?") {
+		return path + "&" + query
+	}
+	return path + "?" + query
+}

@@ -1,0 +1,176 @@
+package logtest
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/store/opentest"
+)
+
+// patience bounds what never comes.
+const patience = 2 * time.Minute
+
+// finished makes a run and waits for its end.
+func finished(t *testing.T, open opentest.Reopener) (*house, uuid.UUID) {
+	t.Helper()
+	h := newHouse(t, open)
+	id, done := h.begin()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := Whole(ctx, Projections(h.api(id))["consolidated"]); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	return h, id
+}
+
+// CutAndResume cuts every projection of a run that has ended after every event:
+// the parts joined equal the whole. The whole is read from one server, and what
+// follows a cut from the next, which has opened the same store.
+func CutAndResume(t *testing.T, open opentest.Reopener) {
+	h, id := finished(t, open)
+	projections, wholes := Projections(h.api(id)), map[string][]Event{}
+	for name, p := range projections {
+		whole, err := Whole(t.Context(), p)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		wholes[name] = whole
+	}
+	checkNumbers(t, wholes)
+	h.restart()
+	for name, p := range projections {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			CutEverywhere(t, p, wholes[name])
+		})
+	}
+}
+
+// checkNumbers looks at the seqs and cursors of the streams.
+func checkNumbers(t *testing.T, given map[string][]Event) {
+	t.Helper()
+	all := given["consolidated"]
+	if err := checkDense(all); err != nil {
+		t.Errorf("consolidated: %v", err)
+	}
+	for _, name := range []string{"stream", "types", "few types"} {
+		if err := checkFiltered(all, given[name]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"consolidated", "stream", "types", "few types"} {
+		if err := checkPositions(given[name]); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Live reads every projection while the run is under way, with connections that
+// break at random moments, while the server is stopped and started again
+// restarts times: what each reader was given shows what one that comes later is
+// given, when blocks have been compacted.
+func Live(t *testing.T, open opentest.Reopener, restarts int) {
+	h := newHouse(t, open)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	id, done := h.begin()
+	readers := Attach(ctx, t, h.api(id), Seed(t), func(error) error { return h.ready(ctx) })
+	h.restartAfter(ctx, Projections(h.api(id))["consolidated"], restarts)
+	readers.Compare(ctx)
+	<-done
+}
+
+// Readers read every projection of a log at once.
+type Readers struct {
+	t           *testing.T
+	projections map[string]Projection
+	reading     sync.WaitGroup
+
+	mu    sync.Mutex // guards given
+	given map[string][]Event
+}
+
+// Attach starts a reader of every projection, whose connection breaks at random
+// moments. again is called before one goes on after an error.
+func Attach(ctx context.Context, t *testing.T, a API, seed uint64, again func(error) error) *Readers {
+	r := &Readers{t: t, projections: Projections(a), given: map[string][]Event{}}
+	for n, name := range slices.Sorted(maps.Keys(r.projections)) {
+		chance := rand.New(rand.NewPCG(seed, uint64(n))) //nolint:gosec // a test's choices
+		r.reading.Go(func() {
+			all, err := Wander(ctx, r.projections[name], chance, func(err error) error {
+				if ctx.Err() != nil || IsFault(err) {
+					return err
+				}
+				return again(err)
+			})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.given[name] = all
+		})
+	}
+	return r
+}
+
+// Compare waits for the end of the log. What each reader has must be what one
+// has that reads it now.
+func (r *Readers) Compare(ctx context.Context) {
+	r.t.Helper()
+	r.reading.Wait()
+	if r.t.Failed() {
+		return
+	}
+	for name, p := range r.projections {
+		whole, err := Whole(ctx, p)
+		if err != nil {
+			r.t.Errorf("%s: %v", name, err)
+		} else if got, want := p.Show(r.given[name]), p.Show(whole); got != want {
+			r.t.Errorf("%s: %s", name, difference(got, want))
+		}
+	}
+}
+
+// restartAfter restarts the server that often, each time after some events.
+func (h *house) restartAfter(ctx context.Context, p Projection, times int) {
+	h.t.Helper()
+	var held []Event
+	for range times {
+		left := 40
+		for e, err := range p.Read(ctx, held) {
+			if err != nil {
+				h.t.Error(err)
+				return
+			}
+			held = append(held, e)
+			if left--; left == 0 {
+				break
+			}
+		}
+		h.restart()
+	}
+}
+
+// Seed chooses what chance does in a test.
+func Seed(t *testing.T) uint64 {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("PERDURE_LOG_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("PERDURE_LOG_SEED: %v", err)
+		}
+	}
+	t.Logf("PERDURE_LOG_SEED=%d", seed)
+	return seed
+}

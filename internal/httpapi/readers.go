@@ -1,0 +1,61 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	// urlLimit and headerLimit bound what a request says before its body.
+	urlLimit    = 16 << 10
+	headerLimit = 64 << 10
+)
+
+// overlong refuses what no request of the API needs.
+func overlong(r *http.Request) *problem {
+	if len(r.RequestURI) > urlLimit {
+		p := newProblem(perdure.InvalidArgument, fmt.Sprintf("the URL has %d bytes; at most %d are taken, and what is longer goes into a body", len(r.RequestURI), urlLimit))
+		p.Status = http.StatusRequestURITooLong
+		return p
+	}
+	size := 0
+	for name, values := range r.Header {
+		for _, v := range values {
+			size += len(name) + len(v)
+		}
+	}
+	if size > headerLimit {
+		p := newProblem(perdure.InvalidArgument, fmt.Sprintf("the headers have %d bytes; at most %d are taken", size, headerLimit))
+		p.Status = http.StatusRequestHeaderFieldsTooLarge
+		return p
+	}
+	return nil
+}
+
+// readers counts the streams, sockets and waiting polls that are open, by key.
+type readers struct {
+	mu   sync.Mutex // guards open
+	open map[string]int
+}
+
+// admit counts the caller's next one in, and gives what counts it out. Over the
+// limit it is rate_limited.
+func (s *server) admit(c caller) (leave func(), p *problem) {
+	s.readers.mu.Lock()
+	defer s.readers.mu.Unlock()
+	if s.readers.open[c.secret] >= s.StreamsPerKey {
+		return nil, newProblem(perdure.RateLimited, fmt.Sprintf(
+			"%d streams are open with this key, as many as one key may have; close some, or start the server with a higher --streams-per-key", s.StreamsPerKey))
+	}
+	s.readers.open[c.secret]++
+	return func() {
+		s.readers.mu.Lock()
+		defer s.readers.mu.Unlock()
+		if s.readers.open[c.secret]--; s.readers.open[c.secret] == 0 {
+			delete(s.readers.open, c.secret)
+		}
+	}, nil
+}

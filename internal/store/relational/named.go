@@ -1,0 +1,144 @@
+package relational
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// What rests once although it was said twice: closed blocks name the text of an
+// entry that they are, and results of tasks the bytes of the entry that was made
+// from them.
+
+// place is a text of an entry; without an entry, none.
+type place struct {
+	entry int64 // its number
+	path  string
+}
+
+func (p *place) scan() []any { return []any{optInt{&p.entry}, text[string]{&p.path}} }
+
+const (
+	nameBlocks = "UPDATE log_block SET entry = ?3, path = ?4, content = NULL WHERE agent_execution_id = ?1 AND sha256 = ?2 AND content IS NOT NULL"
+	noteText   = "INSERT INTO agent_entry_text (agent_execution_id, hash, entry) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+	entryOf    = "SELECT entry FROM agent_entry_text WHERE agent_execution_id = ? AND hash = ?"
+	entryBody  = "SELECT content_blob, content FROM agent_entry WHERE agent_execution_id = ? AND number = ?"
+)
+
+// standFor lets the closed blocks that are texts of a new entry name it, notes
+// its texts for those that close later, and lets the task that it was made from
+// name it, too.
+func standFor(v view, execution uuid.UUID, number int64, e *store.Entry) error {
+	content := e.Content
+	if e.Blob != nil {
+		var err error
+		if content, err = searchable(v, execution, e.Blob); err != nil {
+			return err
+		}
+	}
+	if len(content) == 0 || len(content) > store.MostSearched {
+		return nil
+	}
+	if err := nameResult(v, execution, number, e, content); err != nil {
+		return err
+	}
+	for _, t := range store.EntryTexts(content) {
+		sum := sha256.Sum256([]byte(t.Text))
+		if err := v.write(nameBlocks, execution[:], sum[:], number, t.Path); err != nil {
+			return err
+		}
+		if err := v.write(noteText, execution[:], shortHash(sum), number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// searchable loads a blob, unless it is too large to be looked into or withheld.
+func searchable(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessage, error) {
+	if ref.Length > store.MostSearched {
+		return nil, nil
+	}
+	return loadWhole(v, execution, ref)
+}
+
+func shortHash(sum perdure.Hash) int64 { return int64(binary.BigEndian.Uint64(sum[:8])) }
+
+// findText looks for a text of an earlier entry with that SHA-256 and length.
+func findText(v view, execution uuid.UUID, sum perdure.Hash, length int64) (place, error) {
+	var number int64
+	found, err := v.one(entryOf, []any{execution[:], shortHash(sum)}, &number)
+	if err != nil || !found {
+		return place{}, err
+	}
+	var texts entryTexts
+	all, err := texts.of(v, execution, number)
+	if err != nil {
+		return place{}, err
+	}
+	for _, t := range all {
+		if int64(len(t.Text)) == length && sha256.Sum256([]byte(t.Text)) == sum {
+			return place{number, t.Path}, nil
+		}
+	}
+	return place{}, nil
+}
+
+// entryTexts keeps the texts of the entry that was looked into last: blocks that
+// name one entry lie side by side.
+type entryTexts struct {
+	entry int64
+	texts []store.EntryText
+}
+
+func (c *entryTexts) of(v view, execution uuid.UUID, number int64) ([]store.EntryText, error) {
+	if c.entry == number {
+		return c.texts, nil
+	}
+	content, err := contentOfEntry(v, execution, number)
+	if err == nil {
+		c.entry, c.texts = number, store.EntryTexts(content)
+	}
+	return c.texts, err
+}
+
+// at gives a text that a block names.
+func (c *entryTexts) at(v view, execution uuid.UUID, p place) ([]byte, error) {
+	texts, err := c.of(v, execution, p.entry)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range texts {
+		if t.Path == p.path {
+			return []byte(t.Text), nil
+		}
+	}
+	return nil, errNamed
+}
+
+var errNamed = errors.New("a row names a part of an entry that is not there")
+
+// contentOfEntry reads the content of the entry with that number.
+func contentOfEntry(v view, execution uuid.UUID, number int64) (json.RawMessage, error) {
+	var (
+		blob    *uuid.UUID
+		content json.RawMessage
+	)
+	found, err := v.one(entryBody, []any{execution[:], number}, optUUID{&blob}, raw{&content})
+	if err == nil && !found {
+		err = errNamed
+	}
+	if err != nil || blob == nil {
+		return content, err
+	}
+	ref, err := loadRef(v, execution, blob)
+	if err != nil {
+		return nil, err
+	}
+	return loadWhole(v, execution, ref)
+}

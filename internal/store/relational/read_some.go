@@ -1,0 +1,147 @@
+package relational
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Whatever their number, entries and their blobs are one statement each.
+
+func entriesByID(w *Words) string {
+	return "SELECT" + entryFull[len("SELECT"):len(entryFull)-len(" FROM agent_entry e")] + ", b.length, b.sha256, b.held" +
+		" FROM agent_entry e LEFT JOIN blob b ON b.agent_execution_id = ?1 AND b.id = e.content_blob" +
+		" WHERE e.agent_execution_id = ?1 AND e.id " + w.AmongIDs
+}
+
+func blobsByID(w *Words) string {
+	return "SELECT c.id, c.content FROM blob_chunk c WHERE c.agent_execution_id = ?1 AND c.id " + w.AmongIDs + " ORDER BY c.id, c.n"
+}
+
+// foundEntry is an entry with what is known of its blob.
+type foundEntry struct {
+	perdure.Entry
+	held int64
+}
+
+// whole tells whether its content is to be joined in.
+func (e *foundEntry) whole(most int64) bool {
+	return e.Blob != nil && e.held == e.Blob.Length && e.Blob.Length <= most
+}
+
+// EntriesOf implements [store.Reader].
+func (r *Reader) EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error) {
+	var entries []perdure.Entry
+	err := r.read(ctx, func(v view) error {
+		found, err := findEntries(v, execution, ids)
+		if err != nil {
+			return err
+		}
+		var blobs []uuid.UUID
+		bytes := 0
+		for i, id := range ids {
+			e := found[id]
+			if e == nil {
+				return noEntry(execution, id)
+			}
+			n := len(e.Content)
+			if e.whole(most) {
+				n = int(e.Blob.Length)
+			}
+			if bytes += n; bytes > store.PageBytes && i > 0 {
+				ids = ids[:i]
+				break
+			}
+			if e.whole(most) {
+				blobs = append(blobs, e.Blob.ID)
+			}
+		}
+		contents, err := findBlobs(v, execution, blobs)
+		for _, id := range ids {
+			if err == nil {
+				err = joinFound(v, execution, found[id], contents, most)
+			}
+			entries = append(entries, found[id].Entry)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return entries, nil
+}
+
+func findEntries(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]*foundEntry, error) {
+	found := map[uuid.UUID]*foundEntry{}
+	list, err := v.words.IDs(ids)
+	if err != nil {
+		return nil, err
+	}
+	err = v.each(entriesByID(v.words), []any{execution[:], list}, func(row func(...any) error) error {
+		var (
+			e    foundEntry
+			blob *uuid.UUID
+			ref  perdure.BlobRef
+		)
+		err := row(append(entryScan(&e.Entry, &blob), optInt{&ref.Length}, (*hashCol)(&ref.SHA256), optInt{&e.held})...)
+		if blob != nil {
+			ref.ID = *blob
+			e.Blob = &ref
+		}
+		found[e.ID] = &e
+		return err
+	})
+	return found, err
+}
+
+// findBlobs gives the contents of whole blobs.
+func findBlobs(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]json.RawMessage, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	list, err := v.words.IDs(ids)
+	if err != nil {
+		return nil, err
+	}
+	pieces := map[uuid.UUID][][]byte{}
+	err = v.each(blobsByID(v.words), []any{execution[:], list}, func(row func(...any) error) error {
+		var (
+			id    uuid.UUID
+			piece []byte
+		)
+		err := row(&id, &piece)
+		pieces[id] = append(pieces[id], piece)
+		return err
+	})
+	contents := map[uuid.UUID]json.RawMessage{}
+	for id, all := range pieces {
+		contents[id] = bytes.Join(all, nil)
+	}
+	return contents, err
+}
+
+// joinFound joins in a content as joinEntry does.
+func joinFound(v view, execution uuid.UUID, e *foundEntry, contents map[uuid.UUID]json.RawMessage, most int64) error {
+	if !e.whole(most) || e.Content != nil {
+		return nil
+	}
+	content, ref := contents[e.Blob.ID], e.Blob
+	if content == nil { // an empty one, or one that names another entry
+		var err error
+		if content, err = loadBlob(v, execution, ref); err != nil {
+			return err
+		}
+	}
+	if int64(len(content)) != ref.Length {
+		return errNamed
+	}
+	e.Content, e.Blob = content, nil
+	if ref.ID == perdure.ContentID(execution, ref.SHA256) {
+		e.Unfold()
+	}
+	return nil
+}

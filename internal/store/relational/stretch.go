@@ -1,0 +1,251 @@
+package relational
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// named is a content that is a stretch of the entry of that number. It is stored
+// as four varints, the entry and where the stretch is, how long what is before it
+// is, and then what is before and after it.
+type named struct {
+	entry int64
+	store.Stretch
+}
+
+func (n named) encode() []byte {
+	var raw []byte
+	for _, number := range []int64{n.entry, n.At, n.Length, int64(len(n.Before))} {
+		raw = binary.AppendUvarint(raw, uint64(number))
+	}
+	return append(append(raw, n.Before...), n.After...)
+}
+
+func parseNamed(raw []byte) (n named, err error) {
+	var before int64
+	for _, number := range []*int64{&n.entry, &n.At, &n.Length, &before} {
+		value, size := binary.Uvarint(raw)
+		if size <= 0 {
+			return n, errNamed
+		}
+		*number, raw = int64(value), raw[size:]
+	}
+	if before < 0 || before > int64(len(raw)) {
+		return n, errNamed
+	}
+	n.Before, n.After = raw[:before], raw[before:]
+	return n, nil
+}
+
+const (
+	resultFor    = "SELECT t.result, t.result_blob FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ? AND t.status = 'COMPLETED' AND t.result_of IS NULL"
+	setResultOf  = "UPDATE task_execution SET result = NULL, result_of = ? WHERE agent_execution_id = ? AND id = ?"
+	unnameResult = "UPDATE task_execution SET result_of = NULL WHERE agent_execution_id = ? AND id = ? AND result_of IS NOT NULL"
+	setContentOf = "UPDATE blob SET content_of = ? WHERE agent_execution_id = ? AND id = ?"
+	namedByBlob  = "SELECT content_of FROM blob WHERE agent_execution_id = ? AND id = ?"
+	isOfEntry    = "SELECT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ? AND content_blob = ?)"
+)
+
+// fieldsOf gives what is stored of what an event says: itself, or where the entry
+// of the same commit that answers the same tool call says it.
+func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields json.RawMessage, of []byte) {
+	if r.Type != perdure.EventData || r.Place.ToolCallID == "" {
+		return r.Fields, nil
+	}
+	for i := range entries {
+		if entries[i].Answers != r.Place.ToolCallID || len(entries[i].Content) > store.MostSearched {
+			continue
+		}
+		if stretch, ok := store.FindStretch(r.Fields, entries[i].Content); ok {
+			return nil, named{numbers[i], stretch}.encode()
+		}
+	}
+	return r.Fields, nil
+}
+
+func bodiesOf(w *Words) string {
+	return "SELECT e.number, e.content_blob, e.content FROM agent_entry e WHERE e.agent_execution_id = ?1 AND e.number " + w.AmongNumbers
+}
+
+// bodies reads the contents of entries by their numbers, all at once.
+func bodies(v view, execution uuid.UUID, numbers []int64) (map[int64]json.RawMessage, error) {
+	list, err := v.words.Numbers(numbers)
+	if err != nil {
+		return nil, err
+	}
+	contents, blobs := map[int64]json.RawMessage{}, map[int64]uuid.UUID{}
+	err = v.each(bodiesOf(v.words), []any{execution[:], list}, func(row func(...any) error) error {
+		var (
+			number  int64
+			blob    *uuid.UUID
+			content json.RawMessage
+		)
+		err := row(&number, optUUID{&blob}, raw{&content})
+		contents[number] = content
+		if blob != nil {
+			blobs[number] = *blob
+		}
+		return err
+	})
+	for number, blob := range blobs {
+		if err != nil {
+			break
+		}
+		var ref *perdure.BlobRef
+		if ref, err = loadRef(v, execution, &blob); err == nil {
+			contents[number], err = loadWhole(v, execution, ref)
+		}
+	}
+	return contents, err
+}
+
+// recordRow is an event as it rests: blob and of say where its fields are.
+type recordRow struct {
+	perdure.Record
+	blob *uuid.UUID
+	of   []byte
+}
+
+// size is about what the record weighs with its fields.
+func (r *recordRow) size() int {
+	if n, err := parseNamed(r.of); r.of != nil && err == nil {
+		return size(r.Record) + len(r.of) + int(n.Length)
+	}
+	return size(r.Record)
+}
+
+// fillRecords gives the records with their fields.
+func fillRecords(v view, execution uuid.UUID, rows []recordRow) ([]perdure.Record, error) {
+	var (
+		records []perdure.Record
+		names   = make([]named, len(rows))
+		numbers []int64
+		said    map[int64]json.RawMessage
+		err     error
+	)
+	for i, r := range rows {
+		if r.of == nil {
+			continue
+		}
+		if names[i], err = parseNamed(r.of); err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, names[i].entry)
+	}
+	if len(numbers) > 0 {
+		if said, err = bodies(v, execution, numbers); err != nil {
+			return nil, err
+		}
+	}
+	for i, r := range rows {
+		switch {
+		case r.blob != nil:
+			err = joinFields(v, execution, &r)
+		case r.of != nil:
+			r.Fields, err = names[i].Of(said[names[i].entry])
+		}
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r.Record)
+	}
+	return records, nil
+}
+
+// joinFields loads what an event says that names a blob for it; a withheld one
+// stays a reference.
+func joinFields(v view, execution uuid.UUID, r *recordRow) (err error) {
+	if r.Blob, err = loadRef(v, execution, r.blob); err != nil {
+		return err
+	}
+	return joinContent(v, execution, &r.Fields, &r.Blob)
+}
+
+// nameResult lets the result of the task that an entry was made from, as its key
+// says, name the entry's content. A result that rests in a blob stays one, with
+// its id, length and hash: the blob names the entry instead of having rows.
+func nameResult(v view, execution uuid.UUID, number int64, e *store.Entry, content json.RawMessage) error {
+	task, ok := taskOfKey(e.Key)
+	if !ok {
+		return nil
+	}
+	var (
+		result json.RawMessage
+		blob   *uuid.UUID
+	)
+	found, err := v.one(resultFor, []any{execution[:], task[:]}, raw{&result}, optUUID{&blob})
+	if err != nil || !found {
+		return err
+	}
+	if blob != nil {
+		return nameBlob(v, execution, number, *blob, content)
+	}
+	if stretch, ok := store.FindStretch(result, content); ok {
+		err = v.write(setResultOf, named{number, stretch}.encode(), execution[:], task[:])
+	}
+	return err
+}
+
+// taskOfKey gives the task that an entry's key names.
+func taskOfKey(key string) (uuid.UUID, bool) {
+	text, ok := strings.CutPrefix(key, perdure.TaskEntryKey(uuid.Nil)[:len("task:")])
+	if !ok {
+		return uuid.Nil, false
+	}
+	id, err := uuid.Parse(text)
+	return id, err == nil
+}
+
+// nameBlob leaves blobs alone that are an entry's content themselves: so no two
+// can come to name each other.
+func nameBlob(v view, execution uuid.UUID, number int64, id uuid.UUID, content json.RawMessage) error {
+	var ofEntry bool
+	if _, err := v.one(isOfEntry, []any{execution[:], id[:]}, (*flagCol)(&ofEntry)); err != nil || ofEntry {
+		return err
+	}
+	ref, err := loadRef(v, execution, &id)
+	if err != nil {
+		return err
+	}
+	result, err := searchable(v, execution, ref)
+	if err != nil || result == nil {
+		return err
+	}
+	stretch, ok := store.FindStretch(result, content)
+	if !ok {
+		return nil
+	}
+	if err := v.write(setContentOf, named{number, stretch}.encode(), execution[:], id[:]); err != nil {
+		return err
+	}
+	return v.write(dropRows, execution[:], id[:])
+}
+
+// compose gives a content that names an entry.
+func compose(v view, execution uuid.UUID, raw []byte) (json.RawMessage, error) {
+	n, err := parseNamed(raw)
+	if err != nil {
+		return nil, err
+	}
+	content, err := contentOfEntry(v, execution, n.entry)
+	if err != nil {
+		return nil, err
+	}
+	return n.Of(content)
+}
+
+// composedBlob gives the content of a blob that names an entry, nil for any
+// other.
+func composedBlob(v view, execution, id uuid.UUID) (json.RawMessage, error) {
+	var raw []byte
+	found, err := v.one(namedByBlob, []any{execution[:], id[:]}, &raw)
+	if err != nil || !found || raw == nil {
+		return nil, err
+	}
+	return compose(v, execution, raw)
+}
