@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,10 +16,10 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
-	"go.uber.org/goleak"
+	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 
 var execution = uuid.MustParse("018f0000-0000-7000-8000-000000000001")
 
