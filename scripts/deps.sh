@@ -17,7 +17,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 	run=()
 	[ "$(id -u)" = 0 ] || run=(sudo)
 	"${run[@]}" apt-get update -qq
-	"${run[@]}" apt-get install -y -qq "${missing[@]}"
+	"${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"
 fi
 
 for dir in e2e/aimock e2e/durablestreams e2e/openai web; do

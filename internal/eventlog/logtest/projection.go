@@ -59,12 +59,16 @@ func readOn(ctx context.Context, p Projection, held []Event) ([]Event, error) {
 	return rest, nil
 }
 
-// CutEverywhere cuts the whole after every event, the first and the last as
-// well, and reads on: what is read on may come from another server.
-func CutEverywhere(t *testing.T, p Projection, whole []Event) {
+// CutEverywhere cuts the whole before all events, after the last, and after every
+// step-th from the event with the number first on, and reads on: what is read on
+// may come from another server. With 1 and 1 it cuts everywhere.
+func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 	t.Helper()
 	want := p.Show(whole)
 	for n := range len(whole) + 1 {
+		if n > 0 && n < len(whole) && (n < first || (n-first)%step != 0) {
+			continue
+		}
 		rest, err := readOn(t.Context(), p, whole[:n:n])
 		if err != nil {
 			t.Fatalf("cut after %d of %d events: %v", n, len(whole), err)
