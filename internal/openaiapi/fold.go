@@ -7,15 +7,15 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/response"
 )
 
 // fold makes a response, and the events that tell of it, out of the records of
 // its execution's log. The same records make the same events.
 type fold struct {
-	id        string
-	execution uuid.UUID
-	first     int64 // position of the input's event
-	request   request
+	of      response.Identity
+	first   int64 // position of the input's event
+	request request
 	// entry reads an entry whose event does not hold its content.
 	entry func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error)
 
@@ -26,7 +26,7 @@ type fold struct {
 	status      string
 	failure     *responseError
 	incomplete  string
-	usage       *perdure.Usage
+	told        *response.Merger // what is said of the response as a whole: usage, finish reasons
 	items       []*growing
 	blocks      map[int64]*growing // open ones, by their seq
 	calls       map[string]bool    // made in this response, true while they are open
@@ -34,6 +34,14 @@ type fold struct {
 	leaf        *uuid.UUID         // the last entry of the response
 	lastMessage *growing
 }
+
+// newFold begins the response whose input's event is at first.
+func newFold(of response.Identity, first int64, asked request, entry func(context.Context, uuid.UUID) (*perdure.Entry, error)) *fold {
+	return &fold{of: of, first: first, request: asked, entry: entry, told: response.NewMerger(of)}
+}
+
+// id is the response's.
+func (f *fold) id() string { return f.of.Response }
 
 func (f *fold) ended() bool {
 	return f.status != "" && f.status != statusQueued && f.status != statusInProgress
@@ -75,7 +83,7 @@ func (f *fold) apply(ctx context.Context, r record) error {
 		f.executionEnded(r)
 		return nil
 	}
-	if r.ResponseID != f.id {
+	if r.ResponseID != f.id() {
 		if r.event == perdure.EventWaiting && r.Reason == "signal" && f.begun() {
 			f.finish(r, statusCompleted) // an agent that does not say so has ended it
 		}
@@ -164,13 +172,7 @@ func (f *fold) contentOf(ctx context.Context, r record) (perdure.Content, error)
 // answered takes in what the model said: what was shown of it while it grew is
 // done, and the rest is shown at once.
 func (f *fold) answered(r record, c perdure.Content) {
-	if c.Usage != nil {
-		sum := *c.Usage
-		if f.usage != nil {
-			sum = f.usage.Add(sum)
-		}
-		f.usage = &sum
-	}
+	f.told.Add(response.Update{ResponseID: f.id(), FinishReason: c.StopReason, Usage: c.Usage})
 	shown := slices.DeleteFunc(slices.Clone(f.items), func(g *growing) bool { return g.over || g.message != r.MessageID })
 	for _, p := range c.Parts {
 		switch {
@@ -227,7 +229,8 @@ var stops = map[perdure.StopReason]struct{ status, why string }{
 }
 
 func (f *fold) responseEnded(r record, e end) {
-	stop, other := stops[e.StopReason]
+	f.told.Add(response.Update{ResponseID: f.id(), FinishReason: e.StopReason})
+	stop, other := stops[f.told.Response().FinishReason]
 	if !other {
 		stop.status = statusCompleted
 	}
@@ -277,7 +280,7 @@ func (f *fold) finish(r record, status string) {
 // object is the response as it stands.
 func (f *fold) object() Response {
 	o := f.request.object()
-	o.ID, o.Object, o.Status = f.id, "response", f.status
+	o.ID, o.Object, o.Status = f.id(), "response", f.status
 	o.CreatedAt = f.created.Unix()
 	if f.completed != nil {
 		at := f.completed.Unix()
@@ -291,8 +294,8 @@ func (f *fold) object() Response {
 	for i, g := range f.items {
 		o.Output[i] = g.Item
 	}
-	if f.usage != nil {
-		o.Usage = usageOf(*f.usage)
+	if usage := f.told.Response().Usage; usage != nil {
+		o.Usage = usageOf(*usage)
 	}
 	return o
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/response"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -38,12 +39,11 @@ func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, er
 	if err != nil {
 		return nil, err
 	}
-	return &found{row, x, &fold{
-		id: row.ID, execution: row.Execution, first: row.FirstPos, request: r,
-		entry: func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error) {
-			return a.Engine.Store.Entry(ctx, row.Execution, id)
-		},
-	}}, nil
+	of := response.Identity{Execution: row.Execution, Response: row.ID}
+	entry := func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error) {
+		return a.Engine.Store.Entry(ctx, row.Execution, id)
+	}
+	return &found{row, x, newFold(of, row.FirstPos, r, entry)}, nil
 }
 
 func (a *API) row(ctx context.Context, org, id string, hidden bool) (*store.Response, error) {
@@ -56,7 +56,7 @@ func (a *API) row(ctx context.Context, org, id string, hidden bool) (*store.Resp
 
 // start is the cursor before the response's first record.
 func (a *API) start(ctx context.Context, f *fold) (string, error) {
-	head, err := a.Engine.Store.LogHead(ctx, f.execution)
+	head, err := a.Engine.Store.LogHead(ctx, f.of.Execution)
 	if err != nil {
 		return "", err
 	}
@@ -75,12 +75,12 @@ func (a *API) current(ctx context.Context, f *fold) error {
 		return err
 	}
 	for {
-		p, err := a.Log.Page(ctx, f.execution, at, pageRecords)
+		p, err := a.Log.Page(ctx, f.of.Execution, at, pageRecords)
 		if err != nil {
 			return err
 		}
 		if p.Reset != nil {
-			return noResponse(f.id) // its log is kept no longer
+			return noResponse(f.id()) // its log is kept no longer
 		}
 		for _, item := range p.Items {
 			if err := f.take1(ctx, item); err != nil {
@@ -119,9 +119,9 @@ func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {
 			yield(step{}, err)
 			return
 		}
-		for item, err := range a.Log.Tail(ctx, f.execution, eventlog.From{Cursor: at}) {
+		for item, err := range a.Log.Tail(ctx, f.of.Execution, eventlog.From{Cursor: at}) {
 			if err == nil && item.Event == eventlog.Reset {
-				err = noResponse(f.id)
+				err = noResponse(f.id())
 			}
 			if err == nil {
 				err = f.take1(ctx, item)
