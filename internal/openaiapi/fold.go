@@ -16,8 +16,9 @@ type fold struct {
 	of      response.Identity
 	first   int64 // position of the input's event
 	request request
-	// entry reads an entry whose event does not hold its content.
-	entry func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error)
+	source
+
+	into string // the response that the input has joined
 
 	emitted     []Event // since the last take
 	next        int64   // sequence number
@@ -35,9 +36,22 @@ type fold struct {
 	lastMessage *growing
 }
 
+// source is where a fold finds what the log does not hold.
+type source struct {
+	// entry reads an entry whose event does not hold its content.
+	entry func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error)
+	// joined gives the response that the input has joined, "" for none.
+	joined func(ctx context.Context) (string, error)
+	// other begins the fold of that response.
+	other func(ctx context.Context, id string) (*fold, error)
+	// steers tells of an input that no client has made a response of its own for:
+	// it may join another.
+	steers bool
+}
+
 // newFold begins the response whose input's event is at first.
-func newFold(of response.Identity, first int64, asked request, entry func(context.Context, uuid.UUID) (*perdure.Entry, error)) *fold {
-	return &fold{of: of, first: first, request: asked, entry: entry, told: response.NewMerger(of)}
+func newFold(of response.Identity, first int64, asked request, from source) *fold {
+	return &fold{of: of, first: first, request: asked, source: from, told: response.NewMerger(of)}
 }
 
 // id is the response's.
@@ -55,8 +69,13 @@ func (f *fold) open() []string {
 	return slices.DeleteFunc(slices.Clone(f.order), func(id string) bool { return !f.calls[id] })
 }
 
-// take gives the events since it was called last.
+// take gives the events since it was called last. Those of an input that may
+// join another response are held back until it is known which response has it:
+// then, and whenever it is read again, the stream is the same.
 func (f *fold) take() []Event {
+	if f.steers && !f.begun() && !f.ended() {
+		return nil
+	}
 	events := f.emitted
 	f.emitted = nil
 	return events
@@ -83,13 +102,25 @@ func (f *fold) apply(ctx context.Context, r record) error {
 		f.executionEnded(r)
 		return nil
 	}
-	if r.ResponseID != f.id() {
-		if r.event == perdure.EventWaiting && r.Reason == "signal" && f.begun() {
-			f.finish(r, statusCompleted) // an agent that does not say so has ended it
-		}
+	switch {
+	case r.waitsForInput():
+		// An agent that does not say so has ended it, or has made nothing of the input:
+		// it would not wait with a message before it.
+		f.finish(r, statusCompleted)
 		return nil
+	case r.ResponseID == f.id():
+		return f.own(ctx, r)
+	case r.event == perdure.EventEntry && f.steers && !f.begun():
+		return f.join(ctx)
 	}
-	return f.own(ctx, r)
+	return nil
+}
+
+// join looks whether an input that was just taken up is this response's, which
+// is then a part of the one that runs.
+func (f *fold) join(ctx context.Context) (err error) {
+	f.into, err = f.joined(ctx)
+	return err
 }
 
 // own takes in a record of the response.

@@ -40,10 +40,30 @@ func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, er
 		return nil, err
 	}
 	of := response.Identity{Execution: row.Execution, Response: row.ID}
-	entry := func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error) {
-		return a.Engine.Store.Entry(ctx, row.Execution, id)
+	return &found{row, x, newFold(of, row.FirstPos, r, a.sourceOf(org, row, hidden))}, nil
+}
+
+func (a *API) sourceOf(org string, row *store.Response, hidden bool) source {
+	return source{
+		entry: func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error) {
+			return a.Engine.Store.Entry(ctx, row.Execution, id)
+		},
+		joined: func(ctx context.Context) (string, error) {
+			now, err := a.row(ctx, org, row.ID, true)
+			if err != nil {
+				return "", err
+			}
+			return now.Joined, nil
+		},
+		other: func(ctx context.Context, id string) (*fold, error) {
+			f, err := a.find(ctx, org, id, hidden)
+			if err != nil {
+				return nil, err
+			}
+			return f.fold, nil
+		},
+		steers: row.SignalID != "" && row.Request == nil,
 	}
-	return &found{row, x, newFold(of, row.FirstPos, r, entry)}, nil
 }
 
 func (a *API) row(ctx context.Context, org, id string, hidden bool) (*store.Response, error) {
@@ -111,8 +131,32 @@ type step struct {
 }
 
 // follow gives the response's events from its first on, as they come, to its
-// end. About once a second there is a step without events.
+// end. About once a second there is a step without events. If the input joins
+// another response, f becomes that one, and the events are all of its.
 func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {
+	return func(yield func(step, error) bool) {
+		for {
+			for s, err := range a.followOne(ctx, f) {
+				if !yield(s, err) || err != nil {
+					return
+				}
+			}
+			if f.into == "" {
+				return
+			}
+			other, err := f.other(ctx, f.into)
+			if err != nil {
+				yield(step{}, err)
+				return
+			}
+			*f = *other
+		}
+	}
+}
+
+// followOne is follow until the end of f, or until its input has joined another
+// response.
+func (a *API) followOne(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	return func(yield func(step, error) bool) {
 		at, err := a.start(ctx, f)
 		if err != nil {
@@ -130,7 +174,7 @@ func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {
 				yield(step{}, err)
 				return
 			}
-			if !yield(step{f.take(), item.More}, nil) || f.ended() {
+			if f.into != "" || !yield(step{f.take(), item.More}, nil) || f.ended() {
 				return
 			}
 		}
