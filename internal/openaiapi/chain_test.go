@@ -215,6 +215,29 @@ func TestASteeringInputIsAnAlias(t *testing.T) {
 	}
 }
 
+// The streams of messages that an agent makes nothing of end when it waits for
+// the next, as does that of what it was begun with.
+func TestStreamsOfWhatNobodyAnswersEnd(t *testing.T) {
+	s := newStage(t)
+	x, err := s.engine.Start(t.Context(), "default", engine.StartRequest{Kind: "deaf", Input: json.RawMessage("{}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []string{x.ResponseID}
+	for range 2 {
+		reply, err := s.engine.Signal(t.Context(), "default", x.ID, engine.SignalRequest{Name: perdure.UserMessage, Value: json.RawMessage(`{"text":"hi"}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, reply.ResponseID)
+	}
+	for _, id := range ids {
+		if end := s.untilEnd(id); end.ID != id || end.Status != "completed" || len(end.Output) != 0 {
+			t.Errorf("got %s", end.raw)
+		}
+	}
+}
+
 const result = `{"type":"function_call_output","call_id":"%s","output":"%s"}`
 
 // The calls of a client's tools end the response, and the next create brings all
