@@ -93,7 +93,7 @@ export class HeldLog {
   apply(e: LogEvent): Outcome {
     if (!hasSeq(e)) return "known";
     const piece = pieceOf(e);
-    if (!piece) return this.#event(e, e.data.seq, e.data.prevSeq);
+    if (!piece) return this.#event(e, e.data.seq);
     if (e.event === "snapshot") return this.#whole(e);
     const held = this.message(e.data.seq);
     if (!held) return this.#opening(e, piece.offset);
@@ -141,8 +141,8 @@ export class HeldLog {
     return this.#floor ?? 0;
   }
 
-  #event(e: LogEvent, seq: number, prevSeq = 0): Outcome {
-    const order = this.#order(seq, prevSeq);
+  #event(e: SeqEvent, seq: number): Outcome {
+    const order = this.#order(seq, e.data);
     if (order !== "taken") return order;
     if (e.event === "block.closed") {
       const block = this.message(e.data.blockSeq);
@@ -160,17 +160,18 @@ export class HeldLog {
     if (offset > 0) {
       return this.#floor === null || e.data.seq <= this.#floor ? "known" : "gap";
     }
-    const order = this.#order(e.data.seq, e.data.prevSeq ?? 0);
+    const order = this.#order(e.data.seq, e.data);
     return order === "taken" ? this.#append(messageOf(e)) : order;
   }
 
-  /** What opens a seq follows the newest seq that is held, or was left out. */
-  #order(seq: number, prevSeq: number): Outcome {
+  /** What opens a seq follows the newest seq that is held, or was left out; all that was given before is held. */
+  #order(seq: number, spared: { prevSeq?: number; prevShown?: number }): Outcome {
     if (this.#at.has(seq)) return "known";
     this.#floor ??= seq - 1;
     const last = Math.max(this.#floor, this.lastSeenSeq);
     if (seq <= last) return "known"; // older than where reading began
-    return seq === Math.max(last, prevSeq) + 1 ? "taken" : "gap";
+    if ((spared.prevShown ?? 0) > last) return "gap";
+    return seq === Math.max(last, spared.prevSeq ?? 0) + 1 ? "taken" : "gap";
   }
 
   /** A whole block, which replaces what is held of it. */

@@ -101,6 +101,13 @@ describe("dedupe by (seq, offset)", () => {
     expect(held.apply(note(3))).toBe("taken");
   });
 
+  test("prevShown tells that an event is missing, also right before one that was left out", () => {
+    const held = filled(note(1, { prevShown: 0, prevSeq: 0 }));
+    expect(held.apply(note(4, { prevShown: 2, prevSeq: 3 }))).toBe("gap");
+    expect(held.apply(note(2, { prevShown: 1, prevSeq: 0 }))).toBe("taken");
+    expect(held.apply(note(4, { prevShown: 2, prevSeq: 3 }))).toBe("taken");
+  });
+
   test("prevSeq tells filtered from missing", () => {
     const held = filled(note(1), note(4, { prevSeq: 3 }), note(5, { prevSeq: 3 }));
     expect(held.apply(note(7, { prevSeq: 3 }))).toBe("gap");
