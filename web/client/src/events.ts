@@ -13,6 +13,8 @@ export interface Common {
   attempt?: number;
   /** On filtered streams: the newest seq that was left out so far. */
   prevSeq?: number;
+  /** On filtered streams: the newest seq that was given before. */
+  prevShown?: number;
 }
 
 /** The kinds of blocks: events whose content grows, in chunks that share a seq. */

@@ -93,8 +93,9 @@ export class HeldLog {
   apply(e: LogEvent): Outcome {
     if (!hasSeq(e)) return "known";
     const piece = pieceOf(e);
-    if (!piece) return this.#event(e, e.data.seq, e.data.prevSeq);
+    if (!piece) return this.#lacks(e) ? "gap" : this.#event(e, e.data.seq, e.data.prevSeq);
     if (e.event === "snapshot") return this.#whole(e);
+    if (this.#lacks(e)) return "gap";
     const held = this.message(e.data.seq);
     if (!held) return this.#opening(e, piece.offset);
     if (held.kind !== "block") return "known";
@@ -135,6 +136,12 @@ export class HeldLog {
       const held = m && this.message(m.seq);
       return held && (held.kind !== m.kind || held.createdAt !== m.createdAt);
     });
+  }
+
+  /** Tells whether a filtered stream gave something before that is not held. */
+  #lacks(e: SeqEvent): boolean {
+    const shown = e.data.prevShown ?? 0;
+    return this.#floor !== null && shown > Math.max(this.#floor, this.lastSeenSeq);
   }
 
   #bottom(): number {

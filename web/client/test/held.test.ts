@@ -107,6 +107,19 @@ describe("dedupe by (seq, offset)", () => {
     expect(held.apply(note(7, { prevSeq: 6 }))).toBe("taken");
     expect(held.apply(note(4, { prevSeq: 3 }))).toBe("known");
   });
+
+  test("prevShown tells of an event that is missing before others were left out", () => {
+    const held = filled(note(1));
+    expect(held.apply(note(4, { prevSeq: 3, prevShown: 2 }))).toBe("gap");
+    expect(held.apply(note(2, { prevSeq: 0, prevShown: 1 }))).toBe("taken");
+    expect(held.apply(note(4, { prevSeq: 3, prevShown: 2 }))).toBe("taken");
+  });
+
+  test("a chunk that continues a block tells of an event that is missing, too", () => {
+    const held = filled(token(1, 0, "a"));
+    const next = token(1, 1, "b");
+    expect(held.apply({ ...next, data: { ...next.data, prevSeq: 0, prevShown: 2 } } as LogEvent)).toBe("gap");
+  });
 });
 
 describe("blocks", () => {
