@@ -120,7 +120,7 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 	if err := migrate(ctx, o.Path); err != nil {
 		return nil, err
 	}
-	epoch, err := loadEpoch(view{writer, ctx}, o.Clock)
+	epoch, err := loadEpoch(view{writer, ctx}, o)
 	if err != nil {
 		return nil, err
 	}
@@ -193,11 +193,15 @@ func migrate(ctx context.Context, path string) error {
 	return err
 }
 
-// loadEpoch gives the store's epoch, and makes it with the store.
-func loadEpoch(v view, clock func() time.Time) (epoch uint64, err error) {
+// loadEpoch gives the store's epoch. It is made with the store, and renewed for
+// one that was restored.
+func loadEpoch(v view, o Options) (epoch uint64, err error) {
 	_, err = v.exec("INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING",
-		randomEpoch(), millis(perdure.At(clock())))
+		randomEpoch(), millis(perdure.At(o.Clock())))
 	if err != nil {
+		return 0, err
+	}
+	if err := noticeRestore(v, o.Path); err != nil {
 		return 0, err
 	}
 	_, err = v.one("SELECT epoch FROM store WHERE id = 1", nil, (*unsigned)(&epoch))
