@@ -123,7 +123,7 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 	if err := migrate(ctx, o.Path); err != nil {
 		return nil, err
 	}
-	epoch, err := loadEpoch(view{writer, ctx}, o.Clock)
+	epoch, err := loadEpoch(view{writer, ctx}, o)
 	if err != nil {
 		return nil, err
 	}
@@ -197,11 +197,15 @@ func migrate(ctx context.Context, path string) error {
 	return err
 }
 
-// loadEpoch gives the store's epoch, and makes it with the store.
-func loadEpoch(v view, clock func() time.Time) (epoch uint64, err error) {
+// loadEpoch gives the store's epoch. It is made with the store, and renewed for
+// one that was restored.
+func loadEpoch(v view, o Options) (epoch uint64, err error) {
 	_, err = v.exec("INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING",
-		randomEpoch(), perdure.At(clock()).UnixMilli())
+		randomEpoch(), perdure.At(o.Clock()).UnixMilli())
 	if err != nil {
+		return 0, err
+	}
+	if err := noticeRestore(v, o.Path); err != nil {
 		return 0, err
 	}
 	var stored int64

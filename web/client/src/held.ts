@@ -93,8 +93,9 @@ export class HeldLog {
   apply(e: LogEvent): Outcome {
     if (!hasSeq(e)) return "known";
     const piece = pieceOf(e);
-    if (!piece) return this.#event(e, e.data.seq);
+    if (!piece) return this.#lacks(e) ? "gap" : this.#event(e, e.data.seq, e.data.prevSeq);
     if (e.event === "snapshot") return this.#whole(e);
+    if (this.#lacks(e)) return "gap";
     const held = this.message(e.data.seq);
     if (!held) return this.#opening(e, piece.offset);
     if (held.kind !== "block") return "known";
@@ -137,12 +138,18 @@ export class HeldLog {
     });
   }
 
+  /** Tells whether a filtered stream gave something before that is not held. */
+  #lacks(e: SeqEvent): boolean {
+    const shown = e.data.prevShown ?? 0;
+    return this.#floor !== null && shown > Math.max(this.#floor, this.lastSeenSeq);
+  }
+
   #bottom(): number {
     return this.#floor ?? 0;
   }
 
-  #event(e: SeqEvent, seq: number): Outcome {
-    const order = this.#order(seq, e.data);
+  #event(e: LogEvent, seq: number, prevSeq = 0): Outcome {
+    const order = this.#order(seq, prevSeq);
     if (order !== "taken") return order;
     if (e.event === "block.closed") {
       const block = this.message(e.data.blockSeq);
@@ -160,18 +167,17 @@ export class HeldLog {
     if (offset > 0) {
       return this.#floor === null || e.data.seq <= this.#floor ? "known" : "gap";
     }
-    const order = this.#order(e.data.seq, e.data);
+    const order = this.#order(e.data.seq, e.data.prevSeq ?? 0);
     return order === "taken" ? this.#append(messageOf(e)) : order;
   }
 
-  /** What opens a seq follows the newest seq that is held, or was left out; all that was given before is held. */
-  #order(seq: number, spared: { prevSeq?: number; prevShown?: number }): Outcome {
+  /** What opens a seq follows the newest seq that is held, or was left out. */
+  #order(seq: number, prevSeq: number): Outcome {
     if (this.#at.has(seq)) return "known";
     this.#floor ??= seq - 1;
     const last = Math.max(this.#floor, this.lastSeenSeq);
     if (seq <= last) return "known"; // older than where reading began
-    if ((spared.prevShown ?? 0) > last) return "gap";
-    return seq === Math.max(last, spared.prevSeq ?? 0) + 1 ? "taken" : "gap";
+    return seq === Math.max(last, prevSeq) + 1 ? "taken" : "gap";
   }
 
   /** A whole block, which replaces what is held of it. */

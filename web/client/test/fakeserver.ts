@@ -79,15 +79,20 @@ export class FakeServer {
   #records(all: boolean, from: number): string[] {
     const frames: string[] = [];
     let spared = 0;
+    let shown = 0;
     this.#log.forEach((e, i) => {
       if (!hasSeq(e)) return;
       const kept = all || !(e.event.startsWith("task.") || e.event === "terminal");
       if (!kept) {
         spared = Math.max(spared, e.data.seq);
         if (i >= from && i % 3 === 0) frames.push(frame(`${this.epoch}:${i + 1}`, "ping", {}));
-      } else if (i >= from) {
-        frames.push(frame(`${this.epoch}:${i + 1}`, e.event, all ? e.data : { ...e.data, prevSeq: spared }));
+        return;
       }
+      if (i >= from) {
+        const data = all ? e.data : { ...e.data, prevSeq: spared, prevShown: shown };
+        frames.push(frame(`${this.epoch}:${i + 1}`, e.event, data));
+      }
+      shown = Math.max(shown, e.data.seq);
     });
     return frames;
   }
@@ -162,6 +167,10 @@ export function plainMessages(messages: readonly import("../src/messages").Messa
   return messages.map((m) =>
     m.kind === "block"
       ? { seq: m.seq, type: m.type, text: m.text, bytes: m.bytes, state: m.state }
-      : { seq: m.seq, event: m.event.event, data: { ...(m.event as LogEvent).data, prevSeq: undefined } },
+      : {
+          seq: m.seq,
+          event: m.event.event,
+          data: { ...(m.event as LogEvent).data, prevSeq: undefined, prevShown: undefined },
+        },
   );
 }

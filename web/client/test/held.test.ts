@@ -101,18 +101,24 @@ describe("dedupe by (seq, offset)", () => {
     expect(held.apply(note(3))).toBe("taken");
   });
 
-  test("prevShown tells that an event is missing, also right before one that was left out", () => {
-    const held = filled(note(1, { prevShown: 0, prevSeq: 0 }));
-    expect(held.apply(note(4, { prevShown: 2, prevSeq: 3 }))).toBe("gap");
-    expect(held.apply(note(2, { prevShown: 1, prevSeq: 0 }))).toBe("taken");
-    expect(held.apply(note(4, { prevShown: 2, prevSeq: 3 }))).toBe("taken");
-  });
-
   test("prevSeq tells filtered from missing", () => {
     const held = filled(note(1), note(4, { prevSeq: 3 }), note(5, { prevSeq: 3 }));
     expect(held.apply(note(7, { prevSeq: 3 }))).toBe("gap");
     expect(held.apply(note(7, { prevSeq: 6 }))).toBe("taken");
     expect(held.apply(note(4, { prevSeq: 3 }))).toBe("known");
+  });
+
+  test("prevShown tells of an event that is missing before others were left out", () => {
+    const held = filled(note(1));
+    expect(held.apply(note(4, { prevSeq: 3, prevShown: 2 }))).toBe("gap");
+    expect(held.apply(note(2, { prevSeq: 0, prevShown: 1 }))).toBe("taken");
+    expect(held.apply(note(4, { prevSeq: 3, prevShown: 2 }))).toBe("taken");
+  });
+
+  test("a chunk that continues a block tells of an event that is missing, too", () => {
+    const held = filled(token(1, 0, "a"));
+    const next = token(1, 1, "b");
+    expect(held.apply({ ...next, data: { ...next.data, prevSeq: 0, prevShown: 2 } } as LogEvent)).toBe("gap");
   });
 });
 
