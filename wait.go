@@ -97,6 +97,11 @@ func (w Wait) Signals() []string {
 	return names
 }
 
+// TakesSignal tells whether the wait names the signal, by itself or by a pattern.
+func (w Wait) TakesSignal(name string) bool {
+	return slices.ContainsFunc(w.Signals(), func(pattern string) bool { return MatchName(pattern, name) })
+}
+
 // Tasks gives the tasks that the wait names, each once.
 func (w Wait) Tasks() []uuid.UUID {
 	var ids []uuid.UUID

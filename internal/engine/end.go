@@ -39,7 +39,7 @@ func (d *draft) end(e ending) error {
 	}
 	d.c.Timer = &perdure.Time{}
 	now, place := d.s.Now, d.here()
-	if d.x.Status == perdure.StatusWaiting && d.x.WaitReason == waitsForInput {
+	if between(d.x) {
 		place = perdure.Place{} // its last response is over, and no other has begun
 	}
 	d.x.Status, d.x.CompletedAt = e.status, &now

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -146,21 +147,60 @@ func TestAnExecutionGoesOnFromAnother(t *testing.T) {
 
 // A response is cancelled while it runs, and what comes after it is not.
 func TestCancelOfAResponseIsForThatOne(t *testing.T) {
+	for name, taken := range map[string]func(h *holder){
+		"nobody has taken the message":           func(*holder) {},
+		"its worker has done nothing yet":        func(h *holder) { h.bench.claim() },
+		"its worker died before it did anything": func(h *holder) { takeover(h.bench.claim()) },
+		"its worker died, and no other is there": func(h *holder) {
+			h.bench.claim()
+			h.clock.advance(testLease + time.Second)
+			h.sweep()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			h := b.started()
+			first := h.execution(h.id).ResponseID
+			h.say(perdure.UserText("a"), first, "")
+			h.suspend(perdure.WaitSignal(perdure.UserMessage))
+			b.cancelResponse(h.id, first, false) // it is over
+			next, err := b.message(h.id, SignalRequest{ID: "s"}, "b")
+			b.must(err)
+			later, err := b.message(h.id, SignalRequest{ID: "t"}, "c")
+			b.must(err)
+			taken(h)
+			b.cancelResponse(h.id, first, false)
+			b.cancelResponse(h.id, later.ResponseID, false) // it waits behind the next
+			b.cancelResponse(h.id, next.ResponseID, true)
+		})
+	}
+}
+
+func (b *bench) cancelResponse(execution uuid.UUID, id string, want bool) {
+	b.Helper()
+	if got, err := b.e.CancelResponse(b.Context(), org, execution, id); err != nil || got != want {
+		b.Errorf("%s is cancelled: %v, %v; want %v", id, got, err, want)
+	}
+}
+
+// A message that came while a response ran, and did not join it, begins the next
+// one as soon as the agent would wait for it.
+func TestAWaitForAMessageThatIsThereBeginsItsResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
 	first := h.execution(h.id).ResponseID
 	h.say(perdure.UserText("a"), first, "")
-	h.suspend(perdure.WaitSignal(perdure.UserMessage))
-	cancel := func(id string, want bool) {
-		t.Helper()
-		if got, err := b.e.CancelResponse(t.Context(), org, h.id, id); err != nil || got != want {
-			t.Errorf("cancelled: %v, %v; want %v", got, err, want)
-		}
-	}
-	cancel(first, false) // it is over
-	next, err := b.message(h.id, SignalRequest{ID: "s"}, "b")
+	early, err := b.message(h.id, SignalRequest{ID: "s1"}, "b")
 	b.must(err)
-	cancel(first, false)
-	cancel(next.ResponseID, true) // it would come next
-	b.wantStatus(h.id, perdure.StatusCancelled)
+	next, err := b.message(h.id, SignalRequest{ID: "s2"}, "c")
+	b.must(err)
+	b.cancelResponse(h.id, next.ResponseID, false)
+	wait := perdure.WaitSignal(perdure.UserMessage)
+	h.commit(func(c *perdure.Commit) {
+		c.Take = []string{"s1"}
+		c.Outcome = perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &wait}
+	})
+	b.cancelResponse(h.id, first, false)
+	b.cancelResponse(h.id, early.ResponseID, false)
+	b.cancelResponse(h.id, next.ResponseID, true)
 }

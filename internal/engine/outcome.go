@@ -46,6 +46,7 @@ func (d *draft) suspend(w perdure.Wait, a *commitAnswer) error {
 	w, d.x.Asked = w.At(d.s.Now, d.x.Asked)
 	marked, met := w.Mark(f)
 	if met {
+		d.goesOn(w)
 		a.Wait = &marked
 		a.Patterns = w.Signals()
 		a.Tasks = endedOf(d.s.Tasks, w.Tasks())

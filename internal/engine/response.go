@@ -60,16 +60,12 @@ func (e *Engine) HideResponse(ctx context.Context, org string, execution uuid.UU
 func (e *Engine) CancelResponse(ctx context.Context, org string, execution uuid.UUID, id string) (bool, error) {
 	d, err := e.one(ctx, store.Command{
 		Name: "cancel response", Lane: store.LaneCommits, Org: org, Execution: execution,
-		Needs: func(x *perdure.Execution) store.Needs {
-			n := endNeeds(x)
-			n.Patterns = []string{perdure.UserMessage}
-			return n
-		},
+		Needs: func(x *perdure.Execution) store.Needs { return endNeeds(x) },
 		Decide: func(s *store.State) (*store.Changes, error) {
 			if s.Execution == nil {
 				return nil, notFound(execution)
 			}
-			if !runs(s, id) {
+			if !runs(s.Execution, id) {
 				return answerOf(false), nil
 			}
 			return e.decideCancel(s)
@@ -83,28 +79,13 @@ func (e *Engine) CancelResponse(ctx context.Context, org string, execution uuid.
 }
 
 // runs tells whether a response is the one that the execution is at.
-func runs(s *store.State, id string) bool {
-	x := s.Execution
-	if x.Status == perdure.StatusWaiting && x.WaitReason == "signal" {
-		return false // it is between two
-	}
-	// A message has ended that wait, and nothing has come of it yet.
-	fresh := x.Status == perdure.StatusPending || x.LastCommit.Fence != x.Fence
-	if x.Woke == perdure.WokeSignal && fresh && len(s.Pending) > 0 {
-		return s.Pending[0].ResponseID == id
-	}
-	if x.Leaf == nil {
-		return x.ResponseID == id
-	}
-	return s.Entries[*x.Leaf].ResponseID == id
-}
+func runs(x *perdure.Execution, id string) bool { return x.ResponseID == id && !between(x) }
 
 // idleAt tells whether the execution waits for its user with nothing to read,
 // and that response is the last.
 func idleAt(s *store.State, response string) bool {
 	x := s.Execution
-	return x.Status == perdure.StatusWaiting && x.WaitReason == "signal" && len(s.Pending) == 0 &&
-		x.Leaf != nil && s.Entries[*x.Leaf].ResponseID == response
+	return between(x) && len(s.Pending) == 0 && x.Leaf != nil && s.Entries[*x.Leaf].ResponseID == response
 }
 
 // checkMessages decides whether messages can follow a conversation in which the

@@ -3,6 +3,7 @@ package engine
 import (
 	"crypto/rand"
 	"math/big"
+	"slices"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/response"
@@ -55,11 +56,28 @@ func (d *draft) belong(e *perdure.Entry) {
 // waitsForInput is the reason of a wait by which a response is over.
 const waitsForInput = "signal"
 
+// between tells whether the execution's last response is over, and no other has
+// begun.
+func between(x *perdure.Execution) bool {
+	return x.Status == perdure.StatusWaiting && x.WaitReason == waitsForInput && x.Wait.TakesSignal(perdure.UserMessage)
+}
+
 // begins notes the response that a signal begins: a user's message to an
 // execution that waited for one. A message that comes while a response runs
 // joins it when it is taken.
 func (d *draft) begins(s perdure.Signal, waited string) {
 	if s.Name == perdure.UserMessage && waited == waitsForInput {
 		d.x.ResponseID = s.ResponseID
+	}
+}
+
+// goesOn notes the same where the message was there before the wait for it. What
+// is pending is what the wait names, oldest first.
+func (d *draft) goesOn(w perdure.Wait) {
+	for _, s := range d.s.Pending {
+		if !slices.Contains(d.c.Take, s.ID) {
+			d.begins(s, w.Reason()) // the first of them is what the wait gives
+			return
+		}
 	}
 }

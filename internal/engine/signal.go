@@ -182,7 +182,7 @@ func decideSignal(s *store.State, r SignalRequest, messages []perdure.InputMessa
 // the execution waits for them.
 func fits(s *store.State, messages []perdure.InputMessage) error {
 	var open []string
-	if x := s.Execution; x.Leaf != nil && x.Status == perdure.StatusWaiting && x.WaitReason == "signal" {
+	if x := s.Execution; x.Leaf != nil && between(x) {
 		open = s.Entries[*x.Leaf].Open
 	}
 	return checkMessages("signalValue.messages", open, messages)

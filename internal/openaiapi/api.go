@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/eventlog"
 )
@@ -74,7 +75,7 @@ func orgOf(r *http.Request) string {
 
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("X-Request-Id", requestID())
+	w.Header().Set("X-Request-Id", "req_"+uuid.NewString())
 	if _, pattern := a.mux.Handler(r); pattern == "" {
 		notFound("There is no %s %s here.", r.Method, r.URL.Path).WriteTo(w)
 		return

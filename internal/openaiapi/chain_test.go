@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/store"
@@ -189,8 +190,19 @@ func TestASteeringInputIsAnAlias(t *testing.T) {
 	if o := s.call("GET", "/v1/responses/"+reply.ResponseID, "").object(); o.ID != reply.ResponseID || o.Status != "in_progress" {
 		t.Errorf("before it is taken up: %s", o.raw)
 	}
+	early, over := s.streamed("GET", "/v1/responses/"+reply.ResponseID+"?stream=true", "")
 	close(open)
 	end := s.untilEnd(a.ID)
+	var followed []event
+	for e := range early {
+		followed = append(followed, e)
+	}
+	if err := over(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(s.all("GET", "/v1/responses/"+a.ID+"?stream=true", ""), followed); diff != "" {
+		t.Errorf("a stream that was opened before the message was taken up (-want +got):\n%s", diff)
+	}
 	if o := s.call("GET", "/v1/responses/"+reply.ResponseID, "").object(); o.ID != a.ID || o.Status != "completed" || o.text() != end.text() {
 		t.Errorf("the alias gives %s", o.raw)
 	}
@@ -200,6 +212,29 @@ func TestASteeringInputIsAnAlias(t *testing.T) {
 	b := s.create(after(reply.ResponseID) + `"input":"b"`).object()
 	if s.executions() != 1 || b.Status != "completed" {
 		t.Errorf("going on from the alias: %s", b.raw)
+	}
+}
+
+// The streams of messages that an agent makes nothing of end when it waits for
+// the next, as does that of what it was begun with.
+func TestStreamsOfWhatNobodyAnswersEnd(t *testing.T) {
+	s := newStage(t)
+	x, err := s.engine.Start(t.Context(), "default", engine.StartRequest{Kind: "deaf", Input: json.RawMessage("{}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []string{x.ResponseID}
+	for range 2 {
+		reply, err := s.engine.Signal(t.Context(), "default", x.ID, engine.SignalRequest{Name: perdure.UserMessage, Value: json.RawMessage(`{"text":"hi"}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, reply.ResponseID)
+	}
+	for _, id := range ids {
+		if end := s.untilEnd(id); end.ID != id || end.Status != "completed" || len(end.Output) != 0 {
+			t.Errorf("got %s", end.raw)
+		}
 	}
 }
 

@@ -149,9 +149,9 @@ func (b *beginning) previous(ctx context.Context) (*found, error) {
 	case err != nil:
 		return nil, err
 	case !f.ended():
-		return nil, invalid(param, "previous_response_in_progress", "Previous response with id '%s' is still in progress.", f.id)
+		return nil, invalid(param, "previous_response_in_progress", "Previous response with id '%s' is still in progress.", f.id())
 	case !f.begun():
-		return nil, invalid(param, "previous_response_empty", "Previous response with id '%s' ended before it began; there is nothing to go on from.", f.id)
+		return nil, invalid(param, "previous_response_empty", "Previous response with id '%s' ended before it began; there is nothing to go on from.", f.id())
 	}
 	return f, nil
 }
@@ -168,7 +168,7 @@ func (b *beginning) goOn(ctx context.Context, previous *found) (string, error) {
 		return "", &perdure.Error{Code: perdure.Internal, Message: "an input does not encode", Err: err}
 	}
 	reply, err := b.Engine.Signal(ctx, b.org, previous.execution.ID, engine.SignalRequest{
-		Name: perdure.UserMessage, Value: value, ID: b.idem.signalID(), Head: previous.id, Response: b.asked,
+		Name: perdure.UserMessage, Value: value, ID: b.idem.signalID(), Head: previous.id(), Response: b.asked,
 	})
 	return reply.ResponseID, err
 }

@@ -94,7 +94,7 @@ var textNames = map[string]names{
 // add begins an item.
 func (f *fold) add(i Item, message string) *growing {
 	g := &growing{Item: i, index: len(f.items), message: message}
-	g.ID = itemID(prefixOf(i.Type), f.execution, f.id, g.index)
+	g.ID = f.of.ID(prefixOf(i.Type), g.index)
 	f.items = append(f.items, g)
 	f.emit("response.output_item.added", func(h head) any { return itemEvent{h, g.index, g.Item} })
 	return g

@@ -7,17 +7,18 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/response"
 )
 
 // fold makes a response, and the events that tell of it, out of the records of
 // its execution's log. The same records make the same events.
 type fold struct {
-	id        string
-	execution uuid.UUID
-	first     int64 // position of the input's event
-	request   request
-	// entry reads an entry whose event does not hold its content.
-	entry func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error)
+	of      response.Identity
+	first   int64 // position of the input's event
+	request request
+	source
+
+	into string // the response that the input has joined
 
 	emitted     []Event // since the last take
 	next        int64   // sequence number
@@ -26,7 +27,7 @@ type fold struct {
 	status      string
 	failure     *responseError
 	incomplete  string
-	usage       *perdure.Usage
+	told        *response.Merger // what is said of the response as a whole: usage, finish reasons
 	items       []*growing
 	blocks      map[int64]*growing // open ones, by their seq
 	calls       map[string]bool    // made in this response, true while they are open
@@ -34,6 +35,27 @@ type fold struct {
 	leaf        *uuid.UUID         // the last entry of the response
 	lastMessage *growing
 }
+
+// source is where a fold finds what the log does not hold.
+type source struct {
+	// entry reads an entry whose event does not hold its content.
+	entry func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error)
+	// joined gives the response that the input has joined, "" for none.
+	joined func(ctx context.Context) (string, error)
+	// other begins the fold of that response.
+	other func(ctx context.Context, id string) (*fold, error)
+	// steers tells of an input that no client has made a response of its own for:
+	// it may join another.
+	steers bool
+}
+
+// newFold begins the response whose input's event is at first.
+func newFold(of response.Identity, first int64, asked request, from source) *fold {
+	return &fold{of: of, first: first, request: asked, source: from, told: response.NewMerger(of)}
+}
+
+// id is the response's.
+func (f *fold) id() string { return f.of.Response }
 
 func (f *fold) ended() bool {
 	return f.status != "" && f.status != statusQueued && f.status != statusInProgress
@@ -47,8 +69,13 @@ func (f *fold) open() []string {
 	return slices.DeleteFunc(slices.Clone(f.order), func(id string) bool { return !f.calls[id] })
 }
 
-// take gives the events since it was called last.
+// take gives the events since it was called last. Those of an input that may
+// join another response are held back until it is known which response has it:
+// then, and whenever it is read again, the stream is the same.
 func (f *fold) take() []Event {
+	if f.steers && !f.begun() && !f.ended() {
+		return nil
+	}
 	events := f.emitted
 	f.emitted = nil
 	return events
@@ -75,13 +102,25 @@ func (f *fold) apply(ctx context.Context, r record) error {
 		f.executionEnded(r)
 		return nil
 	}
-	if r.ResponseID != f.id {
-		if r.event == perdure.EventWaiting && r.Reason == "signal" && f.begun() {
-			f.finish(r, statusCompleted) // an agent that does not say so has ended it
-		}
+	switch {
+	case r.waitsForInput():
+		// An agent that does not say so has ended it, or has made nothing of the input:
+		// it would not wait with a message before it.
+		f.finish(r, statusCompleted)
 		return nil
+	case r.ResponseID == f.id():
+		return f.own(ctx, r)
+	case r.event == perdure.EventEntry && f.steers && !f.begun():
+		return f.join(ctx)
 	}
-	return f.own(ctx, r)
+	return nil
+}
+
+// join looks whether an input that was just taken up is this response's, which
+// is then a part of the one that runs.
+func (f *fold) join(ctx context.Context) (err error) {
+	f.into, err = f.joined(ctx)
+	return err
 }
 
 // own takes in a record of the response.
@@ -164,13 +203,7 @@ func (f *fold) contentOf(ctx context.Context, r record) (perdure.Content, error)
 // answered takes in what the model said: what was shown of it while it grew is
 // done, and the rest is shown at once.
 func (f *fold) answered(r record, c perdure.Content) {
-	if c.Usage != nil {
-		sum := *c.Usage
-		if f.usage != nil {
-			sum = f.usage.Add(sum)
-		}
-		f.usage = &sum
-	}
+	f.told.Add(response.Update{ResponseID: f.id(), FinishReason: c.StopReason, Usage: c.Usage})
 	shown := slices.DeleteFunc(slices.Clone(f.items), func(g *growing) bool { return g.over || g.message != r.MessageID })
 	for _, p := range c.Parts {
 		switch {
@@ -227,7 +260,8 @@ var stops = map[perdure.StopReason]struct{ status, why string }{
 }
 
 func (f *fold) responseEnded(r record, e end) {
-	stop, other := stops[e.StopReason]
+	f.told.Add(response.Update{ResponseID: f.id(), FinishReason: e.StopReason})
+	stop, other := stops[f.told.Response().FinishReason]
 	if !other {
 		stop.status = statusCompleted
 	}
@@ -277,7 +311,7 @@ func (f *fold) finish(r record, status string) {
 // object is the response as it stands.
 func (f *fold) object() Response {
 	o := f.request.object()
-	o.ID, o.Object, o.Status = f.id, "response", f.status
+	o.ID, o.Object, o.Status = f.id(), "response", f.status
 	o.CreatedAt = f.created.Unix()
 	if f.completed != nil {
 		at := f.completed.Unix()
@@ -291,8 +325,8 @@ func (f *fold) object() Response {
 	for i, g := range f.items {
 		o.Output[i] = g.Item
 	}
-	if f.usage != nil {
-		o.Usage = usageOf(*f.usage)
+	if usage := f.told.Response().Usage; usage != nil {
+		o.Usage = usageOf(*usage)
 	}
 	return o
 }

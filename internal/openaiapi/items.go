@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/response"
 )
 
 // Item is an item of a response's input or output. Type says which of the other
@@ -172,11 +173,11 @@ func itemsOf(m perdure.InputMessage) []Item {
 func prefixOf(itemType string) string {
 	switch itemType {
 	case itemCall:
-		return callPrefix
+		return response.PrefixCall
 	case itemOutput:
-		return outputPrefix
+		return response.PrefixOutput
 	case itemReasoning:
-		return reasoningPrefix
+		return response.PrefixReasoning
 	}
-	return messagePrefix
+	return response.PrefixMessage
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/response"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -38,12 +39,31 @@ func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, er
 	if err != nil {
 		return nil, err
 	}
-	return &found{row, x, &fold{
-		id: row.ID, execution: row.Execution, first: row.FirstPos, request: r,
+	of := response.Identity{Execution: row.Execution, Response: row.ID}
+	return &found{row, x, newFold(of, row.FirstPos, r, a.sourceOf(org, row, hidden))}, nil
+}
+
+func (a *API) sourceOf(org string, row *store.Response, hidden bool) source {
+	return source{
 		entry: func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error) {
 			return a.Engine.Store.Entry(ctx, row.Execution, id)
 		},
-	}}, nil
+		joined: func(ctx context.Context) (string, error) {
+			now, err := a.row(ctx, org, row.ID, true)
+			if err != nil {
+				return "", err
+			}
+			return now.Joined, nil
+		},
+		other: func(ctx context.Context, id string) (*fold, error) {
+			f, err := a.find(ctx, org, id, hidden)
+			if err != nil {
+				return nil, err
+			}
+			return f.fold, nil
+		},
+		steers: row.SignalID != "" && row.Request == nil,
+	}
 }
 
 func (a *API) row(ctx context.Context, org, id string, hidden bool) (*store.Response, error) {
@@ -56,7 +76,7 @@ func (a *API) row(ctx context.Context, org, id string, hidden bool) (*store.Resp
 
 // start is the cursor before the response's first record.
 func (a *API) start(ctx context.Context, f *fold) (string, error) {
-	head, err := a.Engine.Store.LogHead(ctx, f.execution)
+	head, err := a.Engine.Store.LogHead(ctx, f.of.Execution)
 	if err != nil {
 		return "", err
 	}
@@ -75,12 +95,12 @@ func (a *API) current(ctx context.Context, f *fold) error {
 		return err
 	}
 	for {
-		p, err := a.Log.Page(ctx, f.execution, at, pageRecords)
+		p, err := a.Log.Page(ctx, f.of.Execution, at, pageRecords)
 		if err != nil {
 			return err
 		}
 		if p.Reset != nil {
-			return noResponse(f.id) // its log is kept no longer
+			return noResponse(f.id()) // its log is kept no longer
 		}
 		for _, item := range p.Items {
 			if err := f.take1(ctx, item); err != nil {
@@ -111,17 +131,41 @@ type step struct {
 }
 
 // follow gives the response's events from its first on, as they come, to its
-// end. About once a second there is a step without events.
+// end. About once a second there is a step without events. If the input joins
+// another response, f becomes that one, and the events are all of its.
 func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {
+	return func(yield func(step, error) bool) {
+		for {
+			for s, err := range a.followOne(ctx, f) {
+				if !yield(s, err) || err != nil {
+					return
+				}
+			}
+			if f.into == "" {
+				return
+			}
+			other, err := f.other(ctx, f.into)
+			if err != nil {
+				yield(step{}, err)
+				return
+			}
+			*f = *other
+		}
+	}
+}
+
+// followOne is follow until the end of f, or until its input has joined another
+// response.
+func (a *API) followOne(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	return func(yield func(step, error) bool) {
 		at, err := a.start(ctx, f)
 		if err != nil {
 			yield(step{}, err)
 			return
 		}
-		for item, err := range a.Log.Tail(ctx, f.execution, eventlog.From{Cursor: at}) {
+		for item, err := range a.Log.Tail(ctx, f.of.Execution, eventlog.From{Cursor: at}) {
 			if err == nil && item.Event == eventlog.Reset {
-				err = noResponse(f.id)
+				err = noResponse(f.id())
 			}
 			if err == nil {
 				err = f.take1(ctx, item)
@@ -130,7 +174,7 @@ func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {
 				yield(step{}, err)
 				return
 			}
-			if !yield(step{f.take(), item.More}, nil) || f.ended() {
+			if f.into != "" || !yield(step{f.take(), item.More}, nil) || f.ended() {
 				return
 			}
 		}

@@ -24,6 +24,8 @@ type record struct {
 	BlockSeq int64  `json:"blockSeq"` // block.closed
 	Reason   string `json:"reason"`   // block.closed, agent.waiting
 
+	Wait *perdure.Wait `json:"wait"` // agent.waiting
+
 	// entry.appended
 	EntryID      uuid.UUID         `json:"id"`
 	EntryType    perdure.EntryType `json:"entryType"`
@@ -46,6 +48,11 @@ func recordOf(i eventlog.Item) (record, error) {
 		return r, &perdure.Error{Code: perdure.Internal, Message: "a record of the log does not decode", Err: err}
 	}
 	return r, nil
+}
+
+// waitsForInput tells of a wait by which responses are over.
+func (r record) waitsForInput() bool {
+	return r.event == perdure.EventWaiting && r.Reason == "signal" && r.Wait != nil && r.Wait.TakesSignal(perdure.UserMessage)
 }
 
 // end is what an agent says of the end of a response.

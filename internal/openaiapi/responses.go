@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/response"
 )
 
 // retrieve gives a response as it stands, or its events again from any of them
@@ -95,9 +96,9 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) {
 		a.answerFound(w, r, f, err)
 		return
 	}
-	accepted, err := a.Engine.CancelResponse(ctx, org, f.row.Execution, f.id)
+	accepted, err := a.Engine.CancelResponse(ctx, org, f.row.Execution, f.id())
 	if err == nil {
-		f, err = a.find(ctx, org, f.id, false) // folded anew, to the end
+		f, err = a.find(ctx, org, f.id(), false) // folded anew, to the end
 	}
 	if err == nil && accepted {
 		err = a.wait(ctx, f.fold)
@@ -105,7 +106,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) {
 		err = a.current(ctx, f.fold)
 	}
 	if err == nil && !f.ended() {
-		err = invalid("", "response_not_running", "Response with id '%s' waits behind another one and cannot be cancelled by itself.", f.id)
+		err = invalid("", "response_not_running", "Response with id '%s' waits behind another one and cannot be cancelled by itself.", f.id())
 	}
 	a.answerFound(w, r, f, err)
 }
@@ -126,10 +127,10 @@ func (a *API) delete(w http.ResponseWriter, r *http.Request) {
 		err = a.current(ctx, f.fold)
 	}
 	if err == nil && !f.ended() {
-		err = invalid("", "response_in_progress", "Response with id '%s' is in progress; cancel it first.", f.id)
+		err = invalid("", "response_in_progress", "Response with id '%s' is in progress; cancel it first.", f.id())
 	}
 	if err == nil {
-		err = a.Engine.HideResponse(ctx, org, f.row.Execution, f.id)
+		err = a.Engine.HideResponse(ctx, org, f.row.Execution, f.id())
 	}
 	if err != nil {
 		a.fail(w, r, err)
@@ -172,8 +173,9 @@ func (a *API) inputOf(r *http.Request, f *found) ([]Item, error) {
 	for _, m := range messages {
 		items = append(items, itemsOf(m)...)
 	}
+	given := response.Identity{Execution: f.row.Execution, Response: f.id() + " input"} // so that no id is the output's
 	for i := range items {
-		items[i].ID = itemID(prefixOf(items[i].Type), f.row.Execution, f.id+" input", i)
+		items[i].ID = given.ID(prefixOf(items[i].Type), i)
 	}
 	return items, nil
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/eventlog"
 	"github.com/perdure/perdure/internal/openaiapi"
@@ -181,6 +182,7 @@ func newStage(t *testing.T, answers ...answer) *stage {
 	}
 	w := worker.New(worker.Config{Dispatch: s.engine.Dispatch("default", true), Parked: 10, Drain: time.Second})
 	w.RegisterAgent(react.Agent(c))
+	w.RegisterAgent(deaf())
 	for _, d := range react.Tasks(c) {
 		w.RegisterTask(d)
 	}
@@ -211,6 +213,18 @@ func newStage(t *testing.T, answers ...answer) *stage {
 	<-w.Registered()
 	s.url, s.http = server.URL, server.Client()
 	return s
+}
+
+// deaf is an agent that reads messages, makes nothing of them, and says of no
+// response that it has ended.
+func deaf() agent.Definition {
+	return agent.DefineFunc("deaf", func(ctx agent.Context, _ struct{}) (struct{}, error) {
+		for {
+			if _, err := ctx.WaitSignal(perdure.UserMessage, 0); err != nil {
+				return struct{}{}, err
+			}
+		}
+	})
 }
 
 // object is the JSON of a response, as far as tests look at it.

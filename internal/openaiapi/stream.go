@@ -25,7 +25,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int6
 			a.fail(w, r, err)
 			return
 		}
-		a.Logger.DebugContext(ctx, "stream reset", slog.String("response", f.id), slog.Any("cause", err))
+		a.Logger.DebugContext(ctx, "stream reset", slog.String("response", f.id()), slog.Any("cause", err))
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -378,6 +378,38 @@ func TestMergeDropsMessagesOfWhitespace(t *testing.T) {
 	wantLines(t, r, "  x\n", "( |sig)")
 }
 
+// A signature is content: the text that it closes stays, be it empty, as a part of
+// its own, and so does its message; stamped by a host, too.
+func TestMergeKeepsSignedWhitespace(t *testing.T) {
+	signed := func(text, signature string) response.Content {
+		return response.Content{Part: perdure.Part{Type: perdure.PartText, Text: text, TextSignature: signature}}
+	}
+	updates := []response.Update{
+		said("r", "a", "", with(signed("", "s1"))),
+		said("r", "b", "", with(response.Text(" \n"), signed(" ", "s2"), response.Text("\t"), response.Text(" "))),
+		said("r", "c", " \n"),
+	}
+	want := [][]perdure.Part{
+		{signed("", "s1").Part},
+		{perdure.Text(" \n"), signed(" ", "s2").Part, perdure.Text("\t ")},
+	}
+	of := response.Identity{Response: "r"}
+	host := response.NewHost(of)
+	var stamped []response.Update
+	for _, u := range updates {
+		stamped = append(stamped, host.Stamp(u)...)
+	}
+	for how, all := range map[string][]response.Update{"as they came": updates, "stamped": stamped} {
+		var got [][]perdure.Part
+		for _, m := range response.Merge(of, all).Messages {
+			got = append(got, m.Parts())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", how, diff)
+		}
+	}
+}
+
 func TestMergeCreatedAtIsTheFirstValidOne(t *testing.T) {
 	r := merge(said("r", "a", "A"), said("r", "b", "B", at(0)), said("r", "b", "b", at(-5)), said("r", "b", "b", at(7)), said("r", "b", "b", at(3)), said("r", "a", "a", at(9)))
 	if a, b := r.Messages[0].CreatedAt.Unix(), r.Messages[1].CreatedAt.Unix(); a != 9 || b != 7 || r.CreatedAt.Unix() != 7 {

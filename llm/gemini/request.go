@@ -14,6 +14,9 @@ import (
 // as they are written here: the SDK would reorder arguments and schemas, round
 // large numbers and drop empty texts.
 func params(req llm.Request) (*genai.GenerateContentConfig, error) {
+	if err := checkFormat(req); err != nil {
+		return nil, err
+	}
 	req.Messages = llm.Distinct(req.Messages)
 	system, rest := llm.LeadingSystem(req)
 	body := map[string]any{"contents": conversation(req, rest)}
@@ -26,6 +29,9 @@ func params(req llm.Request) (*genai.GenerateContentConfig, error) {
 	}
 	if len(req.Tools) > 0 {
 		body["tools"] = []any{map[string]any{"functionDeclarations": tools(req.Tools)}}
+	}
+	if c := choice(req); c != nil {
+		body["toolConfig"] = c
 	}
 	for name, value := range body {
 		raw, err := json.Marshal(value)
@@ -41,6 +47,7 @@ func params(req llm.Request) (*genai.GenerateContentConfig, error) {
 			for name, value := range body {
 				request[name] = value
 			}
+			setFormat(request, req.Format)
 			return request
 		}},
 	}

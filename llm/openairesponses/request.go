@@ -28,13 +28,17 @@ func params(req llm.Request) responses.ResponseNewParams {
 		p.Tools = append(p.Tools, tool(t))
 	}
 	setLimits(&p, req)
+	setChoice(&p, req)
 	return p
 }
 
-// tool says that the schema is not strict, which the API would else assume: it
-// refuses most schemas then.
+// tool says that the schema is not strict unless it has to be, which the API
+// would else assume: it refuses most schemas then.
 func tool(t llm.ToolSpec) responses.ToolUnionParam {
 	f := &responses.FunctionToolParam{Name: t.Name, Strict: param.NewOpt(false)}
+	if t.Strict != nil {
+		f.Strict = param.NewOpt(*t.Strict)
+	}
 	if t.Description != "" {
 		f.Description = param.NewOpt(t.Description)
 	}
