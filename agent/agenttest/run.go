@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/store/storetest"
 )
@@ -30,7 +31,7 @@ func (s Scenario) run(t *testing.T, p plan, parked int) (r result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w, err := newWorld(t, s, p, parked, blank)
 		if err != nil {
 			t.Fatal(err)

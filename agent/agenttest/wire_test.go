@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/bubble"
 	"go.uber.org/goleak"
 )
 
@@ -65,7 +65,7 @@ func TestTwice(t *testing.T) {
 		{twice: true}:              {2, 2},
 		{twice: true, first: true}: {2, 1},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			cut, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			l := &wire{w: &world{plan: p, poked: make(chan struct{}, 1)}, cut: cut}
@@ -84,7 +84,7 @@ func TestTwice(t *testing.T) {
 
 // A server that takes a write of a lost lease is found out.
 func TestStaleWriteIsFound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		for _, test := range []struct {
 			err   error
 			stale func() bool

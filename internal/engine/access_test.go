@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 )
 
 // A worker of another org reaches nothing with leases and ids that are right.
@@ -108,7 +108,7 @@ func TestTasksGoToTheirExecutionsQueue(t *testing.T) {
 // A key that is revoked on one server stops on every other within five seconds,
 // although each believes a key that it has seen for a while.
 func TestRevokedKeyStopsOnEveryServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		other := New(Config{Store: b.s})
 		key, secret, err := b.e.CreateKey(t.Context(), org, "ci", perdure.KeyWorker)

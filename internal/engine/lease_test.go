@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 )
 
 // crash lets the worker of h, and of those who claim after it, be lost n times.
@@ -161,7 +161,7 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 // Trap 54: after its start, and after its own loop has stood still, a server
 // takes no lease back for a whole lease.
 func TestServerIsQuietAfterAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		h := b.started()
 		b.clock.advance(time.Hour) // the servers were away

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 )
 
 func under(key string, limit int) func(*perdure.TaskOptions) {
@@ -87,7 +88,7 @@ func TestFreedPlaceIsToldOf(t *testing.T) {
 		},
 		"its execution ended": func(h *holder, _ perdure.TaskClaim) { h.commit(completing()) },
 	} {
-		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { freedPlace(newBench(t), end) }) })
+		t.Run(name, func(t *testing.T) { bubble.Test(t, func(t *testing.T) { freedPlace(newBench(t), end) }) })
 	}
 }
 
@@ -107,7 +108,7 @@ func freedPlace(b *bench, end func(h *holder, c perdure.TaskClaim)) {
 }
 
 func TestQueueLimitBoundsAnOrg(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		b.e.QueueLimits = map[string]int{"default": 2}
 		h := b.started()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 )
 
 // keeping lets a worker say that it keeps the goroutine of h.
@@ -111,7 +112,7 @@ func TestDiscardIsTheKeepersOwn(t *testing.T) {
 // A waiting poll gets what it left to another as soon as that is over, although
 // nothing tells it of it (Tick is an hour).
 func TestEndOfFirstClaimIsATimer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		keeper := uuid.New()
 		h := keptGoroutine(b, keeper)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sqlite"
 	"github.com/perdure/perdure/internal/store/storetest"
@@ -110,7 +111,7 @@ func TestLeaseWithoutAClaimHoldsNothing(t *testing.T) {
 // A timer wakes within 100 ms of its due time, on a server that has nothing else
 // to do, whether it was suspended before the server's loop began or after.
 func TestTimerIsPunctual(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := &bench{T: t, worker: uuid.New()}
 		var err error
 		b.s, err = sqlite.Open(context.WithoutCancel(t.Context()), sqlite.Options{Path: t.TempDir() + "/perdure.db", Clock: time.Now})

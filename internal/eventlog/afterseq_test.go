@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
@@ -49,7 +50,7 @@ func TestAfterSeqGivesBlocksWhole(t *testing.T) {
 }
 
 func TestAfterSeqGoesOnInOpenBlocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
 		b.event(perdure.EventCreated, "{}")
 		one := b.chunk(0, "ab")

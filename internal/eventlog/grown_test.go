@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/eventlog"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -19,7 +20,7 @@ func (b *book) last() (store.Head, []perdure.Record) {
 // What the committer hands over comes to the readers as what is read from the
 // store would, and nothing is read for it.
 func TestWhatIsHandedOverIsNotRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
 		b.event(perdure.EventCreated, "{}")
 		seq := b.chunk(0, "a")
@@ -53,7 +54,7 @@ func TestWhatIsHandedOverIsNotRead(t *testing.T) {
 // What does not follow what is held is not taken: there is a hint then, and the
 // readers miss nothing.
 func TestWhatDoesNotFollowIsNotTaken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
 		b.event(perdure.EventCreated, "{}")
 		seq := b.chunk(0, "a")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
@@ -27,7 +28,7 @@ func TestIdleReadersShareOneQueryASecond(t *testing.T) {
 		"hints may be lost": (*book).log,
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				b := newBook()
 				b.event(perdure.EventCreated, "{}")
 				l := open(b)
@@ -69,7 +70,7 @@ func TestIdleReadersShareOneQueryASecond(t *testing.T) {
 // A log that could not be read when its hint came is read a second later, also
 // where no hint is lost.
 func TestAReadThatFailedIsMadeUpFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
 		b.event(perdure.EventCreated, "{}")
 		done := live(t.Context(), eventlog.New(b, storeEpoch, &b.hints), eventlog.From{})
@@ -86,7 +87,7 @@ func TestAReadThatFailedIsMadeUpFor(t *testing.T) {
 
 // A reader that says so is given nothing for longer.
 func TestReaderChoosesHowLongItIsIdle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
 		b.event(perdure.EventCreated, "{}")
 		began := time.Now()
@@ -108,7 +109,7 @@ func TestReaderChoosesHowLongItIsIdle(t *testing.T) {
 // The reader that took the hint leaves in the middle of what it has read: the
 // others are given it all the same.
 func TestReaderThatTookTheHintLeaves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
 		b.event(perdure.EventCreated, "{}")
 		l := eventlog.New(b, storeEpoch, &b.hints)

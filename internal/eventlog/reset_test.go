@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/eventlog"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -76,7 +77,7 @@ func TestGapInTheLogIsAnErrorAndNeverSkipped(t *testing.T) {
 }
 
 func TestRestoredLogResetsItsLiveReaders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
 		b.event(perdure.EventCreated, "{}")
 		b.event(perdure.EventStarted, "{}")

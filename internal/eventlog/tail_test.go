@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
@@ -83,7 +84,7 @@ func live(ctx context.Context, l *eventlog.Log, from eventlog.From) <-chan []eve
 func TestTrap23_NothingIsMissedAtTheSeam(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		t.Run(fmt.Sprintf("hints lost=%v", silent), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				b := newBook()
 				b.silent = silent
 				l := b.log()
@@ -116,7 +117,7 @@ func TestTrap23_NothingIsMissedAtTheSeam(t *testing.T) {
 }
 
 func TestHintsAreFollowedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
 		b.event(perdure.EventCreated, "{}")
 		done := live(t.Context(), b.log(), eventlog.From{})
@@ -131,7 +132,7 @@ func TestHintsAreFollowedAtOnce(t *testing.T) {
 }
 
 func TestReadersAtTheHeadShareTheReading(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
 		b.event(perdure.EventCreated, "{}")
 		l := b.log()
@@ -163,7 +164,7 @@ func TestReadersAtTheHeadShareTheReading(t *testing.T) {
 }
 
 func TestSlowReaderDoesNotDisturbOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
 		b.event(perdure.EventCreated, "{}")
 		l := b.log()
@@ -190,7 +191,7 @@ func TestSlowReaderDoesNotDisturbOthers(t *testing.T) {
 }
 
 func TestReaderIsIdleWhileThereIsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
 		b.event(perdure.EventCreated, "{}")
 		next, stop := pull(t, b.log())
@@ -205,7 +206,7 @@ func TestReaderIsIdleWhileThereIsNothing(t *testing.T) {
 }
 
 func TestTailEndsWithItsContextsCause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
 		stopping := errors.New("stopping")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -221,7 +222,7 @@ func TestTailEndsWithItsContextsCause(t *testing.T) {
 }
 
 func TestTailTellsOfAStoreThatKeepsFailing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
 		b.event(perdure.EventCreated, "{}")
 		time.AfterFunc(1500*time.Millisecond, func() {

@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/llmtest"
 	"github.com/perdure/perdure/llm/scripted"
@@ -138,7 +138,7 @@ func TestConfined(t *testing.T) {
 
 func TestPace(t *testing.T) {
 	p := write(t, "pace 5ms\nturn\ntext one two three\npause 200ms\npace 1ms\ncall f {\"argument\": \"more than sixteen\"}")
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		_, deltas := llmtest.Ask(t, p, request())
 		if took := time.Since(begin); took != (3*5+200+3)*time.Millisecond {
