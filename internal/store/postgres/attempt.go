@@ -59,7 +59,7 @@ func lost(err error) error { return fmt.Errorf("%w: %w", errLost, err) }
 // sideBySide decides the commands side by side: those that pick one after the
 // other, since one sees what those before it have picked, then all others.
 func (a *attempt) sideBySide() error {
-	p := newPipe(a.ctx, a.conn, a.wait)
+	p := newPipe(a.ctx, a.conn, &a.db.grouped, a.wait)
 	p.before = []statement{{query: "BEGIN"}}
 	a.rows = relational.Begin(a.ctx, nil, words, perdure.Time{}, a.logger, false)
 	p.begin(nil, a.prepare)
@@ -151,7 +151,7 @@ func (a *attempt) command(i int) func(c relational.Conn) error {
 	call := a.batch[i]
 	return func(c relational.Conn) (err error) {
 		if call.Pick == nil && call.Execution != uuid.Nil {
-			if err := c.(*strand).own("execution " + call.Execution.String()); err != nil {
+			if err := c.(*strand).own("execution "+call.Execution.String(), false); err != nil {
 				return err
 			}
 			if a.missed[call.Execution] {
@@ -166,7 +166,7 @@ func (a *attempt) command(i int) func(c relational.Conn) error {
 
 // carefully runs one command, statement by statement.
 func (a *attempt) carefully() error {
-	c := &plain{conn: a.conn, wait: a.wait, held: map[string]bool{}, first: []statement{{query: "BEGIN"}}}
+	c := &plain{conn: a.conn, wait: a.wait, held: map[lock]bool{}, first: []statement{{query: "BEGIN"}}}
 	a.rows = relational.Begin(a.ctx, c, words, perdure.Time{}, a.logger, true)
 	if err := a.prepare(c); err != nil {
 		return err
@@ -182,7 +182,9 @@ func (a *attempt) carefully() error {
 // that writes says so in the committer's row.
 func (a *attempt) commit(p *pipe) error {
 	var batch pgx.Batch
-	p.flush(&batch)
+	if err := p.flush(&batch); err != nil {
+		return err
+	}
 	if p.wrote {
 		a.number++
 		batch.Queue("INSERT INTO committer (id, batch, seen_at) VALUES ($1, $2, $3)"+

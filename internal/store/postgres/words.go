@@ -122,4 +122,7 @@ const (
 	timeNow  = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 	tryHold  = "SELECT pg_try_advisory_xact_lock(?)"
 	waitHold = "SELECT pg_advisory_xact_lock(?) IS NULL"
+
+	tryShare  = "SELECT pg_try_advisory_xact_lock_shared(?)"
+	waitShare = "SELECT pg_advisory_xact_lock_shared(?) IS NULL"
 )

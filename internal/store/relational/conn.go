@@ -28,6 +28,9 @@ type Conn interface {
 	// do. ErrHeld says that another transaction holds one of them, and that the
 	// command should be tried again.
 	Hold(ctx context.Context, names ...string) error
+	// Share is Hold beside others that share the same names, and against those
+	// that Hold them.
+	Share(ctx context.Context, names ...string) error
 }
 
 // ErrHeld is given by Conn.Hold.
@@ -68,6 +71,13 @@ func (v view) hold(names ...string) error {
 		return nil
 	}
 	return v.Hold(v.ctx, names...)
+}
+
+func (v view) share(names ...string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	return v.Share(v.ctx, names...)
 }
 
 func (v view) together(fs ...func(v view) error) error {

@@ -43,6 +43,9 @@ func (t *Transaction) load(org string, one candidate, l loadedExecution, n store
 	if err := t.hold(heldBy(org, l.row, n)...); err != nil {
 		return nil, nil, err
 	}
+	if err := t.share(sharedBy(l.row, n)...); err != nil {
+		return nil, nil, err
+	}
 	if err := t.together(fs...); err != nil || !n.AttemptBlocks {
 		return s, k, err
 	}

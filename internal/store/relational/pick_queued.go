@@ -32,7 +32,7 @@ func byRank(a, b ranked) int {
 // many are picked, not from how many are pending.
 func pickAgents(v view, org string, p *store.Pick, limit int, now perdure.Time) ([]candidate, error) {
 	if p.Worker != uuid.Nil {
-		if err := v.hold(heldWorker(p.Worker)); err != nil {
+		if err := v.share(heldWorker(p.Worker)); err != nil {
 			return nil, err
 		}
 		if held, err := loadHolding(v, p.Worker); err != nil || held.Alone {
