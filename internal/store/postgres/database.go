@@ -15,9 +15,9 @@ import (
 type database struct {
 	config  *pgx.ConnConfig
 	grouped grouped
-	epoch  atomic.Uint64 // 0 until it is known
-	fatal  func(error)
-	gone   atomic.Bool // fatal was told
+	epoch   atomic.Uint64 // 0 until it is known
+	fatal   func(error)
+	gone    atomic.Bool // fatal was told
 }
 
 // newDatabase reads a URL. Settings that it names itself stay.

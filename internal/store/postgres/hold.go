@@ -82,10 +82,14 @@ func (s *strand) root() *strand {
 
 // Hold implements [relational.Conn]. Within the transaction a name belongs to
 // one command until it has ended, in the order in which they ask.
-func (s *strand) Hold(ctx context.Context, names ...string) error { return s.holdAll(ctx, false, names) }
+func (s *strand) Hold(ctx context.Context, names ...string) error {
+	return s.holdAll(ctx, false, names)
+}
 
 // Share implements [relational.Conn].
-func (s *strand) Share(ctx context.Context, names ...string) error { return s.holdAll(ctx, true, names) }
+func (s *strand) Share(ctx context.Context, names ...string) error {
+	return s.holdAll(ctx, true, names)
+}
 
 func (s *strand) holdAll(ctx context.Context, shared bool, names []string) error {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))

@@ -28,11 +28,11 @@ type shape struct {
 
 var (
 	// Only values that are all parameters, in their order.
-	insertShape = regexp.MustCompile(`^(INSERT INTO \w+ \(([\w, ]+)\)) VALUES \(([?, ]+)\)(?: (ON CONFLICT \(([\w, ]+)\) DO (?:NOTHING|UPDATE SET [^?]+)))?(?: (RETURNING \w+))?$`)
+	insertShape = regexp.MustCompile(`^(INSERT INTO \w+ \(([\w, ]+)\)) VALUES \(([?, ]+)\)(?: (ON CONFLICT(?: DO NOTHING| \(([\w, ]+)\) DO (?:NOTHING|UPDATE SET [^?]+))))?(?: (RETURNING \w+))?$`)
 	updateShape = regexp.MustCompile(`^(UPDATE (\w+) SET )([^()]+) WHERE ([^()]+)$`)
 	deleteShape = regexp.MustCompile(`^(DELETE FROM (\w+)) WHERE ([^()]+)$`)
 	// equals is a column that is set, or compared.
-	equals = regexp.MustCompile(`^(\w+) = (\?|-?\d+|NULL|'\w*')$`)
+	equals = regexp.MustCompile(`^(\w+)(?: = (\?|-?\d+|NULL|'\w*')| (IS NOT NULL|IS NULL))$`)
 	locks  = regexp.MustCompile(`\bFOR (NO KEY UPDATE|UPDATE|SHARE|KEY SHARE)\b`)
 	marked = regexp.MustCompile(`\$(\d+)`)
 )
@@ -75,6 +75,8 @@ func insertOf(query string) *shape {
 	}
 	if m[4] != "" {
 		s.after = " " + m[4]
+	}
+	if strings.Contains(m[4], " UPDATE ") {
 		for _, column := range strings.Split(m[5], ", ") {
 			s.unlike = append(s.unlike, slices.Index(columns, column))
 		}
@@ -147,6 +149,10 @@ func (s *shape) conditions(list, separator, table string) (made string, params [
 			return "", nil, false
 		}
 		value := m[2]
+		if m[3] != "" {
+			parts[i] = table + part
+			continue
+		}
 		if value == "?" {
 			params = append(params, s.params)
 			s.params++
