@@ -74,10 +74,19 @@ func (s *strand) own(name string, shared bool) error {
 }
 
 func (s *strand) root() *strand {
-	for s.parent != nil {
+	for s.parent != nil && !s.apart {
 		s = s.parent
 	}
 	return s
+}
+
+// leaveAll gives back the names that it owns in this transaction. Their locks
+// stay.
+func (s *strand) leaveAll() {
+	for _, o := range s.owns {
+		o.leave(s)
+	}
+	s.owns = nil
 }
 
 // Hold implements [relational.Conn]. Within the transaction a name belongs to

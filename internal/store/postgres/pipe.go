@@ -54,9 +54,10 @@ type strand struct {
 	stop    func()
 	asks    *question
 	blocked func() bool // what it waits for in this transaction, nil if nothing
-	waiting int         // strands made by Together
+	waiting int         // strands made by Together or Apart
+	apart   bool        // it decides for itself, though another waits for it
 	later   []statement
-	chain   chain // of a strand without a parent
+	chain   chain // of a strand that decides for itself
 	owns    []*ownership
 	ended   bool
 	err     error
@@ -130,17 +131,20 @@ func (p *pipe) advance() error {
 
 func (p *pipe) end(s *strand) error {
 	s.ended = true
-	if s.parent == nil {
-		s.chain.list = append(s.chain.list, s.later...)
-		p.ended = append(p.ended, &s.chain)
-		for _, o := range s.owns {
-			o.leave(s)
-		}
-		return s.err
+	if s.parent != nil {
+		s.parent.waiting--
 	}
-	s.parent.later = append(s.parent.later, s.later...)
-	s.parent.waiting--
-	return nil
+	if s.root() != s {
+		s.parent.later = append(s.parent.later, s.later...)
+		return nil
+	}
+	s.chain.list = append(s.chain.list, s.later...)
+	p.ended = append(p.ended, &s.chain)
+	s.leaveAll()
+	if s.parent != nil {
+		return nil
+	}
+	return s.err
 }
 
 // ask sends what was put off and what the strands wait for, and hands out the
@@ -247,7 +251,28 @@ func (s *strand) Together(fs ...func(c relational.Conn) error) error {
 	for i, f := range fs {
 		made[i] = s.begin(s, f)
 	}
-	s.waiting = len(fs)
+	return s.join(made)
+}
+
+// Apart implements [relational.Conn].
+func (s *strand) Apart(pieces ...relational.Piece) error {
+	s.leaveAll()
+	made := make([]*strand, len(pieces))
+	for i, p := range pieces {
+		made[i] = s.begin(s, func(c relational.Conn) error {
+			if err := c.(*strand).own(p.Name, false); err != nil {
+				return err
+			}
+			return p.Do(c)
+		})
+		made[i].apart = true
+	}
+	return s.join(made)
+}
+
+// join waits for strands.
+func (s *strand) join(made []*strand) error {
+	s.waiting = len(made)
 	if s.waiting > 0 {
 		if err := s.pause(); err != nil {
 			return err

@@ -64,6 +64,9 @@ func (p *plain) Together(fs ...func(c relational.Conn) error) error {
 	return nil
 }
 
+// Apart does one piece after the other.
+func (p *plain) Apart(pieces ...relational.Piece) error { return relational.InTurn(p, pieces) }
+
 // Hold implements [relational.Conn].
 func (p *plain) Hold(ctx context.Context, names ...string) error { return p.holdAll(ctx, false, names) }
 

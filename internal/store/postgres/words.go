@@ -12,7 +12,7 @@ import (
 // words are what is said in PostgreSQL's own way. Whatever picks locks the
 // executions of its candidates, and passes over those that others hold.
 var words = &relational.Words{
-	Due: due, PendingAgents: pendingAgents, PendingAlone: pendingAlone, PendingTasks: pendingTasks,
+	Due: due, PendingAgents: pendingAgents, PendingAlone: pendingAlone, PendingTasks: pendingTasks, SkipLocked: lockExecution,
 	TheseExecutions: func(ids []uuid.UUID) (string, any, error) {
 		return " FROM (SELECT * FROM agent_execution WHERE id = ANY(?)) x", rawIDs(ids), nil
 	},

@@ -12,6 +12,10 @@ import (
 // an idempotency key that may not be there yet, and the rows outside of
 // executions that are read, changed and written back.
 
+// HeldExecution is the name under which the commands of an execution are decided
+// one after the other.
+func HeldExecution(id uuid.UUID) string { return "execution " + id.String() }
+
 func heldWorker(id uuid.UUID) string     { return "worker " + id.String() }
 func heldKey(org, key string) string     { return "key " + org + "\x00" + key }
 func heldQueue(org, queue string) string { return "queue " + org + "\x00" + queue }
