@@ -91,6 +91,10 @@ func advice(err error) string {
 		return "the database has too many connections; raise its max_connections, by 20 for each server"
 	case diskFull:
 		return "the database's disk is full"
+	case noRight:
+		return "the database's user has no right to this; let it own the tables, or read and write them all"
+	case readOnly:
+		return onlyStandby
 	case starting:
 		return "the database is starting up or shutting down"
 	case "":
@@ -127,11 +131,7 @@ func refusal(err error) error {
 		return &perdure.Error{Code: perdure.InvalidArgument, Message: "a text holds a zero byte or bytes that are no UTF-8", Err: err}
 	case code == lockTimeout || code == queryCancelled || code == serialization || code == deadlock:
 		return unavailable(err, "the database is busy")
-	case code == noRight:
-		return unavailable(err, "the database's user may not do this; it has to own the tables, or have the right to read and write them all")
-	case code == readOnly:
-		return unavailable(err, onlyStandby)
-	case isTrouble(err):
+	case isTrouble(err) || advice(err) != "":
 		return unavailable(err, "%s", orElse(advice(err), "the database has trouble of its own"))
 	}
 	return &perdure.Error{Code: perdure.Internal, Message: "the store failed", Err: err}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 
@@ -54,6 +55,10 @@ func TestStandbyTakesOver(t *testing.T) {
 	primary, standby := pair(t)
 	if err := primary.Synchronous(); err != nil {
 		t.Fatal(err)
+	}
+	_, err := Open(t.Context(), Options{URL: standby.URL("postgres"), Logger: quiet})
+	if !perdure.IsCode(err, perdure.Unavailable) || !strings.Contains(err.Error(), "standby") {
+		t.Errorf("a standby alone gives %v", err)
 	}
 	r := &restarted{t: t, url: postgrestest.Both(primary, standby, "postgres")}
 	r.open()
