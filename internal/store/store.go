@@ -168,7 +168,9 @@ type State struct {
 	Retention perdure.Retention
 
 	// What follows is of other executions, too. It is exact: no two transactions
-	// that are both committed have seen the same room.
+	// that are both committed have seen the same room. Only Holds may leave out what
+	// is claimed beside it, in the same pick or elsewhere, as long as none of that
+	// has to be alone, nor this one.
 	Holds  Holding
 	Keys   map[string]Load // by concurrency key
 	Queues map[string]Load

@@ -13,10 +13,11 @@ import (
 
 // database opens connections, all to the same history of it.
 type database struct {
-	config *pgx.ConnConfig
-	epoch  atomic.Uint64 // 0 until it is known
-	fatal  func(error)
-	gone   atomic.Bool // fatal was told
+	config  *pgx.ConnConfig
+	grouped grouped
+	epoch   atomic.Uint64 // 0 until it is known
+	fatal   func(error)
+	gone    atomic.Bool // fatal was told
 }
 
 // newDatabase reads a URL. Settings that it names itself stay.
@@ -42,9 +43,27 @@ func newDatabase(url string, fatal func(error)) (*database, error) {
 	return &database{config: config, fatal: fatal}, nil
 }
 
+// planning is how statements that write are planned: once, and by indexes. All
+// of them find their rows by key, and tables grow faster than what is known of
+// them: a plan that reads a table whole would be right only for the first
+// minutes.
+var planning = map[string]string{
+	"plan_cache_mode":  "force_generic_plan",
+	"enable_seqscan":   "off",
+	"enable_hashjoin":  "off",
+	"enable_mergejoin": "off",
+	"jit":              "off",
+}
+
 // connect opens a connection that writes.
 func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
-	conn, err := pgx.ConnectConfig(ctx, d.config.Copy())
+	config := d.config.Copy()
+	for name, value := range planning {
+		if _, set := config.RuntimeParams[name]; !set {
+			config.RuntimeParams[name] = value
+		}
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, err
 	}
