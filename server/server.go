@@ -19,7 +19,6 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 	"github.com/perdure/perdure/internal/grpcapi"
 	"github.com/perdure/perdure/internal/httpapi"
-	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -36,6 +35,11 @@ type Config struct {
 	// postgres://, which other servers may use at the same time. "" keeps it in
 	// Data.
 	Store string
+	// NATS is where servers of one Store tell each other what is new: a URL that
+	// begins with nats://, tls://, ws:// or wss://, or several, separated by commas.
+	// Without it, and while it cannot be reached, they look every second. NATSCreds
+	// and NATSCA are files: credentials, and certificates (PEM) to check it by.
+	NATS, NATSCreds, NATSCA string
 	// HTTPAddr and GRPCAddr are host:port to listen on; "" does not listen on
 	// TCP. The unix socket in Data always listens, for HTTP.
 	HTTPAddr, GRPCAddr string
@@ -70,6 +74,7 @@ type Server struct {
 	lock   *lock
 	token  string
 	store  store.Store
+	hints  hints
 	engine *engine.Engine
 	http   http.Handler
 	grpc   *grpcapi.Server
@@ -113,9 +118,11 @@ func (s *Server) open(ctx context.Context) error {
 	if s.store, err = openStore(ctx, s.Config, s.fail); err != nil {
 		return err
 	}
-	hints := &notify.Local{Shared: s.shared()}
+	if s.hints, err = openHints(s.Config, s.store.Epoch()); err != nil {
+		return err
+	}
 	s.engine = engine.New(engine.Config{
-		Store: s.store, Hints: hints, Logger: s.Logger, Lease: s.Lease, PayloadLimit: s.PayloadLimit,
+		Store: s.store, Hints: s.hints.Notifier, Logger: s.Logger, Lease: s.Lease, PayloadLimit: s.PayloadLimit,
 		QueueLimits: s.QueueLimits,
 	})
 	if !s.shared() { // the workers inside other servers live on
@@ -125,13 +132,11 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	// Who can read the token's file owns the data directory, in any mode.
 	access := access{engine: s.engine, token: s.token}
-	log := eventlog.New(s.engine.Read(), s.store.Epoch(), hints)
-	if !s.shared() {
-		s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
-	}
+	log := eventlog.New(s.engine.Read(), s.store.Epoch(), s.hints.Notifier)
+	s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
 	s.http, err = httpapi.New(httpapi.Config{
 		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
-		Stop: s.stop, Streams: &s.streams,
+		Stop: s.stop, Streams: &s.streams, Degraded: s.hints.degraded,
 		StreamsPerKey: s.StreamsPerKey,
 	})
 	if err != nil {
@@ -236,6 +241,7 @@ func (s *Server) Close() error {
 				_ = l.Close() // Run has closed it already, mostly
 			}
 		}
+		s.hints.close()
 		if s.store != nil {
 			errs = append(errs, s.store.Close())
 		}

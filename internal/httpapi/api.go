@@ -59,6 +59,9 @@ type Config struct {
 	// StreamsPerKey is how many streams, WebSockets and waiting polls may be open
 	// with one key; default 20,000.
 	StreamsPerKey int
+	// Degraded, if set, names what works slower than it should, for who asks
+	// whether the server is ready. It does not block.
+	Degraded func() []string
 }
 
 // server holds what the operations share.

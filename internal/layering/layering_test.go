@@ -50,6 +50,8 @@ var rules = map[string][]string{
 	"internal/store/postgres/postgrestest": nil,
 	"internal/store/storetest":             {"internal/store"},
 	"internal/notify":                      nil,
+	"internal/notify/nats":                 {"internal/notify"},
+	"internal/notify/notifytest":           {"internal/notify"},
 	"internal/eventlog":                    {"internal/store", "internal/notify"},
 	"internal/durablestream":               {"internal/store", "internal/notify"},
 	"internal/httpapi":                     {"internal/durablestream", "internal/engine", "internal/eventlog", "internal/markdown", "internal/notify", "internal/openaiapi", "internal/store"},
