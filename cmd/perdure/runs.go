@@ -144,7 +144,7 @@ func (a *app) printRuns(p client.Page[*perdure.Execution]) error {
 	out, now := newPage(a.stdout), time.Now()
 	t := table{columns: []column{
 		{head: "ID"}, {head: "STATUS", style: statusStyle}, {head: "KIND", spare: 4}, {head: "STARTED", spare: 2},
-		{head: "TOOK", spare: 3}, {head: "ABOUT", spare: 1, cut: true},
+		{head: "TOOK", spare: 3}, {head: "TITLE", spare: 1, cut: true},
 	}}
 	for _, x := range p.Items {
 		started, took := x.CreatedAt.Local().Format(shortTime), "-"
@@ -154,7 +154,7 @@ func (a *app) printRuns(p client.Page[*perdure.Execution]) error {
 		if x.CompletedAt != nil {
 			took = seconds(lasted(x))
 		}
-		t.add(x.ID.String(), statusText(x), x.Kind, started, took, askedFor(x))
+		t.add(x.ID.String(), statusText(x), x.Kind, started, took, titleText(x))
 	}
 	if err := t.write(out); err != nil {
 		return err
@@ -193,26 +193,14 @@ func statusStyle(text string) style {
 	return styleDim
 }
 
-// askedFor is the beginning of what the run was asked to do, if it says so.
-func askedFor(x *perdure.Execution) string {
-	var in perdure.ReactInput
-	if json.Unmarshal(x.Input, &in) != nil {
+// titleText is what a run calls itself, or nothing.
+func titleText(x *perdure.Execution) string {
+	var metadata map[string]any
+	if json.Unmarshal(x.Metadata, &metadata) != nil {
 		return ""
 	}
-	text := in.UserPrompt
-	if text == "" {
-		text = perdure.Content{Parts: in.Parts}.PlainText()
-	}
-	for _, m := range in.Messages {
-		if text == "" && m.Role == perdure.RoleUser {
-			text = perdure.Content{Parts: m.Parts}.PlainText()
-		}
-	}
-	const most = 400 // in a pipe, too, it is a line
-	if r := []rune(text); len(r) > most {
-		text = string(r[:most]) + "…"
-	}
-	return text
+	title, _ := metadata[titleMember].(string)
+	return title
 }
 
 // ago says when something was as a person would.
