@@ -143,8 +143,12 @@ func (a *app) printRuns(p client.Page[*perdure.Execution]) error {
 	}
 	out, now := newPage(a.stdout), time.Now()
 	t := table{columns: []column{
-		{head: "ID"}, {head: "STATUS", style: statusStyle}, {head: "KIND", spare: 4}, {head: "STARTED", spare: 2},
-		{head: "TOOK", spare: 3}, {head: "TITLE", spare: 1, cut: true},
+		{head: "ID"},
+		{head: "STATUS", style: statusStyle},
+		{head: "KIND", spare: 4},
+		{head: "STARTED", spare: 2},
+		{head: "TOOK", spare: 3},
+		{head: "TITLE", spare: 1, cut: true},
 	}}
 	for _, x := range p.Items {
 		started, took := x.CreatedAt.Local().Format(shortTime), "-"
