@@ -39,6 +39,10 @@ test-web: deps build ## run the tests of web/, with the real server
 lint: deps ## run the linters
 	./scripts/lint.sh
 
+.PHONY: vulncheck
+vulncheck: ## look for known vulnerabilities; needs the database at vuln.go.dev
+	./scripts/vulncheck.sh
+
 .PHONY: generate
 generate: deps ## generate the code of api/ from its .proto files, and web/'s types from the API
 	./tools/buf/generate.sh

@@ -19,9 +19,10 @@ import (
 // BodyLimit is the most bytes of a request's body.
 const BodyLimit = 8 << 20
 
-// Authenticator tells whose key a secret is. Error: unauthenticated.
+// Authenticator tells which key a secret is of. One without an id is none that is
+// stored. Error: unauthenticated.
 type Authenticator interface {
-	Authenticate(ctx context.Context, secret string) (org string, role perdure.KeyRole, err error)
+	Authenticate(ctx context.Context, secret string) (*perdure.APIKey, error)
 }
 
 // Config says how the API runs. Engine and Log are needed; the zero value of
@@ -121,12 +122,8 @@ func (c Config) normal() Config {
 // storedKeys authenticates by the keys in the store.
 type storedKeys struct{ engine *engine.Engine }
 
-func (k storedKeys) Authenticate(ctx context.Context, secret string) (string, perdure.KeyRole, error) {
-	key, err := k.engine.Authenticate(ctx, secret)
-	if err != nil {
-		return "", "", err
-	}
-	return key.Org, key.Role, nil
+func (k storedKeys) Authenticate(ctx context.Context, secret string) (*perdure.APIKey, error) {
+	return k.engine.Authenticate(ctx, secret)
 }
 
 // routes registers every operation.
@@ -137,6 +134,7 @@ func (s *server) routes() {
 	s.logRoutes()
 	s.contentRoutes()
 	s.keyRoutes()
+	s.auditRoutes()
 	s.retentionRoutes()
 	s.accessRoutes()
 }
