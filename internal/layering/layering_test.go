@@ -74,6 +74,7 @@ var rules = map[string][]string{
 	"cmd/perdure":  {"..."},
 	"examples/...": {"..."},
 	"e2e":          {"..."},
+	"e2e/chaos":    {"llm/scripted"},
 	"bench":        {"..."},
 }
 
