@@ -81,14 +81,16 @@ func newFleet(t *testing.T, size chaosSize) *fleet {
 }
 
 // keptFolder is removed when the test has passed, and named when it has not.
+// PERDURE_CHAOS_DIR is where it is to be, and to stay.
 func keptFolder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(os.Getenv("PERDURE_CHAOS_DIR"), "perdure-chaos-")
+	stay := os.Getenv("PERDURE_CHAOS_DIR")
+	dir, err := os.MkdirTemp(stay, "perdure-chaos-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if t.Failed() {
+		if t.Failed() || stay != "" {
 			t.Logf("what the processes wrote and left is in %s", dir)
 			return
 		}
