@@ -33,7 +33,7 @@ test: deps ## run all tests: unit, conformance, race detector, end to end
 
 .PHONY: chaos
 chaos: deps ## faults of every kind under 200 agents for about ten minutes (docs/testing-perdure.md)
-	PERDURE_CHAOS=long PERDURE_CHAOS_REPORT=$(CURDIR)/bin/chaos $(GO) test ./e2e -run '^TestChaos$$' -count=1 -v -timeout 30m
+	PERDURE_CHAOS=long PERDURE_CHAOS_REPORT=$(CURDIR)/bin/chaos $(GO) test ./e2e -run '^TestChaos' -count=1 -v -timeout 30m
 
 .PHONY: test-web
 test-web: deps build ## run the tests of web/, with the real server

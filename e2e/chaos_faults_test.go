@@ -33,8 +33,8 @@ func (f *fleet) newStorm(plan []chaos.Fault) *storm {
 	return &storm{fleet: f, began: time.Now(), plan: plan}
 }
 
-// step does what is due, and tells whether the plan is over.
-func (s *storm) step() bool {
+// step does what is due.
+func (s *storm) step() {
 	s.t.Helper()
 	now := time.Now()
 	for len(s.plan) > 0 && now.Sub(s.began) >= s.plan[0].At {
@@ -54,7 +54,6 @@ func (s *storm) step() bool {
 	}
 	s.healing = later
 	s.supervise()
-	return len(s.plan) == 0 && len(s.healing) == 0
 }
 
 // bring makes a fault happen, and gives what ends it.
@@ -75,6 +74,13 @@ func (s *storm) bring(f chaos.Fault) (end func()) {
 		return s.restartDatabase(syscall.SIGQUIT)
 	case chaos.DropConnections:
 		return s.dropConnections()
+	case chaos.FullDisk:
+		s.disk.fill()
+		return s.disk.free
+	case chaos.JumpServer:
+		return s.jump(s.servers[f.Target], f.By)
+	case chaos.JumpWorker:
+		return s.jump(s.workers[f.Target], f.By)
 	}
 	return s.disturb(f)
 }
@@ -87,6 +93,9 @@ func (s *storm) disturb(f chaos.Fault) (end func()) {
 		link = s.workers[f.Target].link
 	} else {
 		link = s.servers[f.Target].link
+	}
+	if link == nil {
+		s.t.Fatalf("there is nothing to %s", f.Kind)
 	}
 	switch f.Kind {
 	case chaos.CutWorker, chaos.CutDatabase:
@@ -120,6 +129,11 @@ func (s *storm) stop(m *member) (end func()) {
 	return func() { m.pause(false) }
 }
 
+func (s *storm) jump(m *member, by time.Duration) (end func()) {
+	setClock(s.t, m.clock(), by)
+	return func() { setClock(s.t, m.clock(), 0) }
+}
+
 func (s *storm) restartDatabase(signal syscall.Signal) (end func()) {
 	if err := s.cluster.Restart(signal); err != nil {
 		s.t.Fatal(err)
@@ -142,6 +156,9 @@ func (s *storm) dropConnections() (end func()) {
 // noteKill notes what the worker that was just killed held, and the database's
 // time.
 func (s *storm) noteKill(m *member) {
+	if s.cluster == nil {
+		return // takeovers are measured with several servers
+	}
 	raw, err := os.ReadFile(filepath.Join(m.home, "worker", "worker-id"))
 	if err != nil {
 		return // it was killed before it had begun

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/e2e/chaos"
+	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/internal/store/postgres"
 	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
 	"github.com/perdure/perdure/internal/store/storetest"
@@ -29,7 +31,8 @@ type fleet struct {
 	size      chaosSize
 	root      string // of what the processes keep and write
 	workspace string
-	cluster   *postgrestest.Cluster
+	cluster   *postgrestest.Cluster // nil: the one server has a SQLite file
+	disk      *disk                 // that the file is on
 	servers   []*member
 	workers   []*member
 	adminKey  string
@@ -60,15 +63,11 @@ func newFleet(t *testing.T, size chaosSize) *fleet {
 			t.Fatal(err)
 		}
 	}
-	var err error
-	if f.cluster, err = postgrestest.Start(); err != nil {
-		t.Fatal(err)
+	if size.sqlite {
+		f.disk = newDisk(t, filepath.Join(f.root, "server-0"))
+	} else {
+		f.cluster = newCluster(t)
 	}
-	t.Cleanup(func() {
-		if err := f.cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	t.Cleanup(f.audit) // by then no process has the database open
 	for i := range size.servers {
 		f.servers = append(f.servers, f.newServer(i))
@@ -78,6 +77,20 @@ func newFleet(t *testing.T, size chaosSize) *fleet {
 		f.workers = append(f.workers, f.newWorker(i))
 	}
 	return f
+}
+
+func newCluster(t *testing.T) *postgrestest.Cluster {
+	t.Helper()
+	cluster, err := postgrestest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return cluster
 }
 
 // keptFolder is removed when the test has passed, and named when it has not.
@@ -106,6 +119,10 @@ func (f *fleet) journal() string { return filepath.Join(f.root, "journal") }
 
 // audit checks the invariants over the database, and that it opens.
 func (f *fleet) audit() {
+	if f.disk != nil {
+		opentest.File(f.t, f.disk.outside("perdure.db"))
+		return
+	}
 	s, err := postgres.Open(context.Background(), postgres.Options{URL: f.cluster.URL("postgres")})
 	if err != nil {
 		f.t.Errorf("what is left does not open: %v", err)
@@ -136,13 +153,16 @@ func to(p *chaos.Proxy, url string) string {
 
 func (f *fleet) newServer(i int) *member {
 	f.t.Helper()
-	url := f.cluster.URL("postgres")
-	database := url[strings.Index(url, "@")+1 : strings.LastIndex(url, "/")]
 	name := fmt.Sprintf("server-%d", i)
-	m := &member{home: filepath.Join(f.root, name), web: freeAddress(f.t), rpc: freeAddress(f.t), link: f.proxy(database)}
-	f.start(m, command{name: name, argv: []string{
-		"server", "--data", m.home, "--addr", m.web, "--grpc-addr", m.rpc, "--lease", f.size.lease.String(), "--store", to(m.link, url),
-	}})
+	m := &member{home: filepath.Join(f.root, name), web: freeAddress(f.t), rpc: freeAddress(f.t)}
+	argv := []string{"server", "--data", m.home, "--addr", m.web, "--grpc-addr", m.rpc, "--lease", f.size.lease.String()}
+	if f.disk != nil {
+		f.start(m, command{name: name, argv: argv}, f.disk.enter()...)
+		return m
+	}
+	url := f.cluster.URL("postgres")
+	m.link = f.proxy(url[strings.Index(url, "@")+1 : strings.LastIndex(url, "/")])
+	f.start(m, command{name: name, argv: append(argv, "--store", to(m.link, url))})
 	return m
 }
 
@@ -161,12 +181,19 @@ func (f *fleet) newWorker(i int) *member {
 	return m
 }
 
-// start launches a member for the first time.
-func (f *fleet) start(m *member, c command) {
+// start launches a member for the first time, by what starts it.
+func (f *fleet) start(m *member, c command, by ...string) {
 	f.t.Helper()
-	c.argv = append([]string{program(f.t)}, c.argv...)
 	c.dir, c.log = f.root, filepath.Join(f.root, c.name+".log")
 	c.env = environment(filepath.Join(f.root, "home"), "PERDURE_SCRIPTED_JOURNAL="+f.journal())
+	path := ""
+	if f.size.clocks {
+		path = movableProgram(f.t)
+		c.env = append(c.env, newClock(f.t, m.clock()))
+	} else {
+		path = program(f.t)
+	}
+	c.argv = slices.Concat(by, []string{path}, c.argv)
 	m.process, m.since = launch(f.t, c), time.Now()
 }
 
@@ -208,6 +235,9 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
+// clock is the file of its clock, if that can be set.
+func (m *member) clock() string { return m.home + ".clock" }
+
 // pause stops a member, or lets it go on.
 func (m *member) pause(stop bool) {
 	signal := syscall.SIGCONT
@@ -223,7 +253,11 @@ func (f *fleet) connect() {
 	first := f.servers[0]
 	eventually(f.t, "a server answers", func() bool {
 		f.supervise()
-		raw, err := os.ReadFile(filepath.Join(first.home, "token"))
+		token := filepath.Join(first.home, "token")
+		if f.disk != nil {
+			token = f.disk.outside("token")
+		}
+		raw, err := os.ReadFile(token)
 		if err != nil {
 			return false
 		}

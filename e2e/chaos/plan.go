@@ -37,6 +37,8 @@ const (
 	CutHints  Kind = "cut hints"  // from one server
 	HoldHints Kind = "hold hints"
 
+	FullDisk Kind = "full disk" // of the SQLite file
+
 	JumpServer Kind = "jump server" // its clock is set By from what it was, and back after For
 	JumpWorker Kind = "jump worker"
 )
@@ -105,7 +107,7 @@ func (s Size) fault(random *rand.Rand, kind Kind) Fault {
 	switch kind {
 	case KillServer, KillWorker, CutWorker, CutDatabase, DelayDatabase, DelayWorker, CutHints:
 		f.For = short
-	case StopServer, StopWorker, HoldUp, HoldDown, HoldDatabase, HoldHints:
+	case StopServer, StopWorker, HoldUp, HoldDown, HoldDatabase, HoldHints, FullDisk:
 		f.For = long
 	case StopHints:
 		f.For = s.Longest

@@ -10,7 +10,7 @@ import (
 var allKinds = []Kind{
 	KillServer, KillWorker, StopServer, StopWorker, RestartDatabase, CrashDatabase, DropConnections,
 	CutWorker, HoldUp, HoldDown, HalfOpen, DelayWorker, CutDatabase, HoldDatabase, HalfOpenDatabase, DelayDatabase,
-	StopHints, CutHints, HoldHints, JumpServer, JumpWorker,
+	StopHints, CutHints, HoldHints, FullDisk, JumpServer, JumpWorker,
 }
 
 var someSize = Size{
