@@ -47,7 +47,8 @@ var rules = map[string][]string{
 	"internal/store/relational":            {"internal/store", "internal/store/commit"},
 	"internal/store/sqlite":                {"internal/store", "internal/store/commit", "internal/store/relational"},
 	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational"},
-	"internal/store/postgres/postgrestest": nil,
+	"internal/store/postgres/cluster":      nil,
+	"internal/store/postgres/postgrestest": {"internal/store/postgres/cluster"},
 	"internal/store/storetest":             {"internal/store"},
 	"internal/notify":                      nil,
 	"internal/notify/nats":                 {"internal/notify"},
@@ -71,11 +72,18 @@ var rules = map[string][]string{
 
 	// Programs name concrete technology and may import everything but tests'
 	// packages.
+<<<<<<< HEAD
 	"cmd/perdure":  {"..."},
 	"examples/...": {"..."},
 	"e2e":          {"..."},
 	"e2e/chaos":    {"llm/scripted"},
 	"bench":        {"..."},
+=======
+	"cmd/perdure":    {"..."},
+	"examples/...":   {"..."},
+	"e2e":            {"..."},
+	"internal/bench": {"..."},
+>>>>>>> bench
 }
 
 // rootLibraries are what the root package may import beyond the standard

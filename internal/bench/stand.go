@@ -1,15 +1,13 @@
-package main
+package bench
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"golang.org/x/sync/errgroup"
@@ -17,49 +15,75 @@ import (
 
 // stand is a server with a worker and readers, each a process.
 type stand struct {
-	folder  string
-	server  *child
-	worker  *child // the server itself, where it is in its process
-	readers *child
-	at      addresses
-	api     *client.Client
-	streams int // begun so far
+	ctx      context.Context
+	database *database
+	server   *child
+	worker   *child // the server itself, where it is in its process
+	readers  *child
+	at       addresses
+	api      *client.Client
+	streams  int // begun so far
 }
 
-// setUp starts the processes. The worker has that many slots, and speaks to the
-// server over gRPC or in its process. dir is where the database goes; "" is a
-// temporary folder.
-func setUp(ctx context.Context, dir string, slots int, inProcess bool) (*stand, error) {
-	folder, err := os.MkdirTemp(dir, "perdure-bench-")
+// standSpec says what a stand has.
+type standSpec struct {
+	slots     int // of the worker, for agents and as many for tasks
+	inProcess bool
+	readers   bool
+}
+
+// setUp starts the processes, on a database of their own. The worker speaks to
+// the server over gRPC or in its process.
+func setUp(ctx context.Context, all *stores, store string, spec standSpec) (_ *stand, err error) {
+	s := &stand{ctx: ctx}
+	if s.database, err = all.create(ctx, store); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	where, err := json.Marshal(serverSpec{s.database.folder, s.database.url})
 	if err != nil {
 		return nil, err
 	}
-	s := &stand{folder: folder}
-	if s.server, err = spawn(ctx, "server", filepath.Join(folder, "data")); err != nil {
+	if s.server, err = spawn(ctx, "server", string(where)); err != nil {
 		return nil, err
 	}
 	if err := s.server.ask("where", struct{}{}, &s.at); err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, err
 	}
 	s.api = client.Socket(s.at.Socket, s.at.Token)
-	if inProcess {
-		s.worker, err = s.server, s.server.ask("work", slots, nil)
+	if spec.inProcess {
+		s.worker, err = s.server, s.server.ask("work", workerSpec{Slots: spec.slots}, nil)
 	} else {
-		s.worker, err = spawn(ctx, "worker", s.at.GRPC, s.at.Token, strconv.Itoa(slots))
+		s.worker, err = s.newWorker(spec.slots)
 	}
-	if err == nil {
-		err = s.worker.ask("said", struct{}{}, nil) // is it there
-	}
-	if err == nil {
+	if err == nil && spec.readers {
 		s.readers, err = spawn(ctx, "readers", s.at.HTTP, s.at.Token)
 	}
-	if err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	return s, nil
+	return s, err
 }
 
-// close ends all processes.
+// newWorker starts a worker in a process of its own, and returns once the
+// server knows it.
+func (s *stand) newWorker(slots int) (*child, error) {
+	spec, err := json.Marshal(workerSpec{s.at.GRPC, s.at.Token, slots})
+	if err != nil {
+		return nil, err
+	}
+	w, err := spawn(s.ctx, "worker", string(spec))
+	if err != nil {
+		return nil, err
+	}
+	if err := w.ask("said", about{}, nil); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
+}
+
+// close ends all processes and removes the database.
 func (s *stand) close() error {
 	var errs []error
 	if s.readers != nil {
@@ -68,7 +92,37 @@ func (s *stand) close() error {
 	if s.worker != nil && s.worker != s.server {
 		errs = append(errs, s.worker.close())
 	}
-	return errors.Join(append(errs, s.server.close(), os.RemoveAll(s.folder))...)
+	if s.server != nil {
+		errs = append(errs, s.server.close())
+	}
+	return errors.Join(append(errs, s.database.drop())...)
+}
+
+// cost is what server, worker and database have used.
+type cost struct {
+	Server, Worker usageOf // Worker is the server's where it is in its process
+	Postgres       time.Duration
+}
+
+func (s *stand) cost() (c cost, err error) {
+	if err := s.server.ask("used", false, &c.Server); err != nil {
+		return c, err
+	}
+	c.Worker, c.Postgres = c.Server, family(s.database.pid)
+	if s.worker != s.server {
+		err = s.worker.ask("used", false, &c.Worker)
+	}
+	return c, err
+}
+
+// cpu gives the time that server and worker have used since before, and that of
+// the database.
+func (s *stand) cpu(before, after cost) (ours, postgres time.Duration) {
+	ours = after.Server.CPU - before.Server.CPU
+	if s.worker != s.server {
+		ours += after.Worker.CPU - before.Worker.CPU
+	}
+	return ours, after.Postgres - before.Postgres
 }
 
 // load is how executions stream.
@@ -106,6 +160,33 @@ func (s *stand) beginIdle(ctx context.Context, n int) ([]toFollow, error) {
 	return s.start(ctx, n, func(int) client.StartRequest {
 		return client.StartRequest{Kind: idleKind, Input: json.RawMessage(`{}`), Queue: "idle"}
 	})
+}
+
+// agent starts an execution of a kind.
+func (s *stand) agent(kind string, input any) (uuid.UUID, error) {
+	raw, err := json.Marshal(input)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	x, err := s.api.Start(s.ctx, client.StartRequest{Kind: kind, Input: raw})
+	if err != nil {
+		return uuid.Nil, err
+	}
+	return x.ID, nil
+}
+
+// agents starts n executions.
+func (s *stand) agents(n int, kind string, input any) ([]toFollow, error) {
+	raw, err := json.Marshal(input)
+	if err != nil {
+		return nil, err
+	}
+	return s.start(s.ctx, n, func(int) client.StartRequest { return client.StartRequest{Kind: kind, Input: raw} })
+}
+
+// samples takes what the worker has recorded.
+func (s *stand) samples(name string) (all []time.Duration, err error) {
+	return all, s.worker.ask("samples", about{Name: name}, &all)
 }
 
 func (s *stand) start(ctx context.Context, n int, what func(i int) client.StartRequest) ([]toFollow, error) {

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bufio"
@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+
+	"github.com/perdure/perdure"
 )
 
 // child is a process of this program in another role. It is asked one question
@@ -24,12 +26,30 @@ type child struct {
 	mu   sync.Mutex // guards a question and its answer
 }
 
+// childCommand is what this program is called with, before a role and what the
+// role wants, to be a child.
+var childCommand = [2]string{"bench", "child"}
+
+// Child is what a process does that Run has started, as the arguments after
+// "bench child" say. It returns when its questions end, or ctx does.
+func Child(ctx context.Context, args []string) error {
+	if len(args) == 0 || roles[args[0]] == nil {
+		return perdure.FieldErrorf("role", "only perdure bench itself starts its children")
+	}
+	return roles[args[0]](ctx, args[1:])
+}
+
+// roles are what a child can be.
+var roles = map[string]func(ctx context.Context, args []string) error{
+	"server": serverRole, "worker": workerRole, "readers": readersRole,
+}
+
 func spawn(ctx context.Context, role string, args ...string) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	c := &child{role: role, cmd: exec.CommandContext(ctx, self, append([]string{role}, args...)...)}
+	c := &child{role: role, cmd: exec.CommandContext(ctx, self, append([]string{childCommand[0], childCommand[1], role}, args...)...)}
 	c.cmd.Stderr = os.Stderr
 	// An interrupt at the terminal is the parent's to pass on.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -104,8 +124,19 @@ func on[T any](do func(T) (any, error)) verb {
 }
 
 // answering is the loop of a child: it returns when there are no more
-// questions.
-func answering(verbs map[string]verb) error {
+// questions, or ctx ends.
+func answering(ctx context.Context, verbs map[string]verb) error {
+	over := make(chan error, 1)
+	go func() { over <- answers(verbs) }() // ends with the process at the latest
+	select {
+	case err := <-over:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func answers(verbs map[string]verb) error {
 	in := json.NewDecoder(os.Stdin)
 	out := json.NewEncoder(os.Stdout)
 	for {

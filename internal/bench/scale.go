@@ -1,10 +1,10 @@
-package main
+package bench
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -18,9 +18,10 @@ type scaling struct {
 	load
 	idle   int
 	rounds int
-	dir    string
 	keep   string // profiles
-	over   string
+
+	inProcess bool
+	out       io.Writer
 
 	*stand
 	idlers []toFollow
@@ -38,25 +39,34 @@ type round struct {
 	lost           []string
 }
 
-// scale measures executions that stream without a reader, and with one of each
-// beside many idle ones, in turns.
-func scale(ctx context.Context, args []string) error {
-	s := &scaling{rows: map[bool][]round{}}
-	if err := flags("scale", args, func(f *flag.FlagSet) {
-		f.IntVar(&s.Executions, "executions", 1000, "executions that stream, each with one reader")
-		f.IntVar(&s.idle, "idle", 9000, "readers of executions on which nothing happens, one of each")
-		f.DurationVar(&s.For, "for", 20*time.Second, "how long each run streams")
-		f.Float64Var(&s.PerSecond, "rate", 5, "chunks a second of each stream")
-		f.IntVar(&s.rounds, "rounds", 3, "runs without readers and with them, in turns")
-		f.StringVar(&s.over, "over", "grpc", "where the worker is: grpc (a process of its own), process (the server's)")
-		f.StringVar(&s.dir, "dir", "", "folder for the database (default: the system's temporary folder)")
-		f.StringVar(&s.keep, "profiles", "", "keep the profiles in this folder")
-	}); err != nil {
-		return err
-	}
-	s.fit()
-	fmt.Println(about())
-	return s.run(ctx)
+// Scale says how to measure executions that stream without a reader, and with
+// one of each beside many idle ones, in turns.
+type Scale struct {
+	Executions int           // that stream, each with one reader
+	Idle       int           // readers of executions on which nothing happens, one of each
+	For        time.Duration // how long each run streams
+	Rate       float64       // chunks a second of each stream
+	Rounds     int           // runs without readers and with them, in turns
+	Worker     string        // inprocess or grpc
+	Folder     string        // for the database; "" is the system's temporary one
+	Profiles   string        // folder to keep profiles in; "" keeps none
+}
+
+// Run measures and prints tables. It fails if anything was lost.
+func (c Scale) Run(ctx context.Context, out io.Writer) error {
+	return inFolder(c.Folder, func(all *stores) error {
+		s := &scaling{
+			load: load{Executions: c.Executions, For: c.For, PerSecond: c.Rate}, idle: c.Idle, rounds: c.Rounds,
+			keep: c.Profiles, inProcess: c.Worker == inProcess, out: out, rows: map[bool][]round{},
+		}
+		s.fit()
+		m, err := machine(all.folder)
+		if err != nil {
+			return err
+		}
+		m.print(out)
+		return s.run(ctx, all)
+	})
 }
 
 // fit makes the experiment as small as this machine's open files ask for.
@@ -69,12 +79,12 @@ func (s *scaling) fit() {
 	before := s.Executions + s.idle
 	part := float64(room) / float64(before)
 	s.Executions, s.idle = int(float64(s.Executions)*part), int(float64(s.idle)*part)
-	fmt.Printf("NOTE: a process may have %d files open here (ulimit -Hn); %d readers need %d more. Reduced to %d executions and %d idle readers.\n",
+	fmt.Fprintf(s.out, "NOTE: a process may have %d files open here (ulimit -Hn); %d readers need %d more. Reduced to %d executions and %d idle readers.\n",
 		files(), before, before+others-files(), s.Executions, s.idle)
 }
 
-func (s *scaling) run(ctx context.Context) (err error) {
-	if s.stand, err = setUp(ctx, s.dir, s.Executions+8, s.over == "process"); err != nil {
+func (s *scaling) run(ctx context.Context, all *stores) (err error) {
+	if s.stand, err = setUp(ctx, all, "sqlite", standSpec{slots: s.Executions + 8, inProcess: s.inProcess, readers: true}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
@@ -84,8 +94,8 @@ func (s *scaling) run(ctx context.Context) (err error) {
 	if _, err := s.round(ctx, false, min(5*time.Second, s.For)); err != nil { // warms up
 		return err
 	}
-	fmt.Println("| readers | chunks | writer µs/chunk | server µs/chunk | worker µs/chunk | bytes/idle reader | p50 ms | p99 ms | provider late ms | lost |")
-	fmt.Println("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+	fmt.Fprintln(s.out, "| readers | chunks | writer µs/chunk | server µs/chunk | worker µs/chunk | bytes/idle reader | p50 ms | p99 ms | provider late ms | lost |")
+	fmt.Fprintln(s.out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for range s.rounds {
 		for _, with := range []bool{false, true} {
 			r, err := s.round(ctx, with, s.For)
@@ -93,14 +103,14 @@ func (s *scaling) run(ctx context.Context) (err error) {
 				return err
 			}
 			s.rows[with] = append(s.rows[with], r)
-			r.print(with)
+			r.print(s.out, with)
 		}
 	}
 	return s.sum()
 }
 
-func (r round) print(with bool) {
-	fmt.Printf("| %v | %d | %.1f | %.1f | %.1f | %d | %s | %s | %s | %d |\n", map[bool]string{true: "idle and active", false: "none"}[with], r.chunks,
+func (r round) print(out io.Writer, with bool) {
+	fmt.Fprintf(out, "| %v | %d | %.1f | %.1f | %.1f | %d | %s | %s | %s | %d |\n", map[bool]string{true: "idle and active", false: "none"}[with], r.chunks,
 		perChunk(r.writer, r), perChunk(r.server, r), perChunk(r.worker, r), r.perIdle, ms(r.p50), ms(r.p99), ms(r.late), len(r.lost))
 }
 
@@ -120,7 +130,7 @@ func (s *scaling) sum() error {
 	}
 	writer := func(r round) float64 { return perChunk(r.writer, r) }
 	whole := func(r round) float64 { return perChunk(r.server, r) }
-	fmt.Printf("medians: the writer's CPU per chunk with readers is %.2f of that without, the server's %.2f; %.0f bytes an idle reader\n",
+	fmt.Fprintf(s.out, "medians: the writer's CPU per chunk with readers is %.2f of that without, the server's %.2f; %.0f bytes an idle reader\n",
 		median(true, writer)/median(false, writer), median(true, whole)/median(false, whole),
 		median(true, func(r round) float64 { return float64(r.perIdle) }))
 	var wrong []string
@@ -177,7 +187,7 @@ func (s *scaling) idleReaders() (int, error) {
 		if err := s.server.ask("heap", filepath.Join(s.keep, "idle.heap"), nil); err != nil {
 			return 0, err
 		}
-		fmt.Printf("idle: heap %d, stacks %d, others %d bytes and %.2f goroutines each\n", int(after.Heap-before.Heap)/s.idle,
+		fmt.Fprintf(s.out, "idle: heap %d, stacks %d, others %d bytes and %.2f goroutines each\n", int(after.Heap-before.Heap)/s.idle,
 			int(after.Stacks-before.Stacks)/s.idle, (int(after.Others)-int(before.Others))/s.idle, float64(after.Goroutines-before.Goroutines)/float64(s.idle))
 	}
 	return int(after.Heap+after.Stacks+after.Others-before.Heap-before.Stacks-before.Others) / max(1, s.idle), nil
@@ -187,7 +197,7 @@ func (s *scaling) idleReaders() (int, error) {
 func (s *scaling) measure(ctx context.Context, until time.Time, r *round) error {
 	folder := s.keep
 	if folder == "" {
-		folder = s.folder
+		folder = s.database.folder
 	}
 	profile := filepath.Join(folder, fmt.Sprintf("cpu-%d.pprof", s.streams))
 	var before, after, workerBefore, workerAfter usageOf
@@ -235,7 +245,7 @@ func (s *scaling) hear(ctx context.Context, with bool, streams []toFollow, r *ro
 		return err
 	}
 	var said words
-	if err := s.worker.ask("said", struct{}{}, &said); err != nil {
+	if err := s.worker.ask("said", about{}, &said); err != nil {
 		return err
 	}
 	r.late = said.Late

@@ -1,4 +1,7 @@
-package postgrestest
+// Package cluster runs a PostgreSQL of one's own: in a scratch folder, on
+// loopback, from the binaries of this machine, with fsync on. Tests and the
+// measuring of performance use it; a server never does.
+package cluster
 
 import (
 	"bytes"
@@ -15,6 +18,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Cluster is a PostgreSQL in a scratch folder, on loopback, with fsync on.
@@ -23,14 +28,15 @@ type Cluster struct {
 	port   int
 	owner  *syscall.Credential // nil: the own user
 	server *os.Process
+	extra  []string // settings
 	ended  chan struct{}
 	log    *os.File
 }
 
 // Start makes a cluster and waits until it answers. It ends with Stop, and with
-// this process.
-func Start() (*Cluster, error) {
-	c := &Cluster{}
+// this process. Settings are NAME=VALUE, over those that a small cluster has.
+func Start(settings ...string) (*Cluster, error) {
+	c := &Cluster{extra: settings}
 	if err := c.make(); err != nil {
 		return nil, errors.Join(err, c.remove())
 	}
@@ -39,6 +45,9 @@ func Start() (*Cluster, error) {
 	}
 	return c, nil
 }
+
+// PID is the server's process, which has all its others as children.
+func (c *Cluster) PID() int { return c.server.Pid }
 
 // URL names a database of the cluster.
 func (c *Cluster) URL(database string) string {
@@ -124,9 +133,13 @@ func (c *Cluster) command(name string, args ...string) (*exec.Cmd, error) {
 
 // Run starts the server and waits until it answers.
 func (c *Cluster) Run() error {
-	server, err := c.command("postgres", "-D", c.data(), "-p", strconv.Itoa(c.port), "-k", "", "-c", "listen_addresses=127.0.0.1",
+	args := []string{"-D", c.data(), "-p", strconv.Itoa(c.port), "-k", "", "-c", "listen_addresses=127.0.0.1",
 		"-c", "max_connections=300", "-c", "shared_buffers=64MB", "-c", "fsync=on", "-c", "max_wal_size=256MB", "-c", "min_wal_size=32MB",
-		"-c", "autovacuum_naptime=5s", "-c", "log_min_messages=warning")
+		"-c", "autovacuum_naptime=5s", "-c", "log_min_messages=warning"}
+	for _, setting := range c.extra {
+		args = append(args, "-c", setting)
+	}
+	server, err := c.command("postgres", args...)
 	if err != nil {
 		return err
 	}
@@ -169,6 +182,14 @@ func (c *Cluster) wait() error {
 			return fmt.Errorf("PostgreSQL does not answer: %w\n%s", err, bytes.TrimSpace(said))
 		}
 	}
+}
+
+func ping(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
 }
 
 // Restart ends the server as SIGQUIT does, without a word to its clients and

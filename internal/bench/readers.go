@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bufio"
@@ -53,7 +53,7 @@ func readersRole(ctx context.Context, args []string) error {
 	}
 	r := &readers{addr: args[0], token: args[1]}
 	r.begin(ctx)
-	return answering(map[string]verb{
+	return answering(ctx, map[string]verb{
 		// follow returns once each reader has the first event.
 		"follow": on(func(all []toFollow) (any, error) { return nil, r.follow(all) }),
 		// heard waits for the ends of all streams.
