@@ -48,6 +48,7 @@ var rules = map[string][]string{
 	"internal/store/sqlite":                {"internal/store", "internal/store/commit", "internal/store/relational"},
 	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational"},
 	"internal/store/postgres/postgrestest": nil,
+	"internal/store/check":                 {"internal/store"},
 	"internal/store/transfer":              {"internal/store", "internal/store/sqlite", "internal/store/postgres", "internal/store/relational"},
 	"internal/store/storetest":             {"internal/store"},
 	"internal/notify":                      nil,

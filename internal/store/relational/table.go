@@ -2,7 +2,9 @@ package relational
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -53,4 +55,19 @@ func SameTables(a, b []Table) error {
 		return nil
 	}
 	return &perdure.Error{Code: perdure.Conflict, Message: "the two databases have different tables", Err: fmt.Errorf("%s", strings.Join(told, "; "))}
+}
+
+// NewestMigration gives the highest number that a file of migrations has in its
+// name.
+func NewestMigration(files fs.FS) (newest int64, err error) {
+	names, err := fs.Glob(files, "*.sql")
+	for _, name := range names {
+		digits, _, _ := strings.Cut(name, "_")
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("the migration %s has no number: %w", name, err)
+		}
+		newest = max(newest, n)
+	}
+	return newest, err
 }
