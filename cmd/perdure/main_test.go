@@ -74,11 +74,17 @@ var audited sync.Map
 // ends.
 func launch(t *testing.T, dir string, args ...string) *program {
 	t.Helper()
+	return launchWith(t, dir, nil, args...)
+}
+
+// launchWith is launch with variables of the environment, as NAME=value.
+func launchWith(t *testing.T, dir string, env []string, args ...string) *program {
+	t.Helper()
 	if _, later := audited.LoadOrStore(dir, true); !later {
 		t.Cleanup(func() { auditLeft(t, dir) }) // the first cleanup to come is the last to run
 	}
 	p := &program{t: t, cmd: exec.Command("perdure", args...)}
-	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr = dir, clean(dir), &p.stderr
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr = dir, append(clean(dir), env...), &p.stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
