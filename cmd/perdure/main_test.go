@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
+	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/tool"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -62,8 +64,15 @@ type program struct {
 // auditLeft checks the invariants over what processes in dir have stored.
 func auditLeft(t *testing.T, dir string) {
 	left := filepath.Join(dir, "d", "perdure.db")
-	if _, err := os.Stat(left); err == nil {
-		opentest.File(t, left)
+	if _, err := os.Stat(left); err != nil {
+		return
+	}
+	opentest.File(t, left)
+	_, err := server.CheckStore(context.WithoutCancel(t.Context()), left, func(server.CheckResult) {}, func(f server.CheckFinding) {
+		t.Errorf("a check finds in run %s: %s", f.Execution, f.What)
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
