@@ -21,6 +21,7 @@ import (
 	"github.com/perdure/perdure/internal/httpapi"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/web"
 )
 
 // DevOrg is the org of dev mode.
@@ -132,7 +133,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.http, err = httpapi.New(httpapi.Config{
 		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
 		Stop: s.stop, Streams: &s.streams,
-		StreamsPerKey: s.StreamsPerKey,
+		StreamsPerKey: s.StreamsPerKey, Pages: web.Pages(),
 	})
 	if err != nil {
 		return err
@@ -177,7 +178,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	web := httpapi.NewServer(s.http, slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug))
+	front := httpapi.NewServer(s.http, slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug))
 	var group sync.WaitGroup
 	failed := make(chan error, 4)
 	serve := func(what string, run func() error) {
@@ -188,13 +189,13 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	serve("sweeps", func() error { return s.engine.Run(ctx) })
-	serve("unix socket", func() error { return web.Serve(s.unix) })
+	serve("unix socket", func() error { return front.Serve(s.unix) })
 	if s.tcp != nil {
 		serve("http", func() error {
 			if s.TLSCert != "" {
-				return web.ServeTLS(s.tcp, s.TLSCert, s.TLSKey)
+				return front.ServeTLS(s.tcp, s.TLSCert, s.TLSKey)
 			}
-			return web.Serve(s.tcp)
+			return front.Serve(s.tcp)
 		})
 	}
 	if s.rpc != nil {
@@ -206,7 +207,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case err = <-failed:
 	case err = <-s.fatal:
 	}
-	s.shutdown(web)
+	s.shutdown(front)
 	cancel()
 	group.Wait()
 	return err
@@ -214,15 +215,15 @@ func (s *Server) Run(ctx context.Context) error {
 
 const stopWithin = 5 * time.Second
 
-func (s *Server) shutdown(web *http.Server) {
+func (s *Server) shutdown(front *http.Server) {
 	close(s.stop)
 	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
 	if s.rpc != nil {
 		_ = s.grpc.Shutdown(ctx)
 	}
-	if err := web.Shutdown(ctx); err != nil {
-		_ = web.Close()
+	if err := front.Shutdown(ctx); err != nil {
+		_ = front.Close()
 	}
 	s.streams.Wait() // the longest takes is a write that is under way
 }
