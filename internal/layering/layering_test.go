@@ -69,7 +69,8 @@ var rules = map[string][]string{
 	"internal/bubble":                      nil,
 	"internal/layering":                    nil,
 	"internal/contract":                    nil,
-	"server":                               {"internal/..."},
+	"web":                                  nil, // the built pages
+	"server":                               {"internal/...", "web"},
 
 	// Suites that run on every store.
 	"internal/engine/enginetest": {"internal/engine", "internal/store", "internal/store/..."},
