@@ -47,14 +47,10 @@ var rules = map[string][]string{
 	"internal/store/relational":            {"internal/store", "internal/store/commit"},
 	"internal/store/sqlite":                {"internal/store", "internal/store/commit", "internal/store/relational"},
 	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational"},
-<<<<<<< HEAD
 	"internal/store/postgres/cluster":      nil,
 	"internal/store/postgres/postgrestest": {"internal/store/postgres/cluster"},
-=======
-	"internal/store/postgres/postgrestest": nil,
 	"internal/store/check":                 {"internal/store"},
 	"internal/store/transfer":              {"internal/store", "internal/store/sqlite", "internal/store/postgres", "internal/store/relational"},
->>>>>>> deploy
 	"internal/store/storetest":             {"internal/store"},
 	"internal/notify":                      nil,
 	"internal/notify/nats":                 {"internal/notify"},
@@ -79,18 +75,11 @@ var rules = map[string][]string{
 
 	// Programs name concrete technology and may import everything but tests'
 	// packages.
-<<<<<<< HEAD
-	"cmd/perdure":  {"..."},
-	"examples/...": {"..."},
-	"e2e":          {"..."},
-	"e2e/chaos":    {"llm/scripted"},
-	"bench":        {"..."},
-=======
 	"cmd/perdure":    {"..."},
 	"examples/...":   {"..."},
 	"e2e":            {"..."},
 	"internal/bench": {"..."},
->>>>>>> bench
+	"e2e/chaos":      {"llm/scripted"},
 }
 
 // rootLibraries are what the root package may import beyond the standard
