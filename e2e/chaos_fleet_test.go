@@ -20,7 +20,7 @@ import (
 	"github.com/perdure/perdure/e2e/chaos"
 	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/internal/store/postgres"
-	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
+	"github.com/perdure/perdure/internal/store/postgres/cluster"
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
@@ -31,7 +31,7 @@ type fleet struct {
 	size      chaosSize
 	root      string // of what the processes keep and write
 	workspace string
-	cluster   *postgrestest.Cluster // nil: the one server has a SQLite file
+	cluster   *cluster.Cluster // nil: the one server has a SQLite file
 	disk      *disk                 // that the file is on
 	servers   []*member
 	workers   []*member
@@ -79,9 +79,9 @@ func newFleet(t *testing.T, size chaosSize) *fleet {
 	return f
 }
 
-func newCluster(t *testing.T) *postgrestest.Cluster {
+func newCluster(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	cluster, err := postgrestest.Start()
+	cluster, err := cluster.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
