@@ -32,7 +32,7 @@ type fleet struct {
 	root      string // of what the processes keep and write
 	workspace string
 	cluster   *cluster.Cluster // nil: the one server has a SQLite file
-	disk      *disk                 // that the file is on
+	disk      *disk            // that the file is on
 	servers   []*member
 	workers   []*member
 	adminKey  string
