@@ -41,6 +41,9 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 		c.Eager.Slots-- // the attempt holds it now
 		r.w.startAttempt(r.live, claim)
 	}
+	if o.Kind == perdure.OutcomeContinue && r.w.isDraining() {
+		r.exit(errShutdown) // the next one goes on from here
+	}
 	return reply, nil
 }
 
