@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
+	"github.com/perdure/perdure/internal/store/postgres/cluster"
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
@@ -60,7 +60,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	if !perdure.IsCode(err, perdure.Unavailable) || !strings.Contains(err.Error(), "standby") {
 		t.Errorf("a standby alone gives %v", err)
 	}
-	r := &restarted{t: t, url: postgrestest.Both(primary, standby, "postgres")}
+	r := &restarted{t: t, url: cluster.Both(primary, standby, "postgres")}
 	r.open()
 	defer func() {
 		if err := r.s.Close(); err != nil {
@@ -120,9 +120,9 @@ func TestStandbyTakesOver(t *testing.T) {
 }
 
 // pair starts a cluster and a standby of it.
-func pair(t *testing.T) (primary, standby *postgrestest.Cluster) {
+func pair(t *testing.T) (primary, standby *cluster.Cluster) {
 	t.Helper()
-	start := func(start func() (*postgrestest.Cluster, error)) *postgrestest.Cluster {
+	start := func(start func() (*cluster.Cluster, error)) *cluster.Cluster {
 		c, err := start()
 		if err != nil {
 			t.Fatal(err)
@@ -134,6 +134,6 @@ func pair(t *testing.T) (primary, standby *postgrestest.Cluster) {
 		})
 		return c
 	}
-	primary = start(postgrestest.Start)
+	primary = start(func() (*cluster.Cluster, error) { return cluster.Start() })
 	return primary, start(primary.Standby)
 }

@@ -45,7 +45,10 @@ func (t *Transaction) load(org string, one candidate, l loadedExecution, n store
 	if err := t.share(sharedBy(l.row, n)...); err != nil {
 		return nil, nil, err
 	}
-	if err := t.together(fs...); err != nil || !n.AttemptBlocks {
+	if err := t.together(fs...); err != nil {
+		return s, k, err
+	}
+	if err := loadUse(t.view, org, n, s); err != nil || !n.AttemptBlocks {
 		return s, k, err
 	}
 	return s, k, loadAttemptBlocks(t.view, one.execution, s, k)
