@@ -87,8 +87,11 @@ func (a *attempt) main() {
 		a.giveBack(true)
 	case errors.Is(cause, agent.ErrLeaseLost), perdure.IsCode(cause, perdure.LeaseLost):
 		// Somebody else has it; nothing of this attempt counts.
+		a.w.Observer.leaseLost(true)
 	default:
-		a.end(result, a.failure(err, cause))
+		failure := a.failure(err, cause)
+		a.w.Observer.attempted(a.claim.Task.Kind, codeOf(failure))
+		a.end(result, failure)
 	}
 }
 
@@ -101,6 +104,13 @@ func (a *attempt) call(def agent.TaskDefinition) (result json.RawMessage, err er
 		}
 	}()
 	return def.Run(a, a.claim.Task.Input)
+}
+
+func codeOf(failure *perdure.TaskError) perdure.Code {
+	if failure == nil {
+		return ""
+	}
+	return failure.Code
 }
 
 // failure says how an attempt failed, nil if it did not.

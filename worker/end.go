@@ -99,6 +99,9 @@ func (r *run) finish() {
 	if r.holding && errors.Is(context.Cause(r.Context), errShutdown) {
 		r.release(perdure.AgentRelease{})
 	}
+	if cause := context.Cause(r.Context); errors.Is(cause, agent.ErrLeaseLost) || perdure.IsCode(cause, perdure.LeaseLost) {
+		r.w.Observer.leaseLost(false)
+	}
 	r.cancel(agent.ErrDiscarded)
 	r.w.streams.close(r.stream)
 	switch late, overtaken := r.w.untrack(r); {

@@ -52,6 +52,7 @@ func (r *run) park() {
 		early = r.awaitClaim()
 	}
 	r.holding = true
+	r.w.Observer.resumed(r.claim.Execution.Kind)
 	r.adopt(*early)
 }
 

@@ -114,6 +114,7 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	if old != nil {
 		old.drop(agent.ErrLeaseLost)
 	}
+	w.Observer.entered(c.Execution.Kind, c.Woke != perdure.WokeStart)
 	w.goroutines.Add(1)
 	go r.main()
 }

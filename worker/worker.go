@@ -56,9 +56,12 @@ type Config struct {
 	Clock    func() time.Duration // how leases are measured; default: since boot, suspend included
 	// Report, if set, is told what looks like a mistake of agent code, in words:
 	// an entry that a function entered again appends a second time.
-	Report  func(string)
-	Logger  *slog.Logger
-	Version string
+	Report func(string)
+	// Observer is told what the worker does; may be nil. worker/metrics makes one
+	// that counts.
+	Observer *Observer
+	Logger   *slog.Logger
+	Version  string
 }
 
 // Worker runs agents and tasks.
@@ -84,6 +87,7 @@ type Worker struct {
 	begun       map[*run]bool          // every run whose goroutine has not ended
 	attempts    map[uuid.UUID]*attempt // by claim id
 	overdue     []perdure.AgentRelease // to give back once the server is there again
+	unreached   error                  // of the last poll or heartbeat
 	registered  chan struct{}
 }
 

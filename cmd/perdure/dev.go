@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/tool"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 )
 
@@ -25,11 +26,14 @@ type serving struct {
 	queueLimits    map[string]int
 	standard       standard
 	noPark         bool
+	registry       *prometheus.Registry
 	payloadLimit   int // MiB
 	origins        []string
 	tlsCert        string
 	tlsKey         string
 	streamsPerKey  int
+	opsAddr        string
+	drainDelay     time.Duration
 }
 
 func (s *serving) flags(cmd *cobra.Command) {
@@ -41,6 +45,8 @@ func (s *serving) flags(cmd *cobra.Command) {
 	f.StringVar(&s.tlsCert, "tls-cert", "", "certificate (PEM, with those that lead to its root) to serve HTTP over TLS with")
 	f.StringVar(&s.tlsKey, "tls-key", "", "key (PEM) of --tls-cert")
 	f.IntVar(&s.streamsPerKey, "streams-per-key", 20_000, "how many streams may be open with one key")
+	opsFlag(cmd, &s.opsAddr)
+	f.DurationVar(&s.drainDelay, "drain-delay", 0, "how long to serve on as before after a signal to stop, while /readyz says no, for load balancers to notice")
 	f.DurationVar(&s.lease, "lease", 15*time.Second, "how long a worker may be silent before its work goes to another")
 	f.StringToIntVar(&s.queueLimits, "queue-limit", nil, "how many tasks of one org run at once on a queue, as name=N")
 }
@@ -64,6 +70,9 @@ func (s *serving) check() error {
 	}
 	if s.streamsPerKey < 1 {
 		return usageError{"--streams-per-key must be at least 1", ""}
+	}
+	if s.drainDelay < 0 {
+		return usageError{"--drain-delay must not be negative", ""}
 	}
 	if s.payloadLimit < 1 || s.payloadLimit > 1024 {
 		return usageError{"--payload-limit must be from 1 to 1024 (MiB)", ""}
@@ -123,6 +132,7 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 	config := server.Config{
 		Data: data, Store: s.app.store, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
 		Origins: s.origins, StreamsPerKey: s.streamsPerKey, TLSCert: s.tlsCert, TLSKey: s.tlsKey, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
+		OpsAddr: s.opsAddr, DrainDelay: s.drainDelay, Registerer: s.registerer(),
 	}
 	for deadline := time.Now().Add(connectWithin); ; {
 		opened, err := server.Open(ctx, config)
@@ -156,7 +166,7 @@ func (s *serving) dev(ctx context.Context) error {
 // client finds the kinds of agents known.
 func (s *serving) devOn(ctx context.Context, own *server.Server) error {
 	w := &s.standard
-	w.dev, w.queues, w.logger = true, []string{"default"}, s.logger(slog.LevelInfo)
+	w.dev, w.queues, w.logger, w.registerer = true, []string{"default"}, s.logger(slog.LevelInfo), s.registerer()
 	if s.noPark {
 		w.parked = -1
 	}
@@ -215,6 +225,9 @@ func (s *serving) greet(own *server.Server, kind ownerKind) {
 		say("http", web)
 	}
 	say("workers", own.GRPCAddress()+" (gRPC)")
+	if own.OpsAddress() != "" {
+		say("ops", "http://"+own.OpsAddress()+"/metrics")
+	}
 	say("data", own.Data)
 	if kind == ownerDev {
 		say("workspace", s.standard.workspace)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/ops"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/worker/remote"
 	"github.com/spf13/cobra"
@@ -30,6 +31,7 @@ type laborer struct {
 	addr     string
 	queues   []string
 	tls      bool
+	opsAddr  string
 }
 
 func (a *app) workerCommand() *cobra.Command {
@@ -52,6 +54,7 @@ OPENAI_API_KEY, GEMINI_API_KEY. Workers of one queue must see the same files.`,
 	f.Lookup("server").Annotations = map[string][]string{envAnnotation: {"PERDURE_GRPC"}}
 	f.StringSliceVar(&l.queues, "queue", []string{"default"}, "queues to take work from")
 	f.BoolVar(&l.tls, "tls", false, "secure the connection")
+	opsFlag(cmd, &l.opsAddr)
 	l.standard.flags(cmd)
 	l.standard.limits(cmd, 30*time.Second)
 	return cmd
@@ -82,6 +85,11 @@ func (l *laborer) run(ctx context.Context) error {
 	if err := l.near(&options, data); err != nil {
 		return err
 	}
+	stopOps, err := l.serveOps(log)
+	if err != nil {
+		return err
+	}
+	defer stopOps()
 	d, err := l.dial(ctx, options)
 	if err != nil {
 		return err
@@ -102,6 +110,19 @@ func (l *laborer) run(ctx context.Context) error {
 	fmt.Fprintln(l.stderr, "perdure: stopping; Ctrl-C again stops at once")
 	stop()
 	return nil
+}
+
+// serveOps opens the port for operators before the server is there, so that they
+// see that the worker waits for it.
+func (l *laborer) serveOps(log *slog.Logger) (stop func(), err error) {
+	listener, err := listenOps(l.opsAddr)
+	if listener == nil {
+		return func() {}, err
+	}
+	registry := ops.NewRegistry(version)
+	l.standard.registerer = registry
+	fmt.Fprintf(l.stdout, "  %-11s http://%s/metrics\n", "ops", listener.Addr())
+	return serveOps(listener, registry, healthOf(l.standard.running.Load), log), nil
 }
 
 // dial connects, waiting for a server that is not there yet: workers and

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/durablestream"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/health"
 	"github.com/perdure/perdure/internal/openaiapi"
 )
 
@@ -39,6 +40,11 @@ type Config struct {
 	// pages may read the answers (CORS).
 	Origins []string
 	Logger  *slog.Logger
+	// Observer is told of requests and readers; may be nil.
+	Observer Observer
+	// Health looks whether requests can be served; default: whether the store
+	// answers, and Stop is not closed.
+	Health health.Check
 	// Version is the program's, shown in the OpenAPI document.
 	Version string
 	// Stop, once closed, resets every open stream, so that clients go on with
@@ -97,6 +103,12 @@ func (c Config) normal() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	if c.Observer == nil {
+		c.Observer = nobody{}
+	}
+	if c.Health == nil {
+		c.Health = c.answers
+	}
 	if c.Streams == nil {
 		c.Streams = &sync.WaitGroup{}
 	}
@@ -113,6 +125,22 @@ func (c Config) normal() Config {
 		c.StreamsPerKey = 20_000
 	}
 	return c
+}
+
+// answers is the default of Health.
+func (c Config) answers(ctx context.Context) (r health.Report) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if _, err := c.Engine.Read().AnyKey(ctx); err != nil {
+		c.Logger.WarnContext(ctx, "the store does not answer", "error", err)
+		r.Unready = append(r.Unready, health.Reason{Check: "store", Detail: "the store does not answer"})
+	}
+	select {
+	case <-c.Stop:
+		r.Unready = append(r.Unready, health.Reason{Check: "stopping", Detail: "the server is stopping"})
+	default:
+	}
+	return r
 }
 
 // storedKeys authenticates by the keys in the store.

@@ -31,6 +31,10 @@ type queryKey struct{}
 func (s *server) front() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := &answer{ResponseWriter: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
+		if s.Observer != (nobody{}) {
+			began, route := time.Now(), s.routeOf(r)
+			defer func() { s.Observer.Request(r.Method, route, answer.code(), time.Since(began)) }()
+		}
 		defer s.recovered(answer, r)
 		answer.Header().Set("X-Content-Type-Options", "nosniff")
 		answer.Header().Set("Referrer-Policy", "no-referrer")
@@ -181,6 +185,15 @@ type answer struct {
 	c       *http.ResponseController
 	timeout time.Duration
 	status  int
+}
+
+// code is the status of the answer; that of a connection which was taken over is
+// 200.
+func (a *answer) code() int {
+	if a.status == 0 {
+		return http.StatusOK
+	}
+	return a.status
 }
 
 // answerPiece is what a client has that time for, in bytes.

@@ -135,6 +135,7 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 		if err != nil {
 			return err
 		}
+		s.delivered(transportSSE, item)
 	}
 	return out.flush()
 }

@@ -41,7 +41,7 @@ func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
-	leave, p := s.admit(callerOf(r.Context()))
+	leave, p := s.admit(callerOf(r.Context()), transportWebSocket)
 	if p != nil {
 		p.write(w)
 		return
@@ -222,7 +222,11 @@ func (k *socket) item(ctx context.Context, i eventlog.Item) error {
 	if i.Event == eventlog.Reset {
 		k.given = nil
 	}
-	return k.send(ctx, "event", wireEvent(i))
+	if err := k.send(ctx, "event", wireEvent(i)); err != nil {
+		return err
+	}
+	k.delivered(transportWebSocket, i)
+	return nil
 }
 
 func wireEvent(i eventlog.Item) event {

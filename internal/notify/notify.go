@@ -5,6 +5,7 @@ package notify
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 )
@@ -44,11 +45,25 @@ func Sure(n Notifier) bool {
 	return ok && !inside.Shared
 }
 
+// Counted is implemented by a Notifier that counts, since it was made, the hints
+// that were published, and of those the ones that it knows to be lost.
+type Counted interface {
+	Counts() (sent, lost int64)
+}
+
+// Checked is implemented by a Notifier that depends on something which may be
+// away. Check gives what is wrong now; it does not wait.
+type Checked interface {
+	Check() error
+}
+
 // Local carries hints inside one process. The zero value is ready.
 type Local struct {
 	// Shared says that other processes write to the store, too, and their hints do
 	// not come here.
 	Shared bool
+
+	sent atomic.Int64
 
 	mu   sync.Mutex // guards subs
 	subs map[string]map[chan struct{}]bool
@@ -56,6 +71,7 @@ type Local struct {
 
 // Publish implements Notifier.
 func (l *Local) Publish(topic string) {
+	l.sent.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for ch := range l.subs[topic] {
@@ -65,6 +81,9 @@ func (l *Local) Publish(topic string) {
 		}
 	}
 }
+
+// Counts implements Counted. Inside one process none is lost.
+func (l *Local) Counts() (sent, lost int64) { return l.sent.Load(), 0 }
 
 // Subscribe implements Notifier.
 func (l *Local) Subscribe(topics ...string) (<-chan struct{}, func()) {

@@ -620,7 +620,10 @@ export interface components {
             location: string;
             message: string;
         };
-        Health: {
+        HealthBody: {
+            /** @description What does not work as well as it should. */
+            degraded?: components["schemas"]["Reason"][] | null;
+            /** @description ok, or ready. */
             status: string;
         };
         ListAPIKey: {
@@ -761,6 +764,10 @@ export interface components {
             logs: components["schemas"]["PruneCount"];
             /** @description There is more to prune; ask again. */
             more: boolean;
+        };
+        Reason: {
+            check: string;
+            detail: string;
         };
         ResetData: {
             /**
@@ -2111,7 +2118,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Health"];
+                    "application/json": components["schemas"]["HealthBody"];
                 };
             };
             /** @description An error (RFC 9457) */
@@ -2140,7 +2147,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Health"];
+                    "application/json": components["schemas"]["HealthBody"];
                 };
             };
             /** @description An error (RFC 9457) */
