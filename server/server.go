@@ -24,6 +24,7 @@ import (
 	"github.com/perdure/perdure/internal/ops"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // DevOrg is the org of dev mode.
@@ -72,7 +73,9 @@ type Config struct {
 	// an OpsAddr, which then has a registry of its own. If it gathers, too, as a
 	// *prometheus.Registry does, OpsAddr serves all that is in it.
 	Registerer prometheus.Registerer
-	Logger     *slog.Logger
+	// TracerProvider makes spans of requests and writes; nil makes none.
+	TracerProvider trace.TracerProvider
+	Logger         *slog.Logger
 	// Version is the program's.
 	Version string
 	// Clock is the store's time; default time.Now.
@@ -156,13 +159,13 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.http, err = httpapi.New(httpapi.Config{
 		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
-		Stop: s.stop, Streams: &s.streams, Observer: watch.http, Health: s.health,
+		Stop: s.stop, Streams: &s.streams, Observer: watch.http, Health: s.health, TracerProvider: s.TracerProvider,
 		StreamsPerKey: s.StreamsPerKey,
 	})
 	if err != nil {
 		return err
 	}
-	s.grpc = grpcapi.New(backend{s.engine}, workers{access}, s.Logger, grpcapi.Options{PayloadLimit: s.PayloadLimit, Observer: watch.grpc, Health: s.health})
+	s.grpc = grpcapi.New(backend{s.engine}, workers{access}, s.Logger, grpcapi.Options{PayloadLimit: s.PayloadLimit, Observer: watch.grpc, Health: s.health, TracerProvider: s.TracerProvider})
 	return nil
 }
 

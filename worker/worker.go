@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/worker/local"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Config says how a worker runs. Dispatch is needed; every other zero value
@@ -60,8 +61,11 @@ type Config struct {
 	// Observer is told what the worker does; may be nil. worker/metrics makes one
 	// that counts.
 	Observer *Observer
-	Logger   *slog.Logger
-	Version  string
+	// TracerProvider makes spans of claims, attempts, and calls of models and
+	// tools; nil makes none.
+	TracerProvider trace.TracerProvider
+	Logger         *slog.Logger
+	Version        string
 }
 
 // Worker runs agents and tasks.
@@ -165,7 +169,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	// Work outlives ctx while it drains.
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	w.streams = newStreams(w.Dispatch, w.Logger)
+	w.streams = newStreams(w.Dispatch, w.lineOf())
 	var loops, beats sync.WaitGroup
 	beats.Go(func() { w.streams.run(live) })
 	beats.Go(func() { w.beat(live) })

@@ -132,7 +132,7 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 	config := server.Config{
 		Data: data, Store: s.app.store, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
 		Origins: s.origins, StreamsPerKey: s.streamsPerKey, TLSCert: s.tlsCert, TLSKey: s.tlsKey, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
-		OpsAddr: s.opsAddr, DrainDelay: s.drainDelay, Registerer: s.registerer(),
+		OpsAddr: s.opsAddr, DrainDelay: s.drainDelay, Registerer: s.registerer(), TracerProvider: s.tracing.tracerProvider(),
 	}
 	for deadline := time.Now().Add(connectWithin); ; {
 		opened, err := server.Open(ctx, config)
@@ -167,6 +167,7 @@ func (s *serving) dev(ctx context.Context) error {
 func (s *serving) devOn(ctx context.Context, own *server.Server) error {
 	w := &s.standard
 	w.dev, w.queues, w.logger, w.registerer = true, []string{"default"}, s.logger(slog.LevelInfo), s.registerer()
+	w.tracer = s.tracing.tracerProvider()
 	if s.noPark {
 		w.parked = -1
 	}

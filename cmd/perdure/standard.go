@@ -26,6 +26,7 @@ import (
 	"github.com/perdure/perdure/worker/metrics"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // standard is the worker that every command runs: the react agent, with the
@@ -46,6 +47,7 @@ type standard struct {
 	logger *slog.Logger
 	// registerer counts what the worker does; nil counts nothing.
 	registerer prometheus.Registerer
+	tracer     trace.TracerProvider // nil for no spans
 	// running is the worker, once there is one.
 	running atomic.Pointer[worker.Worker]
 	// home is the worker whose store is to be opened; nil is any. id is the one
@@ -150,7 +152,7 @@ func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store) (*
 	}
 	w := worker.New(worker.Config{
 		Dispatch: d, Local: kept, Queues: s.queues, Agents: s.agents, Tasks: s.tasks, Parked: s.parked, Drain: s.drain,
-		Logger: s.logger, Version: version, Observer: seesWorker,
+		Logger: s.logger, Version: version, Observer: seesWorker, TracerProvider: s.tracer,
 	})
 	w.RegisterAgent(react.Agent(c))
 	for _, t := range react.Tasks(c) {

@@ -95,7 +95,7 @@ func (l *laborer) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = d.Close() }() // all work has been given back
-	s.queues, s.logger = l.queues, log
+	s.queues, s.logger, s.tracer = l.queues, log, l.tracing.tracerProvider()
 	stop, err := s.start(ctx, d, data)
 	if err != nil {
 		return err

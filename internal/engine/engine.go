@@ -96,7 +96,9 @@ func (e *Engine) do(ctx context.Context, c store.Command) ([]*decided, error) {
 }
 
 func (e *Engine) write(ctx context.Context, c store.Command) ([]*decided, error) {
+	ctx, end := startCommit(ctx, c)
 	answers, err := e.Store.Do(ctx, c)
+	end(err)
 	if err != nil {
 		e.refused(c, err)
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 	"github.com/perdure/perdure/internal/health"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -53,6 +54,9 @@ type Options struct {
 	Recheck time.Duration
 	// Observer is told of calls; may be nil.
 	Observer Observer
+	// TracerProvider makes spans of calls that come with a traceparent; nil makes
+	// none.
+	TracerProvider trace.TracerProvider
 	// Health is what the service grpc.health.v1 answers by; default: it serves
 	// until it is told to stop.
 	Health health.Check
@@ -78,6 +82,7 @@ func New(backend Backend, auth Authenticator, logger *slog.Logger, o Options) *S
 	answers := answers{logger: logger}
 	access := access{backend: backend, auth: auth, recheck: o.Recheck, answers: answers}
 	options := append(transport(o.TLS), observed(o.Observer)...)
+	options = append(options, traced(o.TracerProvider)...)
 	options = append(options, grpc.ChainUnaryInterceptor(access.unary), grpc.ChainStreamInterceptor(access.stream))
 	s.grpc = grpc.NewServer(options...)
 	healthpb.RegisterHealthServer(s.grpc, s.health)

@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 	"github.com/perdure/perdure/internal/health"
 	"github.com/perdure/perdure/internal/openaiapi"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // BodyLimit is the most bytes of a request's body.
@@ -42,6 +43,8 @@ type Config struct {
 	Logger  *slog.Logger
 	// Observer is told of requests and readers; may be nil.
 	Observer Observer
+	// TracerProvider makes spans of requests; nil makes none.
+	TracerProvider trace.TracerProvider
 	// Health looks whether requests can be served; default: whether the store
 	// answers, and Stop is not closed.
 	Health health.Check
@@ -78,6 +81,7 @@ type server struct {
 	// streams are the general ones.
 	streams *durablestream.Streams
 	readers readers
+	tracer  trace.Tracer // nil without a provider
 
 	watch *watch // of open streams
 }
@@ -86,6 +90,9 @@ type server struct {
 func New(c Config) (http.Handler, error) {
 	s := &server{Config: c.normal(), mux: http.NewServeMux(), readers: readers{open: map[string]int{}}, streams: durablestream.New(c.Engine.Store, c.Engine.Hints)}
 	s.watch = &watch{s: s}
+	if c.TracerProvider != nil {
+		s.tracer = c.TracerProvider.Tracer("github.com/perdure/perdure/internal/httpapi")
+	}
 	s.api = humago.New(s.mux, humaConfig(c.Version))
 	s.openAI()
 	s.routes()

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/openaiapi"
+	"go.opentelemetry.io/otel/trace"
 )
 
 type secureKey struct{}
@@ -31,9 +32,14 @@ type queryKey struct{}
 func (s *server) front() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := &answer{ResponseWriter: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
-		if s.Observer != (nobody{}) {
-			began, route := time.Now(), s.routeOf(r)
-			defer func() { s.Observer.Request(r.Method, route, answer.code(), time.Since(began)) }()
+		if s.Observer != (nobody{}) || s.tracer != nil {
+			method, began, route := r.Method, time.Now(), s.routeOf(r)
+			defer func() { s.Observer.Request(method, route, answer.code(), time.Since(began)) }()
+			if s.tracer != nil {
+				var span trace.Span
+				r, span = s.traced(r, route)
+				defer func() { ended(span, answer.code()) }()
+			}
 		}
 		defer s.recovered(answer, r)
 		answer.Header().Set("X-Content-Type-Options", "nosniff")
@@ -68,7 +74,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
-	ctx := context.WithValue(r.Context(), secureKey{}, r.TLS != nil)
+	ctx := context.WithValue(aboutExecution(r.Context(), r), secureKey{}, r.TLS != nil)
 	if strings.HasPrefix(r.URL.Path, "/api/") {
 		w.Header().Set("Cache-Control", "no-store")
 	}

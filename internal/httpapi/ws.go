@@ -50,7 +50,7 @@ func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 	// The origin has been looked at, with all the origins that are ours.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
-		s.Logger.DebugContext(r.Context(), "no websocket", slog.Any("cause", err))
+		s.lines(r.Context()).DebugContext(r.Context(), "no websocket", slog.Any("cause", err))
 		return // Accept has answered
 	}
 	conn.SetReadLimit(wsFrame)
@@ -58,7 +58,7 @@ func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 	defer over()
 	k := &socket{server: s, conn: conn, org: callerOf(ctx).org, execution: x.ID, items: make(chan eventlog.Item)}
 	err = k.run(ctx, x)
-	s.Logger.DebugContext(ctx, "websocket closed", slog.String("execution", x.ID.String()), slog.Any("cause", err))
+	s.lines(ctx).DebugContext(ctx, "websocket closed", slog.Any("cause", err))
 }
 
 // socketTarget checks what the operations check of others.

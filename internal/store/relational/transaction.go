@@ -100,7 +100,7 @@ func (t *Transaction) Run(c *store.Command) (commit.Outcome, error) {
 			return commit.Outcome{}, err
 		}
 		if err != nil {
-			t.logger.Warn("a candidate was left out", "command", c.Name, "execution", one.execution, "err", refusedBy(err))
+			t.logger.Warn("a candidate was left out", "command", c.Name, "org", c.Org, "execution", one.execution, "err", refusedBy(err))
 			continue
 		}
 		if changes != nil {
