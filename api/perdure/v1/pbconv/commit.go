@@ -77,7 +77,7 @@ func (d *decoder) newCheckpoint(m *perdurev1.NewCheckpoint) *perdure.NewCheckpoi
 		return nil
 	}
 	return &perdure.NewCheckpoint{
-		State: d.payload("checkpoint.state", m.GetState()), Reason: m.GetReason(), StateVersion: int(m.GetStateVersion()),
+		State: d.payload("checkpoint.state", m.GetState()), Reason: m.GetReason(), StateVersion: int(m.GetStateVersion()), Traceparent: m.GetTraceparent(),
 	}
 }
 
