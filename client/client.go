@@ -137,10 +137,13 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if c.o.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.o.Key)
 	}
+	req, end := traced(req)
 	resp, err := c.o.HTTPClient.Do(req)
 	if err != nil {
+		end(0, err)
 		return nil, c.unreachable(ctx, err)
 	}
+	end(resp.StatusCode, nil)
 	if resp.StatusCode >= 300 {
 		defer drain(resp.Body)
 		return nil, problem(resp)

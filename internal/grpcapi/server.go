@@ -15,8 +15,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/internal/health"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 )
 
@@ -49,11 +52,20 @@ type Options struct {
 	// again; default 2 s. With what the Authenticator itself remembers it adds
 	// up to the time in which a revoked key stops.
 	Recheck time.Duration
+	// Observer is told of calls; may be nil.
+	Observer Observer
+	// TracerProvider makes spans of calls that come with a traceparent; nil makes
+	// none.
+	TracerProvider trace.TracerProvider
+	// Health is what the service grpc.health.v1 answers by; default: it serves
+	// until it is told to stop.
+	Health health.Check
 }
 
 // Server answers workers.
 type Server struct {
 	grpc     *grpc.Server
+	health   *healthService
 	draining chan struct{}
 	drain    sync.Once
 }
@@ -66,12 +78,14 @@ func New(backend Backend, auth Authenticator, logger *slog.Logger, o Options) *S
 	if o.PayloadLimit <= 0 {
 		o.PayloadLimit = perdure.DefaultPayloadLimit
 	}
-	s := &Server{draining: make(chan struct{})}
+	s := &Server{draining: make(chan struct{}), health: newHealthService(o.Health)}
 	answers := answers{logger: logger}
 	access := access{backend: backend, auth: auth, recheck: o.Recheck, answers: answers}
-	s.grpc = grpc.NewServer(append(transport(o.TLS),
-		grpc.UnaryInterceptor(access.unary),
-		grpc.StreamInterceptor(access.stream))...)
+	options := append(transport(o.TLS), observed(o.Observer)...)
+	options = append(options, traced(o.TracerProvider)...)
+	options = append(options, grpc.ChainUnaryInterceptor(access.unary), grpc.ChainStreamInterceptor(access.stream))
+	s.grpc = grpc.NewServer(options...)
+	healthpb.RegisterHealthServer(s.grpc, s.health)
 	perdurev1.RegisterAgentDispatchServer(s.grpc, &agentService{backend: backend, limit: o.PayloadLimit, draining: s.draining})
 	perdurev1.RegisterWorkerDispatchServer(s.grpc, &workerService{answers: answers, draining: s.draining})
 	return s
@@ -95,10 +109,15 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 // Serve answers on the listener until Shutdown, and then gives nil.
 func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(listener) }
 
+// Announce makes the health service say that the server does not serve, ahead of
+// Shutdown. It may be called more than once.
+func (s *Server) Announce() { s.health.stop() }
+
 // Shutdown takes no new calls, answers open polls with nothing, lets the other
 // calls finish, and returns when all are done. When ctx is over it cuts off what
 // is left, and gives ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.Announce()
 	s.drain.Do(func() { close(s.draining) })
 	done := make(chan struct{})
 	go func() {

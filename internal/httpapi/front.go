@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/openaiapi"
+	"go.opentelemetry.io/otel/trace"
 )
 
 type secureKey struct{}
@@ -31,6 +32,15 @@ type queryKey struct{}
 func (s *server) front() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := &answer{ResponseWriter: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
+		if s.Observer != (nobody{}) || s.tracer != nil {
+			method, began, route := r.Method, time.Now(), s.routeOf(r)
+			defer func() { s.Observer.Request(method, route, answer.code(), time.Since(began)) }()
+			if s.tracer != nil {
+				var span trace.Span
+				r, span = s.traced(r, route)
+				defer func() { ended(span, answer.code()) }()
+			}
+		}
 		defer s.recovered(answer, r)
 		answer.Header().Set("X-Content-Type-Options", "nosniff")
 		answer.Header().Set("Referrer-Policy", "no-referrer")
@@ -64,7 +74,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
-	ctx := context.WithValue(r.Context(), secureKey{}, r.TLS != nil)
+	ctx := context.WithValue(aboutExecution(r.Context(), r), secureKey{}, r.TLS != nil)
 	if strings.HasPrefix(r.URL.Path, "/api/") {
 		w.Header().Set("Cache-Control", "no-store")
 	}
@@ -181,6 +191,15 @@ type answer struct {
 	c       *http.ResponseController
 	timeout time.Duration
 	status  int
+}
+
+// code is the status of the answer; that of a connection which was taken over is
+// 200.
+func (a *answer) code() int {
+	if a.status == 0 {
+		return http.StatusOK
+	}
+	return a.status
 }
 
 // answerPiece is what a client has that time for, in bytes.

@@ -98,6 +98,7 @@ func dialOptions(o Options, last *lastError) []grpc.DialOption {
 		grpc.WithContextDialer(last.dial),
 		grpc.WithPerRPCCredentials(bearer(o.Token)),
 		grpc.WithUserAgent("perdure-worker"),
+		grpc.WithChainUnaryInterceptor(withTraceparent),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 15 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 5 * time.Second}),
