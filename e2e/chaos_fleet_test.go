@@ -198,7 +198,7 @@ func (f *fleet) start(m *member, c command, by ...string) {
 	f.t.Helper()
 	c.dir, c.log = f.root, filepath.Join(f.root, c.name+".log")
 	c.env = environment(filepath.Join(f.root, "home"), "PERDURE_SCRIPTED_JOURNAL="+f.journal())
-	path := ""
+	var path string
 	if f.size.clocks {
 		path = movableProgram(f.t)
 		c.env = append(c.env, newClock(f.t, m.clock()))

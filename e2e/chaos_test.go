@@ -21,6 +21,7 @@ type chaosSize struct {
 	servers, workers int
 	runs, turns      int
 	readers          int    // of each run
+	wandering        int    // runs of which every projection is read
 	pause            string // of a tool between its effects, in seconds
 	lease            time.Duration
 	rampUp           time.Duration // within which the runs begin
@@ -40,11 +41,11 @@ func chaosIsLong() bool { return os.Getenv("PERDURE_CHAOS") == "long" }
 
 var (
 	shortChaos = chaosSize{
-		servers: 3, workers: 3, runs: 12, turns: 8, readers: 1, pause: "0.05", lease: 1500 * time.Millisecond,
+		servers: 3, workers: 3, runs: 12, turns: 8, readers: 1, wandering: 1, pause: "0.05", lease: 1500 * time.Millisecond,
 		rampUp: 2 * time.Second, speech: 5 * time.Second, gap: 600 * time.Millisecond, hintless: 5 * time.Second, limit: 3 * time.Minute,
 	}
 	longChaos = chaosSize{
-		servers: 3, workers: 3, runs: 200, turns: 20, readers: 1, pause: "0.2", lease: 3 * time.Second,
+		servers: 3, workers: 3, runs: 200, turns: 20, readers: 1, wandering: 5, pause: "0.2", lease: 3 * time.Second,
 		rampUp: 20 * time.Second, speech: 40 * time.Second, gap: 2 * time.Second, hintless: time.Minute, limit: 20 * time.Minute,
 	}
 )
@@ -104,6 +105,9 @@ func endure(t *testing.T, size chaosSize) {
 	storm := f.newStorm(chaos.Plan(rand.New(rand.NewPCG(seed, 0)), size.plan()))
 	storm.blow(l.over())
 	runs := l.gather()
+	for _, w := range l.wanderers {
+		w.Compare(ctx)
+	}
 	report := chaos.Report{
 		Seed: seed, Store: "PostgreSQL", Servers: size.servers, Workers: size.workers, Runs: size.runs, Turns: size.turns,
 		Took: time.Since(began), Lease: size.lease, Faults: storm.done, Takeovers: chaos.Takeovers(storm.kills, runs),
