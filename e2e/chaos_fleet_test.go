@@ -22,7 +22,7 @@ import (
 	"github.com/perdure/perdure/internal/notify/notifytest"
 	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/internal/store/postgres"
-	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
+	"github.com/perdure/perdure/internal/store/postgres/cluster"
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
@@ -33,9 +33,9 @@ type fleet struct {
 	size      chaosSize
 	root      string // of what the processes keep and write
 	workspace string
-	cluster   *postgrestest.Cluster // nil: the one server has a SQLite file
-	disk      *disk                 // that the file is on
-	nats      *notifytest.NATS      // nil with the one server
+	cluster   *cluster.Cluster // nil: the one server has a SQLite file
+	disk      *disk            // that the file is on
+	nats      *notifytest.NATS // nil with the one server
 	servers   []*member
 	workers   []*member
 	adminKey  string
@@ -83,9 +83,9 @@ func newFleet(t *testing.T, size chaosSize) *fleet {
 	return f
 }
 
-func newCluster(t *testing.T) *postgrestest.Cluster {
+func newCluster(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	cluster, err := postgrestest.Start()
+	cluster, err := cluster.Start()
 	if err != nil {
 		t.Fatal(err)
 	}

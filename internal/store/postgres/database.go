@@ -108,21 +108,49 @@ func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
 // readEpoch gives the epoch of the database's history: another cluster, another
 // timeline of it (after a failover, or a restore to a moment), another database
 // and another store in it (after a restore of a dump) each have their own.
-func readEpoch(ctx context.Context, conn *pgx.Conn) (uint64, error) {
-	var (
-		system, store int64
-		timeline      string
-		oid           uint32
-	)
-	err := conn.QueryRow(ctx, "SELECT (SELECT system_identifier FROM pg_control_system()), left(pg_walfile_name(pg_current_wal_lsn()), 8),"+
-		" (SELECT oid FROM pg_database WHERE datname = current_database()), (SELECT epoch FROM store WHERE id = 1)").Scan(&system, &timeline, &oid, &store)
+func readEpoch(ctx context.Context, conn rowQuerier) (uint64, error) {
+	place, stored, err := readPlace(ctx, conn)
 	if err != nil {
 		return 0, err
 	}
+	return max(place^stored, 1), nil
+}
+
+type rowQuerier interface {
+	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
+}
+
+// readPlace gives a number for where the store's row is, and the one that stands
+// in it. A row that was written again, from a dump, has another xmin.
+func readPlace(ctx context.Context, conn rowQuerier) (place, stored uint64, err error) {
+	var (
+		system, epoch int64
+		timeline, row string
+		oid           uint32
+	)
+	err = conn.QueryRow(ctx, "SELECT (SELECT system_identifier FROM pg_control_system()), left(pg_walfile_name(pg_current_wal_lsn()), 8),"+
+		" (SELECT oid FROM pg_database WHERE datname = current_database()), xmin::text, epoch FROM store WHERE id = 1").Scan(&system, &timeline, &oid, &row, &epoch)
+	if err != nil {
+		return 0, 0, err
+	}
 	h := fnv.New64a()
 	b := binary.BigEndian.AppendUint64(nil, uint64(system))
-	b = binary.BigEndian.AppendUint64(b, uint64(store))
 	b = binary.BigEndian.AppendUint32(b, oid)
-	h.Write(append(b, timeline...)) // never fails
-	return max(h.Sum64(), 1), nil
+	b = append(append(b, timeline...), ' ')
+	h.Write(append(b, row...)) // never fails
+	return h.Sum64(), uint64(epoch), nil
+}
+
+// setEpoch makes the store's epoch the given one. The row has the place that it
+// keeps once this transaction has written it.
+func setEpoch(ctx context.Context, tx pgx.Tx, epoch uint64) error {
+	if _, err := tx.Exec(ctx, "UPDATE store SET epoch = 0"); err != nil {
+		return err
+	}
+	place, _, err := readPlace(ctx, tx)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, "UPDATE store SET epoch = $1", int64(place^epoch))
+	return err
 }
