@@ -68,7 +68,7 @@ func newFleet(t *testing.T, size chaosSize) *fleet {
 		}
 	}
 	if size.sqlite {
-		f.disk = newDisk(t, filepath.Join(f.root, "server-0"))
+		f.disk = newDisk(t, filepath.Join(f.root, "server-0"), size.disk())
 	} else {
 		f.cluster, f.nats = newCluster(t), notifytest.NewNATS(t)
 	}

@@ -124,6 +124,9 @@ func endure(t *testing.T, size chaosSize) {
 	conclude(t, &report, f.root)
 }
 
+// disk is how many bytes a database has room for: three times what it needs.
+func (s chaosSize) disk() int { return 32<<20 + s.runs*s.turns*80<<10 }
+
 // changed is the size with what variables set.
 func (s chaosSize) changed(t *testing.T) chaosSize {
 	t.Helper()
