@@ -27,7 +27,8 @@ import (
 // openServer runs a server until the test ends, and leaves no goroutine behind.
 func openServer(t *testing.T, c server.Config) *server.Server {
 	t.Helper()
-	t.Cleanup(func() { goleak.VerifyNone(t) })
+	before := goleak.IgnoreCurrent() // the database server of other tests
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	c.Data = t.TempDir()
 	s, err := server.Open(t.Context(), c)
 	if err != nil {
