@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,6 +21,7 @@ import (
 	"github.com/perdure/perdure/internal/grpcapi"
 	"github.com/perdure/perdure/internal/httpapi"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/web"
 )
 
 // DevOrg is the org of dev mode.
@@ -43,9 +45,13 @@ type Config struct {
 	// HTTPAddr and GRPCAddr are host:port to listen on; "" does not listen on
 	// TCP. The unix socket in Data always listens, for HTTP.
 	HTTPAddr, GRPCAddr string
-	// TLSCert and TLSKey are files in PEM; with them HTTPAddr serves TLS. The
-	// unix socket never does.
+	// TLSCert and TLSKey are files in PEM; with them HTTPAddr and GRPCAddr serve
+	// TLS. New content of the files is served from the next second on. The unix
+	// socket never serves TLS.
 	TLSCert, TLSKey string
+	// ClientCA is a file in PEM of authorities; with it workers need a
+	// certificate of one of them, beside their key. TLSCert is needed, too.
+	ClientCA string
 	// Origins are those whose pages may use the API besides the server's own, as
 	// scheme://host[:port].
 	Origins []string
@@ -80,6 +86,8 @@ type Server struct {
 	grpc   *grpcapi.Server
 	stop   chan struct{} // closed when streams have to end
 	fatal  chan error
+	// certificate is HTTP's, nil without TLS.
+	certificate *certificate
 	// streams are those that http.Server does not know of.
 	streams sync.WaitGroup
 
@@ -137,13 +145,37 @@ func (s *Server) open(ctx context.Context) error {
 	s.http, err = httpapi.New(httpapi.Config{
 		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
 		Stop: s.stop, Streams: &s.streams, Degraded: s.hints.degraded,
-		StreamsPerKey: s.StreamsPerKey,
+		StreamsPerKey: s.StreamsPerKey, Pages: web.Pages(),
 	})
 	if err != nil {
 		return err
 	}
-	s.grpc = grpcapi.New(backend{s.engine}, workers{access}, s.Logger, grpcapi.Options{PayloadLimit: s.PayloadLimit})
+	secured, err := s.secured()
+	if err != nil {
+		return err
+	}
+	s.grpc = grpcapi.New(backend{s.engine}, workers{access}, s.Logger, grpcapi.Options{PayloadLimit: s.PayloadLimit, TLS: secured})
 	return nil
+}
+
+// secured reads the certificate, and gives what gRPC serves TLS with: nil if it
+// does not. Error: invalid_argument.
+func (s *Server) secured() (*tls.Config, error) {
+	if s.TLSCert == "" {
+		if s.ClientCA != "" {
+			return nil, perdure.Errorf(perdure.InvalidArgument, "certificates of workers are checked over TLS; give the server's own certificate, too")
+		}
+		return nil, nil
+	}
+	var err error
+	if s.certificate, err = openCertificate(s.TLSCert, s.TLSKey, "", s.Logger); err != nil {
+		return nil, err
+	}
+	workers, err := openCertificate(s.TLSCert, s.TLSKey, s.ClientCA, s.Logger)
+	if err != nil {
+		return nil, err
+	}
+	return workers.forListener("h2"), nil
 }
 
 // fail ends the server: the store no longer knows what is written.
@@ -182,7 +214,10 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	web := httpapi.NewServer(s.http, slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug))
+	front := httpapi.NewServer(s.http, slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug))
+	if s.certificate != nil {
+		front.TLSConfig = s.certificate.forListener("h2", "http/1.1")
+	}
 	var group sync.WaitGroup
 	failed := make(chan error, 4)
 	serve := func(what string, run func() error) {
@@ -193,13 +228,13 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	serve("sweeps", func() error { return s.engine.Run(ctx) })
-	serve("unix socket", func() error { return web.Serve(s.unix) })
+	serve("unix socket", func() error { return front.Serve(s.unix) })
 	if s.tcp != nil {
 		serve("http", func() error {
-			if s.TLSCert != "" {
-				return web.ServeTLS(s.tcp, s.TLSCert, s.TLSKey)
+			if s.certificate != nil {
+				return front.ServeTLS(s.tcp, "", "")
 			}
-			return web.Serve(s.tcp)
+			return front.Serve(s.tcp)
 		})
 	}
 	if s.rpc != nil {
@@ -211,7 +246,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case err = <-failed:
 	case err = <-s.fatal:
 	}
-	s.shutdown(web)
+	s.shutdown(front)
 	cancel()
 	group.Wait()
 	return err
@@ -219,15 +254,15 @@ func (s *Server) Run(ctx context.Context) error {
 
 const stopWithin = 5 * time.Second
 
-func (s *Server) shutdown(web *http.Server) {
+func (s *Server) shutdown(front *http.Server) {
 	close(s.stop)
 	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
 	if s.rpc != nil {
 		_ = s.grpc.Shutdown(ctx)
 	}
-	if err := web.Shutdown(ctx); err != nil {
-		_ = web.Close()
+	if err := front.Shutdown(ctx); err != nil {
+		_ = front.Close()
 	}
 	s.streams.Wait() // the longest takes is a write that is under way
 }
