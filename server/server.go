@@ -20,8 +20,8 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 	"github.com/perdure/perdure/internal/grpcapi"
 	"github.com/perdure/perdure/internal/httpapi"
-	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/web"
 )
 
 // DevOrg is the org of dev mode.
@@ -37,6 +37,11 @@ type Config struct {
 	// postgres://, which other servers may use at the same time. "" keeps it in
 	// Data.
 	Store string
+	// NATS is where servers of one Store tell each other what is new: a URL that
+	// begins with nats://, tls://, ws:// or wss://, or several, separated by commas.
+	// Without it, and while it cannot be reached, they look every second. NATSCreds
+	// and NATSCA are files: credentials, and certificates (PEM) to check it by.
+	NATS, NATSCreds, NATSCA string
 	// HTTPAddr and GRPCAddr are host:port to listen on; "" does not listen on
 	// TCP. The unix socket in Data always listens, for HTTP.
 	HTTPAddr, GRPCAddr string
@@ -75,6 +80,7 @@ type Server struct {
 	lock   *lock
 	token  string
 	store  store.Store
+	hints  hints
 	engine *engine.Engine
 	http   http.Handler
 	grpc   *grpcapi.Server
@@ -120,9 +126,11 @@ func (s *Server) open(ctx context.Context) error {
 	if s.store, err = openStore(ctx, s.Config, s.fail); err != nil {
 		return err
 	}
-	hints := &notify.Local{Shared: s.shared()}
+	if s.hints, err = openHints(s.Config, s.store.Epoch()); err != nil {
+		return err
+	}
 	s.engine = engine.New(engine.Config{
-		Store: s.store, Hints: hints, Logger: s.Logger, Lease: s.Lease, PayloadLimit: s.PayloadLimit,
+		Store: s.store, Hints: s.hints.Notifier, Logger: s.Logger, Lease: s.Lease, PayloadLimit: s.PayloadLimit,
 		QueueLimits: s.QueueLimits,
 	})
 	if !s.shared() { // the workers inside other servers live on
@@ -132,14 +140,12 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	// Who can read the token's file owns the data directory, in any mode.
 	access := access{engine: s.engine, token: s.token}
-	log := eventlog.New(s.engine.Read(), s.store.Epoch(), hints)
-	if !s.shared() {
-		s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
-	}
+	log := eventlog.New(s.engine.Read(), s.store.Epoch(), s.hints.Notifier)
+	s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
 	s.http, err = httpapi.New(httpapi.Config{
 		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
-		Stop: s.stop, Streams: &s.streams,
-		StreamsPerKey: s.StreamsPerKey,
+		Stop: s.stop, Streams: &s.streams, Degraded: s.hints.degraded,
+		StreamsPerKey: s.StreamsPerKey, Pages: web.Pages(),
 	})
 	if err != nil {
 		return err
@@ -208,9 +214,9 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	web := httpapi.NewServer(s.http, slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug))
+	front := httpapi.NewServer(s.http, slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug))
 	if s.certificate != nil {
-		web.TLSConfig = s.certificate.forListener("h2", "http/1.1")
+		front.TLSConfig = s.certificate.forListener("h2", "http/1.1")
 	}
 	var group sync.WaitGroup
 	failed := make(chan error, 4)
@@ -222,13 +228,13 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	serve("sweeps", func() error { return s.engine.Run(ctx) })
-	serve("unix socket", func() error { return web.Serve(s.unix) })
+	serve("unix socket", func() error { return front.Serve(s.unix) })
 	if s.tcp != nil {
 		serve("http", func() error {
 			if s.certificate != nil {
-				return web.ServeTLS(s.tcp, "", "")
+				return front.ServeTLS(s.tcp, "", "")
 			}
-			return web.Serve(s.tcp)
+			return front.Serve(s.tcp)
 		})
 	}
 	if s.rpc != nil {
@@ -240,7 +246,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case err = <-failed:
 	case err = <-s.fatal:
 	}
-	s.shutdown(web)
+	s.shutdown(front)
 	cancel()
 	group.Wait()
 	return err
@@ -248,15 +254,15 @@ func (s *Server) Run(ctx context.Context) error {
 
 const stopWithin = 5 * time.Second
 
-func (s *Server) shutdown(web *http.Server) {
+func (s *Server) shutdown(front *http.Server) {
 	close(s.stop)
 	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
 	if s.rpc != nil {
 		_ = s.grpc.Shutdown(ctx)
 	}
-	if err := web.Shutdown(ctx); err != nil {
-		_ = web.Close()
+	if err := front.Shutdown(ctx); err != nil {
+		_ = front.Close()
 	}
 	s.streams.Wait() // the longest takes is a write that is under way
 }
@@ -270,6 +276,7 @@ func (s *Server) Close() error {
 				_ = l.Close() // Run has closed it already, mostly
 			}
 		}
+		s.hints.close()
 		if s.store != nil {
 			errs = append(errs, s.store.Close())
 		}

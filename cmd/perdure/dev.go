@@ -32,6 +32,9 @@ type serving struct {
 	tlsKey         string
 	clientCA       string
 	streamsPerKey  int
+	nats           string
+	natsCreds      string
+	natsCA         string
 }
 
 func (s *serving) flags(cmd *cobra.Command) {
@@ -102,14 +105,26 @@ func (a *app) serverCommand() *cobra.Command {
 		Use: "server", Short: "Serve clients and workers", GroupID: "serve",
 		Long: `The server alone; perdure worker runs the agents. Clients and workers need API
 keys, which perdure keys create makes. It serves other machines only once there
-is a key.`,
+is a key.
+
+With --store any number of servers share a database, and each serves any client
+and any worker. With --nats they tell each other at once what is new; without it,
+and while NATS is away, they find it within a second. NATS need not be there at
+the start, carries no content, and keeps nothing: GET /readyz says
+"degraded": ["hints"] while it is away, and nothing else changes.`,
 		Example: `  perdure keys create --role admin me
   perdure server --addr 0.0.0.0:8080 --grpc-addr 0.0.0.0:9090
-  perdure server --store postgres://perdure@db/perdure`,
+  perdure server --store postgres://perdure@db/perdure --nats nats://nats:4222
+  perdure server --store postgres://perdure@db/perdure \
+    --nats tls://n1:4222,tls://n2:4222 --nats-creds perdure.creds`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.serve(cmd.Context()) },
 	}
 	s.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&s.nats, "nats", "", "URL of NATS, nats://[user:password@]host:4222 or tls://..., several separated by commas: servers of one --store tell each other what is new")
+	f.StringVar(&s.natsCreds, "nats-creds", "", "file with credentials for NATS, as nsc makes it")
+	f.StringVar(&s.natsCA, "nats-ca", "", "certificates (PEM) to check NATS by; default: the system's")
 	return cmd
 }
 
@@ -127,7 +142,8 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 		return nil, err
 	}
 	config := server.Config{
-		Data: data, Store: s.app.store, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
+		Data: data, Store: s.app.store, NATS: s.nats, NATSCreds: s.natsCreds, NATSCA: s.natsCA,
+		HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
 		Origins: s.origins, StreamsPerKey: s.streamsPerKey, TLSCert: s.tlsCert, TLSKey: s.tlsKey, ClientCA: s.clientCA, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
 	}
 	for deadline := time.Now().Add(connectWithin); ; {

@@ -79,11 +79,12 @@ func (s *server) logout(ctx context.Context, _ *struct{}) (*clearOutput, error) 
 }
 
 type health struct {
-	Status string `json:"status"`
+	Status   string   `json:"status"`
+	Degraded []string `json:"degraded,omitempty" doc:"What works slower than it should; hints: other servers are not told what is new, and find it within a second."`
 }
 
 func (s *server) healthz(context.Context, *struct{}) (*body[health], error) {
-	return &body[health]{health{"ok"}}, nil
+	return &body[health]{health{Status: "ok"}}, nil
 }
 
 func (s *server) readyz(ctx context.Context, _ *struct{}) (*body[health], error) {
@@ -97,8 +98,15 @@ func (s *server) readyz(ctx context.Context, _ *struct{}) (*body[health], error)
 	case <-s.Stop:
 		return nil, newProblem(perdure.Unavailable, "the server is stopping")
 	default:
-		return &body[health]{health{"ready"}}, nil
+		return &body[health]{health{"ready", s.degraded()}}, nil
 	}
+}
+
+func (s *server) degraded() []string {
+	if s.Degraded == nil {
+		return nil
+	}
+	return s.Degraded()
 }
 
 // tokenLogin turns the token in the address that dev mode prints into a cookie,

@@ -171,7 +171,9 @@ type State struct {
 	Retention perdure.Retention
 
 	// What follows is of other executions, too. It is exact: no two transactions
-	// that are both committed have seen the same room.
+	// that are both committed have seen the same room. Only Holds may leave out what
+	// is claimed beside it, in the same pick or elsewhere, as long as none of that
+	// has to be alone, nor this one.
 	Holds  Holding
 	Keys   map[string]Load // by concurrency key
 	Queues map[string]Load
@@ -459,6 +461,9 @@ type Reader interface {
 	// Lazy gives the same reader, but contents that rest in blobs are left as
 	// references by all its methods, whatever they are asked.
 	Lazy() Reader
+	// Together lets several reads see one moment, for the cost of one: what it
+	// gives is a reader for the time of the call.
+	Together(ctx context.Context, read func(Reader) error) error
 
 	// Retention gives the org's policy; nil if none was set.
 	Retention(ctx context.Context, org string) (*perdure.Retention, error)

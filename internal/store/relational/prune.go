@@ -194,7 +194,7 @@ func (t *Transaction) dropSome(id uuid.UUID, d dropping, rows int) (int, error) 
 }
 
 const (
-	newestEntries = "SELECT id FROM agent_entry WHERE agent_execution_id = ? ORDER BY number DESC LIMIT ?"
+	newestEntries = "SELECT id FROM agent_entry WHERE agent_execution_id = ? AND number > 0 ORDER BY number DESC LIMIT ?"
 	dropEntry     = "DELETE FROM agent_entry WHERE agent_execution_id = ? AND id = ?"
 )
 

@@ -661,6 +661,8 @@ export interface components {
             message: string;
         };
         Health: {
+            /** @description What works slower than it should; hints: other servers are not told what is new, and find it within a second. */
+            degraded?: string[] | null;
             status: string;
         };
         KeyLimits: {
