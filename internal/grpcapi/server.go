@@ -23,8 +23,16 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// maxMessage is gRPC's own default, which every client keeps to.
-const maxMessage = 4 << 20
+const (
+	// maxMessage is gRPC's own default, which every client keeps to.
+	maxMessage = 4 << 20
+	// maxHeaders is the most bytes of a call's metadata, maxStreams how many calls
+	// one connection may have open, and connectWithin how long it may take to
+	// become one. gRPC's own are 16 MiB, any number and two minutes.
+	maxHeaders    = 64 << 10
+	maxStreams    = 1000
+	connectWithin = 10 * time.Second
+)
 
 // Backend is what the server serves.
 type Backend interface {
@@ -95,6 +103,9 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
+		grpc.MaxHeaderListSize(maxHeaders),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ConnectionTimeout(connectWithin),
 		// A worker that is gone without a word is noticed, so that its polls do
 		// not claim for it.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 15 * time.Second, Timeout: 10 * time.Second}),
