@@ -63,7 +63,7 @@ func (s *server) accessRoutes() {
 }
 
 func (s *server) login(ctx context.Context, in *loginInput) (*cookieOutput[loginReply], error) {
-	org, role, err := s.Auth.Authenticate(ctx, in.Body.Key)
+	key, err := s.Auth.Authenticate(ctx, in.Body.Key)
 	if perdure.IsCode(err, perdure.Unauthenticated) {
 		return nil, newProblem(perdure.Unauthenticated, "the key is unknown or revoked")
 	}
@@ -71,7 +71,7 @@ func (s *server) login(ctx context.Context, in *loginInput) (*cookieOutput[login
 		return nil, s.problemOf(ctx, err)
 	}
 	return &cookieOutput[loginReply]{
-		SetCookie: s.cookie(in.Body.Key, cookieLife, isSecure(ctx)).String(), Body: loginReply{org, role},
+		SetCookie: s.cookie(in.Body.Key, cookieLife, isSecure(ctx)).String(), Body: loginReply{key.Org, key.Role},
 	}, nil
 }
 
@@ -105,7 +105,7 @@ func (s *server) readyz(ctx context.Context, _ *struct{}) (*body[healthBody], er
 // so that it does not stay in the address bar.
 func (s *server) tokenLogin(w http.ResponseWriter, r *http.Request) {
 	token := r.URL.Query().Get("token")
-	if _, _, err := s.Auth.Authenticate(r.Context(), token); err != nil {
+	if _, err := s.Auth.Authenticate(r.Context(), token); err != nil {
 		newProblem(perdure.Unauthenticated, "the token in the address is not this server's; use the address that it printed at its start").write(w)
 		return
 	}
