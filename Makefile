@@ -31,6 +31,10 @@ test: deps ## run all tests: unit, conformance, race detector, end to end
 	$(GO) test $(TESTFLAGS) ./...
 	$(MAKE) test-web
 
+.PHONY: chaos
+chaos: deps ## faults of every kind under 200 agents for about ten minutes (docs/testing-perdure.md)
+	PERDURE_CHAOS=long PERDURE_CHAOS_REPORT=$(CURDIR)/bin/chaos $(GO) test ./e2e -run '^TestChaos' -count=1 -v -timeout 30m
+
 .PHONY: test-web
 test-web: deps build ## run the tests of web/, with the real server
 	cd web && PERDURE_BIN=$(CURDIR)/$(BIN) npm test

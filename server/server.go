@@ -21,6 +21,7 @@ import (
 	"github.com/perdure/perdure/internal/grpcapi"
 	"github.com/perdure/perdure/internal/httpapi"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/web"
 )
 
 // DevOrg is the org of dev mode.
@@ -144,7 +145,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.http, err = httpapi.New(httpapi.Config{
 		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
 		Stop: s.stop, Streams: &s.streams, Degraded: s.hints.degraded,
-		StreamsPerKey: s.StreamsPerKey,
+		StreamsPerKey: s.StreamsPerKey, Pages: web.Pages(),
 	})
 	if err != nil {
 		return err
@@ -213,9 +214,9 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	web := httpapi.NewServer(s.http, slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug))
+	front := httpapi.NewServer(s.http, slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug))
 	if s.certificate != nil {
-		web.TLSConfig = s.certificate.forListener("h2", "http/1.1")
+		front.TLSConfig = s.certificate.forListener("h2", "http/1.1")
 	}
 	var group sync.WaitGroup
 	failed := make(chan error, 4)
@@ -227,13 +228,13 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	serve("sweeps", func() error { return s.engine.Run(ctx) })
-	serve("unix socket", func() error { return web.Serve(s.unix) })
+	serve("unix socket", func() error { return front.Serve(s.unix) })
 	if s.tcp != nil {
 		serve("http", func() error {
 			if s.certificate != nil {
-				return web.ServeTLS(s.tcp, "", "")
+				return front.ServeTLS(s.tcp, "", "")
 			}
-			return web.Serve(s.tcp)
+			return front.Serve(s.tcp)
 		})
 	}
 	if s.rpc != nil {
@@ -245,7 +246,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case err = <-failed:
 	case err = <-s.fatal:
 	}
-	s.shutdown(web)
+	s.shutdown(front)
 	cancel()
 	group.Wait()
 	return err
@@ -253,15 +254,15 @@ func (s *Server) Run(ctx context.Context) error {
 
 const stopWithin = 5 * time.Second
 
-func (s *Server) shutdown(web *http.Server) {
+func (s *Server) shutdown(front *http.Server) {
 	close(s.stop)
 	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
 	if s.rpc != nil {
 		_ = s.grpc.Shutdown(ctx)
 	}
-	if err := web.Shutdown(ctx); err != nil {
-		_ = web.Close()
+	if err := front.Shutdown(ctx); err != nil {
+		_ = front.Close()
 	}
 	s.streams.Wait() // the longest takes is a write that is under way
 }

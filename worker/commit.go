@@ -21,7 +21,7 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	}
 	c := r.pending
 	c.Lease, c.Number, c.Outcome, c.Place = r.claim.Lease, r.number+1, o, r.place
-	c.Eager, c.Chose = r.w.offer(), r.asks.chose
+	c.Eager, c.Chose = r.w.offer(len(c.Tasks)), r.asks.chose
 	defer func() { r.w.taskSlots.release(c.Eager.Slots) }()
 	ctx, cancel := r.leaseContext()
 	defer cancel()
@@ -187,12 +187,12 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.addSignals(reply.Signals)
 }
 
-// offer reserves task slots for tasks that the commit schedules.
-func (w *Worker) offer() perdure.Eager {
-	if w.isDraining() || len(w.tasks) == 0 {
+// offer reserves task slots for so many tasks that a commit schedules.
+func (w *Worker) offer(tasks int) perdure.Eager {
+	if tasks == 0 || w.isDraining() || len(w.tasks) == 0 {
 		return perdure.Eager{}
 	}
-	n := w.taskSlots.try(w.taskSlots.offer())
+	n := w.taskSlots.try(min(tasks, w.taskSlots.offer()))
 	return perdure.Eager{WorkerID: w.ID, Kinds: kinds(w.tasks), Queues: w.Queues, Slots: n}
 }
 

@@ -57,11 +57,11 @@ func (e *Engine) commitReply(ctx context.Context, c perdure.Commit, a commitAnsw
 	execution := c.Lease.ExecutionID
 	var err error
 	if len(a.Patterns) > 0 {
-		if r.Signals, _, err = e.pendingSignals(ctx, execution, a.Patterns); err != nil {
+		if r.Signals, _, err = pendingSignals(ctx, e.refs, execution, a.Patterns); err != nil {
 			return r, err
 		}
 	}
-	if r.Tasks, err = e.tasksOf(ctx, execution, a.Tasks); err != nil {
+	if r.Tasks, err = tasksOf(ctx, e.refs, execution, a.Tasks); err != nil {
 		return r, err
 	}
 	for _, claimed := range a.Claims {

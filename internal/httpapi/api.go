@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -42,6 +43,9 @@ type Config struct {
 	Logger  *slog.Logger
 	// Version is the program's, shown in the OpenAPI document.
 	Version string
+	// Pages are the files of the user interface, index.html among them; nil shows
+	// the API's description at the root instead.
+	Pages fs.FS
 	// Stop, once closed, resets every open stream, so that clients go on with
 	// another server.
 	Stop <-chan struct{}
@@ -90,7 +94,9 @@ func New(c Config) (http.Handler, error) {
 	if err := s.document(); err != nil {
 		return nil, err
 	}
-	s.pages()
+	if err := s.pages(); err != nil {
+		return nil, err
+	}
 	return s.front(), nil
 }
 

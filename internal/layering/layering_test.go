@@ -47,7 +47,8 @@ var rules = map[string][]string{
 	"internal/store/relational":            {"internal/store", "internal/store/commit"},
 	"internal/store/sqlite":                {"internal/store", "internal/store/commit", "internal/store/relational"},
 	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational"},
-	"internal/store/postgres/postgrestest": nil,
+	"internal/store/postgres/cluster":      nil,
+	"internal/store/postgres/postgrestest": {"internal/store/postgres/cluster"},
 	"internal/store/check":                 {"internal/store"},
 	"internal/store/transfer":              {"internal/store", "internal/store/sqlite", "internal/store/postgres", "internal/store/relational"},
 	"internal/store/storetest":             {"internal/store"},
@@ -64,7 +65,8 @@ var rules = map[string][]string{
 	"internal/bubble":                      nil,
 	"internal/layering":                    nil,
 	"internal/contract":                    nil,
-	"server":                               {"internal/..."},
+	"web":                                  nil, // the built pages
+	"server":                               {"internal/...", "web"},
 
 	// Suites that run on every store.
 	"internal/engine/enginetest": {"internal/engine", "internal/store", "internal/store/..."},
@@ -73,10 +75,11 @@ var rules = map[string][]string{
 
 	// Programs name concrete technology and may import everything but tests'
 	// packages.
-	"cmd/perdure":  {"..."},
-	"examples/...": {"..."},
-	"e2e":          {"..."},
-	"bench":        {"..."},
+	"cmd/perdure":    {"..."},
+	"examples/...":   {"..."},
+	"e2e":            {"..."},
+	"internal/bench": {"..."},
+	"e2e/chaos":      {"llm/scripted"},
 }
 
 // rootLibraries are what the root package may import beyond the standard

@@ -461,6 +461,9 @@ type Reader interface {
 	// Lazy gives the same reader, but contents that rest in blobs are left as
 	// references by all its methods, whatever they are asked.
 	Lazy() Reader
+	// Together lets several reads see one moment, for the cost of one: what it
+	// gives is a reader for the time of the call.
+	Together(ctx context.Context, read func(Reader) error) error
 
 	// Retention gives the org's policy; nil if none was set.
 	Retention(ctx context.Context, org string) (*perdure.Retention, error)

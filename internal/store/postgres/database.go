@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure"
@@ -18,6 +19,8 @@ type database struct {
 	epoch   atomic.Uint64 // 0 until it is known
 	fatal   func(error)
 	gone    atomic.Bool // fatal was told
+	// silence is the constant, unless a test sets another.
+	silence time.Duration
 }
 
 // newDatabase reads a URL. Settings that it names itself stay.
@@ -40,7 +43,9 @@ func newDatabase(url string, fatal func(error)) (*database, error) {
 		}
 	}
 	config.RuntimeParams["standard_conforming_strings"] = "on"
-	return &database{config: config, fatal: fatal}, nil
+	d := &database{config: config, fatal: fatal, silence: silence}
+	config.DialFunc = d.dial
+	return d, nil
 }
 
 // planning is how statements that write are planned: once, and by indexes. All

@@ -38,6 +38,15 @@ func (r *Reader) Lazy() store.Reader {
 	return &Reader{Tx: r.Tx, Clock: r.Clock, Words: r.Words, lazy: true}
 }
 
+// Together implements [store.Reader].
+func (r *Reader) Together(ctx context.Context, read func(store.Reader) error) error {
+	return r.Tx(ctx, func(c Conn) error {
+		within := *r
+		within.Tx = func(_ context.Context, read func(Conn) error) error { return read(c) }
+		return read(&within)
+	})
+}
+
 // join loads the blob behind a content that is not inline, unless r is lazy.
 func (r *Reader) join(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if r.lazy {

@@ -171,7 +171,8 @@ func putTask(v view, before, t *perdure.Task, now perdure.Time) error {
 		if old, err = taskValues(before); err == nil {
 			err = taskTable.update(v, append(old, unchanged{}, unchanged{}), values)
 		}
-		if err == nil && !result.kept {
+		// Only an ended task can have a result that rests elsewhere.
+		if err == nil && !result.kept && before.Status.Terminal() {
 			err = v.write(unnameResult, t.ExecutionID[:], t.ID[:])
 		}
 	}

@@ -1,0 +1,6 @@
+export function AgentPage() {
+  return null;
+}
+export function NewAgentPage() {
+  return null;
+}
