@@ -247,3 +247,38 @@ func environment(s service, here *strings.Replacer, dir string) []string {
 	}
 	return env
 }
+
+// What the runbook tells operators to look for is what the program says.
+func TestTheRunbookQuotesTheProgram(t *testing.T) {
+	raw, err := os.ReadFile(deployed + "docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(raw), "## When something is wrong\n")
+	quotes := regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(table, -1)
+	if !found || len(quotes) < 15 {
+		t.Fatalf("the runbook has %d rows", len(quotes))
+	}
+	var said strings.Builder
+	err = filepath.WalkDir(deployed, func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git"):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		said.Write(source)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range quotes {
+		if !strings.Contains(said.String(), q[1]) {
+			t.Errorf("nothing says %q", q[1])
+		}
+	}
+}
