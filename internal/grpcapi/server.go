@@ -49,6 +49,9 @@ type Options struct {
 	// again; default 2 s. With what the Authenticator itself remembers it adds
 	// up to the time in which a revoked key stops.
 	Recheck time.Duration
+	// Gone, if set, is told of a worker whose last connection over TCP to this
+	// server has ended, unless this server stops. It must not block.
+	Gone func(org string, worker uuid.UUID)
 }
 
 // Server answers workers.
@@ -56,6 +59,7 @@ type Server struct {
 	grpc     *grpc.Server
 	draining chan struct{}
 	drain    sync.Once
+	lines    *lines
 }
 
 // New makes a server; Serve starts it.
@@ -67,13 +71,14 @@ func New(backend Backend, auth Authenticator, logger *slog.Logger, o Options) *S
 		o.PayloadLimit = perdure.DefaultPayloadLimit
 	}
 	s := &Server{draining: make(chan struct{})}
+	s.lines = &lines{gone: o.Gone, draining: s.draining}
 	answers := answers{logger: logger}
 	access := access{backend: backend, auth: auth, recheck: o.Recheck, answers: answers}
 	s.grpc = grpc.NewServer(append(transport(o.TLS),
 		grpc.UnaryInterceptor(access.unary),
 		grpc.StreamInterceptor(access.stream))...)
-	perdurev1.RegisterAgentDispatchServer(s.grpc, &agentService{backend: backend, limit: o.PayloadLimit, draining: s.draining})
-	perdurev1.RegisterWorkerDispatchServer(s.grpc, &workerService{answers: answers, draining: s.draining})
+	perdurev1.RegisterAgentDispatchServer(s.grpc, &agentService{backend: backend, limit: o.PayloadLimit, draining: s.draining, lines: s.lines})
+	perdurev1.RegisterWorkerDispatchServer(s.grpc, &workerService{answers: answers, draining: s.draining, lines: s.lines})
 	return s
 }
 
@@ -93,7 +98,7 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 }
 
 // Serve answers on the listener until Shutdown, and then gives nil.
-func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(listener) }
+func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(s.lines.listen(listener)) }
 
 // Shutdown takes no new calls, answers open polls with nothing, lets the other
 // calls finish, and returns when all are done. When ctx is over it cuts off what
