@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the tests need: Node.js (the end-to-end tests talk to a mock of
 # the model providers and run a conformance suite, both npm packages, and web/ is
-# TypeScript), PostgreSQL (tests run one of their own), git, make, bash.
+# TypeScript), a browser for the tests of the pages, PostgreSQL (tests run one of
+# their own), git, make, bash.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,6 +10,7 @@ missing=()
 for tool in git make bash; do command -v "$tool" >/dev/null || missing+=("$tool"); done
 command -v npm >/dev/null || missing+=(nodejs npm)
 command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing+=(postgresql)
+command -v chromium >/dev/null || missing+=(chromium)
 if [ ${#missing[@]} -gt 0 ]; then
 	if ! command -v apt-get >/dev/null; then
 		echo "please install: ${missing[*]}" >&2

@@ -20,5 +20,14 @@ echo "== generated code"
 echo "== web"
 (cd web && npm run --silent lint)
 
+echo "== built pages"
+built=$(mktemp -d)
+trap 'rm -rf "$built"' EXIT
+(cd web && PERDURE_WEB_OUT=$built npm run --silent build)
+if ! diff -r web/dist "$built" >/dev/null; then
+	echo "web/dist is not what web/app builds; run (cd web && npm run build) and commit it" >&2
+	exit 1
+fi
+
 echo "== module"
 go mod verify >/dev/null

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -30,7 +29,7 @@ func openStore(ctx context.Context, c Config, fatal func(error)) (store.Store, e
 	if c.Store != "" {
 		return nil, notStore()
 	}
-	s, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(c.Data, "perdure.db"), Logger: c.Logger, Clock: c.Clock, Fatal: fatal})
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: StoreFile(c.Data), Logger: c.Logger, Clock: c.Clock, Fatal: fatal})
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,8 @@ become its clients.
 Which server a command speaks to: --server URL (with --key), or else the owner
 of the data directory, or else the data directory itself.
 
-Every flag can be set by a variable: --model by PERDURE_MODEL, and so on.
+Every flag can be set by a variable: --model by PERDURE_MODEL, and so on, or by
+a file: PERDURE_KEY_FILE names one with the key.
 
 Exit codes: 0 completed, 1 failed, 2 usage, 3 cancelled, 4 waiting for you,
 130 interrupted.`
@@ -73,8 +74,8 @@ func (a *app) root() *cobra.Command {
 	cmd.AddGroup(&cobra.Group{ID: "runs", Title: "Runs:"}, &cobra.Group{ID: "serve", Title: "Serving:"}, &cobra.Group{ID: "keep", Title: "Keeping:"})
 	cmd.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.runsCommand(), a.showCommand(), a.tailCommand(), a.signalCommand(), a.cancelCommand(),
-		a.devCommand(), a.serverCommand(), a.workerCommand(), a.migrateCommand(),
-		a.definitionsCommand(), a.keysCommand(), a.benchCommand(),
+		a.devCommand(), a.serverCommand(), a.workerCommand(), a.migrateCommand(), a.readyCommand(),
+		a.definitionsCommand(), a.keysCommand(), a.auditCommand(), a.storeCommand(), a.benchCommand(),
 	)
 	return cmd
 }
@@ -108,7 +109,8 @@ func (a *app) quietFlag(cmd *cobra.Command) {
 var envOf = map[string]string{"help": "", "version": "", "file": ""}
 
 // fromEnvironment sets the flags that were not given from PERDURE_ and their
-// name.
+// name, or from the file that a variable of that name and _FILE names, as secrets
+// are handed to containers and services.
 func fromEnvironment(flags *pflag.FlagSet) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -122,7 +124,10 @@ func fromEnvironment(flags *pflag.FlagSet) error {
 		if f.Changed || name == "" || failed != nil {
 			return
 		}
-		value := os.Getenv(name)
+		value, err := fromVariable(name)
+		if err != nil {
+			failed = err
+		}
 		if value == "" {
 			return
 		}
@@ -136,6 +141,21 @@ func fromEnvironment(flags *pflag.FlagSet) error {
 		f.Annotations[fromEnv] = []string{name}
 	})
 	return failed
+}
+
+// fromVariable gives what a variable says, or the first line of the file that it
+// names.
+func fromVariable(name string) (string, error) {
+	file := os.Getenv(name + "_FILE")
+	if value := os.Getenv(name); value != "" || file == "" {
+		return value, nil
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return "", usageError{name + "_FILE: " + err.Error(), "mend or unset the variable"}
+	}
+	value, _, _ := strings.Cut(string(raw), "\n")
+	return strings.TrimSpace(value), nil
 }
 
 const (

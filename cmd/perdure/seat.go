@@ -81,7 +81,14 @@ func (t *seat) dispatch(ctx context.Context, log *slog.Logger) (d perdure.Dispat
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := remote.Dial(ctx, remote.Options{Addr: t.owner.GRPC, Token: strings.TrimSpace(string(raw)), Logger: log})
+	options := remote.Options{Addr: t.owner.GRPC, Token: strings.TrimSpace(string(raw)), Logger: log}
+	if t.owner.Certificate != "" {
+		if options.TLS, err = trusting(t.owner.Certificate); err != nil {
+			leave()
+			return nil, nil, err
+		}
+	}
+	c, err := remote.Dial(ctx, options)
 	if err != nil {
 		leave()
 		return nil, nil, err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"os"
@@ -29,7 +28,7 @@ type laborer struct {
 	standard standard
 	addr     string
 	queues   []string
-	tls      bool
+	secure   secureFlags
 }
 
 func (a *app) workerCommand() *cobra.Command {
@@ -51,7 +50,7 @@ OPENAI_API_KEY, GEMINI_API_KEY. Workers of one queue must see the same files.`,
 	f.StringVar(&l.addr, "server", "", "gRPC address of the server, host:port (variable PERDURE_GRPC)")
 	f.Lookup("server").Annotations = map[string][]string{envAnnotation: {"PERDURE_GRPC"}}
 	f.StringSliceVar(&l.queues, "queue", []string{"default"}, "queues to take work from")
-	f.BoolVar(&l.tls, "tls", false, "secure the connection")
+	l.secure.flags(cmd)
 	l.standard.flags(cmd)
 	l.standard.limits(cmd, 30*time.Second)
 	return cmd
@@ -76,8 +75,8 @@ func (l *laborer) run(ctx context.Context) error {
 	}
 	log := l.logger(slog.LevelInfo)
 	options := remote.Options{Addr: l.addr, Token: l.key, Logger: log}
-	if l.tls {
-		options.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	if options.TLS, err = l.secure.config(); err != nil {
+		return err
 	}
 	if err := l.near(&options, data); err != nil {
 		return err
@@ -140,6 +139,11 @@ func (l *laborer) near(o *remote.Options, data string) error {
 			return usageError{"there is no server to work for", "start perdure server, or give the gRPC address of another with --server or PERDURE_GRPC"}
 		}
 		o.Addr = owner.GRPC
+		if o.TLS == nil && owner.Certificate != "" {
+			if o.TLS, err = trusting(owner.Certificate); err != nil {
+				return err
+			}
+		}
 	}
 	if o.Token == "" && data != "" {
 		raw, err := os.ReadFile(server.TokenFile(data))

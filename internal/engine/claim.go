@@ -229,11 +229,8 @@ func (e *Engine) taskClaim(ctx context.Context, c claimedTask) (*perdure.TaskCla
 	}, nil
 }
 
-// recheck is the topic of something that was put off having come due.
-const recheck = "recheck"
-
 func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) []string {
-	topics := []string{recheck}
+	topics := []string{notify.Recheck}
 	for _, queue := range p.Queues {
 		topics = append(topics, topic(org, queue))
 	}

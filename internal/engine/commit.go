@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -305,7 +306,7 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	d.x.CheckpointSeq++
 	d.x.CheckpointAt = d.s.Now
 	if mustBeAlone(d.x) {
-		d.hint(recheck) // its worker may have others again
+		d.hint(notify.Recheck) // its worker may have others again
 	}
 	d.x.Crashes, d.x.Panics, d.x.Unfit, d.x.Asked = 0, 0, 0, perdure.Asked{}
 	state := c.State.Bytes

@@ -22,9 +22,9 @@ type Config struct {
 	Store store.Store
 	Hints notify.Notifier // default: inside this process
 	// Grown, if set, is given what a commit has added to a log, where that is
-	// pieces of text alone, and tells whether it could use it: the hint of the log
-	// is spared then. It is for readers inside this process; set it only where
-	// there are no others. It is set before the engine is used.
+	// pieces of text alone, and tells whether it could use it: readers inside this
+	// process are spared the hint of the log then. It is set before the engine is
+	// used.
 	Grown  func(Growth) bool
 	Logger *slog.Logger
 	// Lease is how long a claim lasts without a renewal; default 15 s.
@@ -118,19 +118,17 @@ func (e *Engine) tell(all []*decided) {
 // publish gives a decision's hints. A place that is free again may let a task
 // go on whose queue nothing else tells of.
 func (e *Engine) publish(d *decided) {
-	if d.growth == nil || e.Grown == nil || !e.Grown(*d.growth) {
-		e.hint(d)
+	tell := e.Hints.Publish
+	if d.growth != nil && e.Grown != nil && e.Grown(*d.growth) {
+		tell = e.Hints.PublishAway
+	}
+	for _, topic := range d.hints {
+		tell(topic)
 	}
 	for _, f := range d.freed {
 		if _, limited := e.QueueLimits[f.queue]; limited || f.keyed {
 			e.Hints.Publish(notify.Freed(f.org))
 		}
-	}
-}
-
-func (e *Engine) hint(d *decided) {
-	for _, topic := range d.hints {
-		e.Hints.Publish(topic)
 	}
 }
 

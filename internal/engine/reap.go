@@ -86,7 +86,7 @@ func (e *Engine) round(ctx context.Context, now perdure.Time, reap bool) error {
 			e.sweep(ctx, "reap tasks", store.PickExpiredTasks, pickedTaskNeeds, func(s *store.State) (*store.Changes, error) { return decideReapTask(s, now) }))
 	}
 	e.parked.sweep(now.Add(-e.Lease))
-	e.Hints.Publish(recheck)
+	e.Hints.Publish(notify.Recheck)
 	return errors.Join(errs...)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -17,7 +18,7 @@ const maxPanics = 3
 func (e *Engine) release(ctx context.Context, org string, r perdure.Release) error {
 	if len(r.Discarded) > 0 {
 		e.parked.discarded(r.WorkerID, r.Discarded)
-		e.Hints.Publish(recheck)
+		e.Hints.Publish(notify.Recheck)
 	}
 	for _, a := range r.Agents {
 		_, err := e.do(ctx, store.Command{

@@ -66,7 +66,7 @@ func (d *draft) pend(why perdure.Woke) {
 // sends is refused.
 func (d *draft) dropLease() {
 	if d.x.WorkerID != nil && mustBeAlone(d.x) {
-		d.hint(recheck) // its worker may have others again
+		d.hint(notify.Recheck) // its worker may have others again
 	}
 	d.x.WorkerID = nil
 	d.x.ClaimID = uuid.Nil

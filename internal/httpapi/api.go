@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -19,9 +20,10 @@ import (
 // BodyLimit is the most bytes of a request's body.
 const BodyLimit = 8 << 20
 
-// Authenticator tells whose key a secret is. Error: unauthenticated.
+// Authenticator tells which key a secret is of. One without an id is none that is
+// stored. Error: unauthenticated.
 type Authenticator interface {
-	Authenticate(ctx context.Context, secret string) (org string, role perdure.KeyRole, err error)
+	Authenticate(ctx context.Context, secret string) (*perdure.APIKey, error)
 }
 
 // Config says how the API runs. Engine and Log are needed; the zero value of
@@ -41,6 +43,9 @@ type Config struct {
 	Logger  *slog.Logger
 	// Version is the program's, shown in the OpenAPI document.
 	Version string
+	// Pages are the files of the user interface, index.html among them; nil shows
+	// the API's description at the root instead.
+	Pages fs.FS
 	// Stop, once closed, resets every open stream, so that clients go on with
 	// another server.
 	Stop <-chan struct{}
@@ -59,6 +64,9 @@ type Config struct {
 	// StreamsPerKey is how many streams, WebSockets and waiting polls may be open
 	// with one key; default 20,000.
 	StreamsPerKey int
+	// Degraded, if set, names what works slower than it should, for who asks
+	// whether the server is ready. It does not block.
+	Degraded func() []string
 }
 
 // server holds what the operations share.
@@ -86,7 +94,9 @@ func New(c Config) (http.Handler, error) {
 	if err := s.document(); err != nil {
 		return nil, err
 	}
-	s.pages()
+	if err := s.pages(); err != nil {
+		return nil, err
+	}
 	return s.front(), nil
 }
 
@@ -118,12 +128,8 @@ func (c Config) normal() Config {
 // storedKeys authenticates by the keys in the store.
 type storedKeys struct{ engine *engine.Engine }
 
-func (k storedKeys) Authenticate(ctx context.Context, secret string) (string, perdure.KeyRole, error) {
-	key, err := k.engine.Authenticate(ctx, secret)
-	if err != nil {
-		return "", "", err
-	}
-	return key.Org, key.Role, nil
+func (k storedKeys) Authenticate(ctx context.Context, secret string) (*perdure.APIKey, error) {
+	return k.engine.Authenticate(ctx, secret)
 }
 
 // routes registers every operation.
@@ -134,6 +140,7 @@ func (s *server) routes() {
 	s.logRoutes()
 	s.contentRoutes()
 	s.keyRoutes()
+	s.auditRoutes()
 	s.retentionRoutes()
 	s.accessRoutes()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -168,30 +167,4 @@ func typeOf(s *huma.Schema) template.HTML {
 		text += " or null"
 	}
 	return template.HTML(template.HTMLEscapeString(text))
-}
-
-const homePage = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Perdure</title><style>` + style + `</style></head><body>
-<h1>Perdure</h1>
-<p>A durable runtime for AI agents: agents that outlast the process they run in.</p>
-<ul><li><a href="/docs">/docs</a> describes the API</li>
-<li><a href="/openapi.json">/openapi.json</a> does so for machines</li>
-<li><a href="/readyz">/readyz</a> tells whether this server can serve</li></ul>
-<p>Start an agent:</p>
-<pre>curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \
-  -d '{"userPrompt": "Hello", "models": [{"provider": "scripted", "modelId": "echo"}]}' \
-  http://HOST/api/orgs/default/agent-executions</pre>
-</body></html>
-`
-
-// home shows what there is, and takes the token of dev mode's address.
-func (s *server) home(w http.ResponseWriter, r *http.Request) {
-	if len(s.Hosts) > 0 && r.URL.Query().Has("token") {
-		s.tokenLogin(w, r)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	_, _ = w.Write([]byte(strings.Replace(homePage, "HOST", template.HTMLEscapeString(r.Host), 1))) // the client has gone
 }

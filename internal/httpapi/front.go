@@ -77,7 +77,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 			p.write(w)
 			return
 		}
-		ctx = context.WithValue(ctx, callerKey{}, c)
+		ctx = s.onBehalf(ctx, w, r, c)
 		ctx = context.WithValue(ctx, queryKey{}, r.URL.Query())
 	}
 	r = r.WithContext(ctx)

@@ -21,7 +21,7 @@ var zippers = sync.Pool{New: func() any {
 }}
 
 // compressible tells which answers are compressed for who asks for it: what is
-// read of executions and definitions, and the documents. Never what is about
+// read of executions and definitions, the documents and the pages. Never what is about
 // keys: nothing secret shares a compressed answer with what somebody else chose.
 func compressible(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -32,7 +32,8 @@ func compressible(r *http.Request) bool {
 		_, path, _ = strings.Cut(rest, "/")
 		return strings.HasPrefix(path, "agent-executions") || strings.HasPrefix(path, "agent-definitions")
 	}
-	return strings.HasPrefix(path, durablePath) || path == "/openapi.json" || path == "/docs"
+	return strings.HasPrefix(path, durablePath) || path == "/openapi.json" || path == "/docs" ||
+		strings.HasPrefix(path, pagesPath) || strings.HasPrefix(path, assetsPath)
 }
 
 // takesGzip tells whether the client accepts gzip.
@@ -101,7 +102,7 @@ func (z *zipped) mayZip() bool {
 	h := z.Header()
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return z.status == http.StatusOK && h.Get("Content-Encoding") == "" && h.Get("Content-Length") == "" &&
-		(kind == "application/json" || kind == "text/html")
+		(kind == "application/json" || kind == "text/html" || kind == "text/javascript" || kind == "text/css")
 }
 
 func (z *zipped) begin() {

@@ -62,7 +62,7 @@ func (s *server) accessRoutes() {
 }
 
 func (s *server) login(ctx context.Context, in *loginInput) (*cookieOutput[loginReply], error) {
-	org, role, err := s.Auth.Authenticate(ctx, in.Body.Key)
+	key, err := s.Auth.Authenticate(ctx, in.Body.Key)
 	if perdure.IsCode(err, perdure.Unauthenticated) {
 		return nil, newProblem(perdure.Unauthenticated, "the key is unknown or revoked")
 	}
@@ -70,7 +70,7 @@ func (s *server) login(ctx context.Context, in *loginInput) (*cookieOutput[login
 		return nil, s.problemOf(ctx, err)
 	}
 	return &cookieOutput[loginReply]{
-		SetCookie: s.cookie(in.Body.Key, cookieLife, isSecure(ctx)).String(), Body: loginReply{org, role},
+		SetCookie: s.cookie(in.Body.Key, cookieLife, isSecure(ctx)).String(), Body: loginReply{key.Org, key.Role},
 	}, nil
 }
 
@@ -79,11 +79,12 @@ func (s *server) logout(ctx context.Context, _ *struct{}) (*clearOutput, error) 
 }
 
 type health struct {
-	Status string `json:"status"`
+	Status   string   `json:"status"`
+	Degraded []string `json:"degraded,omitempty" doc:"What works slower than it should; hints: other servers are not told what is new, and find it within a second."`
 }
 
 func (s *server) healthz(context.Context, *struct{}) (*body[health], error) {
-	return &body[health]{health{"ok"}}, nil
+	return &body[health]{health{Status: "ok"}}, nil
 }
 
 func (s *server) readyz(ctx context.Context, _ *struct{}) (*body[health], error) {
@@ -97,15 +98,22 @@ func (s *server) readyz(ctx context.Context, _ *struct{}) (*body[health], error)
 	case <-s.Stop:
 		return nil, newProblem(perdure.Unavailable, "the server is stopping")
 	default:
-		return &body[health]{health{"ready"}}, nil
+		return &body[health]{health{"ready", s.degraded()}}, nil
 	}
+}
+
+func (s *server) degraded() []string {
+	if s.Degraded == nil {
+		return nil
+	}
+	return s.Degraded()
 }
 
 // tokenLogin turns the token in the address that dev mode prints into a cookie,
 // so that it does not stay in the address bar.
 func (s *server) tokenLogin(w http.ResponseWriter, r *http.Request) {
 	token := r.URL.Query().Get("token")
-	if _, _, err := s.Auth.Authenticate(r.Context(), token); err != nil {
+	if _, err := s.Auth.Authenticate(r.Context(), token); err != nil {
 		newProblem(perdure.Unauthenticated, "the token in the address is not this server's; use the address that it printed at its start").write(w)
 		return
 	}

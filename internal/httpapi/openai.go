@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -40,11 +39,11 @@ func (s *server) serveOpenAI(w http.ResponseWriter, r *http.Request) {
 		tooLarge().asOpenAI().WriteTo(w)
 		return
 	}
-	ctx := context.WithValue(r.Context(), callerKey{}, c)
+	ctx := s.onBehalf(r.Context(), w, r, c)
 	s.ai.ServeHTTP(w, r.WithContext(openaiapi.WithOrg(ctx, c.org)))
 }
 
 // asOpenAI is the problem in the shape that OpenAI's clients read.
 func (p *problem) asOpenAI() *openaiapi.Error {
-	return openaiapi.ErrorOf(p.Code, p.Status, p.Detail, p.Errors...)
+	return openaiapi.ErrorOf(p.Code, p.Status, p.Detail, p.Errors...).After(p.retryAfter)
 }

@@ -93,7 +93,7 @@ func describe(schema *huma.Schema, t reflect.Type) {
 }
 
 // pages are what is not part of the API itself.
-func (s *server) pages() {
+func (s *server) pages() error {
 	fixed := func(pattern, contentType string, content []byte) {
 		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)
@@ -103,7 +103,7 @@ func (s *server) pages() {
 	}
 	fixed("GET /openapi.json", "application/json", s.spec)
 	fixed("GET /docs", "text/html; charset=utf-8", s.docs)
-	s.mux.HandleFunc("GET /{$}", s.home)
 	s.mux.HandleFunc("GET "+orgPath+"/agent-executions/{id}/ws", s.webSocket)
 	s.durableRoutes()
+	return s.pageRoutes()
 }

@@ -13,7 +13,7 @@ import (
 func TestPagesNeedNoKeyAndAskNobody(t *testing.T) {
 	h := open(t)
 	for path, text := range map[string]string{
-		"./": "Perdure", "./docs": "/api/orgs/{org}/agent-executions/{id}/signal", "./healthz": `"ok"`, "./readyz": `"ready"`,
+		"./docs": "/api/orgs/{org}/agent-executions/{id}/signal", "./healthz": `"ok"`, "./readyz": `"ready"`,
 	} {
 		r := h.call("GET", path, "", "Authorization", "").want(200, nil)
 		if !strings.Contains(string(r.body), text) {

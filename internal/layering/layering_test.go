@@ -49,8 +49,12 @@ var rules = map[string][]string{
 	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational"},
 	"internal/store/postgres/cluster":      nil,
 	"internal/store/postgres/postgrestest": {"internal/store/postgres/cluster"},
+	"internal/store/check":                 {"internal/store"},
+	"internal/store/transfer":              {"internal/store", "internal/store/sqlite", "internal/store/postgres", "internal/store/relational"},
 	"internal/store/storetest":             {"internal/store"},
 	"internal/notify":                      nil,
+	"internal/notify/nats":                 {"internal/notify"},
+	"internal/notify/notifytest":           {"internal/notify"},
 	"internal/eventlog":                    {"internal/store", "internal/notify"},
 	"internal/durablestream":               {"internal/store", "internal/notify"},
 	"internal/httpapi":                     {"internal/durablestream", "internal/engine", "internal/eventlog", "internal/markdown", "internal/notify", "internal/openaiapi", "internal/store"},
@@ -61,7 +65,8 @@ var rules = map[string][]string{
 	"internal/bubble":                      nil,
 	"internal/layering":                    nil,
 	"internal/contract":                    nil,
-	"server":                               {"internal/..."},
+	"web":                                  nil, // the built pages
+	"server":                               {"internal/...", "web"},
 
 	// Suites that run on every store.
 	"internal/engine/enginetest": {"internal/engine", "internal/store", "internal/store/..."},
@@ -74,6 +79,7 @@ var rules = map[string][]string{
 	"examples/...":   {"..."},
 	"e2e":            {"..."},
 	"internal/bench": {"..."},
+	"e2e/chaos":      {"llm/scripted"},
 }
 
 // rootLibraries are what the root package may import beyond the standard

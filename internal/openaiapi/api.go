@@ -75,7 +75,9 @@ func orgOf(r *http.Request) string {
 
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("X-Request-Id", "req_"+uuid.NewString())
+	if w.Header().Get("X-Request-Id") == "" {
+		w.Header().Set("X-Request-Id", "req_"+uuid.NewString())
+	}
 	if _, pattern := a.mux.Handler(r); pattern == "" {
 		notFound("There is no %s %s here.", r.Method, r.URL.Path).WriteTo(w)
 		return

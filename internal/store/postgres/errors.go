@@ -15,6 +15,7 @@ const (
 	uniqueViolation   = "23505"
 	badText           = "22021" // bytes that are no text, such as a zero
 	badEscape         = "22P05"
+	undefinedTable    = "42P01"
 	readOnly          = "25006" // the server has become a standby
 	serialization     = "40001"
 	deadlock          = "40P01"

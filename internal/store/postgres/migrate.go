@@ -15,6 +15,9 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
+var errUnfinished = perdure.Errorf(perdure.Conflict,
+	"a copy into this database was not finished; run perdure store copy again with the same source, or empty the database")
+
 // migrating is the number of the lock under which tables are changed.
 const migrating = 0x70657264757265 // "perdure"
 
@@ -22,6 +25,12 @@ const migrating = 0x70657264757265 // "perdure"
 // version that they had and the one that they have. Many may do so at once: one
 // does it, the others wait. Errors are those of Open.
 func Migrate(ctx context.Context, url string) (from, to int64, err error) {
+	return migrateFor(ctx, url, false)
+}
+
+// migrateFor is Migrate, for a copy or for anybody else: where a copy has begun
+// and has not ended, they would find half of what there is.
+func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return 0, 0, &perdure.Error{Code: perdure.InvalidArgument, Message: "the store's URL cannot be used", Err: err}
@@ -37,6 +46,11 @@ func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 	// It is given back with the connection.
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(migrating)); err != nil {
 		return 0, 0, refusal(err)
+	}
+	if there, err := unfinished(ctx, conn); err != nil {
+		return 0, 0, refusal(err)
+	} else if there && !copy {
+		return 0, 0, errUnfinished
 	}
 	db := stdlib.OpenDB(*config)
 	defer db.Close()

@@ -12,7 +12,7 @@ import (
 // words are what is said in PostgreSQL's own way. Whatever picks locks the
 // executions of its candidates, and passes over those that others hold.
 var words = &relational.Words{
-	Due: due, PendingAgents: pendingAgents, PendingAlone: pendingAlone, PendingTasks: pendingTasks,
+	Due: due, PendingAgents: pendingAgents, PendingAlone: pendingAlone, PendingTasks: pendingTasks, SkipLocked: lockExecution,
 	TheseExecutions: func(ids []uuid.UUID) (string, any, error) {
 		return " FROM (SELECT * FROM agent_execution WHERE id = ANY(?)) x", rawIDs(ids), nil
 	},
@@ -122,4 +122,7 @@ const (
 	timeNow  = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 	tryHold  = "SELECT pg_try_advisory_xact_lock(?)"
 	waitHold = "SELECT pg_advisory_xact_lock(?) IS NULL"
+
+	tryShare  = "SELECT pg_try_advisory_xact_lock_shared(?)"
+	waitShare = "SELECT pg_advisory_xact_lock_shared(?) IS NULL"
 )

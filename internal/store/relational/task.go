@@ -117,7 +117,7 @@ var (
 	taskWhole  = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
 	tasksOpen  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status IN ('PENDING', 'RUNNING') ORDER BY t.number"
 	tasksHeld  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status = 'RUNNING' ORDER BY t.number"
-	tasksAfter = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of, t.number FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.number > ?2 AND (?3 = 1 OR t.step = 0) ORDER BY t.number LIMIT ?4"
+	tasksAfter = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of, t.number FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.number > ?2 AND t.number > 0 AND (?3 = 1 OR t.step = 0) ORDER BY t.number LIMIT ?4"
 )
 
 // loadTaskPage reads tasks with their numbers, oldest first.

@@ -22,6 +22,9 @@ type Words struct {
 	// concurrency_limit, in the order of priority and age, of one (org_id, queue,
 	// kind), not before a moment, so many at most.
 	PendingTasks string
+	// SkipLocked is what these end in where they pass over rows that other
+	// transactions hold.
+	SkipLocked string
 	// TheseExecutions is a FROM that gives the executions x of these ids, with its
 	// one parameter.
 	TheseExecutions func(ids []uuid.UUID) (from string, arg any, err error)

@@ -54,8 +54,8 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // Open opens the database, checks it and brings its tables up to date. Errors:
-// conflict if a newer version of the program has written it, internal if it is
-// damaged.
+// conflict if a newer version of the program has written it or if it has been
+// moved to another store, internal if it is damaged.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.normal()
 	if err := makeFile(o.Path); err != nil {
@@ -118,6 +118,9 @@ func openWriter(ctx context.Context, o Options) (*conn, error) {
 
 func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 	if err := check(ctx, writer); err != nil {
+		return nil, err
+	}
+	if err := checkPlace(view{writer, ctx}); err != nil {
 		return nil, err
 	}
 	if err := migrate(ctx, o.Path); err != nil {

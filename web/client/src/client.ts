@@ -6,13 +6,16 @@ import { SocketFollower, type SocketFollowOptions } from "./socket";
 import { type Position, readStream, type StreamRequest } from "./stream";
 import { type Query, Transport, type TransportOptions } from "./transport";
 import type {
+  APIKey,
   Checkpoint,
   Definition,
   DefinitionBody,
   Entry,
   Execution,
+  KeyRole,
   List,
   LoginReply,
+  NewKey,
   SignalBody,
   SignalReply,
   StartBody,
@@ -55,12 +58,14 @@ export interface StreamOptions extends Position {
 export class PerdureClient {
   readonly executions: Executions;
   readonly definitions: Definitions;
+  readonly keys: Keys;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions = {}) {
     this.#transport = new Transport(options);
     this.executions = new Executions(this.#transport);
     this.definitions = new Definitions(this.#transport);
+    this.keys = new Keys(this.#transport);
   }
 
   /** Trades a key for the browser's cookie, which counts as the key from then on. */
@@ -136,6 +141,11 @@ export class Executions {
   checkpoints(id: string, options: Paging = {}): Promise<List<Checkpoint>> {
     const { signal, ...query } = options;
     return this.#t.json("GET", `${pathOf(id)}/checkpoints`, { query: { ...query }, signal });
+  }
+
+  /** A checkpoint by its number, with its state. */
+  checkpoint(id: string, sequence: number, signal?: AbortSignal): Promise<Checkpoint> {
+    return this.#t.json("GET", `${pathOf(id)}/checkpoints/${sequence}`, { signal });
   }
 
   /** A page of the log after a cursor, or from the start. */
@@ -249,6 +259,30 @@ export class Definitions {
 
   delete(id: string, signal?: AbortSignal): Promise<void> {
     return this.#t.json("DELETE", `/agent-definitions/${encodeURIComponent(id)}`, { signal });
+  }
+}
+
+/** The org's keys; they take a key of role admin. */
+export class Keys {
+  readonly #t: Transport;
+
+  constructor(transport: Transport) {
+    this.#t = transport;
+  }
+
+  /** Makes a key. The answer has its secret, which is not shown again. */
+  create(body: { name: string; role: KeyRole }, signal?: AbortSignal): Promise<NewKey> {
+    return this.#t.json("POST", "/keys", { body, signal });
+  }
+
+  /** All keys, revoked ones too. */
+  list(signal?: AbortSignal): Promise<List<APIKey>> {
+    return this.#t.json("GET", "/keys", { signal });
+  }
+
+  /** Revokes a key; it stops within 5 s, open streams too. */
+  revoke(id: string, signal?: AbortSignal): Promise<APIKey> {
+    return this.#t.json("DELETE", `/keys/${encodeURIComponent(id)}`, { signal });
   }
 }
 

@@ -26,11 +26,8 @@ export interface Base {
  * in whatever pieces they came.
  */
 export function foldView(messages: readonly Message[], base: Base = {}): ExecutionView {
-  const fold = new Fold(base);
-  for (const m of messages) {
-    if (m.kind === "block") fold.block(m);
-    else fold.event(m.event);
-  }
+  const fold = new ViewFold(base);
+  for (const m of messages) fold.take(m);
   return fold.view();
 }
 
@@ -41,7 +38,17 @@ interface Live {
   attempt: number;
 }
 
-class Fold {
+/** Where a block's text has gone. */
+type Slot =
+  | { in: Live; home: string }
+  | { in: "arguments"; call: ToolCallView; before: string }
+  | { in: "terminal"; call: ToolCallView; at: number };
+
+/**
+ * The same piece by piece: what has changed is taken in, and costs no more than
+ * that, however long the run is.
+ */
+export class ViewFold {
   #status: Status | null;
   #reason: WaitReason | null;
   #wait: ExecutionView["wait"];
@@ -52,6 +59,12 @@ class Fold {
   readonly #messages = new Map<string, MessageView>();
   readonly #live = new Map<string, Live[]>(); // by message
   readonly #calls = new Map<string, ToolCallView>();
+  readonly #homes = new Map<string, string>(); // the message of a call
+  readonly #slots = new Map<number, Slot>(); // by the block's seq
+  readonly #made = new Map<string, MessageView>(); // as shown last; absent if changed since
+  #all: MessageView[] | null = null; // all that is shown, as shown last
+  #last = 0; // the newest seq taken
+  #checkpoint: number;
   readonly #attempts = new Map<string, number>(); // newest, by task
   readonly #queued: ExecutionView["queued"] = [];
   readonly #files: ExecutionView["files"] = [];
@@ -63,35 +76,75 @@ class Fold {
     this.#reason = x?.waitReason ?? null;
     this.#wait = x?.wait ?? null;
     this.#error = x?.error ? { message: x.error, code: x.errorCode ?? "" } : null;
+    this.#checkpoint = x?.currentCheckpointSeq ?? 0;
     this.#entriesBefore = base.snapshot?.entriesBefore ?? 0;
     for (const e of base.snapshot?.entries ?? []) this.#entry(e);
   }
 
-  block(b: HeldBlock): void {
+  /**
+   * Takes a message that is new, or one that was taken and has changed. False if
+   * that cannot be undone in place: fold all anew then.
+   */
+  take(m: Message): boolean {
+    if (m.seq > this.#last) {
+      this.#last = m.seq;
+      if (m.kind === "block") this.#block(m);
+      else this.#event(m.event);
+      return true;
+    }
+    return m.kind === "block" && m.state !== "superseded" && this.#grown(m);
+  }
+
+  #block(b: HeldBlock): void {
     if (!this.#current(b.data) || b.state === "superseded") return;
     const open = b.state === "open";
     switch (b.type) {
       case "token":
-      case "thinking":
-        this.#say(b.data, { type: b.type === "token" ? "text" : "thinking", text: b.text, open });
+      case "thinking": {
+        const part = { type: b.type === "token" ? "text" : "thinking", text: b.text, open } as const;
+        const said = this.#say(b.data, part);
+        if (said) this.#slots.set(b.seq, { in: said, home: placeOf(b.data) });
         break;
-      case "data":
-        if (typeof b.data.data !== "string") this.#argue(b.data.data.tool_call.id, b.text);
+      }
+      case "data": {
+        const call = typeof b.data.data === "string" ? undefined : this.#calls.get(b.data.data.tool_call.id);
+        if (call?.state !== "writing") break;
+        this.#slots.set(b.seq, { in: "arguments", call, before: call.rawArguments });
+        call.rawArguments += b.text;
+        this.#touchCall(call);
         break;
+      }
       case "terminal": {
         const call = this.#calls.get(b.data.toolCallId ?? "");
-        call?.terminal.push({
-          stream: b.data.stream ?? "stdout",
-          text: b.text,
-          open,
-          truncated: b.state === "truncated",
-        });
-        if (call) this.#runs(call);
+        if (!call) break;
+        this.#slots.set(b.seq, { in: "terminal", call, at: call.terminal.length });
+        call.terminal.push(terminalOf(b));
+        this.#runs(call);
+        this.#touchCall(call);
       }
     }
   }
 
-  event(e: LogEvent): void {
+  /** A block that was taken has more text, or has closed. */
+  #grown(b: HeldBlock): boolean {
+    const slot = this.#slots.get(b.seq);
+    if (!slot) return true; // what it says is stored by now, or was never shown
+    if (slot.in === "terminal") {
+      slot.call.terminal[slot.at] = terminalOf(b);
+      this.#touchCall(slot.call);
+    } else if (slot.in === "arguments") {
+      if (slot.call.state !== "writing") return true;
+      slot.call.rawArguments = slot.before + b.text;
+      this.#touchCall(slot.call);
+    } else {
+      slot.in.part = { ...slot.in.part, text: b.text, open: b.state === "open" } as PartView;
+      this.#touch(slot.home);
+    }
+    if (b.state !== "open") this.#slots.delete(b.seq);
+    return true;
+  }
+
+  #event(e: LogEvent): void {
     if (!hasSeq(e) || !this.#current(e.data)) return;
     switch (e.event) {
       case "agent.waiting":
@@ -124,11 +177,27 @@ class Fold {
       case "error":
         this.#error = { message: e.data.message, code: e.data.code };
         break;
-      case "task.started": {
-        const call = this.#calls.get(e.data.toolCallId ?? "");
-        if (call) this.#runs(call);
-      }
+      case "agent.checkpoint":
+        this.#checkpoint = e.data.sequence;
+        break;
+      case "task.started":
+      case "task.completed":
+      case "task.failed":
+      case "task.interrupted":
+      case "task.cancelled":
+        this.#times(e.event === "task.started", e.data);
     }
+  }
+
+  #times(begins: boolean, d: Common): void {
+    const call = this.#calls.get(d.toolCallId ?? "");
+    if (!call) return;
+    if (begins) {
+      call.startedAt = d.createdAt;
+      this.#runs(call);
+    }
+    call.endedAt = begins ? null : d.createdAt;
+    this.#touchCall(call);
   }
 
   view(): ExecutionView {
@@ -147,22 +216,38 @@ class Fold {
       ended,
       messages: this.#shown(),
       entriesBefore: this.#entriesBefore,
-      queued: ended ? [] : this.#queued,
+      queued: ended ? [] : [...this.#queued],
       error: this.#error,
+      checkpoint: this.#checkpoint,
       plan: this.#plan,
-      files: this.#files,
-      others: this.#others,
+      files: [...this.#files],
+      others: [...this.#others],
     };
   }
 
   #shown(): MessageView[] {
-    const shown: MessageView[] = [];
+    if (this.#all) return this.#all;
+    this.#all = [];
     for (const m of this.#messages.values()) {
-      const live = this.#live.get(m.id);
-      const parts = live ? live.map((l) => l.part) : m.parts;
-      if (m.stored || parts.length > 0) shown.push({ ...m, parts });
+      let made = this.#made.get(m.id);
+      if (!made) {
+        made = { ...m, parts: (this.#live.get(m.id)?.map((l) => l.part) ?? m.parts).map(asShown) };
+        this.#made.set(m.id, made);
+      }
+      if (m.stored || made.parts.length > 0) this.#all.push(made);
     }
-    return shown;
+    return this.#all;
+  }
+
+  /** The message is shown anew. */
+  #touch(id: string): void {
+    this.#made.delete(id);
+    this.#all = null;
+  }
+
+  #touchCall(call: ToolCallView): void {
+    const home = this.#homes.get(call.id);
+    if (home !== undefined) this.#touch(home);
   }
 
   #stands(status: Status, reason: WaitReason | null = null, wait: ExecutionView["wait"] = null): void {
@@ -193,6 +278,7 @@ class Fold {
         if (l.part.type === "toolCall" && !kept.includes(l)) this.#calls.delete(l.part.id);
       }
       this.#live.set(id, kept);
+      this.#touch(id);
     }
   }
 
@@ -220,13 +306,13 @@ class Fold {
     return live;
   }
 
-  #say(d: Common, part: PartView): void {
-    this.#liveOf(d)?.push({ part, task: d.taskExecutionId ?? "", attempt: d.attempt ?? 0 });
-  }
-
-  #argue(callId: string, text: string): void {
-    const call = this.#calls.get(callId);
-    if (call && call.state === "writing") call.rawArguments += text;
+  #say(d: Common, part: PartView): Live | null {
+    const live = this.#liveOf(d);
+    if (!live) return null;
+    const said = { part, task: d.taskExecutionId ?? "", attempt: d.attempt ?? 0 };
+    live.push(said);
+    this.#touch(placeOf(d));
+    return said;
   }
 
   #runs(call: ToolCallView): void {
@@ -241,14 +327,15 @@ class Fold {
     }
     const m = messageFrom(e);
     this.#messages.set(e.id, m);
+    this.#touch(e.id);
     if (e.content) {
-      m.parts = e.content.parts.flatMap((p) => this.#storedPart(p));
+      m.parts = e.content.parts.flatMap((p) => this.#storedPart(e.id, p));
       this.#live.delete(e.id);
     }
     if (e.role === "user") this.#takeIn(e.content?.parts ?? []);
   }
 
-  #storedPart(p: Part): PartView[] {
+  #storedPart(home: string, p: Part): PartView[] {
     switch (p.type) {
       case "text":
         return [{ type: "text", text: p.text, open: false }];
@@ -257,7 +344,7 @@ class Fold {
       case "image":
         return [{ type: "image", data: p.data, mimeType: p.mimeType }];
       case "toolCall": {
-        const call = this.#call(p.id, p.name);
+        const call = this.#call(home, p.id, p.name);
         call.rawArguments = p.rawArguments ?? "";
         if ("arguments" in p) call.arguments = p.arguments;
         if (call.state === "writing") call.state = "waiting";
@@ -268,12 +355,14 @@ class Fold {
     }
   }
 
-  #call(id: string, name: string): ToolCallView {
+  #call(home: string, id: string, name: string): ToolCallView {
     let call = this.#calls.get(id);
     if (!call) {
-      call = { type: "toolCall", id, name, rawArguments: "", state: "writing", terminal: [], result: null };
+      // biome-ignore format: a list of what is not known yet
+      call = { type: "toolCall", id, name, rawArguments: "", state: "writing", terminal: [], result: null, startedAt: null, endedAt: null };
       this.#calls.set(id, call);
     }
+    this.#homes.set(id, home);
     return call;
   }
 
@@ -288,6 +377,7 @@ class Fold {
   #answered(call: ToolCallView, parts: Part[], isError: boolean): void {
     call.result = { parts, isError };
     call.state = isError ? "failed" : "done";
+    this.#touchCall(call);
   }
 
   #signal(d: EventOf<"signal.received">["data"]): void {
@@ -313,7 +403,7 @@ class Fold {
     const { seq } = e.data;
     if (d.type === "tool_call_start") {
       const { id, name } = (d as { tool_call: { id: string; name: string } }).tool_call;
-      if (!this.#calls.has(id)) this.#say(e.data, this.#call(id, name));
+      if (!this.#calls.has(id)) this.#say(e.data, this.#call(placeOf(e.data), id, name));
     } else if (d.type === "tool_call_end") {
       const end = d as { tool_call: { id: string }; result: { text?: string; isError?: boolean } };
       const call = this.#calls.get(end.tool_call.id);
@@ -333,6 +423,16 @@ class Fold {
       this.#others.push({ seq, data: d as ExecutionView["others"][number]["data"] });
     }
   }
+}
+
+/** A part that stays as it is: calls change in place. */
+function asShown(p: PartView): PartView {
+  return p.type === "toolCall" ? { ...p, terminal: [...p.terminal] } : p;
+}
+
+function terminalOf(b: HeldBlock): ToolCallView["terminal"][number] {
+  const stream = b.type === "terminal" && "stream" in b.data ? (b.data.stream ?? "stdout") : "stdout";
+  return { stream, text: b.text, open: b.state === "open", truncated: b.state === "truncated" };
 }
 
 /** The same for parts that say the same, however their members are ordered. */

@@ -1,6 +1,6 @@
 import type { BackoffOptions, Clock } from "./backoff";
 import { PerdureError } from "./errors";
-import { type Base, foldView } from "./fold";
+import { type Base, ViewFold } from "./fold";
 import { HeldLog } from "./held";
 import type { Message } from "./messages";
 import { type Prompt, PromptQueue } from "./prompts";
@@ -43,7 +43,7 @@ export class Following {
   #told = false;
   #connection: Connection = "connecting";
   #error: PerdureError | null = null;
-  #view: { version: number; base: Base; made: ExecutionView } | null = null;
+  #view: { version: number; base: Base; fold: ViewFold; made: ExecutionView } | null = null;
   #current: Followed | null = null;
 
   constructor(send: (prompt: Prompt, signal: AbortSignal) => Promise<void>, options: FollowOptions) {
@@ -56,12 +56,25 @@ export class Following {
     });
   }
 
+  /** What has not changed keeps its identity: messages, and their parts. */
   get view(): ExecutionView {
     const { version } = this.held;
     if (this.#view?.version !== version || this.#view.base !== this.base) {
-      this.#view = { version, base: this.base, made: foldView(this.held.messages, this.base) };
+      const fold = this.#folded();
+      this.#view = { version, base: this.base, fold, made: fold.view() };
     }
     return this.#view.made;
+  }
+
+  /** The fold of what is held: the one before, with what has changed, if that can be. */
+  #folded(): ViewFold {
+    const changes = this.held.takeChanges();
+    const before = this.#view;
+    if (changes && before?.base === this.base && changes.every((m) => before.fold.take(m)))
+      return before.fold;
+    const fold = new ViewFold(this.base);
+    for (const m of this.held.messages) fold.take(m);
+    return fold;
   }
 
   get current(): Followed {

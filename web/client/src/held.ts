@@ -39,6 +39,8 @@ export class HeldLog {
   #at = new Map<number, number>(); // seq → index
   #floor: number | null = 0;
   #version = 0;
+  #changed = new Set<number>();
+  #anew = true;
 
   /** Oldest first. */
   get messages(): readonly Message[] {
@@ -63,6 +65,19 @@ export class HeldLog {
   /** The seq after which to load again so that nothing is missing. */
   get syncSeq(): number {
     return this.#messages.length > 0 ? getSyncSeq(this.#messages) : (this.#floor ?? 0);
+  }
+
+  /**
+   * What has changed since the last call, for the one who folds the messages:
+   * those that are new or have grown, oldest first; null if all have to be folded
+   * again.
+   */
+  takeChanges(): Message[] | null {
+    const seqs = [...this.#changed].sort((a, b) => a - b);
+    const anew = this.#anew;
+    this.#changed = new Set();
+    this.#anew = false;
+    return anew ? null : seqs.flatMap((seq) => this.message(seq) ?? []);
   }
 
   message(seq: number): Message | undefined {
@@ -200,6 +215,7 @@ export class HeldLog {
     if (!m) return "known";
     this.#at.set(m.seq, this.#messages.length);
     this.#messages.push(m);
+    this.#changed.add(m.seq);
     this.#version++;
     return "taken";
   }
@@ -208,6 +224,7 @@ export class HeldLog {
     const i = this.#at.get(held.seq);
     if (held === next || i === undefined) return "known";
     this.#messages[i] = next;
+    this.#changed.add(next.seq);
     this.#version++;
     return "taken";
   }
@@ -215,6 +232,7 @@ export class HeldLog {
   #replace(messages: Message[]): void {
     this.#messages = messages;
     this.#at = new Map(messages.map((m, i) => [m.seq, i]));
+    this.#anew = true;
     this.#version++;
   }
 }

@@ -58,6 +58,11 @@ interface Waiting {
   reject(error: PerdureError): void;
 }
 
+/** A page of older events that is asked for. */
+interface Older extends Waiting {
+  sent: boolean;
+}
+
 /**
  * Follows an execution over a WebSocket: the newest events first, older ones on
  * demand, then what comes. Where to go on after a cut is derived from the
@@ -72,8 +77,9 @@ export class SocketFollower extends Following {
   readonly #acks = new Map<string, Waiting & { data: object }>(); // sent, or to be sent, by prompt id
   #socket: WebSocketLike | null = null;
   #ready = false; // the server has said connected
-  #older: Waiting[] = [];
+  #older: Older[] = [];
   #hasOlder = true;
+  #over = false; // the log is held to its end; older pages can still be read
   #behind = 0; // the newest seq that is held, if the last keepalive told of a newer one
   #lost: (error: PerdureError) => void = () => undefined;
   #ended: () => void = () => undefined;
@@ -93,16 +99,25 @@ export class SocketFollower extends Following {
     return this.#hasOlder;
   }
 
-  /** Loads the page before what is held. */
+  /** Loads the page before what is held, also of a run that has ended. */
   loadOlder(): Promise<void> {
-    const before = this.held.messages[0]?.seq;
-    if (!this.#ready || before === undefined) {
+    if (!this.held.messages[0] || !(this.#ready || this.#over)) {
       return Promise.reject(new PerdureError("unavailable", "there is no connection"));
     }
     return new Promise((resolve, reject) => {
-      this.#older.push({ resolve, reject });
-      this.#send("load_events", { before_seq: before, limit: this.#options.limit ?? 50 });
+      this.#older.push({ resolve, reject, sent: false });
+      this.#sendOlder();
+      if (!this.#socket) this.#connect().catch(() => undefined); // who waits has been told
     });
+  }
+
+  #sendOlder(): void {
+    const before = this.held.messages[0]?.seq;
+    for (const o of this.#older) {
+      if (!this.#ready || o.sent) continue;
+      o.sent = true;
+      this.#send("load_events", { before_seq: before, limit: this.#options.limit ?? 50 });
+    }
   }
 
   /** Shows a prompt at once, and sends it until the server has it. */
@@ -117,11 +132,11 @@ export class SocketFollower extends Following {
 
   /** Stops following. The execution goes on. */
   stop(): void {
-    if (this.connection === "ended" || this.connection === "failed") return;
+    if (this.connection === "failed") return;
     this.#stop.abort();
     this.prompts.stop();
     this.#lost(new PerdureError("unavailable", "following was stopped"));
-    this.stands("stopped");
+    if (this.connection !== "ended") this.stands("stopped");
   }
 
   async #run(): Promise<void> {
@@ -130,6 +145,7 @@ export class SocketFollower extends Following {
       let cut: PerdureError;
       try {
         await this.#connect();
+        this.#over = true;
         this.stands("ended", null);
         this.#giveUp(new PerdureError("execution_ended", "the run has ended"));
         return;
@@ -228,6 +244,10 @@ export class SocketFollower extends Following {
     switch (m.type) {
       case "connected":
         this.#ready = true;
+        if (this.#over) {
+          this.#sendOlder();
+          break;
+        }
         if (this.held.messages.length === 0) this.base = { status: m.data.status };
         this.#sync();
         for (const { data } of this.#acks.values()) this.#send("prompt", data);
@@ -272,6 +292,11 @@ export class SocketFollower extends Following {
     const outcome = this.held.load(page);
     if (page.prepend || fresh) this.#hasOlder = page.has_more;
     if (page.prepend) this.#older.shift()?.resolve();
+    if (this.#over) {
+      if (this.#older.length === 0) this.#ended();
+      this.changed();
+      return;
+    }
     if (outcome === "gap") {
       this.#forget();
       this.#sync();

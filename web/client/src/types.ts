@@ -19,6 +19,9 @@ export type SignalReply = Schemas["SignalReply"];
 export type LoginReply = Schemas["LoginReply"];
 export type Problem = Schemas["Problem"];
 export type FieldError = Schemas["FieldError"];
+export type APIKey = Schemas["APIKey"];
+export type NewKey = Schemas["NewKey"];
+export type KeyRole = APIKey["role"];
 export type Role = NonNullable<Schemas["Entry"]["role"]>;
 
 /** One durable run of an agent. */

@@ -43,6 +43,9 @@ export interface ToolCallView {
   /** In the order in which the outputs began. Not on the stream `agent`. */
   terminal: TerminalView[];
   result: { parts: Part[]; isError: boolean } | null;
+  /** When its newest attempt began, and when it ended. Not on the stream `agent`. */
+  startedAt: string | null;
+  endedAt: string | null;
 }
 
 export type PartView = TextView | ImageView | ToolCallView;
@@ -90,6 +93,8 @@ export interface ExecutionView {
   queued: QueuedMessage[];
   /** The newest failure, until the run goes on. */
   error: { message: string; code: string } | null;
+  /** The newest checkpoint's number; 0 while none is known. */
+  checkpoint: number;
   /** The newest plan, as the agent gave it. */
   plan: unknown;
   files: { path: string; action: string; seq: number }[];

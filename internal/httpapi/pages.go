@@ -1,0 +1,127 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+)
+
+const (
+	// firstPage is where the root leads.
+	firstPage = "/ai/runs"
+	// pagesPath begins the addresses of all pages.
+	pagesPath = "/ai/"
+	// assetsPath is where the files are whose names change with their content.
+	assetsPath = "/assets/"
+)
+
+// pagesPolicy lets the pages load what this server has, and nothing else from
+// nowhere: no script, style, font or image of another origin, none in the
+// document, and no connection but to this server. Images in a conversation are
+// data.
+const pagesPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+	"connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+// page is a file of the pages, in memory.
+type page struct {
+	content     []byte
+	contentType string
+	etag        string
+}
+
+// readPages reads all files.
+func readPages(files fs.FS) (map[string]page, error) {
+	pages := map[string]page{}
+	if files == nil {
+		return pages, nil
+	}
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(content)
+		pages["/"+name] = page{content, contentTypeOf(name), `"` + hex.EncodeToString(sum[:12]) + `"`}
+		return nil
+	})
+	if err == nil && pages["/index.html"].content == nil {
+		err = errors.New("the pages have no index.html")
+	}
+	return pages, err
+}
+
+// contentTypes are those of what a build makes. The system's own table may lack
+// one, and a browser does not run a script of another type.
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".svg": "image/svg+xml", ".png": "image/png", ".woff2": "font/woff2", ".webmanifest": "application/manifest+json",
+}
+
+func contentTypeOf(name string) string {
+	if t, ok := contentTypes[path.Ext(name)]; ok {
+		return t
+	}
+	return "application/octet-stream"
+}
+
+// pageRoutes serve the pages. The page finds by itself what an address below
+// /ai/ shows, so each of them is answered with the same document.
+func (s *server) pageRoutes() error {
+	pages, err := readPages(s.Pages)
+	if err != nil {
+		return err
+	}
+	s.mux.HandleFunc("GET /{$}", s.home)
+	index, ok := pages["/index.html"]
+	if !ok {
+		return nil
+	}
+	s.mux.HandleFunc("GET "+pagesPath, index.serve)
+	for name, p := range pages {
+		if name != "/index.html" {
+			s.mux.HandleFunc("GET "+name, p.serve)
+		}
+	}
+	return nil
+}
+
+// home leads to the pages, and takes the token of dev mode's address.
+func (s *server) home(w http.ResponseWriter, r *http.Request) {
+	if len(s.Hosts) > 0 && r.URL.Query().Has("token") {
+		s.tokenLogin(w, r)
+		return
+	}
+	to := firstPage
+	if s.Pages == nil {
+		to = "/docs"
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// serve answers with the file. One whose name changes with its content is kept
+// by browsers for good; any other is asked for again each time.
+func (p page) serve(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", p.contentType)
+	h.Set("Content-Security-Policy", pagesPolicy)
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("ETag", p.etag)
+	if strings.HasPrefix(r.URL.Path, assetsPath) {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	} else {
+		h.Set("Cache-Control", "no-cache")
+	}
+	if r.Header.Get("If-None-Match") == p.etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = w.Write(p.content) // the client has gone
+}

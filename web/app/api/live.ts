@@ -1,0 +1,129 @@
+import { useEffect, useMemo, useSyncExternalStore } from "react";
+import type { Followed, SocketFollower } from "../../client/src/index";
+import { api, orgNow } from "./client";
+import { Outbox } from "./outbox";
+
+/** How many events are read at once, the newest first. */
+const pageOfEvents = 500;
+
+export interface LiveState extends Followed {
+  /** There are events before those that are held. */
+  hasOlder: boolean;
+  loadingOlder: boolean;
+}
+
+/**
+ * One run as it goes on. What comes in is shown once per frame of the screen,
+ * however many events there are. It stays open while somebody looks, and until
+ * what was sent from here is acknowledged.
+ */
+export class LiveRun {
+  readonly follower: SocketFollower;
+  readonly #outbox: Outbox;
+  readonly #listeners = new Set<() => void>();
+  readonly #gone: () => void;
+  #state: LiveState;
+  #frame = 0;
+  #loading = false;
+  #lookers = 0;
+
+  constructor(id: string, gone: () => void) {
+    this.#gone = gone;
+    this.#outbox = new Outbox(orgNow(), id);
+    this.follower = api().executions.connect(id, { limit: pageOfEvents });
+    for (const p of this.#outbox.read()) this.follower.prompt(p.text, p.id);
+    this.#state = this.#look();
+    this.follower.subscribe(() => {
+      this.#outbox.write(this.follower.prompts.prompts);
+      this.#schedule();
+      this.#leave();
+    });
+  }
+
+  get state(): LiveState {
+    return this.#state;
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** Counts who looks; the answer ends that. */
+  enter(): () => void {
+    this.#lookers++;
+    return () => {
+      this.#lookers--;
+      setTimeout(() => this.#leave(), 0); // a page that is shown anew comes back at once
+    };
+  }
+
+  send(text: string): void {
+    this.follower.prompt(text);
+    this.#outbox.write(this.follower.prompts.prompts);
+    this.#show();
+  }
+
+  async loadOlder(): Promise<void> {
+    if (this.#loading || !this.follower.hasOlder) return;
+    this.#loading = true;
+    this.#schedule();
+    try {
+      await this.follower.loadOlder();
+    } catch {
+      // The connection is being restored; who scrolls asks again.
+    } finally {
+      this.#loading = false;
+      this.#schedule();
+    }
+  }
+
+  #leave(): void {
+    if (this.#lookers > 0 || this.follower.prompts.prompts.some((p) => p.state === "pending")) return;
+    cancelAnimationFrame(this.#frame);
+    this.follower.stop();
+    this.#gone();
+  }
+
+  #schedule(): void {
+    if (this.#frame) return;
+    this.#frame = requestAnimationFrame(() => this.#show());
+  }
+
+  #show(): void {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+    this.#state = this.#look();
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  #look(): LiveState {
+    return { ...this.follower.current, hasOlder: this.follower.hasOlder, loadingOlder: this.#loading };
+  }
+}
+
+const open = new Map<string, LiveRun>();
+
+function liveRun(id: string): LiveRun {
+  const key = `${orgNow()} ${id}`;
+  let run = open.get(key);
+  if (!run) {
+    const made = new LiveRun(id, () => {
+      if (open.get(key) === made) open.delete(key);
+    });
+    run = made;
+    open.set(key, run);
+  }
+  return run;
+}
+
+/** Follows a run for as long as the page that asks is shown. */
+export function useLiveRun(id: string): LiveRun {
+  const run = useMemo(() => liveRun(id), [id]);
+  useEffect(() => run.enter(), [run]);
+  return run;
+}
+
+export function useLiveState(run: LiveRun): LiveState {
+  return useSyncExternalStore(run.subscribe, () => run.state);
+}

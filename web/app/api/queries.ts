@@ -1,0 +1,130 @@
+import {
+  infiniteQueryOptions,
+  MutationCache,
+  QueryCache,
+  QueryClient,
+  queryOptions,
+} from "@tanstack/react-query";
+import type { Execution, ExecutionFilter, Usage } from "../../client/src/index";
+import { itemsOf, PerdureError } from "../../client/src/index";
+import { api, heed } from "./client";
+
+export const queries = new QueryClient({
+  queryCache: new QueryCache({ onError: heed }),
+  mutationCache: new MutationCache({ onError: heed }),
+  defaultOptions: {
+    queries: {
+      retry: (n, error) => n < 2 && error instanceof PerdureError && error.retryable,
+      staleTime: 2_000,
+      networkMode: "always", // the server may be on this machine, without a network
+    },
+    mutations: { networkMode: "always" },
+  },
+});
+
+/** How often what has no stream is asked for again, in milliseconds. */
+const often = 2_000;
+
+export type RunFilter = Pick<ExecutionFilter, "status" | "q" | "agentDefinitionId">;
+
+/** The runs, newest first, page by page, asked for again while the page is seen. */
+export const runsQuery = (filter: RunFilter) =>
+  infiniteQueryOptions({
+    queryKey: ["runs", filter],
+    queryFn: ({ pageParam, signal }) =>
+      api().executions.list({ ...filter, limit: 30, signal, ...(pageParam ? { cursor: pageParam } : {}) }),
+    initialPageParam: "",
+    getNextPageParam: (last) => last.nextCursor,
+    refetchInterval: often,
+    placeholderData: (before) => before,
+  });
+
+/** What a run was asked, which never changes. Lists do not have it. */
+export const inputQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["run", id, "input"],
+    queryFn: async ({ signal }) => {
+      const { input, kind } = await api().executions.get(id, signal);
+      return { input, kind };
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+/** `at` changes when the run's row does. */
+export const runQuery = (id: string, at: string) =>
+  queryOptions({
+    queryKey: ["run", id, "row", at],
+    queryFn: ({ signal }): Promise<Execution> => api().executions.get(id, signal),
+    placeholderData: (before) => before,
+    gcTime: brief,
+  });
+
+export interface Spent {
+  total: Usage | null;
+  byModel: Record<string, Usage>;
+}
+
+/** What a run had used at a checkpoint, as the agent keeps it there. */
+export const usageQuery = (id: string, checkpoint: number) =>
+  queryOptions({
+    queryKey: ["run", id, "usage", checkpoint],
+    queryFn: async (): Promise<Spent> => {
+      const { state } = await api().executions.checkpoint(id, checkpoint);
+      const s = (state ?? {}) as { totalUsage?: Usage; usageByModel?: Record<string, Usage> };
+      return { total: s.totalUsage ?? null, byModel: s.usageByModel ?? {} };
+    },
+    enabled: checkpoint > 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: (before: Spent | undefined) => before,
+  });
+
+async function all<T>(pages: AsyncGenerator<T>, most = 5_000): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of pages) {
+    items.push(item);
+    if (items.length >= most) break;
+  }
+  return items;
+}
+
+/** How long what is superseded is kept, in milliseconds. */
+const brief = 10_000;
+
+/** `at` changes when there is more to read. */
+export const checkpointsQuery = (id: string, at: number) =>
+  queryOptions({
+    queryKey: ["run", id, "checkpoints", at],
+    queryFn: () => all(itemsOf((cursor) => api().executions.checkpoints(id, page(cursor)))),
+    placeholderData: (before) => before,
+    gcTime: brief,
+  });
+
+export const tasksQuery = (id: string, at: number) =>
+  queryOptions({
+    queryKey: ["run", id, "tasks", at],
+    queryFn: () => all(itemsOf((cursor) => api().executions.tasks(id, { ...page(cursor), steps: true }))),
+    placeholderData: (before) => before,
+    gcTime: brief,
+  });
+
+export const treeQuery = (id: string, at: number) =>
+  queryOptions({
+    queryKey: ["run", id, "tree", at],
+    queryFn: () => all(itemsOf((cursor) => api().executions.entries(id, { ...page(cursor), all: true }))),
+    placeholderData: (before) => before,
+    gcTime: brief,
+  });
+
+export const agentsQuery = () =>
+  queryOptions({
+    queryKey: ["agents"],
+    queryFn: () => all(itemsOf((cursor) => api().definitions.list(page(cursor)))),
+  });
+
+export const agentQuery = (id: string) =>
+  queryOptions({ queryKey: ["agents", id], queryFn: ({ signal }) => api().definitions.get(id, signal) });
+
+export const keysQuery = () =>
+  queryOptions({ queryKey: ["keys"], queryFn: async ({ signal }) => (await api().keys.list(signal)).items });
+
+const page = (cursor?: string) => ({ limit: 500, ...(cursor ? { cursor } : {}) });

@@ -1,0 +1,125 @@
+import { Link, Outlet } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useAccess } from "../api/client";
+import mark from "../mark.svg";
+import { SignInPage } from "../pages/SignInPage";
+import { setTheme, useTheme } from "../theme";
+import { AgentIcon, GearIcon, MoonIcon, PlusIcon, RunsIcon, SunIcon } from "./icons";
+import { buttonClass, IconButton } from "./ui";
+
+/** What all pages have: the way to the others, and the sign-in where one is needed. */
+export function Shell() {
+  const { state } = useAccess();
+  return (
+    <div className="flex h-dvh flex-col">
+      <a
+        href="#main"
+        className="absolute left-2 z-50 -translate-y-16 rounded-lg bg-accent px-3 py-2 text-accent-ink focus:translate-y-2"
+      >
+        Skip to content
+      </a>
+      <Header signedIn={state === "in"} />
+      <main id="main" className="min-h-0 flex-1 overflow-y-auto" tabIndex={-1}>
+        {state === "out" && <SignInPage />}
+        {state === "in" && <Outlet />}
+      </main>
+    </div>
+  );
+}
+
+function Header({ signedIn }: { signedIn: boolean }) {
+  return (
+    <header className="z-10 flex h-14 shrink-0 items-center gap-1 border-b border-line bg-surface px-3 sm:gap-2 sm:px-5">
+      <Link
+        to="/ai/runs"
+        search={{}}
+        className="mr-1 flex items-center gap-2 font-semibold tracking-tight sm:mr-4"
+      >
+        <img src={mark} alt="" className="size-6" />
+        <span className="max-sm:sr-only">Perdure</span>
+      </Link>
+      {signedIn && (
+        <nav aria-label="Main" className="flex items-center gap-0.5">
+          <NavLink to="/ai/runs" icon={<RunsIcon />}>
+            Runs
+          </NavLink>
+          <NavLink to="/ai/agents" icon={<AgentIcon />}>
+            Agents
+          </NavLink>
+          <NavLink to="/ai/settings" icon={<GearIcon />}>
+            Settings
+          </NavLink>
+        </nav>
+      )}
+      <div className="flex-1" />
+      <ThemeButton />
+      {signedIn && (
+        <Link
+          to="/ai/runs/new"
+          search={{}}
+          className={buttonClass("primary", "max-sm:px-2.5")}
+          aria-label="New run"
+        >
+          <PlusIcon />
+          <span className="max-sm:sr-only">New run</span>
+        </Link>
+      )}
+    </header>
+  );
+}
+
+function NavLink({ to, icon, children }: { to: string; icon: ReactNode; children: ReactNode }) {
+  return (
+    <Link
+      to={to}
+      className="flex h-9 items-center gap-1.5 rounded-lg px-2 text-sm text-soft transition-colors hover:bg-sunken hover:text-ink sm:px-3"
+      activeProps={{ className: "bg-sunken font-medium !text-ink" }}
+    >
+      <span className="max-sm:hidden">{icon}</span>
+      {children}
+    </Link>
+  );
+}
+
+function ThemeButton() {
+  const theme = useTheme();
+  const isDark =
+    theme === "dark" || (theme === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
+  return (
+    <IconButton
+      label={isDark ? "Use the light theme" : "Use the dark theme"}
+      onClick={() => setTheme(isDark ? "light" : "dark")}
+    >
+      {isDark ? <SunIcon /> : <MoonIcon />}
+    </IconButton>
+  );
+}
+
+/** A page of rows and forms, with its title. */
+export function Page({
+  title,
+  lead,
+  actions,
+  children,
+  narrow = false,
+}: {
+  title: string;
+  lead?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+  narrow?: boolean;
+}) {
+  return (
+    <div className={`mx-auto w-full px-4 py-6 sm:px-6 sm:py-8 ${narrow ? "max-w-3xl" : "max-w-6xl"}`}>
+      <title>{`${title} · Perdure`}</title>
+      <div className="mb-5 flex flex-wrap items-center gap-x-4 gap-y-3">
+        <div className="min-w-0 flex-1">
+          <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
+          {lead && <p className="mt-0.5 text-sm text-faint">{lead}</p>}
+        </div>
+        {actions}
+      </div>
+      {children}
+    </div>
+  );
+}

@@ -1,0 +1,35 @@
+import { type Phase, phaseOf, type Status, type WaitReason } from "../../client/src/index";
+
+export type Tone = "busy" | "good" | "warn" | "bad" | "idle";
+
+/** A status as a person reads it. */
+export interface Shown {
+  label: string;
+  tone: Tone;
+  /** Something is going on by itself. Never so while a run waits for its user, or has ended. */
+  busy: boolean;
+}
+
+const ends: Partial<Record<Status, Shown>> = {
+  COMPLETED: { label: "Completed", tone: "good", busy: false },
+  FAILED: { label: "Failed", tone: "bad", busy: false },
+  CANCELLED: { label: "Cancelled", tone: "idle", busy: false },
+};
+
+const phases: Record<Exclude<Phase, "ended">, Shown> = {
+  queued: { label: "Starting", tone: "busy", busy: true },
+  working: { label: "Working", tone: "busy", busy: true },
+  your_turn: { label: "Your turn", tone: "warn", busy: false },
+  sleeping: { label: "Sleeping", tone: "idle", busy: false },
+  cancelling: { label: "Cancelling", tone: "bad", busy: true },
+};
+
+/** What a status is called, by what the run waits for: a wait for a task is not the end of a turn. */
+export function shownStatus(
+  status: Status,
+  reason: WaitReason | null,
+  phase = phaseOf(status, reason),
+): Shown {
+  if (phase === "ended") return ends[status] ?? { label: status, tone: "idle", busy: false };
+  return phases[phase];
+}

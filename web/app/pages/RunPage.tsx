@@ -1,0 +1,137 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { lazy, Suspense, useCallback, useEffect, useMemo } from "react";
+import type { ExecutionView } from "../../client/src/index";
+import { heed } from "../api/client";
+import { type LiveState, useLiveRun, useLiveState } from "../api/live";
+import { inputQuery } from "../api/queries";
+import { Banner, ErrorBanner, Spinner } from "../components/ui";
+import { rowsOf } from "../fold/rows";
+import { Composer } from "../run/Composer";
+import { Conversation } from "../run/Conversation";
+import { isAtWork, RunProvider } from "../run/context";
+import { RunHeader } from "../run/RunHeader";
+
+const SidePanel = lazy(() => import("../run/panel/SidePanel"));
+
+import { titleOf } from "../text/format";
+
+const route = getRouteApi("/ai/runs/$runId");
+
+/** One run, live. Another run is another page: nothing of one is shown in the other. */
+export function RunPage() {
+  const { runId } = route.useParams();
+  return <Run key={runId} id={runId} />;
+}
+
+function Run({ id }: { id: string }) {
+  const live = useLiveRun(id);
+  const state = useLiveState(live);
+  const { view, prompts, connection } = state;
+  const { panel } = route.useSearch();
+  const input = useQuery(inputQuery(id));
+  const rows = useMemo(() => rowsOf(view, prompts), [view, prompts]);
+  const atWork = isAtWork(view);
+  const context = useMemo(() => ({ live, connection, running: atWork }), [live, connection, atWork]);
+  const older = useCallback(() => void live.loadOlder(), [live]);
+  const send = useCallback((text: string) => live.send(text), [live]);
+  useEffect(() => heed(state.error), [state.error]);
+
+  const title = input.data ? titleOf(input.data.input, input.data.kind) : "Run";
+  const known = view.status !== null;
+  if (connection === "failed" && !known) {
+    return (
+      <div className="mx-auto max-w-2xl p-6">
+        <title>Run · Perdure</title>
+        <ErrorBanner error={state.error} what="This run cannot be shown" retry={() => location.reload()} />
+      </div>
+    );
+  }
+  return (
+    <RunProvider value={context}>
+      <title>{`${title} · Perdure`}</title>
+      <div className="flex h-full flex-col">
+        <RunHeader id={id} title={title} state={state} />
+        <Announce view={view} />
+        <div className="flex min-h-0 flex-1">
+          <Conversation
+            rows={rows}
+            hasOlder={state.hasOlder}
+            loadingOlder={state.loadingOlder}
+            onOlder={older}
+            onSend={send}
+            tail={<Tail state={state} known={known} />}
+          >
+            <Composer view={view} known={known} />
+          </Conversation>
+          {panel && (
+            <Suspense>
+              <SidePanel id={id} panel={panel} live={live} state={state} />
+            </Suspense>
+          )}
+        </div>
+      </div>
+    </RunProvider>
+  );
+}
+
+/** What stands after the last message: what goes on, or what went wrong. */
+function Tail({ state, known }: { state: LiveState; known: boolean }) {
+  const { view, connection } = state;
+  const speaks = view.messages.at(-1)?.stored === false;
+  return (
+    <div className="space-y-3">
+      {!known && <Spinner label="Reading the run" />}
+      {view.phase === "queued" && known && <Spinner label="Waiting for a worker" />}
+      {view.phase === "working" && !speaks && <Spinner label="Working" />}
+      {view.phase === "cancelling" && <Spinner label="Cancelling" />}
+      {view.error && <Failure error={view.error} ended={view.ended} />}
+      {view.status === "CANCELLED" && (
+        <Banner tone="idle" title="Cancelled">
+          What it had done until then stays.
+        </Banner>
+      )}
+      {connection === "failed" && (
+        <ErrorBanner error={state.error} what="The connection is over" retry={() => location.reload()} />
+      )}
+    </div>
+  );
+}
+
+const remedies: Record<string, string> = {
+  auth: "The provider does not take the worker's key. Set the right one where the worker runs, and send a message to go on.",
+  rate_limited: "The provider is asked too often. Wait a little, and send a message to go on.",
+  crash_loop: "Its worker ended again and again while it ran. Look at the worker's log.",
+  panic: "The agent's code panicked. The event log has the stack.",
+};
+
+function Failure({ error, ended }: { error: NonNullable<ExecutionView["error"]>; ended: boolean }) {
+  const remedy =
+    remedies[error.code] ??
+    (ended
+      ? "Start a new run to try again; the event log tells what came before."
+      : "Send a message to go on from here.");
+  return (
+    <Banner tone="bad" title={ended ? "The run has failed" : "Something went wrong"}>
+      <p>{error.message}</p>
+      <p className="mt-1 text-soft">{remedy}</p>
+    </Banner>
+  );
+}
+
+/** Tells those who do not see the page what has changed. */
+function Announce({ view }: { view: ExecutionView }) {
+  const words: Record<ExecutionView["phase"], string> = {
+    queued: "The agent is about to work.",
+    working: "The agent is working.",
+    your_turn: "The agent has answered and waits for you.",
+    sleeping: "The agent sleeps.",
+    cancelling: "The run is being cancelled.",
+    ended: "The run has ended.",
+  };
+  return (
+    <p role="status" className="sr-only">
+      {view.status ? words[view.phase] : ""}
+    </p>
+  );
+}

@@ -1,0 +1,122 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  type ErrorComponentProps,
+  lazyRouteComponent,
+  redirect,
+} from "@tanstack/react-router";
+import type { Status } from "../client/src/index";
+import { Shell } from "./components/Shell";
+import { Empty, ErrorBanner, Spinner } from "./components/ui";
+
+const statuses = ["PENDING", "RUNNING", "WAITING", "CANCELLING", "COMPLETED", "FAILED", "CANCELLED"];
+
+/** What the address of the list says. What it does not know is left out. */
+export interface RunsSearch {
+  status?: Status;
+  q?: string;
+  agent?: string;
+}
+
+export const panels = ["overview", "timings", "tasks", "checkpoints", "tree", "events"] as const;
+export type Panel = (typeof panels)[number];
+
+export interface RunSearch {
+  panel?: Panel;
+}
+
+const text = (v: unknown): string | undefined => (typeof v === "string" && v !== "" ? v : undefined);
+
+const rootRoute = createRootRoute({ component: Shell, notFoundComponent: NotFound, errorComponent: Broken });
+
+const home = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/ai",
+  beforeLoad: () => {
+    throw redirect({ to: "/ai/runs", search: {} });
+  },
+});
+
+const runs = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/ai/runs",
+  validateSearch: (s: Record<string, unknown>): RunsSearch => {
+    const status = statuses.includes(String(s.status)) ? (s.status as Status) : undefined;
+    const q = text(s.q);
+    const agent = text(s.agent);
+    return { ...(status ? { status } : {}), ...(q ? { q } : {}), ...(agent ? { agent } : {}) };
+  },
+  component: lazyRouteComponent(() => import("./pages/RunsPage"), "RunsPage"),
+});
+
+const newRun = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/ai/runs/new",
+  validateSearch: (s: Record<string, unknown>): { agent?: string } => {
+    const agent = text(s.agent);
+    return agent ? { agent } : {};
+  },
+  component: lazyRouteComponent(() => import("./pages/NewRunPage"), "NewRunPage"),
+});
+
+const run = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/ai/runs/$runId",
+  validateSearch: (s: Record<string, unknown>): RunSearch =>
+    panels.includes(s.panel as Panel) ? { panel: s.panel as Panel } : {},
+  component: lazyRouteComponent(() => import("./pages/RunPage"), "RunPage"),
+});
+
+const agents = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/ai/agents",
+  component: lazyRouteComponent(() => import("./pages/AgentsPage"), "AgentsPage"),
+});
+
+const newAgent = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/ai/agents/new",
+  component: lazyRouteComponent(() => import("./pages/AgentPage"), "NewAgentPage"),
+});
+
+const agent = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/ai/agents/$agentId",
+  component: lazyRouteComponent(() => import("./pages/AgentPage"), "AgentPage"),
+});
+
+const settings = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/ai/settings",
+  component: lazyRouteComponent(() => import("./pages/SettingsPage"), "SettingsPage"),
+});
+
+export const router = createRouter({
+  routeTree: rootRoute.addChildren([home, runs, newRun, run, agents, newAgent, agent, settings]),
+  defaultPreload: "intent",
+  scrollRestoration: true,
+  defaultPendingComponent: () => (
+    <div className="p-10">
+      <Spinner />
+    </div>
+  ),
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}
+
+function NotFound() {
+  return <Empty title="There is no such page">The address may be mistyped.</Empty>;
+}
+
+function Broken({ error, reset }: ErrorComponentProps) {
+  return (
+    <div className="mx-auto max-w-2xl p-6">
+      <ErrorBanner error={error} what="This page broke" retry={reset} />
+    </div>
+  );
+}

@@ -1,0 +1,205 @@
+import {
+  AssistantRuntimeProvider,
+  type ThreadMessage,
+  ThreadPrimitive,
+  useAuiState,
+  useExternalStoreRuntime,
+} from "@assistant-ui/react";
+import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
+import {
+  type ReactNode,
+  type RefObject,
+  useCallback,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
+import { DownIcon } from "../components/icons";
+import { IconButton, Spinner } from "../components/ui";
+import type { Row } from "../fold/rows";
+import { repositoryOf } from "../fold/thread";
+import { AssistantMessage, UserMessage } from "./Message";
+
+const components = { UserMessage, AssistantMessage };
+
+/** How far from the end, in pixels, still counts as being there. */
+const nearEnd = 60;
+/** How far from the beginning the page before it is asked for. */
+const nearStart = 800;
+/** Rows that assistant-ui holds on either side of those that are seen. */
+const margin = 20;
+
+export interface ConversationProps {
+  rows: readonly Row[];
+  hasOlder: boolean;
+  loadingOlder: boolean;
+  onOlder: () => void;
+  onSend: (text: string) => void;
+  /** Shown after the last row. */
+  tail: ReactNode;
+  /** Below the conversation: what is written next. */
+  children: ReactNode;
+}
+
+/**
+ * A conversation of any length: only what is seen is drawn, and only that and a
+ * margin is given to assistant-ui, whose costs grow with every message it holds.
+ */
+export function Conversation(props: ConversationProps) {
+  const { rows, onSend } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => 140,
+    getItemKey: (i) => rows[i]?.id ?? i,
+    overscan: 4,
+    useFlushSync: false,
+    paddingStart: 24,
+  });
+  const shown = virtual.getVirtualItems();
+  // In steps, so that scrolling a little hands over nothing new.
+  const first = Math.max(0, Math.floor((shown[0]?.index ?? 0) / margin) * margin - margin);
+  const last = Math.ceil(((shown.at(-1)?.index ?? 0) + 1) / margin) * margin + margin;
+  const runtime = useExternalStoreRuntime<ThreadMessage>({
+    messageRepository: useMemo(() => repositoryOf(rows.slice(first, last)), [rows, first, last]),
+    isRunning: false, // a message can be sent at any time; what runs is shown by us
+    onNew: useCallback(
+      async (message) => {
+        const text = message.content.flatMap((p) => (p.type === "text" ? [p.text] : [])).join("\n");
+        if (text.trim()) onSend(text);
+      },
+      [onSend],
+    ),
+  });
+  return (
+    <AssistantRuntimeProvider runtime={runtime}>
+      <ThreadPrimitive.Root className="relative flex min-h-0 min-w-0 flex-1 flex-col">
+        <Scroller {...props} scroller={scroller} virtual={virtual} />
+        {props.children}
+      </ThreadPrimitive.Root>
+    </AssistantRuntimeProvider>
+  );
+}
+
+function Scroller({
+  rows,
+  hasOlder,
+  loadingOlder,
+  onOlder,
+  tail,
+  scroller,
+  virtual,
+}: ConversationProps & {
+  scroller: RefObject<HTMLDivElement | null>;
+  virtual: Virtualizer<HTMLDivElement, Element>;
+}) {
+  const { away, onScroll, toEnd } = useAnchor(rows, scroller, virtual, hasOlder ? onOlder : undefined);
+  return (
+    <div className="relative min-h-0 flex-1">
+      <div
+        ref={scroller}
+        onScroll={onScroll}
+        role="log"
+        aria-label="Conversation"
+        aria-live="off"
+        tabIndex={0}
+        className="h-full overflow-y-auto overscroll-contain [overflow-anchor:none] focus-visible:-outline-offset-2"
+      >
+        {(hasOlder || loadingOlder) && (
+          <div className="flex h-12 items-center justify-center">
+            {loadingOlder ? <Spinner label="Loading what was before" /> : null}
+          </div>
+        )}
+        <div className="relative mx-auto w-full max-w-3xl" style={{ height: virtual.getTotalSize() }}>
+          {virtual.getVirtualItems().map((item) => (
+            <div
+              key={item.key}
+              ref={virtual.measureElement}
+              data-index={item.index}
+              className="absolute inset-x-0 top-0 px-4 pb-6 sm:px-6"
+              style={{ transform: `translateY(${item.start}px)` }}
+            >
+              <Slot id={String(item.key)} />
+            </div>
+          ))}
+        </div>
+        <div className="mx-auto w-full max-w-3xl px-4 pb-6 sm:px-6">{tail}</div>
+      </div>
+      {away && (
+        <IconButton
+          label="Go to the end"
+          onClick={toEnd}
+          className="absolute bottom-3 left-1/2 -translate-x-1/2 rounded-full border border-line bg-raised shadow-md"
+        >
+          <DownIcon />
+        </IconButton>
+      )}
+    </div>
+  );
+}
+
+/** A row, or its place until assistant-ui has it. */
+function Slot({ id }: { id: string }) {
+  const here = useAuiState((s) => s.thread.messages.some((m) => m.id === id));
+  if (!here) return <div className="h-28" />;
+  return <ThreadPrimitive.Unstable_MessageById messageId={id} components={components} />;
+}
+
+/**
+ * Stays at the end while the conversation grows, unless the reader has gone up;
+ * keeps the reader's place when older rows come before it, and asks for those.
+ */
+function useAnchor(
+  rows: readonly Row[],
+  scroller: RefObject<HTMLDivElement | null>,
+  virtual: Virtualizer<HTMLDivElement, Element>,
+  onOlder: (() => void) | undefined,
+) {
+  const [away, setAway] = useState(false);
+  const pinned = useRef(true);
+  const top = useRef(0);
+  const first = useRef<string | undefined>(undefined);
+  const size = virtual.getTotalSize();
+
+  useLayoutEffect(() => {
+    const box = scroller.current;
+    if (!box) return;
+    const before = first.current;
+    first.current = rows[0]?.id;
+    if (pinned.current) {
+      box.scrollTop = box.scrollHeight;
+      return;
+    }
+    if (before === undefined || before === first.current) return;
+    const i = rows.findIndex((r) => r.id === before);
+    const at = virtual.measurementsCache[i]?.start;
+    if (i > 0 && at !== undefined) box.scrollTop += at - 24;
+  });
+
+  const onScroll = useCallback(() => {
+    const box = scroller.current;
+    if (!box) return;
+    const rest = box.scrollHeight - box.scrollTop - box.clientHeight;
+    if (rest < nearEnd) pinned.current = true;
+    else if (box.scrollTop < top.current - 1) pinned.current = false;
+    top.current = box.scrollTop;
+    setAway(!pinned.current && rest > 300);
+    if (box.scrollTop < nearStart) onOlder?.();
+  }, [scroller, onOlder]);
+
+  // A first page that does not fill the screen cannot be scrolled.
+  useLayoutEffect(() => {
+    const box = scroller.current;
+    if (box && size < box.clientHeight) onOlder?.();
+  }, [scroller, size, onOlder]);
+
+  const toEnd = useCallback(() => {
+    pinned.current = true;
+    setAway(false);
+    const box = scroller.current;
+    if (box) box.scrollTop = box.scrollHeight;
+  }, [scroller]);
+  return { away, onScroll, toEnd };
+}

@@ -1,0 +1,97 @@
+import { MessagePrimitive, useAuiState } from "@assistant-ui/react";
+import type { MessageView, Prompt, ToolCallView } from "../../client/src/index";
+import { AlertIcon } from "../components/icons";
+import { Markdown } from "../components/Markdown";
+import { useRun } from "./context";
+import { Thinking } from "./Thinking";
+import { ToolCard } from "./ToolCard";
+
+/** What the row holds besides its parts. */
+interface Custom {
+  kind: "message" | "queued" | "sent";
+  of: unknown;
+}
+
+function useCustom(): Custom {
+  return useAuiState((s) => s.message.metadata.custom) as unknown as Custom;
+}
+
+const userParts = { Text: PlainText, Image: Picture };
+
+export function UserMessage() {
+  const { kind, of } = useCustom();
+  return (
+    <MessagePrimitive.Root className="flex flex-col items-end" data-role="user" data-kind={kind}>
+      <span className="sr-only">You said:</span>
+      <div
+        className={`max-w-[85%] space-y-2 rounded-2xl rounded-br-md bg-accent-soft px-4 py-2.5 ${
+          kind === "sent" && (of as Prompt).state === "refused" ? "ring-1 ring-bad" : ""
+        }`}
+      >
+        <MessagePrimitive.Parts components={userParts} />
+      </div>
+      {kind === "queued" && <Note>Received, not yet read</Note>}
+      {kind === "sent" && <Sent prompt={of as Prompt} />}
+    </MessagePrimitive.Root>
+  );
+}
+
+function Sent({ prompt }: { prompt: Prompt }) {
+  const { live, connection } = useRun();
+  if (prompt.state === "refused") {
+    return (
+      <div role="alert" className="mt-1 flex items-center gap-2 text-xs text-bad">
+        <AlertIcon className="size-3.5" />
+        <span>Not sent: {prompt.error?.message}</span>
+        <button type="button" className="underline" onClick={() => live.follower.prompts.dismiss(prompt.id)}>
+          Dismiss
+        </button>
+      </div>
+    );
+  }
+  return <Note>{connection === "live" ? "Sending…" : "Will be sent when the server answers"}</Note>;
+}
+
+function Note({ children }: { children: React.ReactNode }) {
+  return <p className="mt-1 text-xs text-faint">{children}</p>;
+}
+
+function PlainText({ text }: { text: string }) {
+  return <p className="[overflow-wrap:anywhere] whitespace-pre-wrap">{text}</p>;
+}
+
+function Picture({ image }: { image: string }) {
+  return <img src={image} alt="Part of the conversation" className="max-h-96 max-w-full rounded-lg" />;
+}
+
+const assistantParts = {
+  Text: ({ text }: { text: string }) => <Markdown text={text} />,
+  Reasoning: ({ text }: { text: string }) => <Thinking text={text} />,
+  Image: Picture,
+  tools: { Fallback: ({ artifact }: { artifact?: unknown }) => <ToolCard call={artifact as ToolCallView} /> },
+};
+
+const unusual: Record<string, string> = {
+  max_tokens: "Cut off: the model reached its limit of tokens.",
+  refusal: "The model declined to answer.",
+  error: "The model's answer broke off.",
+  cancelled: "Cancelled.",
+  turn_limit: "Stopped: the run reached its limit of turns.",
+};
+
+export function AssistantMessage() {
+  const m = useCustom().of as MessageView;
+  const stop = m.stopReason ? unusual[m.stopReason] : undefined;
+  return (
+    <MessagePrimitive.Root
+      className="space-y-3"
+      data-role="assistant"
+      data-kind={m.stored ? "message" : "live"}
+    >
+      <span className="sr-only">The agent said:</span>
+      <MessagePrimitive.Parts components={assistantParts} />
+      {m.contentMissing && <p className="text-sm text-faint">This message is too large to be shown here.</p>}
+      {stop && <p className="text-sm text-warn">{stop}</p>}
+    </MessagePrimitive.Root>
+  );
+}

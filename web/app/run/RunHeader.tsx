@@ -1,0 +1,99 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { api } from "../api/client";
+import type { LiveState } from "../api/live";
+import { usageQuery } from "../api/queries";
+import { BackIcon, PanelIcon, StopIcon } from "../components/icons";
+import { Button, Confirm, IconButton, StatusBadge } from "../components/ui";
+import { shownStatus } from "../fold/status";
+import { money } from "../fold/usage";
+
+/** The run's name, how it stands, what it has cost, and how to end it. */
+export function RunHeader({ id, title, state }: { id: string; title: string; state: LiveState }) {
+  const { view } = state;
+  const usage = useQuery(usageQuery(id, view.checkpoint));
+  return (
+    <div className="flex min-h-14 shrink-0 items-center gap-2 border-b border-line bg-surface px-2 py-2 sm:gap-3 sm:px-4">
+      <Link
+        to="/ai/runs"
+        search={{}}
+        aria-label="All runs"
+        className="inline-flex size-9 shrink-0 items-center justify-center rounded-lg text-soft hover:bg-sunken hover:text-ink"
+      >
+        <BackIcon />
+      </Link>
+      <h1 className="min-w-0 flex-1 truncate text-sm font-semibold sm:text-base" title={title}>
+        {title}
+      </h1>
+      <Reconnecting state={state} />
+      {view.status && <StatusBadge shown={shownStatus(view.status, view.waitReason, view.phase)} />}
+      <span className="text-sm text-soft tabular-nums max-sm:hidden" title="Cost so far">
+        {money(usage.data?.total?.cost)}
+      </span>
+      {view.status && !view.ended && view.phase !== "cancelling" && <Cancel id={id} />}
+      <PanelButton />
+    </div>
+  );
+}
+
+const route = getRouteApi("/ai/runs/$runId");
+
+function PanelButton() {
+  const { panel } = route.useSearch();
+  const navigate = route.useNavigate();
+  return (
+    <IconButton
+      label={panel ? "Close the side panel" : "Open the side panel"}
+      aria-expanded={Boolean(panel)}
+      onClick={() => void navigate({ search: panel ? {} : { panel: "overview" } })}
+      className="aria-expanded:bg-sunken aria-expanded:text-ink"
+    >
+      <PanelIcon />
+    </IconButton>
+  );
+}
+
+function Reconnecting({ state }: { state: LiveState }) {
+  if (state.connection !== "waiting") return null;
+  return (
+    <span
+      role="status"
+      className="flex items-center gap-1.5 rounded-full bg-warn-soft px-2.5 py-0.5 text-xs text-warn"
+    >
+      <span className="breathe size-1.5 rounded-full bg-current" aria-hidden="true" />
+      Reconnecting
+    </span>
+  );
+}
+
+function Cancel({ id }: { id: string }) {
+  const [asks, setAsks] = useState(false);
+  const cancel = useMutation({
+    mutationFn: () => api().executions.cancel(id),
+    onSettled: () => setAsks(false),
+  });
+  return (
+    <>
+      <Button look="danger" onClick={() => setAsks(true)} aria-label="Cancel the run">
+        <StopIcon className="size-3.5" />
+        <span className="max-sm:sr-only">Cancel</span>
+      </Button>
+      {cancel.isError && (
+        <span role="alert" className="text-xs text-bad">
+          {cancel.error.message}
+        </span>
+      )}
+      <Confirm
+        open={asks}
+        title="Cancel this run?"
+        action="Cancel the run"
+        busy={cancel.isPending}
+        onConfirm={() => cancel.mutate()}
+        onClose={() => setAsks(false)}
+      >
+        The agent stops where it is, and its tools are ended. It cannot be resumed; what was said stays.
+      </Confirm>
+    </>
+  );
+}
