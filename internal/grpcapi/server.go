@@ -68,6 +68,9 @@ type Options struct {
 	// Health is what the service grpc.health.v1 answers by; default: it serves
 	// until it is told to stop.
 	Health health.Check
+	// Gone, if set, is told of a worker whose last connection over TCP to this
+	// server has ended, unless this server stops. It must not block.
+	Gone func(org string, worker uuid.UUID)
 }
 
 // Server answers workers.
@@ -76,6 +79,7 @@ type Server struct {
 	health   *healthService
 	draining chan struct{}
 	drain    sync.Once
+	lines    *lines
 }
 
 // New makes a server; Serve starts it.
@@ -87,6 +91,7 @@ func New(backend Backend, auth Authenticator, logger *slog.Logger, o Options) *S
 		o.PayloadLimit = perdure.DefaultPayloadLimit
 	}
 	s := &Server{draining: make(chan struct{}), health: newHealthService(o.Health)}
+	s.lines = &lines{gone: o.Gone, draining: s.draining}
 	answers := answers{logger: logger}
 	access := access{backend: backend, auth: auth, recheck: o.Recheck, answers: answers}
 	options := append(transport(o.TLS), observed(o.Observer)...)
@@ -94,8 +99,8 @@ func New(backend Backend, auth Authenticator, logger *slog.Logger, o Options) *S
 	options = append(options, grpc.ChainUnaryInterceptor(access.unary), grpc.ChainStreamInterceptor(access.stream))
 	s.grpc = grpc.NewServer(options...)
 	healthpb.RegisterHealthServer(s.grpc, s.health)
-	perdurev1.RegisterAgentDispatchServer(s.grpc, &agentService{backend: backend, limit: o.PayloadLimit, draining: s.draining})
-	perdurev1.RegisterWorkerDispatchServer(s.grpc, &workerService{answers: answers, draining: s.draining})
+	perdurev1.RegisterAgentDispatchServer(s.grpc, &agentService{backend: backend, limit: o.PayloadLimit, draining: s.draining, lines: s.lines})
+	perdurev1.RegisterWorkerDispatchServer(s.grpc, &workerService{answers: answers, draining: s.draining, lines: s.lines})
 	return s
 }
 
@@ -118,7 +123,7 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 }
 
 // Serve answers on the listener until Shutdown, and then gives nil.
-func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(listener) }
+func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(s.lines.listen(listener)) }
 
 // Announce makes the health service say that the server does not serve, ahead of
 // Shutdown. It may be called more than once.
