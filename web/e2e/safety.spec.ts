@@ -39,8 +39,10 @@ test("what a model or a tool says is text: nothing of it runs, loads or leads as
 
 test("the page's policy lets no script of another kind run", async ({ page, dev }) => {
   await page.goto(`${dev.url}/ai/runs`);
-  const refused = await page.evaluate(async () => {
-    const kinds: string[] = [];
+  await page.evaluate(() => {
+    const w = window as { refused?: string[] };
+    w.refused = [];
+    const kinds = w.refused;
     document.addEventListener("securitypolicyviolation", (e) => kinds.push(e.effectiveDirective));
     const inline = document.createElement("script");
     inline.textContent = "window.injected = true";
@@ -51,16 +53,12 @@ test("the page's policy lets no script of another kind run", async ({ page, dev 
     const frame = document.createElement("iframe");
     frame.src = "https://example.com/";
     document.body.append(inline, style, image, frame);
-    await fetch("https://example.com/").catch(() => undefined);
-    return kinds;
+    void fetch("https://example.com/").catch(() => undefined);
   });
-  expect(refused.sort()).toEqual([
-    "connect-src",
-    "frame-src",
-    "img-src",
-    "script-src-elem",
-    "style-src-elem",
-  ]);
+  const refused = () => page.evaluate(() => (window as { refused?: string[] }).refused?.toSorted());
+  await expect
+    .poll(refused)
+    .toEqual(["connect-src", "frame-src", "img-src", "script-src-elem", "style-src-elem"]);
   expect(await page.evaluate(() => (window as { injected?: boolean }).injected)).toBeUndefined();
   await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
 });

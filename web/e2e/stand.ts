@@ -1,5 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { type BrowserContext, test as base, expect, type Locator, type Page } from "@playwright/test";
+import {
+  type BrowserContext,
+  test as base,
+  expect,
+  type Locator,
+  type Page,
+  type Request,
+} from "@playwright/test";
 import { Dev, program } from "../client/e2e/server";
 import type { Execution, PerdureClient } from "../client/src/index";
 
@@ -60,9 +67,16 @@ export function watch(context: BrowserContext, allowed: RegExp[]): string[] {
     if (m.type() === "error" || m.type() === "warning") note(`console: ${m.text()}`);
   });
   context.on("weberror", (e) => note(`page: ${e.error().stack ?? e.error()}`));
-  context.on("request", (r) => {
+  const beyond = (r: Request) => {
     const { hostname, protocol } = new URL(r.url());
-    if (protocol !== "data:" && hostname !== "127.0.0.1") note(`request to ${r.url()}`);
+    return protocol !== "data:" && hostname !== "127.0.0.1";
+  };
+  context.on("requestfinished", (r) => {
+    if (beyond(r)) note(`request to ${r.url()}`);
+  });
+  context.on("requestfailed", (r) => {
+    const why = r.failure()?.errorText ?? "";
+    if (beyond(r) && why !== "csp") note(`request to ${r.url()}: ${why}`);
   });
   return wrong;
 }
