@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,10 @@ var words = &relational.Words{
 	MetadataMember: func(key, value string) (string, []any) { return metadataMember, []any{key, key, value} },
 	QueryMatch:     matchQuery,
 	Spoils:         func(err error) bool { return !isStatement(err) },
+	Size: func(ctx context.Context, c relational.Conn) (bytes int64, err error) {
+		err = c.Each(ctx, "SELECT pg_database_size(current_database())", nil, func(row func(...any) error) error { return row(&bytes) })
+		return bytes, err
+	},
 }
 
 var looseBlobMillis = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)

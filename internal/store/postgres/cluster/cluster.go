@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,15 +151,36 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
+// debian is where Debian and Ubuntu put PostgreSQL's programs, by major version
+// and outside of PATH.
+const debian = "/usr/lib/postgresql"
+
+// find gives the path of one of PostgreSQL's programs: that of PATH, else that of
+// the newest version in the folder.
+func find(folder, name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path, nil
+	}
+	installed, globErr := filepath.Glob(folder + "/*/bin/" + name)
+	if globErr != nil || len(installed) == 0 {
+		return "", fmt.Errorf("PostgreSQL is not installed (scripts/deps.sh does it): %w", err)
+	}
+	return slices.MaxFunc(installed, func(a, b string) int { return cmp.Compare(major(a), major(b)) }), nil
+}
+
+// major gives the version in the path of a program; 0, the oldest, for 9.6 and
+// what has no number.
+func major(path string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
+	return n
+}
+
 // command is one of PostgreSQL's programs, of the newest version there is.
 func (c *Cluster) command(name string, args ...string) (*exec.Cmd, error) {
-	path, err := exec.LookPath(name)
+	path, err := find(debian, name)
 	if err != nil {
-		installed, globErr := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
-		if globErr != nil || len(installed) == 0 {
-			return nil, fmt.Errorf("PostgreSQL is not installed (scripts/deps.sh does it): %w", err)
-		}
-		path = slices.Max(installed)
+		return nil, err
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir = c.folder
