@@ -59,12 +59,22 @@ type provider struct {
 	mu   sync.Mutex
 	sums map[int]string // SHA-256 of all that was said, by stream
 	late time.Duration  // the most that a chunk left after its time
+	turns
+}
+
+func newProvider() *provider {
+	p := &provider{sums: map[int]string{}}
+	p.changed = sync.NewCond(&p.mu)
+	return p
 }
 
 func (p *provider) Name() string { return providerName }
 
 // Stream implements llm.Provider.
 func (p *provider) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+	if r.Model == turnsModel {
+		return p.turn(r, emit)
+	}
 	at, err := parsePace(r.Model)
 	if err != nil {
 		return nil, err

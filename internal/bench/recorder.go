@@ -39,6 +39,20 @@ func (r *recorder) add(name string, d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.samples[name] = append(r.samples[name], d)
+	r.changed.Broadcast()
+}
+
+// first waits for the first moment that now records under the name.
+func (r *recorder) first(name string) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.samples[name]) == 0 && !r.closed {
+		r.changed.Wait()
+	}
+	if len(r.samples[name]) == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(r.samples[name][0]))
 }
 
 // take gives what was recorded under the name, and forgets it.

@@ -52,7 +52,12 @@ func Workloads() []Workload {
 	return []Workload{
 		{Name: "W1", About: "one agent, 200 sequential steps of 1 KiB", run: latencyOfSteps},
 		{Name: "W2", About: "200 agents × 20 steps of 1 KiB at once", run: throughput},
+		{Name: "W3", About: "from a worker's end to the agent's next step on another that holds nothing of it", Remote: true, run: resume},
+		{Name: "W4", About: "payloads of 1 to 64 MiB", run: payloads},
 		{Name: "W5", About: "signal to agent code", run: signals},
+		{Name: "W6", About: "bytes of a turn early and late in a conversation", run: growth},
+		{Name: "W7", About: "10,000 executions that wait", run: manyWaiting},
+		{Name: "W8", About: "chunk of a model's text to the readers of one stream", run: fanOut},
 	}
 }
 

@@ -38,15 +38,15 @@ type working struct {
 
 // work starts a worker and returns once the server knows it.
 func work(ctx context.Context, d perdure.Dispatch, spec workerSpec) (*working, error) {
-	p := &provider{sums: map[int]string{}}
+	p := newProvider()
 	r := newRecorder()
 	c := react.Config{
 		Providers:  llm.NewProviders(p),
 		Tools:      []tool.Tool{lookUp},
-		Workspaces: func(string) (*tool.Workspace, error) { return nil, nil },
+		Workspaces: func(string) (*tool.Workspace, error) { return tool.OpenWorkspace(os.TempDir(), "", tool.WorkspaceOptions{}) },
 	}
 	w := worker.New(worker.Config{
-		Dispatch: d, Agents: spec.Slots, Tasks: spec.Slots, Parked: 2 * spec.Slots, Drain: 5 * time.Second, Logger: quietLogger(),
+		Dispatch: d, Agents: spec.Slots, Tasks: spec.Slots, Parked: max(1000, 2*spec.Slots), Drain: 5 * time.Second, Logger: quietLogger(),
 	})
 	w.RegisterAgent(react.Agent(c))
 	for _, t := range react.Tasks(c) {
@@ -120,6 +120,9 @@ func workerVerbs(worker func() *working) map[string]verb {
 		"said":    func(w *working, _ string, _ int) any { return w.said() },
 		"samples": func(w *working, name string, _ int) any { return w.recorder.take(name) },
 		"arrived": func(w *working, name string, n int) any { w.recorder.arrived(name, n); return nil },
+		"next":    func(w *working, name string, _ int) any { return w.recorder.first(name) },
+		"reach":   func(w *working, name string, n int) any { return w.provider.reach(n) },
+		"go on":   func(w *working, _ string, n int) any { w.provider.goOn(n); return nil },
 		"open":    func(w *working, name string, _ int) any { return w.recorder.open(name) },
 	} {
 		verbs[name] = on(func(about about) (any, error) {

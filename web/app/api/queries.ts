@@ -5,7 +5,7 @@ import {
   QueryClient,
   queryOptions,
 } from "@tanstack/react-query";
-import type { ExecutionFilter, Usage } from "../../client/src/index";
+import type { Execution, ExecutionFilter, Usage } from "../../client/src/index";
 import { itemsOf, PerdureError } from "../../client/src/index";
 import { api, heed } from "./client";
 
@@ -50,8 +50,14 @@ export const inputQuery = (id: string) =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-export const runQuery = (id: string) =>
-  queryOptions({ queryKey: ["run", id], queryFn: ({ signal }) => api().executions.get(id, signal) });
+/** `at` changes when the run's row does. */
+export const runQuery = (id: string, at: string) =>
+  queryOptions({
+    queryKey: ["run", id, "row", at],
+    queryFn: ({ signal }): Promise<Execution> => api().executions.get(id, signal),
+    placeholderData: (before) => before,
+    gcTime: brief,
+  });
 
 export interface Spent {
   total: Usage | null;
@@ -81,12 +87,16 @@ async function all<T>(pages: AsyncGenerator<T>, most = 5_000): Promise<T[]> {
   return items;
 }
 
+/** How long what is superseded is kept, in milliseconds. */
+const brief = 10_000;
+
 /** `at` changes when there is more to read. */
 export const checkpointsQuery = (id: string, at: number) =>
   queryOptions({
     queryKey: ["run", id, "checkpoints", at],
     queryFn: () => all(itemsOf((cursor) => api().executions.checkpoints(id, page(cursor)))),
     placeholderData: (before) => before,
+    gcTime: brief,
   });
 
 export const tasksQuery = (id: string, at: number) =>
@@ -94,6 +104,7 @@ export const tasksQuery = (id: string, at: number) =>
     queryKey: ["run", id, "tasks", at],
     queryFn: () => all(itemsOf((cursor) => api().executions.tasks(id, { ...page(cursor), steps: true }))),
     placeholderData: (before) => before,
+    gcTime: brief,
   });
 
 export const treeQuery = (id: string, at: number) =>
@@ -101,6 +112,7 @@ export const treeQuery = (id: string, at: number) =>
     queryKey: ["run", id, "tree", at],
     queryFn: () => all(itemsOf((cursor) => api().executions.entries(id, { ...page(cursor), all: true }))),
     placeholderData: (before) => before,
+    gcTime: brief,
   });
 
 export const agentsQuery = () =>

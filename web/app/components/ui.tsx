@@ -60,7 +60,7 @@ export function StatusBadge({ shown }: { shown: Shown }) {
   );
 }
 
-export function Chip({ children, title }: { children: ReactNode; title?: string }) {
+export function Chip({ children, title }: { children: ReactNode; title?: string | undefined }) {
   return (
     <span
       title={title}

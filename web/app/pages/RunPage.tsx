@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { useCallback, useEffect, useMemo } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo } from "react";
 import type { ExecutionView } from "../../client/src/index";
 import { heed } from "../api/client";
 import { type LiveState, useLiveRun, useLiveState } from "../api/live";
@@ -11,6 +11,9 @@ import { Composer } from "../run/Composer";
 import { Conversation } from "../run/Conversation";
 import { isAtWork, RunProvider } from "../run/context";
 import { RunHeader } from "../run/RunHeader";
+
+const SidePanel = lazy(() => import("../run/panel/SidePanel"));
+
 import { titleOf } from "../text/format";
 
 const route = getRouteApi("/ai/runs/$runId");
@@ -25,6 +28,7 @@ function Run({ id }: { id: string }) {
   const live = useLiveRun(id);
   const state = useLiveState(live);
   const { view, prompts, connection } = state;
+  const { panel } = route.useSearch();
   const input = useQuery(inputQuery(id));
   const rows = useMemo(() => rowsOf(view, prompts), [view, prompts]);
   const atWork = isAtWork(view);
@@ -60,6 +64,11 @@ function Run({ id }: { id: string }) {
           >
             <Composer view={view} known={known} />
           </Conversation>
+          {panel && (
+            <Suspense>
+              <SidePanel id={id} panel={panel} live={live} state={state} />
+            </Suspense>
+          )}
         </div>
       </div>
     </RunProvider>

@@ -1,11 +1,11 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { api } from "../api/client";
 import type { LiveState } from "../api/live";
 import { usageQuery } from "../api/queries";
-import { BackIcon, StopIcon } from "../components/icons";
-import { Button, Confirm, StatusBadge } from "../components/ui";
+import { BackIcon, PanelIcon, StopIcon } from "../components/icons";
+import { Button, Confirm, IconButton, StatusBadge } from "../components/ui";
 import { shownStatus } from "../fold/status";
 import { money } from "../fold/usage";
 
@@ -32,7 +32,25 @@ export function RunHeader({ id, title, state }: { id: string; title: string; sta
         {money(usage.data?.total?.cost)}
       </span>
       {view.status && !view.ended && view.phase !== "cancelling" && <Cancel id={id} />}
+      <PanelButton />
     </div>
+  );
+}
+
+const route = getRouteApi("/ai/runs/$runId");
+
+function PanelButton() {
+  const { panel } = route.useSearch();
+  const navigate = route.useNavigate();
+  return (
+    <IconButton
+      label={panel ? "Close the side panel" : "Open the side panel"}
+      aria-expanded={Boolean(panel)}
+      onClick={() => void navigate({ search: panel ? {} : { panel: "overview" } })}
+      className="aria-expanded:bg-sunken aria-expanded:text-ink"
+    >
+      <PanelIcon />
+    </IconButton>
   );
 }
 

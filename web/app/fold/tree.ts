@@ -1,0 +1,70 @@
+import type { Entry } from "../../client/src/index";
+import { firstLine } from "../text/format";
+
+/** An entry of the tree as a line. */
+export interface Branch {
+  entry: Entry;
+  /** How far it is indented: one more for each fork before it. */
+  depth: number;
+  /** It is not on the way from the root to the newest message. */
+  beside: boolean;
+  label: string;
+  text: string;
+}
+
+/** The tree, each entry after its parent; what is beside the path comes indented below it. */
+export function branchesOf(entries: readonly Entry[]): Branch[] {
+  const children = new Map<string | null, Entry[]>();
+  for (const e of entries) {
+    const siblings = children.get(e.parentId) ?? [];
+    siblings.push(e);
+    children.set(e.parentId, siblings);
+  }
+  const path = pathOf(entries);
+  const rows: Branch[] = [];
+  // A loop, for a conversation can be deeper than a call stack.
+  const todo: { entry: Entry; depth: number }[] = (children.get(null) ?? [])
+    .map((entry) => ({ entry, depth: 0 }))
+    .reverse();
+  for (let next = todo.pop(); next; next = todo.pop()) {
+    const { entry, depth } = next;
+    const beside = !path.has(entry.id);
+    rows.push({ entry, depth, beside, label: labelOf(entry), text: textOf(entry) });
+    const below = children.get(entry.id) ?? [];
+    const on = below.filter((e) => path.has(e.id));
+    const off = below.filter((e) => !path.has(e.id));
+    for (const e of on) todo.push({ entry: e, depth });
+    for (const e of off.reverse())
+      todo.push({ entry: e, depth: beside && below.length === 1 ? depth : depth + 1 });
+  }
+  return rows;
+}
+
+/** From the newest message up to its root. */
+function pathOf(entries: readonly Entry[]): Set<string> {
+  const byId = new Map(entries.map((e) => [e.id, e]));
+  const path = new Set<string>();
+  let at: Entry | undefined = entries.findLast((e) => e.entryType !== "llm_call");
+  while (at && !path.has(at.id)) {
+    path.add(at.id);
+    at = at.parentId === null ? undefined : byId.get(at.parentId);
+  }
+  return path;
+}
+
+function labelOf(e: Entry): string {
+  if (e.entryType !== "message") return e.entryType.replace("_", " ");
+  return e.role === "tool_result" ? "result" : (e.role ?? "message");
+}
+
+function textOf(e: Entry): string {
+  const words: string[] = [];
+  for (const p of e.content?.parts ?? []) {
+    if (p.type === "text") words.push(p.text);
+    else if (p.type === "toolCall") words.push(`→ ${p.name}`);
+    else if (p.type === "toolResult")
+      words.push(...(p.parts ?? []).flatMap((q) => (q.type === "text" ? [q.text] : [])));
+    else if (p.type === "image") words.push("[image]");
+  }
+  return firstLine(words.join(" "), 100);
+}

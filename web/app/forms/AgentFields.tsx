@@ -1,0 +1,200 @@
+import { type ReactNode, useId, useState } from "react";
+import type { ModelConfig } from "../../client/src/index";
+import { CloseIcon, PlusIcon } from "../components/icons";
+import { Button, Field, IconButton, inputClass } from "../components/ui";
+import { type AgentDraft, builtInTools, type Faults, providers, thinkingLevels } from "./draft";
+
+export interface FieldsProps {
+  draft: AgentDraft;
+  faults: Faults;
+  onChange: (change: Partial<AgentDraft>) => void;
+}
+
+export function SystemPromptField({ draft, faults, onChange }: FieldsProps) {
+  return (
+    <Field label="System prompt" error={faults.systemPrompt} hint="What the agent is, and how it works.">
+      {(props) => (
+        <textarea
+          {...props}
+          rows={4}
+          value={draft.systemPrompt}
+          onChange={(e) => onChange({ systemPrompt: e.target.value })}
+          className={`${inputClass} resize-y`}
+        />
+      )}
+    </Field>
+  );
+}
+
+export function ModelsField({ draft, faults, onChange }: FieldsProps) {
+  const set = (i: number, change: Partial<ModelConfig>) =>
+    onChange({ models: draft.models.map((m, k) => (k === i ? { ...m, ...change } : m)) });
+  return (
+    <Group
+      label="Models"
+      about={faults.models ?? "The first is asked first; the next ones stand in where it fails."}
+      bad={Boolean(faults.models)}
+    >
+      <div className="space-y-2">
+        {draft.models.map((m, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: models have no other name while they are typed
+          <div key={i} className="flex gap-2">
+            <select
+              aria-label={`Provider of model ${i + 1}`}
+              value={m.provider}
+              onChange={(e) => set(i, { provider: e.target.value })}
+              className={`${inputClass} w-40 shrink-0 max-sm:w-32`}
+            >
+              {[...new Set([...providers, m.provider])].map((p) => (
+                <option key={p}>{p}</option>
+              ))}
+            </select>
+            <input
+              aria-label={`Id of model ${i + 1}`}
+              placeholder="model id, as the provider names it"
+              value={m.modelId}
+              aria-invalid={Boolean(faults.models) && !m.modelId.trim()}
+              onChange={(e) => set(i, { modelId: e.target.value })}
+              className={`${inputClass} font-mono`}
+            />
+            {draft.models.length > 1 && (
+              <IconButton
+                label={`Remove model ${i + 1}`}
+                onClick={() => onChange({ models: draft.models.filter((_, k) => k !== i) })}
+              >
+                <CloseIcon />
+              </IconButton>
+            )}
+          </div>
+        ))}
+        <Button
+          look="quiet"
+          onClick={() =>
+            onChange({
+              models: [...draft.models, { provider: draft.models[0]?.provider ?? "anthropic", modelId: "" }],
+            })
+          }
+        >
+          <PlusIcon />
+          Add a model
+        </Button>
+      </div>
+    </Group>
+  );
+}
+
+export function ToolsField({ draft, faults, onChange }: FieldsProps) {
+  const [other, setOther] = useState("");
+  const toggle = (name: string) =>
+    onChange({
+      tools: draft.tools.includes(name) ? draft.tools.filter((t) => t !== name) : [...draft.tools, name],
+    });
+  const add = () => {
+    const name = other.trim();
+    if (name && !draft.tools.includes(name)) onChange({ tools: [...draft.tools, name] });
+    setOther("");
+  };
+  return (
+    <Group
+      label="Tools"
+      about={faults.tools ?? "What the agent may use. Other tools are those that your workers bring."}
+      bad={Boolean(faults.tools)}
+    >
+      <div className="flex flex-wrap gap-2">
+        {[...new Set([...builtInTools, ...draft.tools])].map((name) => (
+          <label
+            key={name}
+            className="flex h-9 cursor-pointer items-center gap-2 rounded-lg border border-line-strong bg-surface px-3 font-mono text-sm has-checked:border-accent has-checked:bg-accent-soft has-focus-visible:outline-2 has-focus-visible:outline-accent"
+          >
+            <input
+              type="checkbox"
+              checked={draft.tools.includes(name)}
+              onChange={() => toggle(name)}
+              className="accent-accent"
+            />
+            {name}
+          </label>
+        ))}
+        <span className="flex gap-1">
+          <input
+            aria-label="Another tool"
+            placeholder="another tool"
+            value={other}
+            onChange={(e) => setOther(e.target.value)}
+            onKeyDown={(e) => {
+              if (e.key !== "Enter") return;
+              e.preventDefault();
+              add();
+            }}
+            className={`${inputClass} h-9 w-36 font-mono`}
+          />
+          <IconButton label="Add the tool" onClick={add} disabled={!other.trim()}>
+            <PlusIcon />
+          </IconButton>
+        </span>
+      </div>
+    </Group>
+  );
+}
+
+/** Limits and thinking; empty fields leave the choice to the definition, or to the server. */
+export function LimitFields({ draft, faults, onChange }: FieldsProps) {
+  const number = (name: "maxTurns" | "maxTokens" | "temperature", label: string, hint: string) => (
+    <Field label={label} hint={hint} error={faults[name]}>
+      {(props) => (
+        <input
+          {...props}
+          inputMode="decimal"
+          value={draft[name]}
+          onChange={(e) => onChange({ [name]: e.target.value })}
+          className={inputClass}
+        />
+      )}
+    </Field>
+  );
+  return (
+    <div className="grid gap-5 sm:grid-cols-2">
+      <Field label="Thinking" error={faults.thinking} hint="How much the model thinks before it answers.">
+        {(props) => (
+          <select
+            {...props}
+            value={draft.thinking}
+            onChange={(e) => onChange({ thinking: e.target.value })}
+            className={inputClass}
+          >
+            <option value="">default</option>
+            {thinkingLevels.map((l) => (
+              <option key={l}>{l}</option>
+            ))}
+          </select>
+        )}
+      </Field>
+      {number("temperature", "Temperature", "0 to 2; empty: the model's own.")}
+      {number("maxTurns", "Turns at most", "Of one answer; empty: the default.")}
+      {number("maxTokens", "Tokens at most", "Of one model call; empty: the default.")}
+    </div>
+  );
+}
+
+function Group({
+  label,
+  about,
+  bad,
+  children,
+}: {
+  label: string;
+  about: string;
+  bad: boolean;
+  children: ReactNode;
+}) {
+  const id = useId();
+  return (
+    <fieldset aria-describedby={id}>
+      <legend className="mb-1.5 text-sm font-medium">{label}</legend>
+      {children}
+      <p id={id} className={`mt-1.5 text-xs ${bad ? "text-bad" : "text-faint"}`}>
+        {about}
+      </p>
+    </fieldset>
+  );
+}

@@ -1,0 +1,172 @@
+import { useQuery } from "@tanstack/react-query";
+import type { AgentConfig, ModelConfig, Usage } from "../../../client/src/index";
+import { runQuery, usageQuery } from "../../api/queries";
+import { Ago } from "../../components/Ago";
+import { Chip, CopyButton, ErrorBanner, Spinner, StatusBadge } from "../../components/ui";
+import { shownStatus } from "../../fold/status";
+import { cachedShare, count, money } from "../../fold/usage";
+import { dateTime, duration } from "../../text/format";
+import { Facts, Section } from "./parts";
+import type { PanelProps } from "./SidePanel";
+
+/** How a run stands, what it has used, and what it was started with. */
+export function Overview({ id, state }: PanelProps) {
+  const { view } = state;
+  const run = useQuery(runQuery(id, `${view.status} ${view.phase}`));
+  const usage = useQuery(usageQuery(id, view.checkpoint));
+  if (run.isError)
+    return (
+      <div className="p-4">
+        <ErrorBanner error={run.error} what="The run cannot be read" />
+      </div>
+    );
+  if (!run.data)
+    return (
+      <div className="p-4">
+        <Spinner />
+      </div>
+    );
+  const x = run.data;
+  const input = (x.input ?? {}) as {
+    models?: ModelConfig[];
+    tools?: string[];
+    config?: AgentConfig;
+    systemPrompt?: string;
+  };
+  const stop = view.messages.findLast((m) => m.stopReason)?.stopReason;
+  const took = x.startedAt ? Date.parse(x.completedAt ?? x.updatedAt) - Date.parse(x.startedAt) : null;
+  return (
+    <>
+      <Section title="Status">
+        <Facts
+          of={[
+            [
+              "Status",
+              view.status && <StatusBadge shown={shownStatus(view.status, view.waitReason, view.phase)} />,
+            ],
+            ["Waits for", waitText(view.waitReason, view.wait?.timer)],
+            ["Last stop", view.running ? null : stop],
+            ["Error", x.error && <span className="text-bad">{x.error}</span>],
+            ["Started", x.startedAt && <Ago at={x.startedAt} />],
+            ["Took", view.ended && took !== null ? duration(took) : null],
+          ]}
+        />
+      </Section>
+      <Section title="Usage">
+        <UsageTable byModel={usage.data?.byModel ?? {}} total={usage.data?.total ?? null} />
+      </Section>
+      <Section title="Started with">
+        <Facts
+          of={[
+            ["Models", <Chips key="m" of={(input.models ?? []).map((m) => `${m.provider}/${m.modelId}`)} />],
+            ["Tools", <Chips key="t" of={input.tools ?? []} />],
+            ["Turns at most", input.config?.maxTurns],
+            ["Tokens at most", input.config?.maxTokens],
+            ["Temperature", input.config?.temperature],
+            ["Thinking", input.config?.thinking],
+            [
+              "System prompt",
+              input.systemPrompt && (
+                <span className="line-clamp-6 whitespace-pre-wrap">{input.systemPrompt}</span>
+              ),
+            ],
+          ]}
+        />
+      </Section>
+      <Section title="Run">
+        <Facts
+          of={[
+            [
+              "Id",
+              <span key="id" className="flex items-center gap-1 font-mono text-xs">
+                {x.id}
+                <CopyButton text={x.id} label="Copy the id" />
+              </span>,
+            ],
+            ["Kind", x.kind],
+            [
+              "Workspace",
+              <code key="w" className="font-mono text-xs">
+                {x.workspace}
+              </code>,
+            ],
+            ["Queue", x.queue],
+            ["Kept", x.persistenceMode === "LOCAL" ? "by its worker" : "by the server"],
+            ["Created", dateTime(x.createdAt)],
+            ["Events", x.maxSeq],
+          ]}
+        />
+      </Section>
+    </>
+  );
+}
+
+function waitText(reason: string | null, timer: string | undefined): string | null {
+  if (reason === "signal") return "your message";
+  if (reason === "task") return "a model or a tool";
+  if (reason === "timer") return timer ? dateTime(timer) : "a time";
+  return null;
+}
+
+function Chips({ of }: { of: string[] }) {
+  if (of.length === 0) return <span className="text-faint">none</span>;
+  return (
+    <span className="flex flex-wrap gap-1">
+      {of.map((t) => (
+        <Chip key={t}>{t}</Chip>
+      ))}
+    </span>
+  );
+}
+
+function UsageTable({ byModel, total }: { byModel: Record<string, Usage>; total: Usage | null }) {
+  const models = Object.entries(byModel);
+  if (models.length === 0) return <p className="text-sm text-faint">No model call yet.</p>;
+  return (
+    <table className="w-full text-sm tabular-nums">
+      <thead className="text-xs text-faint">
+        <tr>
+          <th scope="col" className="pb-1 text-left font-normal">
+            Model
+          </th>
+          <th scope="col" className="pb-1 text-right font-normal">
+            In
+          </th>
+          <th scope="col" className="pb-1 text-right font-normal">
+            Out
+          </th>
+          <th scope="col" className="pb-1 text-right font-normal">
+            Cost
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {models.map(([model, u]) => (
+          <UsageRow key={model} name={model} usage={u} />
+        ))}
+      </tbody>
+      {total && models.length > 1 && (
+        <tfoot className="border-t border-line font-medium">
+          <UsageRow name="Total" usage={total} />
+        </tfoot>
+      )}
+    </table>
+  );
+}
+
+function UsageRow({ name, usage: u }: { name: string; usage: Usage }) {
+  return (
+    <tr>
+      <th scope="row" className="max-w-40 py-1 text-left font-normal [overflow-wrap:anywhere]">
+        <span className="font-mono text-xs">{name}</span>
+        <span className="block text-xs text-faint">
+          {u.calls} {u.calls === 1 ? "call" : "calls"}
+          {cachedShare(u) > 0 && `, ${Math.round(cachedShare(u) * 100)}% cached`}
+        </span>
+      </th>
+      <td className="py-1 text-right align-top">{count(u.input + u.cacheRead + u.cacheWrite)}</td>
+      <td className="py-1 text-right align-top">{count(u.output)}</td>
+      <td className="py-1 text-right align-top">{money(u.cost)}</td>
+    </tr>
+  );
+}
