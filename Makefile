@@ -27,8 +27,9 @@ test: deps ## run all tests: unit, conformance, race detector, end to end
 	$(MAKE) test-web
 
 .PHONY: test-web
-test-web: deps build ## run the tests of web/, with the real server
+test-web: deps build ## run the tests of web/, with the real server and a browser
 	cd web && PERDURE_BIN=$(CURDIR)/$(BIN) npm test
+	cd web && PERDURE_BIN=$(CURDIR)/$(BIN) npx playwright test
 
 .PHONY: lint
 lint: deps ## run the linters
