@@ -170,4 +170,7 @@ type APIKey struct {
 	Hash      Hash      `json:"-"`
 	CreatedAt Time      `json:"createdAt"`
 	RevokedAt *Time     `json:"revokedAt"`
+	Limits    KeyLimits `json:"limits"`
+	// Use is shown where keys are listed.
+	Use *KeyUse `json:"use,omitempty"`
 }

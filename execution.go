@@ -39,6 +39,9 @@ type Execution struct {
 	Version       int64           `json:"version"`
 
 	Org string `json:"-"`
+	// KeyID is the key that it was started with, whose limits count it; nil for
+	// the token of the data directory, and for the process itself.
+	KeyID *uuid.UUID `json:"-" wire:"-"`
 	// Leaf is the entry on which the next one hangs.
 	Leaf *uuid.UUID `json:"-"`
 	// ResponseID is the id of the response that runs, or ran last: the one that

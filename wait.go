@@ -130,6 +130,16 @@ func (w Wait) NextTimer() (Time, bool) {
 	return next, found
 }
 
+// HasTimer tells whether a moment is among what the wait waits for, also one
+// that has come. No wait has none.
+func (w *Wait) HasTimer() bool {
+	found := false
+	if w != nil {
+		w.walk(func(leaf Wait) { found = found || leaf.Timer != nil })
+	}
+	return found
+}
+
 // At gives the tree with every timer that was asked for by its duration
 // resolved, and what is kept with the due times of those that are new.
 func (w Wait) At(now Time, asked Asked) (Wait, Asked) {

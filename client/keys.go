@@ -15,11 +15,24 @@ type NewKey struct {
 	Key string `json:"key"`
 }
 
-// CreateKey makes a key. Only an admin may. Errors: invalid_argument,
-// permission_denied.
+// KeyRequest asks for a new key.
+type KeyRequest struct {
+	Name   string            `json:"name"`
+	Role   perdure.KeyRole   `json:"role"`
+	Limits perdure.KeyLimits `json:"limits,omitzero"`
+}
+
+// CreateKey makes a key without limits. Only an admin may. Errors:
+// invalid_argument, permission_denied.
 func (c *Client) CreateKey(ctx context.Context, name string, role perdure.KeyRole) (*NewKey, error) {
+	return c.NewKey(ctx, KeyRequest{Name: name, Role: role})
+}
+
+// NewKey makes a key. Only an admin may. Errors: invalid_argument,
+// permission_denied.
+func (c *Client) NewKey(ctx context.Context, r KeyRequest) (*NewKey, error) {
 	var made NewKey
-	body := map[string]any{"name": name, "role": role}
+	body := r
 	if err := c.call(ctx, request{method: http.MethodPost, path: []string{"keys"}, body: body}, &made); err != nil {
 		return nil, err
 	}
@@ -31,6 +44,32 @@ func (c *Client) CreateKey(ctx context.Context, name string, role perdure.KeyRol
 func (c *Client) Keys(ctx context.Context) iter.Seq2[*perdure.APIKey, error] {
 	return pages(func(o PageOptions) (Page[*perdure.APIKey], error) {
 		return page[*perdure.APIKey](ctx, c, o.query(), "keys")
+	})
+}
+
+// KeyChange is a change of a key's limits: what is nil stays, and 0 is no limit.
+type KeyChange struct {
+	RequestsPerSecond *int64 `json:"requestsPerSecond,omitempty"`
+	MaxRunning        *int64 `json:"maxRunning,omitempty"`
+	MaxStored         *int64 `json:"maxStoredBytes,omitempty"`
+}
+
+// SetKeyLimits changes the limits of a key; it holds within 5 s. Errors:
+// invalid_argument, not_found, conflict (the key is revoked), permission_denied.
+func (c *Client) SetKeyLimits(ctx context.Context, id uuid.UUID, change KeyChange) (*perdure.APIKey, error) {
+	var key perdure.APIKey
+	body := map[string]any{"limits": change}
+	if err := c.call(ctx, request{method: http.MethodPatch, path: []string{"keys", id.String()}, body: body}, &key); err != nil {
+		return nil, err
+	}
+	return &key, nil
+}
+
+// Audit gives the org's audit log, newest first. Only an admin may. Error:
+// permission_denied.
+func (c *Client) Audit(ctx context.Context) iter.Seq2[perdure.AuditRecord, error] {
+	return pages(func(o PageOptions) (Page[perdure.AuditRecord], error) {
+		return page[perdure.AuditRecord](ctx, c, o.query(), "audit")
 	})
 }
 

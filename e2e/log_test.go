@@ -31,6 +31,9 @@ type event struct {
 	content   string
 	closed    perdure.BlockReason
 	elsewhere bool // not all of the content is on the server
+	// lacks is what is missing of a block, unless it turns out to be superseded:
+	// then whoever reads on is not given the rest.
+	lacks error
 }
 
 // fold puts events together as a client does, and checks on the way that none
@@ -48,6 +51,9 @@ func fold(events []client.Event) ([]event, error) {
 		one := f.bySeq[seq]
 		if one.block && one.content == "" && one.closed != "" && one.closed != perdure.BlockSuperseded {
 			wrong = append(wrong, fmt.Errorf("block %d came without its content, and closed as %s", seq, one.closed))
+		}
+		if one.lacks != nil && one.closed != perdure.BlockSuperseded {
+			wrong = append(wrong, fmt.Errorf("block %d: %w", seq, one.lacks))
 		}
 		all = append(all, *one)
 	}
@@ -104,7 +110,12 @@ func (x *event) grow(e client.Event, head client.Head) error {
 	case x.closed != "":
 		return fmt.Errorf("a chunk after the block was closed")
 	case head.Offset != int64(len(x.content)):
-		return fmt.Errorf("offset %d after %d bytes", head.Offset, len(x.content))
+		err := fmt.Errorf("offset %d after %d bytes", head.Offset, len(x.content))
+		if pieceOf(head) != "" {
+			return err
+		}
+		x.lacks = err
+		return nil
 	}
 	x.content += pieceOf(head)
 	if missing := withheld(e); missing > 0 {
@@ -163,7 +174,7 @@ func (f *folding) close(e client.Event) error {
 	}
 	sum := sha256.Sum256([]byte(block.content))
 	if c.Length != int64(len(block.content)) || !block.elsewhere && c.SHA256 != hex.EncodeToString(sum[:]) {
-		return fmt.Errorf("the block has %d bytes, and %d are here: %q", c.Length, len(block.content), block.content)
+		block.lacks = fmt.Errorf("the block has %d bytes, and %d are here: %q", c.Length, len(block.content), block.content)
 	}
 	return nil
 }

@@ -46,8 +46,13 @@ var build = sync.OnceValues(func() (string, error) {
 	if err := lookAtSources(); err != nil {
 		return "", err
 	}
-	path := filepath.Join(scratch, "perdure")
-	args := []string{"build", "-o", path}
+	return buildAs("perdure")
+})
+
+// buildAs builds the program under a name, with further flags.
+func buildAs(name string, flags ...string) (string, error) {
+	path := filepath.Join(scratch, name)
+	args := append([]string{"build", "-o", path}, flags...)
 	if os.Getenv("PERDURE_E2E_RACE") == "1" {
 		args = append(args, "-race")
 	}
@@ -56,7 +61,7 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return path, nil
-})
+}
 
 // lookAtSources reads the folders that the program is made of, so that go test
 // repeats a test that has passed when one of their files has changed. It cannot

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -22,6 +23,9 @@ type command struct {
 	argv []string
 	env  []string
 	dir  string
+	// log is a file that takes what it writes, in place of the output of a test
+	// that failed; "" for none.
+	log string
 }
 
 // process is a program that runs, or has.
@@ -42,6 +46,15 @@ func launch(t *testing.T, c command) *process {
 	p.cmd = exec.Command(c.argv[0], c.argv[1:]...)
 	p.cmd.Env, p.cmd.Dir = c.env, c.dir
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
+	if c.log != "" {
+		file, err := os.OpenFile(c.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { file.Close() })
+		both := io.MultiWriter(file, p.output)
+		p.cmd.Stdout, p.cmd.Stderr = both, both
+	}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatalf("%s: %v", c.name, err)
 	}
@@ -56,7 +69,7 @@ func launch(t *testing.T, c command) *process {
 				t.Errorf("%s wrote %q", c.name, bad)
 			}
 		}
-		if t.Failed() {
+		if t.Failed() && c.log == "" {
 			t.Logf("%s (process %d, %v) wrote:\n%s", c.name, p.cmd.Process.Pid, p.err, p.output.tail(8000))
 		}
 	})

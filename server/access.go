@@ -17,15 +17,11 @@ type access struct {
 }
 
 // Authenticate implements httpapi.Authenticator.
-func (a access) Authenticate(ctx context.Context, bearer string) (string, perdure.KeyRole, error) {
+func (a access) Authenticate(ctx context.Context, bearer string) (*perdure.APIKey, error) {
 	if a.token != "" && subtle.ConstantTimeCompare([]byte(bearer), []byte(a.token)) == 1 {
-		return DevOrg, perdure.KeyAdmin, nil
+		return &perdure.APIKey{Org: DevOrg, Role: perdure.KeyAdmin, Name: "token"}, nil
 	}
-	key, err := a.engine.Authenticate(ctx, bearer)
-	if err != nil {
-		return "", "", err
-	}
-	return key.Org, key.Role, nil
+	return a.engine.Authenticate(ctx, bearer)
 }
 
 // workers adapts access to grpcapi.Authenticator.
@@ -33,9 +29,15 @@ type workers struct{ access }
 
 // Authenticate implements grpcapi.Authenticator.
 func (w workers) Authenticate(ctx context.Context, bearer string) (grpcapi.Principal, error) {
-	org, role, err := w.access.Authenticate(ctx, bearer)
-	return grpcapi.Principal{Org: org, Role: role}, err
+	key, err := w.access.Authenticate(ctx, bearer)
+	if err != nil {
+		return grpcapi.Principal{}, err
+	}
+	return grpcapi.Principal{Org: key.Org, Role: key.Role, Key: key}, nil
 }
+
+// Request implements grpcapi.Limiter.
+func (w workers) Request(key *perdure.APIKey) error { return w.engine.Request(key) }
 
 // backend is what gRPC serves.
 type backend struct{ engine *engine.Engine }

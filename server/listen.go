@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -31,6 +29,9 @@ func (s *Server) HTTPScheme() string {
 // GRPCAddress is the same for gRPC.
 func (s *Server) GRPCAddress() string { return address(s.rpc) }
 
+// OpsAddress is the same for the port of operators.
+func (s *Server) OpsAddress() string { return address(s.ops) }
+
 func address(l net.Listener) string {
 	if l == nil {
 		return ""
@@ -46,11 +47,6 @@ func (s *Server) Listen() error {
 			return err
 		}
 	}
-	if s.TLSCert != "" {
-		if _, err := tls.LoadX509KeyPair(s.TLSCert, s.TLSKey); err != nil {
-			return &perdure.Error{Code: perdure.InvalidArgument, Message: fmt.Sprintf("the certificate %s with the key %s cannot be used: %v", s.TLSCert, s.TLSKey, err), Err: err}
-		}
-	}
 	var err error
 	if s.unix, err = listenUnix(s.Socket()); err != nil {
 		return err
@@ -58,8 +54,28 @@ func (s *Server) Listen() error {
 	if s.tcp, err = listen(s.Config.HTTPAddr, "--addr"); err != nil {
 		return err
 	}
-	s.rpc, err = listen(s.Config.GRPCAddr, "--grpc-addr")
-	return err
+	if s.ops, err = listen(s.OpsAddr, "--ops-addr"); err != nil {
+		return err
+	}
+	if s.rpc, err = listen(s.Config.GRPCAddr, "--grpc-addr"); err != nil {
+		return err
+	}
+	s.warnOfPlainText()
+	return nil
+}
+
+// warnOfPlainText tells the operator of addresses that others reach and that
+// carry keys in plain text. Behind a proxy, or in a network of one's own, that is
+// as it should be.
+func (s *Server) warnOfPlainText() {
+	if s.TLSCert != "" {
+		return
+	}
+	for what, addr := range map[string]string{"HTTP": s.Config.HTTPAddr, "gRPC": s.Config.GRPCAddr} {
+		if host, _, err := net.SplitHostPort(addr); err == nil && !isLoopback(host) {
+			s.Logger.Warn("API keys come over the network in plain text; give --tls-cert and --tls-key, or have a proxy in front that does TLS", "for", what, "addr", addr)
+		}
+	}
 }
 
 // allowed refuses to serve the world without keys.

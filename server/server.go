@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,9 +21,11 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 	"github.com/perdure/perdure/internal/grpcapi"
 	"github.com/perdure/perdure/internal/httpapi"
-	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/ops"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/web"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // DevOrg is the org of dev mode.
@@ -37,12 +41,21 @@ type Config struct {
 	// postgres://, which other servers may use at the same time. "" keeps it in
 	// Data.
 	Store string
+	// NATS is where servers of one Store tell each other what is new: a URL that
+	// begins with nats://, tls://, ws:// or wss://, or several, separated by commas.
+	// Without it, and while it cannot be reached, they look every second. NATSCreds
+	// and NATSCA are files: credentials, and certificates (PEM) to check it by.
+	NATS, NATSCreds, NATSCA string
 	// HTTPAddr and GRPCAddr are host:port to listen on; "" does not listen on
 	// TCP. The unix socket in Data always listens, for HTTP.
 	HTTPAddr, GRPCAddr string
-	// TLSCert and TLSKey are files in PEM; with them HTTPAddr serves TLS. The
-	// unix socket never does.
+	// TLSCert and TLSKey are files in PEM; with them HTTPAddr and GRPCAddr serve
+	// TLS. New content of the files is served from the next second on. The unix
+	// socket never serves TLS.
 	TLSCert, TLSKey string
+	// ClientCA is a file in PEM of authorities; with it workers need a
+	// certificate of one of them, beside their key. TLSCert is needed, too.
+	ClientCA string
 	// Origins are those whose pages may use the API besides the server's own, as
 	// scheme://host[:port].
 	Origins []string
@@ -58,7 +71,21 @@ type Config struct {
 	// QueueLimits bounds, by queue, how many tasks of one org run at once on it,
 	// over all workers; at least 1. A queue that is not named has no bound.
 	QueueLimits map[string]int
-	Logger      *slog.Logger
+	// OpsAddr is host:port of a port for operators; "" opens none. It serves
+	// /metrics, /healthz and /readyz to whoever reaches it, and /debug/pprof/ to
+	// this machine alone.
+	OpsAddr string
+	// DrainDelay is for how long the server goes on as before once it has been told
+	// to stop and says that it is not ready, so that a load balancer has noticed
+	// before connections are refused. 0 is none.
+	DrainDelay time.Duration
+	// Registerer takes the server's metrics; nil counts nothing, unless there is
+	// an OpsAddr, which then has a registry of its own. If it gathers, too, as a
+	// *prometheus.Registry does, OpsAddr serves all that is in it.
+	Registerer prometheus.Registerer
+	// TracerProvider makes spans of requests and writes; nil makes none.
+	TracerProvider trace.TracerProvider
+	Logger         *slog.Logger
 	// Version is the program's.
 	Version string
 	// Clock is the store's time; default time.Now.
@@ -71,11 +98,16 @@ type Server struct {
 	lock   *lock
 	token  string
 	store  store.Store
+	hints  hints
 	engine *engine.Engine
 	http   http.Handler
 	grpc   *grpcapi.Server
 	stop   chan struct{} // closed when streams have to end
 	fatal  chan error
+	// certificate is HTTP's, nil without TLS.
+	certificate *certificate
+	// draining is set when no more is to be sent here, before anything stops.
+	draining atomic.Bool
 	// streams are those that http.Server does not know of.
 	streams sync.WaitGroup
 
@@ -83,6 +115,7 @@ type Server struct {
 	tcp    net.Listener // HTTP
 	unix   net.Listener
 	rpc    net.Listener
+	ops    net.Listener
 }
 
 // Open takes the data directory and opens what is in it. The leases of workers
@@ -111,13 +144,22 @@ func (s *Server) open(ctx context.Context) error {
 	if s.token, err = newToken(s.Data); err != nil {
 		return err
 	}
-	if s.store, err = openStore(ctx, s.Config, s.fail); err != nil {
+	watch, err := s.observers()
+	if err != nil {
 		return err
 	}
-	hints := &notify.Local{Shared: s.shared()}
+	if s.store, err = openStore(ctx, s.Config, watch.store, s.fail); err != nil {
+		return err
+	}
+	if s.hints, err = openHints(s.Config, s.store.Epoch()); err != nil {
+		return err
+	}
+	if err := watch.reads(s.store, s.hints.Notifier); err != nil {
+		return err
+	}
 	s.engine = engine.New(engine.Config{
-		Store: s.store, Hints: hints, Logger: s.Logger, Lease: s.Lease, PayloadLimit: s.PayloadLimit,
-		QueueLimits: s.QueueLimits,
+		Store: s.store, Hints: s.hints.Notifier, Logger: s.Logger, Lease: s.Lease, PayloadLimit: s.PayloadLimit,
+		QueueLimits: s.QueueLimits, Observer: watch.engine,
 	})
 	if !s.shared() { // the workers inside other servers live on
 		if err := s.engine.ReturnEmbedded(ctx); err != nil {
@@ -126,20 +168,42 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	// Who can read the token's file owns the data directory, in any mode.
 	access := access{engine: s.engine, token: s.token}
-	log := eventlog.New(s.engine.Read(), s.store.Epoch(), hints)
-	if !s.shared() {
-		s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
-	}
+	log := eventlog.New(s.engine.Read(), s.store.Epoch(), s.hints.Notifier)
+	s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
 	s.http, err = httpapi.New(httpapi.Config{
 		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
-		Stop: s.stop, Streams: &s.streams,
+		Stop: s.stop, Streams: &s.streams, Observer: watch.http, Health: s.health, TracerProvider: s.TracerProvider,
 		StreamsPerKey: s.StreamsPerKey, Pages: web.Pages(),
 	})
 	if err != nil {
 		return err
 	}
-	s.grpc = grpcapi.New(backend{s.engine}, workers{access}, s.Logger, grpcapi.Options{PayloadLimit: s.PayloadLimit})
+	secured, err := s.secured()
+	if err != nil {
+		return err
+	}
+	s.grpc = grpcapi.New(backend{s.engine}, workers{access}, s.Logger, grpcapi.Options{PayloadLimit: s.PayloadLimit, TLS: secured, Gone: s.engine.WorkerGone, Observer: watch.grpc, Health: s.health, TracerProvider: s.TracerProvider})
 	return nil
+}
+
+// secured reads the certificate, and gives what gRPC serves TLS with: nil if it
+// does not. Error: invalid_argument.
+func (s *Server) secured() (*tls.Config, error) {
+	if s.TLSCert == "" {
+		if s.ClientCA != "" {
+			return nil, perdure.Errorf(perdure.InvalidArgument, "certificates of workers are checked over TLS; give the server's own certificate, too")
+		}
+		return nil, nil
+	}
+	var err error
+	if s.certificate, err = openCertificate(s.TLSCert, s.TLSKey, "", s.Logger); err != nil {
+		return nil, err
+	}
+	workers, err := openCertificate(s.TLSCert, s.TLSKey, s.ClientCA, s.Logger)
+	if err != nil {
+		return nil, err
+	}
+	return workers.forListener("h2"), nil
 }
 
 // fail ends the server: the store no longer knows what is written.
@@ -179,6 +243,9 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	front := httpapi.NewServer(s.http, slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug))
+	if s.certificate != nil {
+		front.TLSConfig = s.certificate.forListener("h2", "http/1.1")
+	}
 	var group sync.WaitGroup
 	failed := make(chan error, 4)
 	serve := func(what string, run func() error) {
@@ -192,8 +259,8 @@ func (s *Server) Run(ctx context.Context) error {
 	serve("unix socket", func() error { return front.Serve(s.unix) })
 	if s.tcp != nil {
 		serve("http", func() error {
-			if s.TLSCert != "" {
-				return front.ServeTLS(s.tcp, s.TLSCert, s.TLSKey)
+			if s.certificate != nil {
+				return front.ServeTLS(s.tcp, "", "")
 			}
 			return front.Serve(s.tcp)
 		})
@@ -201,21 +268,47 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.rpc != nil {
 		serve("grpc", func() error { return s.grpc.Serve(s.rpc) })
 	}
+	// The operators' port tells of the end, too.
+	last, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	if s.ops != nil {
+		handler := ops.Handler(ops.Config{Gatherer: s.gatherer(), Health: s.health, Logger: s.Logger})
+		serve("ops", func() error { return ops.Serve(last, s.ops, handler, s.Logger) })
+	}
 	var err error
 	select {
 	case <-ctx.Done():
+		s.announce(failed)
 	case err = <-failed:
 	case err = <-s.fatal:
 	}
 	s.shutdown(front)
 	cancel()
+	end()
 	group.Wait()
 	return err
+}
+
+// announce says that the server is not ready any more, and serves on for a while.
+func (s *Server) announce(failed <-chan error) {
+	s.draining.Store(true)
+	s.grpc.Announce()
+	if s.DrainDelay <= 0 {
+		return
+	}
+	select {
+	case <-time.After(s.DrainDelay):
+	case err := <-failed:
+		s.Logger.Error("the server failed while it was stopping", "error", err)
+	case err := <-s.fatal:
+		s.Logger.Error("the store failed while the server was stopping", "error", err)
+	}
 }
 
 const stopWithin = 5 * time.Second
 
 func (s *Server) shutdown(front *http.Server) {
+	s.draining.Store(true)
 	close(s.stop)
 	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
@@ -232,11 +325,12 @@ func (s *Server) shutdown(front *http.Server) {
 func (s *Server) Close() error {
 	var errs []error
 	s.closed.Do(func() {
-		for _, l := range []net.Listener{s.tcp, s.unix, s.rpc} {
+		for _, l := range []net.Listener{s.tcp, s.unix, s.rpc, s.ops} {
 			if l != nil {
 				_ = l.Close() // Run has closed it already, mostly
 			}
 		}
+		s.hints.close()
 		if s.store != nil {
 			errs = append(errs, s.store.Close())
 		}

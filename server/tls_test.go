@@ -94,15 +94,8 @@ func TestHTTPOverTLS(t *testing.T) {
 func TestCertificateThatCannotBeUsed(t *testing.T) {
 	cert, _, _ := certificate(t)
 	_, other, _ := certificate(t)
-	s, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), HTTPAddr: "127.0.0.1:0", TLSCert: cert, TLSKey: other})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Listen(); !perdure.IsCode(err, perdure.InvalidArgument) {
+	if _, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), HTTPAddr: "127.0.0.1:0", TLSCert: cert, TLSKey: other}); !perdure.IsCode(err, perdure.InvalidArgument) {
 		t.Errorf("with another certificate's key: %v", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -21,16 +21,18 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	}
 	c := r.pending
 	c.Lease, c.Number, c.Outcome, c.Place = r.claim.Lease, r.number+1, o, r.place
-	c.Eager, c.Chose = r.w.offer(), r.asks.chose
+	c.Eager, c.Chose = r.w.offer(len(c.Tasks)), r.asks.chose
 	defer func() { r.w.taskSlots.release(c.Eager.Slots) }()
 	ctx, cancel := r.leaseContext()
 	defer cancel()
 	err := r.prepare(ctx, &c)
 	var reply perdure.CommitReply
 	if err == nil {
-		err = r.w.retry(ctx, func() error {
-			reply, err = r.w.Dispatch.Commit(ctx, c)
-			return err
+		err = r.w.called(r.spanned(ctx), "commit", func(ctx context.Context) error {
+			return r.w.retry(ctx, func() error {
+				reply, err = r.w.Dispatch.Commit(ctx, c)
+				return err
+			})
 		})
 	}
 	if err != nil {
@@ -40,6 +42,9 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	for _, claim := range reply.Claims {
 		c.Eager.Slots-- // the attempt holds it now
 		r.w.startAttempt(r.live, claim)
+	}
+	if o.Kind == perdure.OutcomeContinue && r.w.isDraining() {
+		r.exit(errShutdown) // the next one goes on from here
 	}
 	return reply, nil
 }
@@ -187,12 +192,12 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.addSignals(reply.Signals)
 }
 
-// offer reserves task slots for tasks that the commit schedules.
-func (w *Worker) offer() perdure.Eager {
-	if w.isDraining() || len(w.tasks) == 0 {
+// offer reserves task slots for so many tasks that a commit schedules.
+func (w *Worker) offer(tasks int) perdure.Eager {
+	if tasks == 0 || w.isDraining() || len(w.tasks) == 0 {
 		return perdure.Eager{}
 	}
-	n := w.taskSlots.try(w.taskSlots.offer())
+	n := w.taskSlots.try(min(tasks, w.taskSlots.offer()))
 	return perdure.Eager{WorkerID: w.ID, Kinds: kinds(w.tasks), Queues: w.Queues, Slots: n}
 }
 
@@ -243,6 +248,7 @@ func (r *run) Checkpoint(state any, opts ...agent.CheckpointOption) error {
 	}
 	r.pending.Checkpoint = &perdure.NewCheckpoint{
 		State: perdure.Inline(raw), Reason: settings.Reason, StateVersion: settings.Version,
+		Traceparent: traceparent(r.spanned(context.Background())),
 	}
 	if r.before == nil {
 		before := r.asks

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +20,9 @@ type app struct {
 
 	server, key, org, data, store string
 	json, quiet, verbose          bool
+	logFormat, logLevel           string
+
+	tracing tracing
 
 	began bool   // flags and arguments were fine
 	typed string // the flags that say which server, for commands to repeat
@@ -40,7 +42,8 @@ become its clients.
 Which server a command speaks to: --server URL (with --key), or else the owner
 of the data directory, or else the data directory itself.
 
-Every flag can be set by a variable: --model by PERDURE_MODEL, and so on.
+Every flag can be set by a variable: --model by PERDURE_MODEL, and so on, or by
+a file: PERDURE_KEY_FILE names one with the key.
 
 Exit codes: 0 completed, 1 failed, 2 usage, 3 cancelled, 4 waiting for you,
 130 interrupted.`
@@ -56,9 +59,12 @@ func (a *app) root() *cobra.Command {
 			if err := fromEnvironment(cmd.Flags()); err != nil {
 				return err
 			}
+			if err := a.checkLog(); err != nil {
+				return err
+			}
 			a.began = true
 			a.typed = typedServer(cmd.Flags())
-			return nil
+			return a.trace(cmd)
 		},
 	}
 	flags := cmd.PersistentFlags()
@@ -68,13 +74,15 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.data, "data", "", "data directory (default "+defaultData("~")+")")
 	flags.StringVar(&a.store, "store", "", "URL of the database, postgres://...; default: a file in the data directory")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens inside to standard error")
+	flags.StringVar(&a.logFormat, "log-format", "", "text or json (default: text in a terminal, else json)")
+	flags.StringVar(&a.logLevel, "log-level", "", "log what is at least debug, info, warn or error (default: info of servers and workers, error of others)")
 	cmd.SetOut(a.stdout)
 	cmd.SetErr(a.stderr)
 	cmd.AddGroup(&cobra.Group{ID: "runs", Title: "Runs:"}, &cobra.Group{ID: "serve", Title: "Serving:"}, &cobra.Group{ID: "keep", Title: "Keeping:"})
 	cmd.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.runsCommand(), a.showCommand(), a.tailCommand(), a.signalCommand(), a.cancelCommand(),
-		a.devCommand(), a.serverCommand(), a.workerCommand(), a.migrateCommand(),
-		a.definitionsCommand(), a.keysCommand(),
+		a.devCommand(), a.serverCommand(), a.workerCommand(), a.migrateCommand(), a.readyCommand(),
+		a.definitionsCommand(), a.keysCommand(), a.auditCommand(), a.storeCommand(), a.benchCommand(),
 	)
 	return cmd
 }
@@ -108,21 +116,19 @@ func (a *app) quietFlag(cmd *cobra.Command) {
 var envOf = map[string]string{"help": "", "version": "", "file": ""}
 
 // fromEnvironment sets the flags that were not given from PERDURE_ and their
-// name.
+// name, or from the file that a variable of that name and _FILE names, as secrets
+// are handed to containers and services.
 func fromEnvironment(flags *pflag.FlagSet) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
-		name, special := envOf[f.Name]
-		if given := f.Annotations[envAnnotation]; len(given) > 0 {
-			name, special = given[0], true
-		}
-		if !special {
-			name = "PERDURE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		}
+		name := variableOf(f)
 		if f.Changed || name == "" || failed != nil {
 			return
 		}
-		value := os.Getenv(name)
+		value, err := fromVariable(name)
+		if err != nil {
+			failed = err
+		}
 		if value == "" {
 			return
 		}
@@ -136,6 +142,32 @@ func fromEnvironment(flags *pflag.FlagSet) error {
 		f.Annotations[fromEnv] = []string{name}
 	})
 	return failed
+}
+
+// variableOf names the variable of a flag, "" if it has none.
+func variableOf(f *pflag.Flag) string {
+	if given := f.Annotations[envAnnotation]; len(given) > 0 {
+		return given[0]
+	}
+	if name, special := envOf[f.Name]; special {
+		return name
+	}
+	return "PERDURE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+}
+
+// fromVariable gives what a variable says, or the first line of the file that it
+// names.
+func fromVariable(name string) (string, error) {
+	file := os.Getenv(name + "_FILE")
+	if value := os.Getenv(name); value != "" || file == "" {
+		return value, nil
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return "", usageError{name + "_FILE: " + err.Error(), "mend or unset the variable"}
+	}
+	value, _, _ := strings.Cut(string(raw), "\n")
+	return strings.TrimSpace(value), nil
 }
 
 const (
@@ -167,12 +199,4 @@ func defaultData(home string) string {
 		return filepath.Join(base, "perdure")
 	}
 	return filepath.Join(home, ".local", "share", "perdure")
-}
-
-// logger writes to standard error what is at least as grave as level.
-func (a *app) logger(level slog.Level) *slog.Logger {
-	if a.verbose {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"io"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/perdure/perdure/internal/notify/notifytest"
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
@@ -34,6 +38,67 @@ func TestTwoServersOneDatabase(t *testing.T) {
 		p.signal(syscall.SIGTERM)
 		p.wantEnd(0)
 	}
+}
+
+// Servers that share a database find each other over NATS whenever it comes:
+// they start without it, say so, and are ready all the same.
+func TestServersFindNATSWhenItComes(t *testing.T) {
+	dir, store, nats := t.TempDir(), opentest.URL(t), notifytest.NewNATS(t)
+	nats.Stop()
+	write(t, dir, "s", "turn\n  text Done.\n")
+	key := strings.TrimSpace(launch(t, dir, "keys", "create", "--store", store, "--role", "admin", "me").wantEnd(0))
+	var addrs, rpcs []string
+	for _, name := range []string{"one", "two"} {
+		s := launch(t, dir, "server", "--store", store, "--nats", nats.URL(), "--data", filepath.Join(dir, name), "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0")
+		addrs = append(addrs, strings.Fields(s.until("http://"))[1])
+		rpcs = append(rpcs, strings.Fields(s.until("workers"))[1])
+		wantReady(t, addrs[len(addrs)-1], `{"status":"ready","degraded":[{"check":"hints","detail":"hints from other servers do not come; what they write is found a second later"}]}`)
+	}
+	worker := launch(t, dir, "worker", "--server", rpcs[1], "--key", key)
+	worker.until("bash ")
+	launch(t, dir, "run", "--server", addrs[0], "--key", key, "--model", "scripted/s", "go").wantEnd(0, "Done.")
+	nats.Start()
+	for _, addr := range addrs {
+		wantReady(t, addr, `{"status":"ready"}`)
+	}
+	launch(t, dir, "run", "--server", addrs[0], "--key", key, "--model", "scripted/s", "go").wantEnd(0, "Done.")
+	nats.Stop()
+	for _, addr := range addrs {
+		wantReady(t, addr, `{"status":"ready","degraded":[{"check":"hints","detail":"hints from other servers do not come; what they write is found a second later"}]}`)
+	}
+	launch(t, dir, "run", "--server", addrs[0], "--key", key, "--model", "scripted/s", "go").wantEnd(0, "Done.")
+}
+
+// wantReady waits until the server says exactly that of itself.
+func wantReady(t *testing.T, addr, want string) {
+	t.Helper()
+	give := time.After(time.Minute)
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		resp, err := http.Get(strings.TrimSuffix(addr, "/") + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		if closeErr := resp.Body.Close(); err != nil || closeErr != nil {
+			t.Fatal(err, closeErr)
+		}
+		if resp.StatusCode == http.StatusOK && strings.TrimSpace(string(body)) == want {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-give:
+			t.Fatalf("readyz says %d %s, want %s", resp.StatusCode, body, want)
+		}
+	}
+}
+
+func TestNATSThatIsNone(t *testing.T) {
+	dir, store := t.TempDir(), opentest.URL(t)
+	launch(t, dir, "server", "--nats", "nats://127.0.0.1").wantEnd(2, "postgres://")
+	launch(t, dir, "server", "--store", store, "--nats", "http://me:topsecret@127.0.0.1").wantEnd(2, "nats://")
+	launch(t, dir, "server", "--store", store, "--nats-creds", "nowhere").wantEnd(2, "URL")
+	launch(t, dir, "server", "--store", store, "--nats", "nats://127.0.0.1", "--nats-creds", "nowhere").wantEnd(2, "nowhere")
 }
 
 func TestDatabaseThatIsNone(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -74,12 +73,11 @@ func (a *app) printDefinitions(all []*perdure.Definition) error {
 		_, err := fmt.Fprintln(a.stdout, "no definitions")
 		return err
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SLUG\tNAME\tMODELS\tTOOLS\tID")
+	t := table{columns: []column{{head: "SLUG"}, {head: "NAME", spare: 3}, {head: "MODELS", spare: 1}, {head: "ID", spare: 2}, {head: "TOOLS", cut: true}}}
 	for _, d := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.Slug, d.Name, modelNames(d.Models), strings.Join(d.Tools, ","), d.ID)
+		t.add(d.Slug, d.Name, modelNames(d.Models), d.ID.String(), strings.Join(d.Tools, ","))
 	}
-	return w.Flush()
+	return t.write(newPage(a.stdout))
 }
 
 func modelNames(models []perdure.ModelConfig) string {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/tool"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 )
 
@@ -25,11 +27,18 @@ type serving struct {
 	queueLimits    map[string]int
 	standard       standard
 	noPark         bool
+	registry       *prometheus.Registry
 	payloadLimit   int // MiB
 	origins        []string
 	tlsCert        string
 	tlsKey         string
+	clientCA       string
 	streamsPerKey  int
+	nats           string
+	natsCreds      string
+	natsCA         string
+	opsAddr        string
+	drainDelay     time.Duration
 }
 
 func (s *serving) flags(cmd *cobra.Command) {
@@ -38,9 +47,12 @@ func (s *serving) flags(cmd *cobra.Command) {
 	f.StringVar(&s.grpcAddr, "grpc-addr", "127.0.0.1:9090", "address for workers (gRPC)")
 	f.IntVar(&s.payloadLimit, "payload-limit", perdure.DefaultPayloadLimit>>20, "the most MiB of one input, result, entry or signal")
 	f.StringSliceVar(&s.origins, "origin", nil, "origins whose pages may use the API besides the server's own, like https://app.example.com")
-	f.StringVar(&s.tlsCert, "tls-cert", "", "certificate (PEM, with those that lead to its root) to serve HTTP over TLS with")
+	f.StringVar(&s.tlsCert, "tls-cert", "", "certificate (PEM, with those that lead to its root) to serve HTTP and gRPC over TLS with; a renewed one is taken up")
 	f.StringVar(&s.tlsKey, "tls-key", "", "key (PEM) of --tls-cert")
+	f.StringVar(&s.clientCA, "tls-client-ca", "", "authorities (PEM) of which workers have to have a certificate, beside their key")
 	f.IntVar(&s.streamsPerKey, "streams-per-key", 20_000, "how many streams may be open with one key")
+	opsFlag(cmd, &s.opsAddr)
+	f.DurationVar(&s.drainDelay, "drain-delay", 0, "how long to serve on as before after a signal to stop, while /readyz says no, for load balancers to notice")
 	f.DurationVar(&s.lease, "lease", 15*time.Second, "how long a worker may be silent before its work goes to another")
 	f.StringToIntVar(&s.queueLimits, "queue-limit", nil, "how many tasks of one org run at once on a queue, as name=N")
 }
@@ -51,6 +63,9 @@ func (s *serving) check() error {
 	}
 	if (s.tlsCert == "") != (s.tlsKey == "") {
 		return usageError{"--tls-cert and --tls-key go together", "give both, or neither"}
+	}
+	if s.clientCA != "" && s.tlsCert == "" {
+		return usageError{"--tls-client-ca needs TLS", "give --tls-cert and --tls-key, too"}
 	}
 	for queue, n := range s.queueLimits {
 		if n < 1 {
@@ -64,6 +79,9 @@ func (s *serving) check() error {
 	}
 	if s.streamsPerKey < 1 {
 		return usageError{"--streams-per-key must be at least 1", ""}
+	}
+	if s.drainDelay < 0 {
+		return usageError{"--drain-delay must not be negative", ""}
 	}
 	if s.payloadLimit < 1 || s.payloadLimit > 1024 {
 		return usageError{"--payload-limit must be from 1 to 1024 (MiB)", ""}
@@ -96,14 +114,26 @@ func (a *app) serverCommand() *cobra.Command {
 		Use: "server", Short: "Serve clients and workers", GroupID: "serve",
 		Long: `The server alone; perdure worker runs the agents. Clients and workers need API
 keys, which perdure keys create makes. It serves other machines only once there
-is a key.`,
+is a key.
+
+With --store any number of servers share a database, and each serves any client
+and any worker. With --nats they tell each other at once what is new; without it,
+and while NATS is away, they find it within a second. NATS need not be there at
+the start, carries no content, and keeps nothing: GET /readyz says
+"degraded", with the check "hints", while it is away, and nothing else changes.`,
 		Example: `  perdure keys create --role admin me
   perdure server --addr 0.0.0.0:8080 --grpc-addr 0.0.0.0:9090
-  perdure server --store postgres://perdure@db/perdure`,
+  perdure server --store postgres://perdure@db/perdure --nats nats://nats:4222
+  perdure server --store postgres://perdure@db/perdure \
+    --nats tls://n1:4222,tls://n2:4222 --nats-creds perdure.creds`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.serve(cmd.Context()) },
 	}
 	s.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&s.nats, "nats", "", "URL of NATS, nats://[user:password@]host:4222 or tls://..., several separated by commas: servers of one --store tell each other what is new")
+	f.StringVar(&s.natsCreds, "nats-creds", "", "file with credentials for NATS, as nsc makes it")
+	f.StringVar(&s.natsCA, "nats-ca", "", "certificates (PEM) to check NATS by; default: the system's")
 	return cmd
 }
 
@@ -121,8 +151,10 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 		return nil, err
 	}
 	config := server.Config{
-		Data: data, Store: s.app.store, HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
-		Origins: s.origins, StreamsPerKey: s.streamsPerKey, TLSCert: s.tlsCert, TLSKey: s.tlsKey, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
+		Data: data, Store: s.app.store, NATS: s.nats, NATSCreds: s.natsCreds, NATSCA: s.natsCA,
+		HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
+		Origins: s.origins, StreamsPerKey: s.streamsPerKey, TLSCert: s.tlsCert, TLSKey: s.tlsKey, ClientCA: s.clientCA, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
+		OpsAddr: s.opsAddr, DrainDelay: s.drainDelay, Registerer: s.registerer(), TracerProvider: s.tracing.tracerProvider(),
 	}
 	for deadline := time.Now().Add(connectWithin); ; {
 		opened, err := server.Open(ctx, config)
@@ -156,7 +188,8 @@ func (s *serving) dev(ctx context.Context) error {
 // client finds the kinds of agents known.
 func (s *serving) devOn(ctx context.Context, own *server.Server) error {
 	w := &s.standard
-	w.dev, w.queues, w.logger = true, []string{"default"}, s.logger(slog.LevelInfo)
+	w.dev, w.queues, w.logger, w.registerer = true, []string{"default"}, s.logger(slog.LevelInfo), s.registerer()
+	w.tracer = s.tracing.tracerProvider()
 	if s.noPark {
 		w.parked = -1
 	}
@@ -177,6 +210,12 @@ func (s *serving) listen(ctx context.Context, own *server.Server, kind ownerKind
 		return err
 	}
 	o := owner{Kind: kind, GRPC: own.GRPCAddress()}
+	if s.tlsCert != "" {
+		var err error
+		if o.Certificate, err = filepath.Abs(s.tlsCert); err != nil {
+			return err
+		}
+	}
 	if kind == ownerDev {
 		o.Workspace = s.standard.workspace
 	}
@@ -215,6 +254,9 @@ func (s *serving) greet(own *server.Server, kind ownerKind) {
 		say("http", web)
 	}
 	say("workers", own.GRPCAddress()+" (gRPC)")
+	if own.OpsAddress() != "" {
+		say("ops", "http://"+own.OpsAddress()+"/metrics")
+	}
 	say("data", own.Data)
 	if kind == ownerDev {
 		say("workspace", s.standard.workspace)

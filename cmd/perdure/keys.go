@@ -13,30 +13,33 @@ import (
 
 func (a *app) keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "keys", Short: "Make, list and revoke API keys", GroupID: "keep",
+		Use: "keys", Short: "Make, list, limit and revoke API keys", GroupID: "keep",
 		Long: `API keys let clients and workers use a server. A key has a role: client starts and
 reads runs, worker runs them, admin does all, keys too. Only an admin may use
 this command; who owns the data directory is one.`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.keysCreateCommand(), a.keysListCommand(), a.keysRevokeCommand())
+	cmd.AddCommand(a.keysCreateCommand(), a.keysListCommand(), a.keysSetCommand(), a.keysRevokeCommand())
 	return cmd
 }
 
 func (a *app) keysCreateCommand() *cobra.Command {
-	var role string
+	var (
+		role   string
+		limits keyLimits
+	)
 	roles := []string{string(perdure.KeyAdmin), string(perdure.KeyClient), string(perdure.KeyWorker)}
 	cmd := &cobra.Command{
 		Use: "create NAME --role ROLE", Short: "Make a key and print its secret, this once",
-		Example: "  perdure keys create --role worker build-machine",
+		Example: "  perdure keys create --role worker build-machine\n  perdure keys create --role client --requests-per-second 20 --max-running 50 --max-stored 2G shop",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(roles, role) {
 				return usageError{fmt.Sprintf("--role %q is unknown", role), "it is admin, client or worker"}
 			}
 			return a.look(cmd.Context(), func(l *link) error {
-				key, err := l.CreateKey(cmd.Context(), args[0], perdure.KeyRole(role))
+				key, err := l.NewKey(cmd.Context(), client.KeyRequest{Name: args[0], Role: perdure.KeyRole(role), Limits: limits.all()})
 				if err != nil {
 					return err
 				}
@@ -45,6 +48,7 @@ func (a *app) keysCreateCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "", "admin, client or worker (required)")
+	limits.flags(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(roles, cobra.ShellCompDirectiveNoFileComp))
 	a.jsonFlag(cmd)
 	return cmd
@@ -90,13 +94,13 @@ func (a *app) printKeys(keys []*perdure.APIKey) error {
 		return err
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tNAME\tROLE\tMADE\tREVOKED")
+	fmt.Fprintln(w, "ID\tNAME\tROLE\tMADE\tREVOKED\tREQUESTS/S\tRUNNING\tSTORED")
 	for _, k := range keys {
 		revoked := "-"
 		if k.RevokedAt != nil {
 			revoked = k.RevokedAt.Local().Format(shortTime)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Role, k.CreatedAt.Local().Format(shortTime), revoked)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Role, k.CreatedAt.Local().Format(shortTime), revoked, useText(k))
 	}
 	return w.Flush()
 }

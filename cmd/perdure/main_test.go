@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
+	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/tool"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -62,8 +64,15 @@ type program struct {
 // auditLeft checks the invariants over what processes in dir have stored.
 func auditLeft(t *testing.T, dir string) {
 	left := filepath.Join(dir, "d", "perdure.db")
-	if _, err := os.Stat(left); err == nil {
-		opentest.File(t, left)
+	if _, err := os.Stat(left); err != nil {
+		return
+	}
+	opentest.File(t, left)
+	_, err := server.CheckStore(context.WithoutCancel(t.Context()), left, func(server.CheckResult) {}, func(f server.CheckFinding) {
+		t.Errorf("a check finds in run %s: %s", f.Execution, f.What)
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
@@ -74,11 +83,17 @@ var audited sync.Map
 // ends.
 func launch(t *testing.T, dir string, args ...string) *program {
 	t.Helper()
+	return launchWith(t, dir, nil, args...)
+}
+
+// launchWith is launch with variables of the environment, as NAME=value.
+func launchWith(t *testing.T, dir string, env []string, args ...string) *program {
+	t.Helper()
 	if _, later := audited.LoadOrStore(dir, true); !later {
 		t.Cleanup(func() { auditLeft(t, dir) }) // the first cleanup to come is the last to run
 	}
 	p := &program{t: t, cmd: exec.Command("perdure", args...)}
-	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr = dir, clean(dir), &p.stderr
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr = dir, append(clean(dir), env...), &p.stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,8 @@ type owner struct {
 	Kind ownerKind `json:"kind"`
 	// GRPC is where workers connect; "" if nowhere.
 	GRPC string `json:"grpc"`
+	// Certificate is the file of the one that is served there; "" for plain text.
+	Certificate string `json:"certificate,omitempty"`
 	// Workspace is the root of dev's worker, absolute; "" of others.
 	Workspace string `json:"workspace,omitempty"`
 }

@@ -15,6 +15,8 @@ import (
 type textView struct {
 	*app
 	p *page
+	// prose lays out what the model says, in a terminal; nil elsewhere.
+	prose *prose
 	// users shows what the user said, as tail does; run and resume show it
 	// only if it was said elsewhere.
 	users bool
@@ -35,6 +37,9 @@ type shownBlock struct {
 
 func newTextView(a *app) *textView {
 	v := &textView{app: a, p: newPage(a.stdout)}
+	if v.p.width() > 0 {
+		v.prose = newProse(v.p)
+	}
 	v.reset()
 	return v
 }
@@ -153,8 +158,12 @@ func (v *textView) grow(kind perdure.EventType, h client.Head) {
 	if text = b.plain.clean(text); text == "" {
 		return
 	}
-	v.p.block(h.Seq)
 	v.shows(h)
+	if kind == perdure.EventToken && v.prose != nil {
+		v.prose.write(h.Seq, text)
+		return
+	}
+	v.p.block(h.Seq)
 	if kind == perdure.EventThinking {
 		v.p.section("thinking")
 		v.p.indented(styleDim, "┊ ", text)

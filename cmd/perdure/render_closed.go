@@ -37,6 +37,9 @@ func (v *textView) closed(e client.Event, h client.Head) error {
 	if err := e.Decode(&d); err != nil {
 		return err
 	}
+	if b := v.blocks[d.BlockSeq]; b != nil && b.kind == perdure.EventToken {
+		v.p.leave() // nothing more comes that could go on with its last paragraph
+	}
 	delete(v.blocks, d.BlockSeq)
 	task := taskOf(h)
 	if d.Reason == perdure.BlockSuperseded && slices.Contains(v.spoken[task], d.BlockSeq) {

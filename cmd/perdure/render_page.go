@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+	xansi "github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 )
 
@@ -42,12 +43,34 @@ type page struct {
 	colour bool
 	err    error
 
+	// width gives the columns of the terminal, or 0 if it is none.
+	width func() int
+	// leave is called before the section changes.
+	leave func()
+
+	ticking bool   // a line stands there that will be taken back
 	middle  bool   // the last line is not at its end
 	current string // section
 	seq     int64  // block
 }
 
-func newPage(w io.Writer) *page { return &page{w: w, colour: wantsColour(w)} }
+func newPage(w io.Writer) *page {
+	return &page{w: w, colour: wantsColour(w), width: func() int { return columns(w) }, leave: func() {}}
+}
+
+// columns is the width of a terminal now, or 0 if w is none or cannot take lines
+// back.
+func columns(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return 0
+	}
+	n, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return max(n, 20)
+}
 
 // wantsColour is true in a terminal, unless https://no-color.org says no.
 func wantsColour(w io.Writer) bool {
@@ -65,6 +88,7 @@ func (p *page) section(kind string) {
 	if p.current == kind {
 		return
 	}
+	p.leave()
 	p.newline()
 	if p.current != "" {
 		p.raw("\n")
@@ -127,7 +151,38 @@ func (p *page) styled(s style, text string) string {
 }
 
 func (p *page) raw(text string) {
-	if p.err == nil && text != "" {
+	if text == "" {
+		return
+	}
+	if p.ticking {
+		p.ticking = false
+		p.out(takeBack)
+	}
+	p.out(text)
+}
+
+func (p *page) out(text string) {
+	if p.err == nil {
 		_, p.err = io.WriteString(p.w, text)
+	}
+}
+
+// takeBack goes to the start of the line and erases it.
+const takeBack = "\r\x1b[2K"
+
+// tail shows the end of a text in a line that the next one, or whatever is
+// written, takes the place of. "" only takes it back.
+func (p *page) tail(text string) {
+	text = strings.Join(strings.Fields(text), " ")
+	room := p.width() - 3
+	if over := xansi.StringWidth(text) - room; over > 0 {
+		text = "…" + xansi.TruncateLeft(text, over+1, "")
+	}
+	if p.ticking {
+		p.out(takeBack)
+	}
+	p.ticking = text != ""
+	if p.ticking {
+		p.out(p.styled(styleDim, text))
 	}
 }

@@ -206,6 +206,11 @@ func (r *runner) place(l *link, q *client.StartRequest) error {
 	} else if q.Workspace, err = r.remoteWorkspace(l); err != nil {
 		return err
 	}
+	if _, given := metadata[titleMember]; !given && !r.local { // a local run's words stay on its worker
+		if title := titleOf(q.UserPrompt); title != "" {
+			metadata[titleMember] = title
+		}
+	}
 	if len(metadata) > 0 {
 		q.Metadata = rawOf(metadata)
 	}
@@ -218,7 +223,20 @@ const (
 	privateQueue = "run:"
 	// workspaceMember of such a run's metadata says where it works.
 	workspaceMember = "workspaceRoot"
+	// titleMember of a run's metadata is what lists call it.
+	titleMember = "title"
+	// longestTitle is in characters.
+	longestTitle = 120
 )
+
+// titleOf is the beginning of what a run is asked to do, as one line.
+func titleOf(prompt string) string {
+	title := strings.Join(strings.Fields(cleanAll(prompt)), " ")
+	if r := []rune(title); len(r) > longestTitle {
+		title = strings.TrimSpace(string(r[:longestTitle-1])) + "…"
+	}
+	return title
+}
 
 // remoteWorkspace makes the workspace relative to the root of the worker that
 // will run it.

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
@@ -141,16 +141,26 @@ func (a *app) printRuns(p client.Page[*perdure.Execution]) error {
 		_, err := fmt.Fprintln(a.stdout, "no runs")
 		return err
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSTATUS\tKIND\tSTARTED\tTOOK")
+	out, now := newPage(a.stdout), time.Now()
+	t := table{columns: []column{
+		{head: "ID"},
+		{head: "STATUS", style: statusStyle},
+		{head: "KIND", spare: 4},
+		{head: "STARTED", spare: 2},
+		{head: "TOOK", spare: 3},
+		{head: "TITLE", spare: 1, cut: true},
+	}}
 	for _, x := range p.Items {
-		took := "-"
+		started, took := x.CreatedAt.Local().Format(shortTime), "-"
+		if out.width() > 0 {
+			started = ago(now.Sub(x.CreatedAt.Time))
+		}
 		if x.CompletedAt != nil {
 			took = seconds(lasted(x))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", x.ID, statusText(x), x.Kind, x.CreatedAt.Local().Format(shortTime), took)
+		t.add(x.ID.String(), statusText(x), x.Kind, started, took, titleText(x))
 	}
-	if err := w.Flush(); err != nil {
+	if err := t.write(out); err != nil {
 		return err
 	}
 	if p.NextCursor != nil {
@@ -169,4 +179,45 @@ func statusText(x *perdure.Execution) string {
 		text += " (worker away)"
 	}
 	return text
+}
+
+// statusStyle is how a status looks: what needs a person stands out.
+func statusStyle(text string) style {
+	word, _, _ := strings.Cut(text, " ")
+	switch perdure.Status(strings.ToUpper(word)) {
+	case perdure.StatusCompleted:
+		return styleGood
+	case perdure.StatusFailed:
+		return styleError
+	case perdure.StatusRunning, perdure.StatusPending:
+		return styleTool
+	case perdure.StatusWaiting:
+		return styleWarn
+	}
+	return styleDim
+}
+
+// titleText is what a run calls itself, or nothing.
+func titleText(x *perdure.Execution) string {
+	var metadata map[string]any
+	if json.Unmarshal(x.Metadata, &metadata) != nil {
+		return ""
+	}
+	title, _ := metadata[titleMember].(string)
+	return title
+}
+
+// ago says when something was as a person would.
+func ago(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return "just now"
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s ago", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }

@@ -46,6 +46,7 @@ func (t *seat) work(ctx context.Context, queue string) error {
 	log := t.logger(slog.LevelError)
 	s := t.standard
 	s.dev, s.queues, s.drain, s.logger = true, []string{queue}, -1, log
+	s.tracer = t.tracing.tracerProvider()
 	d, hangUp, err := t.dispatch(ctx, log)
 	if err != nil {
 		return err
@@ -81,7 +82,14 @@ func (t *seat) dispatch(ctx context.Context, log *slog.Logger) (d perdure.Dispat
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := remote.Dial(ctx, remote.Options{Addr: t.owner.GRPC, Token: strings.TrimSpace(string(raw)), Logger: log})
+	options := remote.Options{Addr: t.owner.GRPC, Token: strings.TrimSpace(string(raw)), Logger: log}
+	if t.owner.Certificate != "" {
+		if options.TLS, err = trusting(t.owner.Certificate); err != nil {
+			leave()
+			return nil, nil, err
+		}
+	}
+	c, err := remote.Dial(ctx, options)
 	if err != nil {
 		leave()
 		return nil, nil, err

@@ -118,8 +118,7 @@ func (v *textView) told(e perdure.Entry) error {
 			if part.Text == "" { // it carries a signature
 				continue
 			}
-			v.p.section("text")
-			v.p.line(styleNone, cleanAll(part.Text))
+			v.text(cleanAll(part.Text))
 		case perdure.PartThinking:
 			v.p.section("thinking")
 			v.p.indented(styleDim, "┊ ", cleanAll(part.Thinking))
@@ -132,4 +131,15 @@ func (v *textView) told(e perdure.Entry) error {
 		}
 	}
 	return v.p.err
+}
+
+// text shows what the model has said, whole.
+func (v *textView) text(said string) {
+	if v.prose != nil {
+		v.prose.write(0, said)
+		v.prose.flush()
+		return
+	}
+	v.p.section("text")
+	v.p.line(styleNone, said)
 }

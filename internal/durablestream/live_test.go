@@ -23,6 +23,8 @@ type deaf struct{}
 
 func (deaf) Publish(string) {}
 
+func (deaf) PublishAway(string) {}
+
 func (deaf) Subscribe(...string) (<-chan struct{}, func()) { return nil, func() {} }
 
 // Readers that wait are given what comes, with hints and without, and the end.

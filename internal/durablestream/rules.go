@@ -17,6 +17,16 @@ type creation struct {
 	contentType string
 	rows        [][]byte
 	closed      bool
+	key         *uuid.UUID // who makes it; nil if that is no key
+}
+
+// roomFor refuses what the limits of the stream's key have no room for. Error:
+// rate_limited.
+func roomFor(st *store.State, rows [][]byte) error {
+	if k := st.Limited; k != nil && k.Use != nil && len(rows) > 0 {
+		return k.Limits.Store(*k.Use, length(rows))
+	}
+	return nil
 }
 
 // outcome is what a command has come to.
@@ -35,8 +45,11 @@ func (s *Streams) decideCreate(st *store.State, c creation) (*store.Changes, err
 	x := st.Stream
 	switch {
 	case x == nil:
+		if err := roomFor(st, c.rows); err != nil {
+			return nil, err
+		}
 		made := store.Stream{
-			ID: c.id, Org: c.org, Path: c.path, ContentType: c.contentType, Tail: length(c.rows), Closed: c.closed, CreatedAt: st.Now,
+			ID: c.id, Org: c.org, Path: c.path, ContentType: c.contentType, Tail: length(c.rows), Closed: c.closed, CreatedAt: st.Now, KeyID: c.key,
 		}
 		return &store.Changes{
 			Stream: &store.StreamChange{Stream: made, Append: c.rows},
@@ -85,6 +98,9 @@ func (s *Streams) decideAppend(st *store.State, a addition) (*store.Changes, err
 	}
 	if a.seq != "" && a.seq <= x.Seq {
 		return nil, refuse(http.StatusConflict, perdure.Conflict, "the last Stream-Seq was %q, which %q does not follow", x.Seq, a.seq)
+	}
+	if err := roomFor(st, a.rows); err != nil {
+		return nil, err
 	}
 	now := *x
 	now.Tail += length(a.rows)

@@ -47,7 +47,8 @@ func (s *Streams) do(ctx context.Context, org string, bytes int64, needs store.N
 }
 
 func (s *Streams) create(ctx context.Context, c creation) (outcome, error) {
-	return s.do(ctx, c.org, length(c.rows), store.Needs{Stream: c.path}, "create stream",
+	c.key = store.KeyOf(ctx)
+	return s.do(ctx, c.org, length(c.rows), store.Needs{Stream: c.path, UseOf: c.key}, "create stream",
 		func(st *store.State) (*store.Changes, error) { return s.decideCreate(st, c) })
 }
 

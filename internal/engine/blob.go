@@ -67,7 +67,8 @@ func (e *Engine) checkSizes(c perdure.Commit) error {
 
 // PutContent takes content in for an execution, ahead of the signal that names
 // it. It belongs to nobody yet; what nothing names within an hour is deleted.
-// Errors: not_found, execution_ended, payload_too_large, invalid_argument.
+// Errors: not_found, execution_ended, payload_too_large, invalid_argument,
+// rate_limited.
 func (e *Engine) PutContent(ctx context.Context, org string, execution uuid.UUID, length int64, content io.Reader) (perdure.BlobRef, error) {
 	return e.putBlob(ctx, org, perdure.BlobOwner{ExecutionID: execution}, length, content)
 }
@@ -82,8 +83,11 @@ func shortContent(err error, got, want int64) error {
 func (e *Engine) putChunk(ctx context.Context, org string, owner perdure.BlobOwner, ref perdure.BlobRef, at int64, chunk []byte) (perdure.Hash, error) {
 	d, err := e.one(ctx, store.Command{
 		Name: "blob", Lane: store.LaneChunks, Org: org, Execution: owner.ExecutionID, Bytes: len(chunk),
-		Needs: func(*perdure.Execution) store.Needs {
+		Needs: func(x *perdure.Execution) store.Needs {
 			n := store.Needs{Blobs: []uuid.UUID{ref.ID}}
+			if owner.Lease == nil && owner.TaskLease == nil {
+				n.UseOf = limitedBy(x)
+			}
 			if owner.TaskLease != nil {
 				n.Tasks = []uuid.UUID{owner.TaskLease.TaskID}
 			}
@@ -107,6 +111,9 @@ func decideChunk(s *store.State, owner perdure.BlobOwner, ref perdure.BlobRef, a
 	}
 	if b.Held != at {
 		return nil, perdure.Errorf(perdure.Conflict, "blob %s holds %d bytes, not %d", ref.ID, b.Held, at)
+	}
+	if err := roomToStore(s, ref.Length-at); err != nil {
+		return nil, err
 	}
 	h, err := digest(b.Digest)
 	if err != nil {

@@ -77,8 +77,17 @@ func (e *Engine) decideClaim(s *store.State, p perdure.Poll, request uuid.UUID) 
 
 // agentClaim gathers what a resume needs. It costs the same however long the
 // conversation is: the path of entries is not in it.
-func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution) (*perdure.AgentClaim, error) {
-	x, err := e.refs.Execution(ctx, claimed.Org, claimed.ID)
+func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution) (claim *perdure.AgentClaim, err error) {
+	err = e.refs.Together(ctx, func(refs store.Reader) error {
+		claim, err = e.claimRead(ctx, refs, claimed)
+		return err
+	})
+	return claim, err
+}
+
+// claimRead is agentClaim, from one moment.
+func (e *Engine) claimRead(ctx context.Context, refs store.Reader, claimed *perdure.Execution) (*perdure.AgentClaim, error) {
+	x, err := refs.Execution(ctx, claimed.Org, claimed.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -88,27 +97,27 @@ func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution) (*p
 	}
 	claim.Execution = x
 	if x.CheckpointSeq > 0 {
-		if claim.Checkpoint, err = e.refs.Checkpoint(ctx, x.ID, 0); err != nil {
+		if claim.Checkpoint, err = refs.Checkpoint(ctx, x.ID, 0); err != nil {
 			return nil, err
 		}
 	}
-	if claim.Again, err = e.refs.TakenSignals(ctx, x.ID); err != nil {
+	if claim.Again, err = refs.TakenSignals(ctx, x.ID); err != nil {
 		return nil, err
 	}
 	if claimed.Wait != nil {
-		if claim.Results, err = e.tasksOf(ctx, x.ID, claimed.Wait.Tasks()); err != nil {
+		if claim.Results, err = tasksOf(ctx, refs, x.ID, claimed.Wait.Tasks()); err != nil {
 			return nil, err
 		}
 	}
-	claim.Signals, claim.MoreSignals, err = e.pendingSignals(ctx, x.ID, nil)
+	claim.Signals, claim.MoreSignals, err = pendingSignals(ctx, refs, x.ID, nil)
 	return claim, err
 }
 
-func (e *Engine) tasksOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
+func tasksOf(ctx context.Context, refs store.Reader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := e.refs.Tasks(ctx, execution, ids, false)
+	found, err := refs.Tasks(ctx, execution, ids, false)
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +131,9 @@ func (e *Engine) tasksOf(ctx context.Context, execution uuid.UUID, ids []uuid.UU
 }
 
 // pendingSignals gives the oldest pending signals up to about a mebibyte.
-func (e *Engine) pendingSignals(ctx context.Context, execution uuid.UUID, patterns []string) ([]perdure.Signal, bool, error) {
+func pendingSignals(ctx context.Context, refs store.Reader, execution uuid.UUID, patterns []string) ([]perdure.Signal, bool, error) {
 	const most = 200
-	signals, err := e.refs.PendingSignals(ctx, execution, patterns, 0, most+1)
+	signals, err := refs.PendingSignals(ctx, execution, patterns, 0, most+1)
 	if err != nil {
 		return nil, false, err
 	}
@@ -167,6 +176,9 @@ type claimedTask struct {
 	Lease       perdure.TaskLease
 	Workspace   string
 	Traceparent string
+	// task is the one that was made and claimed by the same decision: what is
+	// stored is what it holds. Otherwise, or when the answer is repeated, nil.
+	task *perdure.Task
 }
 
 func (e *Engine) decideTaskClaim(s *store.State, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
@@ -183,6 +195,8 @@ func (e *Engine) decideTaskClaim(s *store.State, p perdure.Poll, request uuid.UU
 
 // claimTask gives a task to a worker.
 func (d *draft) claimTask(t *perdure.Task, worker, claim uuid.UUID, embedded bool, lease perdure.Time) claimedTask {
+	queue, waited := t.Queue, d.s.Now.Sub(later(t.CreatedAt, t.NotBefore).Time)
+	d.observe(func(o Observer) { o.Claimed(WorkTask, queue, waited) })
 	t.Status, t.WorkerID, t.ClaimID, t.LeaseUntil = perdure.TaskRunning, &worker, claim, lease
 	t.Embedded = embedded
 	t.Attempt++
@@ -201,13 +215,15 @@ func (d *draft) claimTask(t *perdure.Task, worker, claim uuid.UUID, embedded boo
 }
 
 func (e *Engine) taskClaim(ctx context.Context, c claimedTask) (*perdure.TaskClaim, error) {
-	tasks, err := e.refs.Tasks(ctx, c.Lease.ExecutionID, []uuid.UUID{c.Lease.TaskID}, false)
-	if err != nil {
-		return nil, err
-	}
-	t := tasks[0]
+	t := c.task
 	if t == nil {
-		return nil, perdure.Errorf(perdure.NotFound, "task %s is gone", c.Lease.TaskID)
+		tasks, err := e.refs.Tasks(ctx, c.Lease.ExecutionID, []uuid.UUID{c.Lease.TaskID}, false)
+		if err != nil {
+			return nil, err
+		}
+		if t = tasks[0]; t == nil {
+			return nil, perdure.Errorf(perdure.NotFound, "task %s is gone", c.Lease.TaskID)
+		}
 	}
 	t.Attempt, t.ClaimID = c.Lease.Attempt, c.Lease.ClaimID
 	return &perdure.TaskClaim{
@@ -215,11 +231,8 @@ func (e *Engine) taskClaim(ctx context.Context, c claimedTask) (*perdure.TaskCla
 	}, nil
 }
 
-// recheck is the topic of something that was put off having come due.
-const recheck = "recheck"
-
 func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) []string {
-	topics := []string{recheck}
+	topics := []string{notify.Recheck}
 	for _, queue := range p.Queues {
 		topics = append(topics, topic(org, queue))
 	}

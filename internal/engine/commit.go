@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -56,11 +57,11 @@ func (e *Engine) commitReply(ctx context.Context, c perdure.Commit, a commitAnsw
 	execution := c.Lease.ExecutionID
 	var err error
 	if len(a.Patterns) > 0 {
-		if r.Signals, _, err = e.pendingSignals(ctx, execution, a.Patterns); err != nil {
+		if r.Signals, _, err = pendingSignals(ctx, e.refs, execution, a.Patterns); err != nil {
 			return r, err
 		}
 	}
-	if r.Tasks, err = e.tasksOf(ctx, execution, a.Tasks); err != nil {
+	if r.Tasks, err = tasksOf(ctx, e.refs, execution, a.Tasks); err != nil {
 		return r, err
 	}
 	for _, claimed := range a.Claims {
@@ -305,7 +306,7 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	d.x.CheckpointSeq++
 	d.x.CheckpointAt = d.s.Now
 	if mustBeAlone(d.x) {
-		d.hint(recheck) // its worker may have others again
+		d.hint(notify.Recheck) // its worker may have others again
 	}
 	d.x.Crashes, d.x.Panics, d.x.Unfit, d.x.Asked = 0, 0, 0, perdure.Asked{}
 	state := c.State.Bytes
@@ -315,6 +316,9 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	metadata := map[string]any{"checkpoint_reason": c.Reason, "entry_count": d.x.EntryCount}
 	if c.StateVersion != 0 {
 		metadata["state_version"] = c.StateVersion
+	}
+	if c.Traceparent != "" && len(c.Traceparent) <= traceparentLength {
+		metadata["traceparent"] = c.Traceparent
 	}
 	d.c.Checkpoint = &perdure.Checkpoint{
 		Sequence: d.x.CheckpointSeq, LeafEntryID: d.x.Leaf, State: state, Blob: c.State.Blob, CreatedAt: d.s.Now,

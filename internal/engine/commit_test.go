@@ -240,6 +240,8 @@ func (s *blind) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID,
 // Lazy is as blind: it gives contents whole.
 func (s *blind) Lazy() store.Reader { return s }
 
+func (s *blind) Together(_ context.Context, read func(store.Reader) error) error { return read(s) }
+
 // A command that is made and whose answer cannot be read is asked again: a
 // worker that took it for refused would give its number to another commit.
 func TestCommandThatIsMadeIsNeverRefused(t *testing.T) {

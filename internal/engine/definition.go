@@ -22,7 +22,7 @@ func (e *Engine) CreateDefinition(ctx context.Context, org string, d perdure.Def
 	if err := e.checkDefinition(ctx, org, &d); err != nil {
 		return nil, err
 	}
-	return e.putDefinition(ctx, "create definition", d, func(s *store.State) error {
+	return e.putDefinition(ctx, perdure.AuditDefinitionCreated, d, func(s *store.State) error {
 		d.CreatedAt = s.Now
 		return nil
 	}, &d)
@@ -36,7 +36,7 @@ func (e *Engine) UpdateDefinition(ctx context.Context, org string, d perdure.Def
 	if err := e.checkDefinition(ctx, org, &d); err != nil {
 		return nil, err
 	}
-	return e.putDefinition(ctx, "update definition", d, func(s *store.State) error {
+	return e.putDefinition(ctx, perdure.AuditDefinitionChanged, d, func(s *store.State) error {
 		if s.Definition == nil {
 			return noDefinition(d.ID)
 		}
@@ -49,9 +49,10 @@ func (e *Engine) UpdateDefinition(ctx context.Context, org string, d perdure.Def
 }
 
 // putDefinition stores *d once check, which may fill it in, agrees.
-func (e *Engine) putDefinition(ctx context.Context, name string, want perdure.Definition, check func(*store.State) error, d *perdure.Definition) (*perdure.Definition, error) {
+func (e *Engine) putDefinition(ctx context.Context, action perdure.AuditAction, want perdure.Definition, check func(*store.State) error, d *perdure.Definition) (*perdure.Definition, error) {
+	by := changed{actor: store.ActorOf(ctx), org: want.Org, action: action}
 	_, err := e.one(ctx, store.Command{
-		Name: name, Lane: store.LaneCommits, Org: want.Org,
+		Name: string(action), Lane: store.LaneCommits, Org: want.Org,
 		Needs: func(*perdure.Execution) store.Needs {
 			return store.Needs{Definition: &want.ID, Slug: want.Slug}
 		},
@@ -64,7 +65,7 @@ func (e *Engine) putDefinition(ctx context.Context, name string, want perdure.De
 			}
 			d.UpdatedAt = s.Now
 			row := *d
-			return &store.Changes{Definition: &row, Answer: &decided{}}, nil
+			return &store.Changes{Definition: &row, Audit: by.definition(s.Now, s.Definition, &row), Answer: &decided{}}, nil
 		},
 	})
 	if err != nil {
@@ -75,6 +76,7 @@ func (e *Engine) putDefinition(ctx context.Context, name string, want perdure.De
 
 // DeleteDefinition removes a definition. Executions keep their copy.
 func (e *Engine) DeleteDefinition(ctx context.Context, org string, id uuid.UUID) error {
+	by := changed{actor: store.ActorOf(ctx), org: org, action: perdure.AuditDefinitionDeleted}
 	_, err := e.one(ctx, store.Command{
 		Name: "delete definition", Lane: store.LaneCommits, Org: org,
 		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Definition: &id} },
@@ -82,7 +84,7 @@ func (e *Engine) DeleteDefinition(ctx context.Context, org string, id uuid.UUID)
 			if s.Definition == nil {
 				return nil, noDefinition(id)
 			}
-			return &store.Changes{DeleteDefinition: &id, Answer: &decided{}}, nil
+			return &store.Changes{DeleteDefinition: &id, Audit: by.definition(s.Now, s.Definition, nil), Answer: &decided{}}, nil
 		},
 	})
 	return err

@@ -20,8 +20,9 @@ const keyTTL = 2 * time.Second
 // keyCache remembers keys that were looked up lately, and those that were not
 // found, so that a flood of wrong keys costs no queries.
 type keyCache struct {
-	mu    sync.Mutex // guards known
-	known map[perdure.Hash]cachedKey
+	mu      sync.Mutex // guards what follows
+	known   map[perdure.Hash]cachedKey
+	buckets map[uuid.UUID]*bucket
 }
 
 type cachedKey struct {
@@ -64,53 +65,110 @@ func (c *keyCache) remember(hash perdure.Hash, k cachedKey) {
 	c.known[hash] = k
 }
 
-// CreateKey makes a key and gives its secret, which is not stored.
+// KeyRequest asks for a new key.
+type KeyRequest struct {
+	Name   string
+	Role   perdure.KeyRole
+	Limits perdure.KeyLimits
+}
+
+// CreateKey makes a key without limits and gives its secret, which is not
+// stored. Error: invalid_argument.
 func (e *Engine) CreateKey(ctx context.Context, org, name string, role perdure.KeyRole) (*perdure.APIKey, string, error) {
-	switch role {
-	case perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker:
-	default:
-		return nil, "", perdure.FieldErrorf("role", "%q is not one of admin, client, worker", role)
-	}
-	if name == "" || len(name) > maxName {
-		return nil, "", perdure.FieldErrorf("name", "must have 1 to %d characters", maxName)
+	return e.NewKey(ctx, org, KeyRequest{Name: name, Role: role})
+}
+
+// NewKey makes a key and gives its secret, which is not stored. Error:
+// invalid_argument.
+func (e *Engine) NewKey(ctx context.Context, org string, r KeyRequest) (*perdure.APIKey, string, error) {
+	if err := checkKey(r); err != nil {
+		return nil, "", err
 	}
 	raw := make([]byte, 24)
 	if _, err := rand.Read(raw); err != nil {
 		return nil, "", &perdure.Error{Code: perdure.Internal, Message: "no randomness", Err: err}
 	}
 	secret := "prd_" + base64.RawURLEncoding.EncodeToString(raw)
-	key := perdure.APIKey{ID: uuid.Must(uuid.NewV7()), Org: org, Name: name, Role: role, Hash: sha256.Sum256([]byte(secret))}
+	key := perdure.APIKey{ID: uuid.Must(uuid.NewV7()), Org: org, Name: r.Name, Role: r.Role, Limits: r.Limits, Hash: sha256.Sum256([]byte(secret))}
+	by := changed{actor: store.ActorOf(ctx), org: org, action: perdure.AuditKeyCreated}
 	_, err := e.one(ctx, store.Command{
 		Name: "create key", Lane: store.LaneCommits, Org: org,
 		Decide: func(s *store.State) (*store.Changes, error) {
 			key.CreatedAt = s.Now
 			row := key
-			return &store.Changes{Key: &row, Answer: &decided{}}, nil
+			return &store.Changes{Key: &row, Audit: by.key(s.Now, nil, &row), Answer: &decided{}}, nil
 		},
 	})
 	return &key, secret, err
 }
 
+func checkKey(r KeyRequest) error {
+	switch r.Role {
+	case perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker:
+	default:
+		return perdure.FieldErrorf("role", "%q is not one of admin, client, worker", r.Role)
+	}
+	if r.Name == "" || len(r.Name) > maxName {
+		return perdure.FieldErrorf("name", "must have 1 to %d characters", maxName)
+	}
+	return r.Limits.Check()
+}
+
+// SetKeyLimits replaces the limits of a key; it holds within five seconds on
+// every server. Errors: invalid_argument, not_found, conflict (revoked).
+func (e *Engine) SetKeyLimits(ctx context.Context, org string, id uuid.UUID, change func(*perdure.KeyLimits)) (*perdure.APIKey, error) {
+	key, err := e.changeKey(ctx, org, id, perdure.AuditKeyChanged, func(_ perdure.Time, k *perdure.APIKey) error {
+		if k.RevokedAt != nil {
+			return perdure.Errorf(perdure.Conflict, "the key %s is revoked", id)
+		}
+		change(&k.Limits)
+		return k.Limits.Check()
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.keys.remember(key.Hash, cachedKey{key: key, until: time.Now().Add(keyTTL)})
+	return key, nil
+}
+
 // RevokeKey ends a key. It stops within five seconds on every server.
 func (e *Engine) RevokeKey(ctx context.Context, org string, id uuid.UUID) (*perdure.APIKey, error) {
+	key, err := e.changeKey(ctx, org, id, perdure.AuditKeyRevoked, func(now perdure.Time, k *perdure.APIKey) error {
+		if k.RevokedAt == nil {
+			k.RevokedAt = &now
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.keys.remember(key.Hash, cachedKey{until: time.Now().Add(keyTTL)})
+	return key, nil
+}
+
+// changeKey changes a key's row, and notes it if anything is different.
+func (e *Engine) changeKey(ctx context.Context, org string, id uuid.UUID, action perdure.AuditAction, change func(now perdure.Time, k *perdure.APIKey) error) (*perdure.APIKey, error) {
+	by := changed{actor: store.ActorOf(ctx), org: org, action: action}
 	d, err := e.one(ctx, store.Command{
-		Name: "revoke key", Lane: store.LaneCommits, Org: org,
+		Name: string(action), Lane: store.LaneCommits, Org: org,
 		Needs: func(*perdure.Execution) store.Needs { return store.Needs{KeyID: &id} },
 		Decide: func(s *store.State) (*store.Changes, error) {
 			if s.Key == nil {
 				return nil, perdure.Errorf(perdure.NotFound, "there is no key %s", id)
 			}
-			if s.Key.RevokedAt == nil {
-				now := s.Now
-				s.Key.RevokedAt = &now
+			before := *s.Key
+			if err := change(s.Now, s.Key); err != nil {
+				return nil, err
 			}
-			return &store.Changes{Key: s.Key, Answer: &decided{value: s.Key}}, nil
+			answer := &decided{value: s.Key}
+			if before == *s.Key {
+				return &store.Changes{Answer: answer}, nil
+			}
+			return &store.Changes{Key: s.Key, Audit: by.key(s.Now, &before, s.Key), Answer: answer}, nil
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	key := d.value.(*perdure.APIKey)
-	e.keys.remember(key.Hash, cachedKey{until: time.Now().Add(keyTTL)})
-	return key, nil
+	return d.value.(*perdure.APIKey), nil
 }

@@ -55,7 +55,7 @@ func (d *draft) suspend(w perdure.Wait, a *commitAnswer) error {
 	a.Suspended = true
 	d.x.Status, d.x.Wait, d.x.WaitReason = perdure.StatusWaiting, &marked, marked.Reason()
 	d.dropLease()
-	d.c.Timer = &perdure.Time{}
+	// One that runs has no timer: it lost it when it became PENDING.
 	if due, ok := marked.NextTimer(); ok {
 		d.c.Timer = &due
 		d.hint(notify.Due)

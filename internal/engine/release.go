@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -17,7 +18,7 @@ const maxPanics = 3
 func (e *Engine) release(ctx context.Context, org string, r perdure.Release) error {
 	if len(r.Discarded) > 0 {
 		e.parked.discarded(r.WorkerID, r.Discarded)
-		e.Hints.Publish(recheck)
+		e.Hints.Publish(notify.Recheck)
 	}
 	for _, a := range r.Agents {
 		_, err := e.do(ctx, store.Command{
@@ -188,12 +189,14 @@ func decideReturnEmbedded(s *store.State) (*store.Changes, error) {
 	d := begin(s)
 	for _, t := range sortedTasks(s.Tasks) {
 		if t.Status == perdure.TaskRunning && t.Embedded {
+			d.lostLease(WorkTask, t.Queue)
 			if err := d.loseAttempt(t, "the process that ran it ended"); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if s.Execution.Status.Held() && s.Execution.Embedded {
+		d.lostLease(WorkExecution, s.Execution.Queue)
 		return d.giveBack(perdure.WokeLost)
 	}
 	return d.done(nil), nil

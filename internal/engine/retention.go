@@ -25,11 +25,12 @@ func (e *Engine) SetRetention(ctx context.Context, org string, r perdure.Retenti
 	if err := checkRetention(&policy); err != nil {
 		return policy, err
 	}
+	by := changed{actor: store.ActorOf(ctx), org: org, action: perdure.AuditRetentionChanged}
 	_, err := e.one(ctx, store.Command{
 		Name: "set retention", Lane: store.LaneCommits, Org: org,
-		Decide: func(*store.State) (*store.Changes, error) {
+		Decide: func(s *store.State) (*store.Changes, error) {
 			set := policy
-			return &store.Changes{Retention: &set, Answer: &decided{}}, nil
+			return &store.Changes{Retention: &set, Audit: by.policy(s.Now, &set), Answer: &decided{}}, nil
 		},
 	})
 	return policy, err

@@ -78,7 +78,12 @@ func (e *Engine) eager(d *draft, t *perdure.Task, c perdure.Commit, a *commitAns
 		return false
 	}
 	claim := derive(c.Lease.ClaimID, t.ID.String()+d.x.ID.String())
-	a.Claims = append(a.Claims, d.claimTask(t, offer.WorkerID, claim, offer.Embedded, d.s.Now.Add(e.Lease)))
+	claimed := d.claimTask(t, offer.WorkerID, claim, offer.Embedded, d.s.Now.Add(e.Lease))
+	if len(t.Input) <= perdure.InlineLimit { // else what is stored is a blob
+		made := *t
+		claimed.task = &made
+	}
+	a.Claims = append(a.Claims, claimed)
 	return true
 }
 

@@ -35,7 +35,8 @@ type SignalReply struct {
 }
 
 // Signal stores a signal, and wakes the execution if it waits for it. Errors:
-// invalid_argument, not_found, execution_ended, payload_too_large, conflict (Head).
+// invalid_argument, not_found, execution_ended, payload_too_large, conflict
+// (Head), rate_limited (the limits of the key that started the execution).
 func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalRequest) (SignalReply, error) {
 	if err := e.checkSignal(&r); err != nil {
 		return SignalReply{}, err
@@ -45,7 +46,7 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 	d, err := e.one(ctx, store.Command{
 		Name: "signal", Lane: store.LaneCommits, Org: org, Execution: id, Bytes: len(r.Value),
 		Needs: func(x *perdure.Execution) store.Needs {
-			n := store.Needs{SignalIDs: []string{r.ID}}
+			n := store.Needs{SignalIDs: []string{r.ID}, UseOf: limitedBy(x)}
 			if x != nil && x.Leaf != nil && (r.Head != "" || messages != nil) {
 				n.Entries, n.Patterns = []uuid.UUID{*x.Leaf}, []string{perdure.UserMessage}
 			}
@@ -151,6 +152,9 @@ func decideSignal(s *store.State, r SignalRequest, messages []perdure.InputMessa
 		return nil, perdure.Errorf(perdure.Conflict, "execution %s is not idle at response %s", s.Execution.ID, r.Head)
 	}
 	if err := fits(s, messages); err != nil {
+		return nil, err
+	}
+	if err := roomToSignal(s, r); err != nil {
 		return nil, err
 	}
 	d := begin(s)

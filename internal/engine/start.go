@@ -55,13 +55,18 @@ const (
 	maxMetadata    = 16 << 10
 )
 
-// Start creates an execution. Errors: invalid_argument, not_found (definition),
-// idempotency_key_reused, payload_too_large.
+// Start creates an execution, which counts against the limits of the context's
+// key. Errors: invalid_argument, not_found (definition), idempotency_key_reused,
+// payload_too_large, rate_limited.
 func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdure.Execution, error) {
+	if own := ownTraceparent(ctx); own != "" {
+		r.Traceparent = own // what it does hangs on the request, not beside it
+	}
 	x, err := e.prepare(ctx, org, r)
 	if err != nil {
 		return nil, err
 	}
+	x.KeyID = store.KeyOf(ctx)
 	var epoch [8]byte
 	if _, err := rand.Read(epoch[:]); err != nil {
 		return nil, &perdure.Error{Code: perdure.Internal, Message: "no randomness", Err: err}
@@ -69,7 +74,7 @@ func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdur
 	d, err := e.one(ctx, store.Command{
 		Name: "start", Lane: store.LaneCommits, Org: org, Execution: x.ID, Bytes: len(x.Input),
 		Needs: func(*perdure.Execution) store.Needs {
-			return store.Needs{Idempotency: r.IdempotencyKey, Definition: r.DefinitionID}
+			return store.Needs{Idempotency: r.IdempotencyKey, Definition: r.DefinitionID, UseOf: x.KeyID}
 		},
 		Decide: func(s *store.State) (*store.Changes, error) {
 			return decideStart(s, *x, r, binary.BigEndian.Uint64(epoch[:]))
@@ -92,6 +97,9 @@ func decideStart(s *store.State, x perdure.Execution, r StartRequest, epoch uint
 	}
 	if r.DefinitionID != nil && s.Definition == nil {
 		return nil, noDefinition(*r.DefinitionID)
+	}
+	if err := roomToRun(s, int64(len(x.Input))); err != nil {
+		return nil, err
 	}
 	x.CreatedAt, x.ReadyAt = s.Now, s.Now
 	s.Execution, s.Head = &x, store.Head{Epoch: epoch}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/notify"
@@ -54,7 +56,9 @@ func (d *draft) pend(why perdure.Woke) {
 	d.x.WaitReason = ""
 	d.x.ReadyAt, d.x.NotBefore = d.s.Now, perdure.Time{}
 	d.dropLease()
-	d.c.Timer = &perdure.Time{}
+	if d.x.Wait.HasTimer() {
+		d.c.Timer = &perdure.Time{}
+	}
 	d.hint(notify.Agents(d.x.Org, d.x.Queue))
 }
 
@@ -62,7 +66,7 @@ func (d *draft) pend(why perdure.Woke) {
 // sends is refused.
 func (d *draft) dropLease() {
 	if d.x.WorkerID != nil && mustBeAlone(d.x) {
-		d.hint(recheck) // its worker may have others again
+		d.hint(notify.Recheck) // its worker may have others again
 	}
 	d.x.WorkerID = nil
 	d.x.ClaimID = uuid.Nil
@@ -70,14 +74,24 @@ func (d *draft) dropLease() {
 	d.x.Embedded = false
 }
 
-// claimFor gives the execution to a worker.
+// claimFor gives the execution to a worker. If it became PENDING by the same
+// decision, nobody else has to look for it.
 func (d *draft) claimFor(worker, claim uuid.UUID, embedded bool, lease perdure.Time) {
+	pending := notify.Agents(d.x.Org, d.x.Queue)
+	d.hints = slices.DeleteFunc(d.hints, func(topic string) bool { return topic == pending })
 	event := perdure.EventResumed
 	if d.x.StartedAt == nil {
 		now := d.s.Now
 		d.x.StartedAt = &now
 		event = perdure.EventStarted
 	}
+	queue, waited, lost := d.x.Queue, d.s.Now.Sub(later(d.x.ReadyAt, d.x.NotBefore).Time), d.x.Woke == perdure.WokeLost
+	d.observe(func(o Observer) {
+		o.Claimed(WorkExecution, queue, waited)
+		if lost {
+			o.TakenOver(queue)
+		}
+	})
 	d.x.Status = perdure.StatusRunning
 	d.x.WorkerID = &worker
 	d.x.Fence++

@@ -17,11 +17,20 @@ type Principal struct {
 	Role perdure.KeyRole
 	// Embedded says that the worker runs inside the server's own process.
 	Embedded bool
+	// Key is whose limits count the calls, if it has any.
+	Key *perdure.APIKey
 }
 
 // Authenticator tells whose a bearer is. Errors: unauthenticated, unavailable.
 type Authenticator interface {
 	Authenticate(ctx context.Context, bearer string) (Principal, error)
+}
+
+// Limiter is an Authenticator that bounds how often a key may call. Heartbeats
+// are let through: a limit must not cost a worker its leases.
+type Limiter interface {
+	// Request counts a call. Error: rate_limited.
+	Request(key *perdure.APIKey) error
 }
 
 // access lets workers in, and puts what they may speak to into their calls.
@@ -44,8 +53,12 @@ type callerKey struct{}
 func callerOf(ctx context.Context) caller { return ctx.Value(callerKey{}).(caller) }
 
 func (a access) unary(ctx context.Context, m any, call *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
+	ctx = withSubject(ctx, m)
 	defer a.answers.end(ctx, call.FullMethod, &err)
-	ctx, bearer, err := a.admit(ctx)
+	if isHealth(call.FullMethod) {
+		return next(ctx, m)
+	}
+	ctx, bearer, err := a.admit(ctx, call.FullMethod)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +78,12 @@ var long = map[string]bool{
 }
 
 func (a access) stream(server any, s grpc.ServerStream, call *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-	defer a.answers.end(s.Context(), call.FullMethod, &err)
-	ctx, bearer, err := a.admit(s.Context())
+	named := withSubject(s.Context(), nil)
+	defer a.answers.end(named, call.FullMethod, &err)
+	if isHealth(call.FullMethod) {
+		return next(server, s)
+	}
+	ctx, bearer, err := a.admit(named, call.FullMethod)
 	if err != nil {
 		return err
 	}
@@ -83,9 +100,12 @@ type admitted struct {
 
 func (s *admitted) Context() context.Context { return s.ctx }
 
-// admit finds out who calls. Errors: unauthenticated, permission_denied, the
-// Authenticator's.
-func (a access) admit(ctx context.Context) (context.Context, string, error) {
+// uncounted are the calls that no limit refuses.
+var uncounted = map[string]bool{perdurev1.WorkerDispatch_Heartbeat_FullMethodName: true}
+
+// admit finds out who calls. Errors: unauthenticated, permission_denied,
+// rate_limited, the Authenticator's.
+func (a access) admit(ctx context.Context, method string) (context.Context, string, error) {
 	bearer, err := bearerOf(ctx)
 	if err != nil {
 		return ctx, "", err
@@ -94,6 +114,12 @@ func (a access) admit(ctx context.Context) (context.Context, string, error) {
 	if err != nil {
 		return ctx, "", err
 	}
+	if l, limited := a.auth.(Limiter); limited && who.Key != nil && !uncounted[method] {
+		if err := l.Request(who.Key); err != nil {
+			return ctx, "", err
+		}
+	}
+	about(ctx, who.Org)
 	return context.WithValue(ctx, callerKey{}, caller{who, a.backend.Dispatch(who.Org)}), bearer, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
 
@@ -15,7 +16,18 @@ import (
 type caller struct {
 	org    string
 	role   perdure.KeyRole
+	id     uuid.UUID // of the key; zero if it is none that is stored
+	name   string
 	secret string // to look at again while a stream is open
+}
+
+// actor is the caller, as the audit log names it.
+func (c caller) actor(r *http.Request, request string) perdure.Actor {
+	a := perdure.Actor{Name: c.name, RequestID: request, RemoteAddress: r.RemoteAddr}
+	if c.id != uuid.Nil {
+		a.KeyID = &c.id
+	}
+	return a
 }
 
 type callerKey struct{}
@@ -51,7 +63,7 @@ func (s *server) authenticate(r *http.Request) (caller, *problem) {
 	if secret == "" {
 		return caller{}, newProblem(perdure.Unauthenticated, "no key was given; "+howToGiveKey)
 	}
-	org, role, err := s.Auth.Authenticate(r.Context(), secret)
+	key, err := s.Auth.Authenticate(r.Context(), secret)
 	if perdure.IsCode(err, perdure.Unauthenticated) {
 		return caller{}, newProblem(perdure.Unauthenticated, "the key is unknown or revoked; "+howToGiveKey)
 	}
@@ -61,7 +73,10 @@ func (s *server) authenticate(r *http.Request) (caller, *problem) {
 	if cookie && isWrite(r) && !s.ownOrigin(r) {
 		return caller{}, newProblem(perdure.PermissionDenied, "a request that writes and carries the cookie must come from this server's own pages (Origin)")
 	}
-	return caller{org: org, role: role, secret: secret}, nil
+	if err := s.Engine.Request(key); err != nil {
+		return caller{}, s.problemOf(r.Context(), err)
+	}
+	return caller{org: key.Org, role: key.Role, id: key.ID, name: key.Name, secret: secret}, nil
 }
 
 func isWrite(r *http.Request) bool {

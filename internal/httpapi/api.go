@@ -14,15 +14,18 @@ import (
 	"github.com/perdure/perdure/internal/durablestream"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/health"
 	"github.com/perdure/perdure/internal/openaiapi"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // BodyLimit is the most bytes of a request's body.
 const BodyLimit = 8 << 20
 
-// Authenticator tells whose key a secret is. Error: unauthenticated.
+// Authenticator tells which key a secret is of. One without an id is none that is
+// stored. Error: unauthenticated.
 type Authenticator interface {
-	Authenticate(ctx context.Context, secret string) (org string, role perdure.KeyRole, err error)
+	Authenticate(ctx context.Context, secret string) (*perdure.APIKey, error)
 }
 
 // Config says how the API runs. Engine and Log are needed; the zero value of
@@ -40,6 +43,13 @@ type Config struct {
 	// pages may read the answers (CORS).
 	Origins []string
 	Logger  *slog.Logger
+	// Observer is told of requests and readers; may be nil.
+	Observer Observer
+	// TracerProvider makes spans of requests; nil makes none.
+	TracerProvider trace.TracerProvider
+	// Health looks whether requests can be served; default: whether the store
+	// answers, and Stop is not closed.
+	Health health.Check
 	// Version is the program's, shown in the OpenAPI document.
 	Version string
 	// Pages are the files of the user interface, index.html among them; nil shows
@@ -56,6 +66,9 @@ type Config struct {
 	// WriteTimeout is how long a stream's reader may take for one write before
 	// its connection is reset; default 30 s.
 	WriteTimeout time.Duration
+	// BodyTimeout is how long a request's body may take to come; default one
+	// minute. Uploads have that long for each piece.
+	BodyTimeout time.Duration
 	// RecheckEvery is how often an open stream's key is looked at again;
 	// default 2 s. With the time that a key is believed without a look at the
 	// store, 2 s, a revoked one stops within 5 s.
@@ -76,6 +89,7 @@ type server struct {
 	// streams are the general ones.
 	streams *durablestream.Streams
 	readers readers
+	tracer  trace.Tracer // nil without a provider
 
 	watch *watch // of open streams
 }
@@ -84,6 +98,9 @@ type server struct {
 func New(c Config) (http.Handler, error) {
 	s := &server{Config: c.normal(), mux: http.NewServeMux(), readers: readers{open: map[string]int{}}, streams: durablestream.New(c.Engine.Store, c.Engine.Hints)}
 	s.watch = &watch{s: s}
+	if c.TracerProvider != nil {
+		s.tracer = c.TracerProvider.Tracer("github.com/perdure/perdure/internal/httpapi")
+	}
 	s.api = humago.New(s.mux, humaConfig(c.Version))
 	s.openAI()
 	s.routes()
@@ -103,6 +120,12 @@ func (c Config) normal() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	if c.Observer == nil {
+		c.Observer = nobody{}
+	}
+	if c.Health == nil {
+		c.Health = c.answers
+	}
 	if c.Streams == nil {
 		c.Streams = &sync.WaitGroup{}
 	}
@@ -111,6 +134,9 @@ func (c Config) normal() Config {
 	}
 	if c.WriteTimeout <= 0 {
 		c.WriteTimeout = 30 * time.Second
+	}
+	if c.BodyTimeout <= 0 {
+		c.BodyTimeout = time.Minute
 	}
 	if c.RecheckEvery <= 0 {
 		c.RecheckEvery = 2 * time.Second
@@ -121,15 +147,27 @@ func (c Config) normal() Config {
 	return c
 }
 
+// answers is the default of Health.
+func (c Config) answers(ctx context.Context) (r health.Report) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if _, err := c.Engine.Read().AnyKey(ctx); err != nil {
+		c.Logger.WarnContext(ctx, "the store does not answer", "error", err)
+		r.Unready = append(r.Unready, health.Reason{Check: "store", Detail: "the store does not answer"})
+	}
+	select {
+	case <-c.Stop:
+		r.Unready = append(r.Unready, health.Reason{Check: "stopping", Detail: "the server is stopping"})
+	default:
+	}
+	return r
+}
+
 // storedKeys authenticates by the keys in the store.
 type storedKeys struct{ engine *engine.Engine }
 
-func (k storedKeys) Authenticate(ctx context.Context, secret string) (string, perdure.KeyRole, error) {
-	key, err := k.engine.Authenticate(ctx, secret)
-	if err != nil {
-		return "", "", err
-	}
-	return key.Org, key.Role, nil
+func (k storedKeys) Authenticate(ctx context.Context, secret string) (*perdure.APIKey, error) {
+	return k.engine.Authenticate(ctx, secret)
 }
 
 // routes registers every operation.
@@ -140,6 +178,7 @@ func (s *server) routes() {
 	s.logRoutes()
 	s.contentRoutes()
 	s.keyRoutes()
+	s.auditRoutes()
 	s.retentionRoutes()
 	s.accessRoutes()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/health"
 )
 
 const (
@@ -62,7 +63,7 @@ func (s *server) accessRoutes() {
 }
 
 func (s *server) login(ctx context.Context, in *loginInput) (*cookieOutput[loginReply], error) {
-	org, role, err := s.Auth.Authenticate(ctx, in.Body.Key)
+	key, err := s.Auth.Authenticate(ctx, in.Body.Key)
 	if perdure.IsCode(err, perdure.Unauthenticated) {
 		return nil, newProblem(perdure.Unauthenticated, "the key is unknown or revoked")
 	}
@@ -70,7 +71,7 @@ func (s *server) login(ctx context.Context, in *loginInput) (*cookieOutput[login
 		return nil, s.problemOf(ctx, err)
 	}
 	return &cookieOutput[loginReply]{
-		SetCookie: s.cookie(in.Body.Key, cookieLife, isSecure(ctx)).String(), Body: loginReply{org, role},
+		SetCookie: s.cookie(in.Body.Key, cookieLife, isSecure(ctx)).String(), Body: loginReply{key.Org, key.Role},
 	}, nil
 }
 
@@ -78,34 +79,33 @@ func (s *server) logout(ctx context.Context, _ *struct{}) (*clearOutput, error) 
 	return &clearOutput{SetCookie: s.cookie("", 0, isSecure(ctx)).String()}, nil
 }
 
-type health struct {
-	Status string `json:"status"`
+type healthBody struct {
+	Status   string          `json:"status" doc:"ok, or ready."`
+	Degraded []health.Reason `json:"degraded,omitempty" doc:"What does not work as well as it should."`
 }
 
-func (s *server) healthz(context.Context, *struct{}) (*body[health], error) {
-	return &body[health]{health{"ok"}}, nil
+func (s *server) healthz(context.Context, *struct{}) (*body[healthBody], error) {
+	return &body[healthBody]{healthBody{Status: "ok"}}, nil
 }
 
-func (s *server) readyz(ctx context.Context, _ *struct{}) (*body[health], error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if _, err := s.Engine.Read().AnyKey(ctx); err != nil {
-		s.Logger.WarnContext(ctx, "not ready", "error", err)
-		return nil, newProblem(perdure.Unavailable, "the store does not answer")
+// readyz names what is wrong in the problem's errors.
+func (s *server) readyz(ctx context.Context, _ *struct{}) (*body[healthBody], error) {
+	report := s.Health(ctx)
+	if report.Ready() {
+		return &body[healthBody]{healthBody{Status: "ready", Degraded: report.Degraded}}, nil
 	}
-	select {
-	case <-s.Stop:
-		return nil, newProblem(perdure.Unavailable, "the server is stopping")
-	default:
-		return &body[health]{health{"ready"}}, nil
+	p := newProblem(perdure.Unavailable, report.Unready[0].Detail)
+	for _, r := range report.Unready {
+		p.Errors = append(p.Errors, perdure.FieldError{Location: r.Check, Message: r.Detail})
 	}
+	return nil, p
 }
 
 // tokenLogin turns the token in the address that dev mode prints into a cookie,
 // so that it does not stay in the address bar.
 func (s *server) tokenLogin(w http.ResponseWriter, r *http.Request) {
 	token := r.URL.Query().Get("token")
-	if _, _, err := s.Auth.Authenticate(r.Context(), token); err != nil {
+	if _, err := s.Auth.Authenticate(r.Context(), token); err != nil {
 		newProblem(perdure.Unauthenticated, "the token in the address is not this server's; use the address that it printed at its start").write(w)
 		return
 	}

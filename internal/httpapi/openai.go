@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -10,7 +9,7 @@ import (
 
 func (s *server) openAI() {
 	s.ai = openaiapi.New(openaiapi.Config{
-		Engine: s.Engine, Log: s.Log, Logger: s.Logger, Stop: s.Stop, PingEvery: s.PingEvery, WriteTimeout: s.WriteTimeout,
+		Engine: s.Engine, Log: s.Log, Logger: s.Logger, Stop: s.Stop, Reading: func() func() { return s.Observer.Reading(transportResponses) }, PingEvery: s.PingEvery, WriteTimeout: s.WriteTimeout,
 		Recheck: func(r *http.Request) func() error {
 			key := recheck{s: s, at: time.Now()}
 			return func() error { return key.still(r.Context()) }
@@ -40,11 +39,11 @@ func (s *server) serveOpenAI(w http.ResponseWriter, r *http.Request) {
 		tooLarge().asOpenAI().WriteTo(w)
 		return
 	}
-	ctx := context.WithValue(r.Context(), callerKey{}, c)
+	ctx := s.onBehalf(r.Context(), w, r, c)
 	s.ai.ServeHTTP(w, r.WithContext(openaiapi.WithOrg(ctx, c.org)))
 }
 
 // asOpenAI is the problem in the shape that OpenAI's clients read.
 func (p *problem) asOpenAI() *openaiapi.Error {
-	return openaiapi.ErrorOf(p.Code, p.Status, p.Detail, p.Errors...)
+	return openaiapi.ErrorOf(p.Code, p.Status, p.Detail, p.Errors...).After(p.retryAfter)
 }

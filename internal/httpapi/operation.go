@@ -141,6 +141,8 @@ func tagOf(path string) string {
 	switch {
 	case len(path) >= 5 && path[:5] == "/keys":
 		return "Keys"
+	case path == "/audit":
+		return "Audit"
 	case path == "/retention" || path == prunePath:
 		return "Retention"
 	case len(path) >= 18 && path[:18] == "/agent-definitions":
@@ -152,6 +154,9 @@ func tagOf(path string) string {
 // refuse ends a request from a middleware of an operation.
 func (s *server) refuse(ctx huma.Context, p *problem) {
 	ctx.SetHeader("Content-Type", p.ContentType(""))
+	for name, values := range p.GetHeaders() {
+		ctx.SetHeader(name, values[0])
+	}
 	ctx.SetStatus(p.Status)
 	_ = json.NewEncoder(ctx.BodyWriter()).Encode(p) // the client has gone
 }

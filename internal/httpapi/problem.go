@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -45,6 +47,22 @@ type problem struct {
 	Detail string               `json:"detail" doc:"What happened this time."`
 	Code   perdure.Code         `json:"code" doc:"The machine-readable name of the error."`
 	Errors []perdure.FieldError `json:"errors" nullable:"false" doc:"The fields at fault."`
+
+	retryAfter time.Duration // 0 says nothing of it
+}
+
+// GetHeaders implements [huma.HeadersError].
+func (p *problem) GetHeaders() http.Header {
+	h := http.Header{}
+	if p.retryAfter > 0 {
+		h.Set("Retry-After", retrySeconds(p.retryAfter))
+	}
+	return h
+}
+
+// retrySeconds is a pause as the header has it: in whole seconds, not too short.
+func retrySeconds(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }
 
 // Error, GetStatus and ContentType make a problem an error that huma writes.
@@ -77,14 +95,16 @@ func (s *server) problemOf(ctx context.Context, err error) *problem {
 	switch {
 	case errors.As(err, &coded) && coded.Code != perdure.Internal:
 		if coded.Code == perdure.Unavailable {
-			s.Logger.WarnContext(ctx, "unavailable", slog.Any("error", err))
+			s.lines(ctx).WarnContext(ctx, "unavailable", slog.Any("error", err))
 		}
-		return newProblem(coded.Code, coded.Message, coded.Fields...)
+		p := newProblem(coded.Code, coded.Message, coded.Fields...)
+		p.retryAfter = coded.RetryAfter
+		return p
 	case ctx.Err() != nil:
 		return newProblem(perdure.Unavailable, "the request was given up before it was answered")
 	}
 	id := uuid.NewString()
-	s.Logger.ErrorContext(ctx, "internal error", slog.String("error_id", id), slog.Any("error", err))
+	s.lines(ctx).ErrorContext(ctx, "internal error", slog.String("error_id", id), slog.Any("error", err))
 	return newProblem(perdure.Internal, "an error inside the server; it is in the server's log as "+id)
 }
 
@@ -92,6 +112,9 @@ func (s *server) problemOf(ctx context.Context, err error) *problem {
 func (p *problem) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
 	w.WriteHeader(p.Status)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

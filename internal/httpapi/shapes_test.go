@@ -269,7 +269,7 @@ func TestKeys(t *testing.T) {
 	admin := []string{"Authorization", "Bearer " + h.admin}
 	var made perdure.APIKey
 	h.call("POST", "/keys", `{"name":"ci","role":"client"}`, admin...).want(201, &made).
-		shape(201, `{"id":"U1","org":"default","name":"ci","role":"client","createdAt":"T","revokedAt":null,"key":"SECRET"}`)
+		shape(201, `{"id":"U1","org":"default","name":"ci","role":"client","createdAt":"T","revokedAt":null,"limits":{},"key":"SECRET"}`)
 	var keys page[perdure.APIKey]
 	r := h.call("GET", "/keys", "", admin...).want(200, &keys)
 	if len(keys.Items) != 4 || keys.NextCursor != nil || secrets.Match(r.body) {

@@ -140,8 +140,8 @@ func (k *recheck) still(ctx context.Context) error {
 // keyOver is errKeyOver if the key is no longer the caller's. A store that does
 // not answer says nothing about it.
 func (s *server) keyOver(ctx context.Context, c caller) error {
-	org, role, err := s.Auth.Authenticate(ctx, c.secret)
-	if perdure.IsCode(err, perdure.Unauthenticated) || (err == nil && (org != c.org || role != c.role)) {
+	key, err := s.Auth.Authenticate(ctx, c.secret)
+	if perdure.IsCode(err, perdure.Unauthenticated) || (err == nil && (key.Org != c.org || key.Role != c.role)) {
 		return errKeyOver
 	}
 	return nil

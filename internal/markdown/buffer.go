@@ -19,6 +19,8 @@ type Part struct {
 	Number int    `json:"part"` // counts the parts of that seq, from 0
 	HTML   string `json:"html"`
 	Final  bool   `json:"final"`
+	// Source is the markdown that the part was made of, for other renderings.
+	Source string `json:"-"`
 }
 
 // Buffer renders text as it comes. It is used by one goroutine.
@@ -115,7 +117,7 @@ func (b *Buffer) finish(n int) {
 	pc := b.context()
 	html := render(source, pc)
 	b.links = pc.References()
-	b.give(html, true)
+	b.give(string(source), html, true)
 	b.pending = bytes.Clone(b.pending[n:])
 	b.whole = 0
 	b.dropMarks(n)
@@ -144,12 +146,12 @@ func (b *Buffer) context() parser.Context {
 
 // give hands a part out. A final one that shows nothing is only needed to take
 // the place of a provisional one.
-func (b *Buffer) give(html string, final bool) {
+func (b *Buffer) give(source, html string, final bool) {
 	if html == "" && !b.shown {
 		return
 	}
 	seq := b.marks[0].seq
-	b.emit(Part{Seq: seq, Number: b.next[seq], HTML: html, Final: final})
+	b.emit(Part{Seq: seq, Number: b.next[seq], HTML: html, Final: final, Source: source})
 	b.shown = !final
 	if final {
 		b.next[seq]++
@@ -159,9 +161,12 @@ func (b *Buffer) give(html string, final bool) {
 // Show gives what is pending as a provisional part.
 func (b *Buffer) Show() {
 	if len(b.pending) > 0 {
-		b.give(render(b.pending, b.context()), false)
+		b.give(string(b.pending), render(b.pending, b.context()), false)
 	}
 }
+
+// Pending is the source of what is still open.
+func (b *Buffer) Pending() string { return string(b.pending) }
 
 // Flush ends what is pending where it stands.
 func (b *Buffer) Flush() { b.finish(len(b.pending)) }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -18,12 +20,23 @@ type Error struct {
 	Type    string  `json:"type"`
 	Param   *string `json:"param"`
 	Code    *string `json:"code"`
+
+	retryAfter time.Duration // 0 says nothing of it
+}
+
+// After sets the pause after which the request may be made again, and gives e.
+func (e *Error) After(pause time.Duration) *Error {
+	e.retryAfter = pause
+	return e
 }
 
 func (e *Error) Error() string { return e.Message }
 
 // WriteTo answers a request with the error.
 func (e *Error) WriteTo(w http.ResponseWriter) {
+	if e.retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64((e.retryAfter+time.Second-1)/time.Second), 10))
+	}
 	writeJSON(w, e.Status, map[string]*Error{"error": e})
 }
 
@@ -114,7 +127,7 @@ func (a *API) errorOf(r *http.Request, err error) *Error {
 	var coded *perdure.Error
 	switch {
 	case errors.As(err, &coded) && coded.Code != perdure.Internal:
-		return ErrorOf(coded.Code, 0, coded.Message, coded.Fields...)
+		return ErrorOf(coded.Code, 0, coded.Message, coded.Fields...).After(coded.RetryAfter)
 	case r.Context().Err() != nil:
 		return ErrorOf(perdure.Unavailable, 0, "the request was given up before it was answered")
 	}

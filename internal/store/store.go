@@ -142,6 +142,9 @@ type Needs struct {
 	Slug        string
 	Idempotency string
 	KeyID       *uuid.UUID
+	// UseOf is a key whose limits are decided on: State.Limited. Of a stream that
+	// is there it is the one that the stream was made with, unasked.
+	UseOf *uuid.UUID
 	// Stream is the path of a stream, Producer the id of one of its producers.
 	Stream   string
 	Producer string
@@ -168,7 +171,9 @@ type State struct {
 	Retention perdure.Retention
 
 	// What follows is of other executions, too. It is exact: no two transactions
-	// that are both committed have seen the same room.
+	// that are both committed have seen the same room. Only Holds may leave out what
+	// is claimed beside it, in the same pick or elsewhere, as long as none of that
+	// has to be alone, nor this one.
 	Holds  Holding
 	Keys   map[string]Load // by concurrency key
 	Queues map[string]Load
@@ -179,8 +184,12 @@ type State struct {
 	BySlug      *perdure.Definition
 	Idempotency *Idempotency // not expired
 	Key         *perdure.APIKey
-	Stream      *Stream
-	Producer    *StreamProducer
+	// Limited is the key of Needs.UseOf, if it is not of another org, revoked or
+	// not. Its Use is there only if the store counts for its limits, and only
+	// what it counts for them. It is exact: no two commands see the same room.
+	Limited  *perdure.APIKey
+	Stream   *Stream
+	Producer *StreamProducer
 }
 
 // Holding is what a worker holds.
@@ -326,7 +335,8 @@ type Changes struct {
 	DeleteDefinition *uuid.UUID          // executions keep their copy, the reference becomes null
 	Idempotency      *Idempotency
 	Key              *perdure.APIKey
-	Kinds            []Kind // remembered per org
+	Audit            *perdure.AuditRecord // appended
+	Kinds            []Kind               // remembered per org
 	Stream           *StreamChange
 	// DropStreams deletes about that many rows at most of streams that are
 	// marked; Reader.DeadStreams tells whether there are any.
@@ -387,6 +397,8 @@ type ExecutionFilter struct {
 // otherwise. In the place of a content that is withheld its reference is given.
 type Reader interface {
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
+	// HeldBy gives the executions of the org on which the worker has a lease.
+	HeldBy(ctx context.Context, org string, worker uuid.UUID) ([]uuid.UUID, error)
 	// Executions lists newest first, without input and output contents.
 	Executions(ctx context.Context, org string, f ExecutionFilter) (Page[*perdure.Execution], error)
 
@@ -451,6 +463,9 @@ type Reader interface {
 	// Lazy gives the same reader, but contents that rest in blobs are left as
 	// references by all its methods, whatever they are asked.
 	Lazy() Reader
+	// Together lets several reads see one moment, for the cost of one: what it
+	// gives is a reader for the time of the call.
+	Together(ctx context.Context, read func(Reader) error) error
 
 	// Retention gives the org's policy; nil if none was set.
 	Retention(ctx context.Context, org string) (*perdure.Retention, error)
@@ -488,12 +503,16 @@ type Reader interface {
 	Definitions(ctx context.Context, org string, cursor string, limit int) (Page[*perdure.Definition], error)
 	// KeyByHash gives a key that is not revoked; not_found otherwise.
 	KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error)
+	// Keys lists those of an org, oldest first, revoked ones too, with their Use.
 	Keys(ctx context.Context, org string) ([]*perdure.APIKey, error)
+	// AuditLog lists what the org's audit log holds, newest first.
+	AuditLog(ctx context.Context, org, cursor string, limit int) (Page[perdure.AuditRecord], error)
 	AnyKey(ctx context.Context) (bool, error)
 	Kinds(ctx context.Context, org string) ([]Kind, error)
 	// NextDue gives the earliest moment at which PickTimers, PickTasks' NotBefore
 	// or PickAgents' NotBefore finds something new; false if none.
 	NextDue(ctx context.Context) (perdure.Time, bool, error)
+	Counter
 }
 
 // Event is an event of a log by its seq: its record, or a block whole.

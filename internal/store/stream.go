@@ -21,6 +21,8 @@ type Stream struct {
 	// ClosedBy is the producer's append that closed the stream, if one did.
 	ClosedBy  *StreamProducer
 	CreatedAt perdure.Time
+	// KeyID is the key that it was made with, whose limits count it.
+	KeyID *uuid.UUID
 }
 
 // StreamProducer is how far a producer of a stream has come. It is kept as long

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/relational"
 )
@@ -56,10 +58,11 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 
 func lost(err error) error { return fmt.Errorf("%w: %w", errLost, err) }
 
-// sideBySide decides the commands side by side: those that pick one after the
-// other, since one sees what those before it have picked, then all others.
+// sideBySide decides the commands side by side: first those that pick, one kind
+// after the other, since one sees what those before it have picked, then all
+// others.
 func (a *attempt) sideBySide() error {
-	p := newPipe(a.ctx, a.conn, a.wait)
+	p := newPipe(a.ctx, a.conn, &a.db.grouped, a.wait)
 	p.before = []statement{{query: "BEGIN"}}
 	a.rows = relational.Begin(a.ctx, nil, words, perdure.Time{}, a.logger, false)
 	p.begin(nil, a.prepare)
@@ -67,11 +70,8 @@ func (a *attempt) sideBySide() error {
 		return err
 	}
 	a.miss()
-	for i, call := range a.batch {
-		if call.Pick == nil {
-			continue
-		}
-		p.begin(nil, a.command(i))
+	for _, same := range a.picks() {
+		p.begin(nil, func(c relational.Conn) error { return a.pick(c, same) })
 		if err := p.run(); err != nil {
 			return err
 		}
@@ -92,15 +92,11 @@ func (a *attempt) sideBySide() error {
 // rows are read as they are under the locks.
 func (a *attempt) prepare(c relational.Conn) error {
 	ids := a.executions()
-	lock := skipRows
-	if a.wait {
-		lock = lockRows
-	}
 	reads := []func(relational.Conn) error{a.readTime}
 	if len(ids) > 0 {
 		reads = []func(relational.Conn) error{
 			func(c relational.Conn) error {
-				return c.Each(a.ctx, lock, []any{rawIDs(ids)}, func(row func(...any) error) error {
+				return c.Each(a.ctx, skipRows, []any{rawIDs(ids)}, func(row func(...any) error) error {
 					var id uuid.UUID
 					err := row(&id)
 					a.locked[id] = true
@@ -146,12 +142,45 @@ func (a *attempt) readTime(c relational.Conn) error {
 	})
 }
 
+// picks gives the commands that pick, those together that look for the same.
+func (a *attempt) picks() (all [][]int) {
+	for i, call := range a.batch {
+		if call.Pick == nil {
+			continue
+		}
+		at := slices.IndexFunc(all, func(same []int) bool {
+			return relational.SamePick(&a.batch[same[0]].Command, &call.Command)
+		})
+		if at < 0 {
+			all = append(all, []int{i})
+		} else {
+			all[at] = append(all[at], i)
+		}
+	}
+	return all
+}
+
+func (a *attempt) pick(c relational.Conn, same []int) error {
+	commands := make([]*store.Command, len(same))
+	for i, at := range same {
+		commands[i] = &a.batch[at].Command
+	}
+	outcomes, err := a.rows.With(c).RunPicks(commands)
+	if err != nil {
+		return err
+	}
+	for i, at := range same {
+		a.outcomes[at] = outcomes[i]
+	}
+	return nil
+}
+
 // command gives the strand of a command.
 func (a *attempt) command(i int) func(c relational.Conn) error {
 	call := a.batch[i]
 	return func(c relational.Conn) (err error) {
 		if call.Pick == nil && call.Execution != uuid.Nil {
-			if err := c.(*strand).own("execution " + call.Execution.String()); err != nil {
+			if err := c.(*strand).own(relational.HeldExecution(call.Execution), false); err != nil {
 				return err
 			}
 			if a.missed[call.Execution] {
@@ -166,7 +195,7 @@ func (a *attempt) command(i int) func(c relational.Conn) error {
 
 // carefully runs one command, statement by statement.
 func (a *attempt) carefully() error {
-	c := &plain{conn: a.conn, wait: a.wait, held: map[string]bool{}, first: []statement{{query: "BEGIN"}}}
+	c := &plain{conn: a.conn, wait: a.wait, held: map[lock]bool{}, first: []statement{{query: "BEGIN"}}}
 	a.rows = relational.Begin(a.ctx, c, words, perdure.Time{}, a.logger, true)
 	if err := a.prepare(c); err != nil {
 		return err
@@ -182,7 +211,9 @@ func (a *attempt) carefully() error {
 // that writes says so in the committer's row.
 func (a *attempt) commit(p *pipe) error {
 	var batch pgx.Batch
-	p.flush(&batch)
+	if err := p.flush(&batch); err != nil {
+		return err
+	}
 	if p.wrote {
 		a.number++
 		batch.Queue("INSERT INTO committer (id, batch, seen_at) VALUES ($1, $2, $3)"+

@@ -4,26 +4,59 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/perdure/perdure"
 )
 
 // database opens connections, all to the same history of it.
 type database struct {
-	config *pgx.ConnConfig
-	epoch  atomic.Uint64 // 0 until it is known
-	fatal  func(error)
-	gone   atomic.Bool // fatal was told
+	config  *pgx.ConnConfig
+	grouped grouped
+	epoch   atomic.Uint64 // 0 until it is known
+	fatal   func(error)
+	gone    atomic.Bool // fatal was told
+	// silence is the constant, unless a test sets another.
+	silence time.Duration
+}
+
+// errReadOnly says that a server takes no writes.
+var errReadOnly = errors.New("the server is read only")
+
+// parse reads a URL. Of many hosts the one is taken that writes, unless it says
+// otherwise; so the URL stays the same after a failover.
+func parse(url string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: "the store's URL cannot be used", Err: err}
+	}
+	asked := config.ValidateConnect
+	config.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if asked != nil {
+			return readOnlyOf(asked(ctx, conn))
+		}
+		return readOnlyOf(pgconn.ValidateConnectTargetSessionAttrsReadWrite(ctx, conn))
+	}
+	return config, nil
+}
+
+func readOnlyOf(err error) error {
+	if err != nil && codeOf(err) == "" {
+		return fmt.Errorf("%w: %w", errReadOnly, err)
+	}
+	return err
 }
 
 // newDatabase reads a URL. Settings that it names itself stay.
 func newDatabase(url string, fatal func(error)) (*database, error) {
-	config, err := pgx.ParseConfig(url)
+	config, err := parse(url)
 	if err != nil {
-		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: "the store's URL cannot be used", Err: err}
+		return nil, err
 	}
 	for name, value := range map[string]string{
 		"application_name":              "perdure",
@@ -39,12 +72,32 @@ func newDatabase(url string, fatal func(error)) (*database, error) {
 		}
 	}
 	config.RuntimeParams["standard_conforming_strings"] = "on"
-	return &database{config: config, fatal: fatal}, nil
+	d := &database{config: config, fatal: fatal, silence: silence}
+	config.DialFunc = d.dial
+	return d, nil
+}
+
+// planning is how statements that write are planned: once, and by indexes. All
+// of them find their rows by key, and tables grow faster than what is known of
+// them: a plan that reads a table whole would be right only for the first
+// minutes.
+var planning = map[string]string{
+	"plan_cache_mode":  "force_generic_plan",
+	"enable_seqscan":   "off",
+	"enable_hashjoin":  "off",
+	"enable_mergejoin": "off",
+	"jit":              "off",
 }
 
 // connect opens a connection that writes.
 func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
-	conn, err := pgx.ConnectConfig(ctx, d.config.Copy())
+	config := d.config.Copy()
+	for name, value := range planning {
+		if _, set := config.RuntimeParams[name]; !set {
+			config.RuntimeParams[name] = value
+		}
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, err
 	}
@@ -84,21 +137,49 @@ func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
 // readEpoch gives the epoch of the database's history: another cluster, another
 // timeline of it (after a failover, or a restore to a moment), another database
 // and another store in it (after a restore of a dump) each have their own.
-func readEpoch(ctx context.Context, conn *pgx.Conn) (uint64, error) {
-	var (
-		system, store int64
-		timeline      string
-		oid           uint32
-	)
-	err := conn.QueryRow(ctx, "SELECT (SELECT system_identifier FROM pg_control_system()), left(pg_walfile_name(pg_current_wal_lsn()), 8),"+
-		" (SELECT oid FROM pg_database WHERE datname = current_database()), (SELECT epoch FROM store WHERE id = 1)").Scan(&system, &timeline, &oid, &store)
+func readEpoch(ctx context.Context, conn rowQuerier) (uint64, error) {
+	place, stored, err := readPlace(ctx, conn)
 	if err != nil {
 		return 0, err
 	}
+	return max(place^stored, 1), nil
+}
+
+type rowQuerier interface {
+	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
+}
+
+// readPlace gives a number for where the store's row is, and the one that stands
+// in it. A row that was written again, from a dump, has another xmin.
+func readPlace(ctx context.Context, conn rowQuerier) (place, stored uint64, err error) {
+	var (
+		system, epoch int64
+		timeline, row string
+		oid           uint32
+	)
+	err = conn.QueryRow(ctx, "SELECT (SELECT system_identifier FROM pg_control_system()), left(pg_walfile_name(pg_current_wal_lsn()), 8),"+
+		" (SELECT oid FROM pg_database WHERE datname = current_database()), xmin::text, epoch FROM store WHERE id = 1").Scan(&system, &timeline, &oid, &row, &epoch)
+	if err != nil {
+		return 0, 0, err
+	}
 	h := fnv.New64a()
 	b := binary.BigEndian.AppendUint64(nil, uint64(system))
-	b = binary.BigEndian.AppendUint64(b, uint64(store))
 	b = binary.BigEndian.AppendUint32(b, oid)
-	h.Write(append(b, timeline...)) // never fails
-	return max(h.Sum64(), 1), nil
+	b = append(append(b, timeline...), ' ')
+	h.Write(append(b, row...)) // never fails
+	return h.Sum64(), uint64(epoch), nil
+}
+
+// setEpoch makes the store's epoch the given one. The row has the place that it
+// keeps once this transaction has written it.
+func setEpoch(ctx context.Context, tx pgx.Tx, epoch uint64) error {
+	if _, err := tx.Exec(ctx, "UPDATE store SET epoch = 0"); err != nil {
+		return err
+	}
+	place, _, err := readPlace(ctx, tx)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, "UPDATE store SET epoch = $1", int64(place^epoch))
+	return err
 }

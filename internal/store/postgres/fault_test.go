@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
+	"github.com/perdure/perdure/internal/store/postgres/cluster"
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
@@ -181,22 +181,22 @@ func TestLostConnectionsLoseNothing(t *testing.T) {
 
 // The database is ended in the middle, without a word to anyone, and recovers.
 func TestDatabaseRestartsInTheMiddle(t *testing.T) {
-	cluster, err := postgrestest.Start()
+	server, err := cluster.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
+		if err := server.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	s := open(t, Options{URL: cluster.URL("postgres"), Logger: quiet})
+	s := open(t, Options{URL: server.URL("postgres"), Logger: quiet})
 	crowd(t, []*Store{s}, 60, func(noted <-chan struct{}) {
 		for _, signal := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGINT} {
 			for range 50 {
 				<-noted
 			}
-			if err := cluster.Restart(signal); err != nil {
+			if err := server.Restart(signal); err != nil {
 				t.Error(err)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"embed"
 	"io/fs"
+	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -15,6 +17,9 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
+var errUnfinished = perdure.Errorf(perdure.Conflict,
+	"a copy into this database was not finished; run perdure store copy again with the same source, or empty the database")
+
 // migrating is the number of the lock under which tables are changed.
 const migrating = 0x70657264757265 // "perdure"
 
@@ -22,21 +27,37 @@ const migrating = 0x70657264757265 // "perdure"
 // version that they had and the one that they have. Many may do so at once: one
 // does it, the others wait. Errors are those of Open.
 func Migrate(ctx context.Context, url string) (from, to int64, err error) {
-	config, err := pgx.ParseConfig(url)
+	return migrateFor(ctx, url, false)
+}
+
+// migrateFor is Migrate, for a copy or for anybody else: where a copy has begun
+// and has not ended, they would find half of what there is.
+func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err error) {
+	config, err := parse(url)
 	if err != nil {
-		return 0, 0, &perdure.Error{Code: perdure.InvalidArgument, Message: "the store's URL cannot be used", Err: err}
+		return 0, 0, err
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return 0, 0, unavailable(err, "the database cannot be reached")
+		return 0, 0, unreachable(err)
 	}
 	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
 	if err := checkServer(ctx, conn); err != nil {
 		return 0, 0, refusal(err)
 	}
+	if version, known := newestMigration(); known && isAt(ctx, conn, version) {
+		if there, err := unfinished(ctx, conn); err != nil || !there {
+			return version, version, refusal(err)
+		}
+	}
 	// It is given back with the connection.
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(migrating)); err != nil {
 		return 0, 0, refusal(err)
+	}
+	if there, err := unfinished(ctx, conn); err != nil {
+		return 0, 0, refusal(err)
+	} else if there && !copy {
+		return 0, 0, errUnfinished
 	}
 	db := stdlib.OpenDB(*config)
 	defer db.Close()
@@ -44,6 +65,25 @@ func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 		return from, to, refusal(err)
 	}
 	return from, to, refusal(makeStore(ctx, conn))
+}
+
+// newestMigration gives the number of the last file.
+func newestMigration() (version int64, known bool) {
+	files, err := migrationFiles.ReadDir("migrations")
+	if err != nil || len(files) == 0 {
+		return 0, false
+	}
+	number, _, _ := strings.Cut(files[len(files)-1].Name(), "_")
+	version, err = strconv.ParseInt(number, 10, 64)
+	return version, err == nil
+}
+
+// isAt tells whether there is nothing to do, in one round trip and with no right
+// but to read.
+func isAt(ctx context.Context, conn *pgx.Conn, version int64) bool {
+	var at int64
+	err := conn.QueryRow(ctx, "SELECT max(version_id) FROM goose_db_version WHERE is_applied AND EXISTS (SELECT 1 FROM store)").Scan(&at)
+	return err == nil && at == version
 }
 
 func migrate(ctx context.Context, db *sql.DB) (from, to int64, err error) {

@@ -1,32 +1,31 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"hash/fnv"
 	"iter"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
 // pipe is one transaction in which many commands are decided side by side. Each
 // has a strand, which runs until it asks the database for something; what all
-// strands ask for goes over together. So the number of round trips is that of
-// the strand which asks most often, however many there are. Only one strand runs
-// at a time.
+// strands ask for goes over together, and the same statement of many of them as
+// one. So the number of round trips is that of the strand which asks most often,
+// however many there are. Only one strand runs at a time.
 type pipe struct {
 	ctx     context.Context
 	conn    *pgx.Conn
+	grouped *grouped
 	wait    bool // Hold waits for other transactions
 	strands []*strand
-	owners  map[string]*strand // of names, in this transaction
-	held    map[string]bool    // names whose lock this transaction has, or could not get
-	before  []statement        // what has to go first
+	names   map[string]*ownership // in this transaction
+	held    map[lock]bool         // locks that this transaction has, or could not get
+	before  []statement           // what has to go first
+	ended   []*chain              // what strands that have ended leave to be written
 	wrote   bool
 }
 
@@ -36,10 +35,13 @@ type statement struct {
 	args  []any
 }
 
+// scan takes one row, which it reads with the function that it is given.
+type scan = func(row func(dest ...any) error) error
+
 // question is what a strand waits for.
 type question struct {
 	statement
-	rows   func(pgx.Rows) error // nil: the number of rows changed is asked for
+	rows   scan // nil: the number of rows changed is asked for
 	number int64
 }
 
@@ -51,10 +53,12 @@ type strand struct {
 	next    func() (struct{}, bool)
 	stop    func()
 	asks    *question
-	blocked string // the name that another strand owns
-	waiting int    // strands made by Together
+	blocked func() bool // what it waits for in this transaction, nil if nothing
+	waiting int         // strands made by Together or Apart
+	apart   bool        // it decides for itself, though another waits for it
 	later   []statement
-	owns    []string
+	chain   chain // of a strand that decides for itself
+	owns    []*ownership
 	ended   bool
 	err     error
 }
@@ -64,8 +68,8 @@ var _ relational.Conn = (*strand)(nil)
 // errGivenUp ends strands whose transaction has failed.
 var errGivenUp = errors.New("the transaction has failed elsewhere")
 
-func newPipe(ctx context.Context, conn *pgx.Conn, wait bool) *pipe {
-	return &pipe{ctx: ctx, conn: conn, wait: wait, owners: map[string]*strand{}, held: map[string]bool{}}
+func newPipe(ctx context.Context, conn *pgx.Conn, grouped *grouped, wait bool) *pipe {
+	return &pipe{ctx: ctx, conn: conn, grouped: grouped, wait: wait, names: map[string]*ownership{}, held: map[lock]bool{}}
 }
 
 // begin makes a strand; it runs from the next call of run on.
@@ -109,7 +113,7 @@ func (p *pipe) advance() error {
 	for moved := true; moved; {
 		moved = false
 		for _, s := range slices.Clone(p.strands) {
-			if s.asks != nil || s.waiting > 0 || s.ended || s.blocked != "" && p.owners[s.blocked] != nil {
+			if s.asks != nil || s.waiting > 0 || s.ended || s.blocked != nil && s.blocked() {
 				continue
 			}
 			moved = true
@@ -127,16 +131,20 @@ func (p *pipe) advance() error {
 
 func (p *pipe) end(s *strand) error {
 	s.ended = true
-	for _, name := range s.owns {
-		delete(p.owners, name)
+	if s.parent != nil {
+		s.parent.waiting--
 	}
-	if s.parent == nil {
-		p.before = append(p.before, s.later...)
-		return s.err
+	if s.root() != s {
+		s.parent.later = append(s.parent.later, s.later...)
+		return nil
 	}
-	s.parent.later = append(s.parent.later, s.later...)
-	s.parent.waiting--
-	return nil
+	s.chain.list = append(s.chain.list, s.later...)
+	p.ended = append(p.ended, &s.chain)
+	s.leaveAll()
+	if s.parent != nil {
+		return nil
+	}
+	return s.err
 }
 
 // ask sends what was put off and what the strands wait for, and hands out the
@@ -146,41 +154,54 @@ func (p *pipe) ask() error {
 		return nil
 	}
 	var batch pgx.Batch
-	p.flush(&batch)
-	asked := false
+	if err := p.flush(&batch); err != nil {
+		return err
+	}
+	asked := map[string][]*question{}
+	var order []string
 	for _, s := range p.strands {
-		q := s.asks
-		if q == nil {
-			continue
-		}
-		asked, s.asks = true, nil
-		queued := batch.Queue(translate(q.query), q.args...)
-		if q.rows != nil {
-			queued.Query(q.rows)
-		} else {
-			queued.Exec(func(tag pgconn.CommandTag) error {
-				q.number = tag.RowsAffected()
-				return nil
-			})
+		if q := s.asks; q != nil {
+			if asked[q.query] == nil {
+				order = append(order, q.query)
+			}
+			asked[q.query], s.asks = append(asked[q.query], q), nil
 		}
 	}
-	if !asked {
+	if len(order) == 0 {
 		return errors.New("the commands of a batch wait for each other")
+	}
+	for _, query := range order {
+		if err := p.queueAsked(&batch, asked[query]); err != nil {
+			return err
+		}
 	}
 	return p.conn.SendBatch(p.ctx, &batch).Close()
 }
 
 // flush queues what was put off.
-func (p *pipe) flush(batch *pgx.Batch) {
-	all := p.before
-	for _, s := range p.strands {
-		all = append(all, s.later...)
-		s.later = nil
-	}
-	for _, st := range all {
+func (p *pipe) flush(batch *pgx.Batch) error {
+	for _, st := range p.before {
 		batch.Queue(translate(st.query), st.args...)
 	}
-	p.before = nil
+	chains := p.ended
+	for _, s := range p.strands {
+		root := s.root()
+		if s == root {
+			chains = append(chains, &root.chain)
+		}
+		root.chain.list = append(root.chain.list, s.later...)
+		s.later = nil
+	}
+	for _, g := range groupsOf(chains) {
+		if err := p.queue(batch, g); err != nil {
+			return err
+		}
+	}
+	for _, c := range chains {
+		*c = chain{}
+	}
+	p.before, p.ended = nil, nil
+	return nil
 }
 
 // pause lets the others run.
@@ -207,20 +228,17 @@ func (s *strand) Write(_ context.Context, query string, args ...any) error {
 }
 
 // Each implements [relational.Conn].
-func (s *strand) Each(_ context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error {
+func (s *strand) Each(_ context.Context, query string, args []any, scan scan) error {
 	s.wrote = s.wrote || strings.HasPrefix(query, "INSERT")
-	s.asks = &question{statement: statement{query, args}, rows: func(rows pgx.Rows) error { return eachRow(rows, scan) }}
+	s.asks = &question{statement: statement{waiting(query, s.wait), args}, rows: scan}
 	return s.pause()
 }
 
-func eachRow(rows pgx.Rows, scan func(row func(dest ...any) error) error) error {
+func eachRow(rows pgx.Rows, scan scan) error {
 	defer rows.Close()
 	row := scanner(rows)
 	for rows.Next() {
-		if err := scan(row); err != nil {
-			if errors.Is(err, relational.ErrStop) {
-				return nil
-			}
+		if stop, err := stops(scan(row)); stop || err != nil {
 			return err
 		}
 	}
@@ -233,7 +251,28 @@ func (s *strand) Together(fs ...func(c relational.Conn) error) error {
 	for i, f := range fs {
 		made[i] = s.begin(s, f)
 	}
-	s.waiting = len(fs)
+	return s.join(made)
+}
+
+// Apart implements [relational.Conn].
+func (s *strand) Apart(pieces ...relational.Piece) error {
+	s.leaveAll()
+	made := make([]*strand, len(pieces))
+	for i, p := range pieces {
+		made[i] = s.begin(s, func(c relational.Conn) error {
+			if err := c.(*strand).own(p.Name, false); err != nil {
+				return err
+			}
+			return p.Do(c)
+		})
+		made[i].apart = true
+	}
+	return s.join(made)
+}
+
+// join waits for strands.
+func (s *strand) join(made []*strand) error {
+	s.waiting = len(made)
 	if s.waiting > 0 {
 		if err := s.pause(); err != nil {
 			return err
@@ -245,77 +284,4 @@ func (s *strand) Together(fs ...func(c relational.Conn) error) error {
 		}
 	}
 	return nil
-}
-
-// Hold implements [relational.Conn]. Within the transaction a name belongs to
-// one command until it has ended, in the order in which they ask.
-func (s *strand) Hold(ctx context.Context, names ...string) error {
-	names = slices.Compact(slices.Sorted(slices.Values(names)))
-	for _, name := range names {
-		if err := s.own(name); err != nil {
-			return err
-		}
-	}
-	var ask []func(relational.Conn) error
-	for _, name := range names {
-		if _, known := s.held[name]; !known {
-			ask = append(ask, func(c relational.Conn) error { return lockName(ctx, c, s.wait, s.held, name) })
-		}
-	}
-	if err := s.Together(ask...); err != nil {
-		return err
-	}
-	for _, name := range names {
-		if !s.held[name] {
-			return relational.ErrHeld
-		}
-	}
-	return nil
-}
-
-// own waits until no other command has the name.
-func (s *strand) own(name string) error {
-	root := s.root()
-	for s.owners[name] != nil && s.owners[name] != root {
-		s.blocked = name
-		if err := s.pause(); err != nil {
-			return err
-		}
-		s.blocked = ""
-	}
-	if s.owners[name] == nil {
-		s.owners[name] = root
-		root.owns = append(root.owns, name)
-	}
-	return nil
-}
-
-func (s *strand) root() *strand {
-	for s.parent != nil {
-		s = s.parent
-	}
-	return s
-}
-
-// lockName takes the lock of a name until the transaction ends, and notes in
-// held whether it could.
-func lockName(ctx context.Context, c relational.Conn, wait bool, held map[string]bool, name string) error {
-	query := tryHold
-	if wait {
-		query = waitHold
-	}
-	return c.Each(ctx, query, []any{lockNumber(name)}, func(row func(...any) error) error {
-		var got bool
-		err := row(&got)
-		held[name] = got || wait
-		return err
-	})
-}
-
-// lockNumber is what PostgreSQL knows a name by. Two names of one number do no
-// harm: they wait for each other.
-func lockNumber(name string) int64 {
-	h := fnv.New64a()
-	h.Write([]byte(name)) // never fails
-	return int64(cmp.Or(h.Sum64(), 1))
 }

@@ -14,7 +14,7 @@ import (
 type plain struct {
 	conn  *pgx.Conn
 	wait  bool
-	held  map[string]bool
+	held  map[lock]bool
 	first []statement // goes along with the first statement
 }
 
@@ -48,9 +48,9 @@ func (p *plain) Write(ctx context.Context, query string, args ...any) error {
 }
 
 // Each implements [relational.Conn].
-func (p *plain) Each(ctx context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error {
+func (p *plain) Each(ctx context.Context, query string, args []any, scan scan) error {
 	return p.send(ctx, func(b *pgx.Batch) {
-		b.Queue(translate(query), args...).Query(func(rows pgx.Rows) error { return eachRow(rows, scan) })
+		b.Queue(translate(waiting(query, p.wait)), args...).Query(func(rows pgx.Rows) error { return eachRow(rows, scan) })
 	})
 }
 
@@ -64,15 +64,24 @@ func (p *plain) Together(fs ...func(c relational.Conn) error) error {
 	return nil
 }
 
+// Apart does one piece after the other.
+func (p *plain) Apart(pieces ...relational.Piece) error { return relational.InTurn(p, pieces) }
+
 // Hold implements [relational.Conn].
-func (p *plain) Hold(ctx context.Context, names ...string) error {
+func (p *plain) Hold(ctx context.Context, names ...string) error { return p.holdAll(ctx, false, names) }
+
+// Share implements [relational.Conn].
+func (p *plain) Share(ctx context.Context, names ...string) error { return p.holdAll(ctx, true, names) }
+
+func (p *plain) holdAll(ctx context.Context, shared bool, names []string) error {
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		if _, known := p.held[name]; !known {
-			if err := lockName(ctx, p, p.wait, p.held, name); err != nil {
+		l := lock{name, shared}
+		if _, known := l.in(p.held); !known {
+			if err := l.take(ctx, p, p.wait, p.held); err != nil {
 				return err
 			}
 		}
-		if !p.held[name] {
+		if got, _ := l.in(p.held); !got {
 			return relational.ErrHeld
 		}
 	}

@@ -12,13 +12,17 @@ import (
 
 // scanner gives a row's Scan: values come as database/sql gives them (int64,
 // string, []byte, nil), ids as their 16 bytes, truths as 0 and 1.
-func scanner(rows pgx.Rows) func(dest ...any) error {
+func scanner(rows pgx.Rows) func(dest ...any) error { return scannerOf(rows, 0) }
+
+// scannerOf leaves so many columns at the end out.
+func scannerOf(rows pgx.Rows, without int) func(dest ...any) error {
 	var fields []pgconn.FieldDescription
 	return func(dest ...any) error {
 		if fields == nil { // there are none before the first row, if it failed
 			fields = rows.FieldDescriptions()
 		}
 		raw := rows.RawValues()
+		raw = raw[:len(raw)-without]
 		if len(raw) != len(dest) {
 			return fmt.Errorf("%d columns are read into %d places", len(raw), len(dest))
 		}

@@ -24,7 +24,7 @@ func (t *Transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 	var numbers []int64 // of the entries
 	for _, step := range []func() error{
 		func() error { return t.applyExecution(l, ch) },
-		func() error { return t.applyHead(id, ch) },
+		func() error { return t.applyHead(id, l, ch) },
 		func() error { return t.applyBlobs(id, ch) },
 		func() error { return t.applyEntries(id, ch, &numbers) },
 		func() error { return t.applyTasks(id, k, ch) },
@@ -32,6 +32,7 @@ func (t *Transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 		func() error { return t.applySignals(id, ch) },
 		func() error { return t.applyResponses(id, ch) },
 		func() error { return t.applyLog(id, k, ch, numbers) },
+		func() error { return t.applyStored(id, l, ch) },
 		func() error { return t.applyOutside(org, ch) },
 		func() error { return t.putRetention(org, id, ch) },
 		func() error { return t.applyStream(org, ch.Stream) },
@@ -65,19 +66,20 @@ func (t *Transaction) applyExecution(l loadedExecution, ch *store.Changes) error
 }
 
 const (
-	putHead   = "INSERT INTO log_head (agent_execution_id, last_seq, last_pos, epoch) VALUES (?, ?, ?, ?)"
-	moveHead  = "UPDATE log_head SET last_seq = ?, last_pos = ?, epoch = ? WHERE agent_execution_id = ?"
+	putHead   = "INSERT INTO log_head (agent_execution_id, last_seq, last_pos, epoch, stored) VALUES (?, ?, ?, ?, ?)"
+	moveHead  = "UPDATE log_head SET last_seq = ?, last_pos = ?, epoch = ?, stored = stored + ? WHERE agent_execution_id = ?"
 	setTimer  = "INSERT INTO agent_timer (agent_execution_id, due_at) VALUES (?, ?) ON CONFLICT (agent_execution_id) DO UPDATE SET due_at = excluded.due_at"
 	dropTimer = "DELETE FROM agent_timer WHERE agent_execution_id = ?"
 )
 
-func (t *Transaction) applyHead(id uuid.UUID, ch *store.Changes) (err error) {
+func (t *Transaction) applyHead(id uuid.UUID, before loadedExecution, ch *store.Changes) (err error) {
 	if h := ch.Head; h != nil {
 		l := t.rows[id]
+		stored := counted(before, ch)
 		if l.hasHead {
-			err = t.write(moveHead, h.LastSeq, h.LastPos, int64(h.Epoch), id[:])
+			err = t.write(moveHead, h.LastSeq, h.LastPos, int64(h.Epoch), stored, id[:])
 		} else {
-			err = t.write(putHead, id[:], h.LastSeq, h.LastPos, int64(h.Epoch))
+			err = t.write(putHead, id[:], h.LastSeq, h.LastPos, int64(h.Epoch), stored)
 		}
 		if err != nil {
 			return err
@@ -270,6 +272,11 @@ func (t *Transaction) applyOutside(org string, ch *store.Changes) error {
 	}
 	if ch.Key != nil {
 		if err := putKey(t.view, ch.Key); err != nil {
+			return err
+		}
+	}
+	if ch.Audit != nil {
+		if err := putAudit(t.view, ch.Audit); err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ func denseStreams(v view) error {
 }
 
 const closedBlocks = "SELECT b.task_id, b.attempt, b.block, b.seq, b.reason, b.length, b.sha256, coalesce(length(b.content), 0), b.content_blob IS NOT NULL," +
-	" b.cuts, b.entry IS NOT NULL, e.id, b.path FROM log_block b LEFT JOIN agent_entry e ON e.number = b.entry AND e.agent_execution_id = b.agent_execution_id" +
+	" b.cuts, b.entry IS NOT NULL, e.id, b.path FROM log_block b LEFT JOIN agent_entry e ON e.number = b.entry AND e.number > 0 AND e.agent_execution_id = b.agent_execution_id" +
 	" WHERE b.agent_execution_id = ? AND b.open = 0 AND b.event = 0 AND b.seq > 0"
 
 // AuditBlocks says how the closed blocks of an execution rest.
@@ -143,7 +143,7 @@ func (r *Reader) AuditResults(ctx context.Context, execution uuid.UUID) ([]store
 				break
 			}
 			var found bool
-			found, err = v.one("SELECT id FROM agent_entry WHERE number = ? AND agent_execution_id = ?", []any{names[i].entry, execution[:]}, &all[i].Entry)
+			found, err = v.one("SELECT id FROM agent_entry WHERE number = ? AND number > 0 AND agent_execution_id = ?", []any{names[i].entry, execution[:]}, &all[i].Entry)
 			if err == nil && !found {
 				err = errNamed
 			}

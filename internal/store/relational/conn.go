@@ -22,12 +22,25 @@ type Conn interface {
 	// Together runs functions that do not depend on each other, each with a Conn
 	// of its own, one after the other or side by side. It gives the first error.
 	Together(fs ...func(c Conn) error) error
+	// Apart is Together for decisions: what one of them holds, the others wait for,
+	// and pieces of the same name are done one after the other, in their order. It
+	// is the last thing that a command does.
+	Apart(pieces ...Piece) error
 
 	// Hold sees to it that no other transaction decides on what is named before
 	// this one has ended. A store with one transaction at a time has nothing to
 	// do. ErrHeld says that another transaction holds one of them, and that the
 	// command should be tried again.
 	Hold(ctx context.Context, names ...string) error
+	// Share is Hold beside others that share the same names, and against those
+	// that Hold them.
+	Share(ctx context.Context, names ...string) error
+}
+
+// Piece is one of many decisions of a command.
+type Piece struct {
+	Name string
+	Do   func(c Conn) error
 }
 
 // ErrHeld is given by Conn.Hold.
@@ -70,6 +83,13 @@ func (v view) hold(names ...string) error {
 	return v.Hold(v.ctx, names...)
 }
 
+func (v view) share(names ...string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	return v.Share(v.ctx, names...)
+}
+
 func (v view) together(fs ...func(v view) error) error {
 	if len(fs) == 1 {
 		return fs[0](v)
@@ -104,3 +124,13 @@ func indexes(n int) []int {
 
 // marks gives n placeholders for a list.
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
+
+// InTurn is Apart where one thing is done after the other anyway.
+func InTurn(c Conn, pieces []Piece) error {
+	for _, p := range pieces {
+		if err := p.Do(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -18,7 +18,7 @@ var (
 	entryFull   = "SELECT e.id, e.parent_id, e.entry_type, e.role, e.turn_id, e.response_id, e.message_id, e.metadata," +
 		" e.created_at, e.entry_key, e.calls, e.answers, e.content_blob, e.content FROM agent_entry e"
 	entryByID    = entryFull + " WHERE e.agent_execution_id = ? AND e.id = ?"
-	entriesAfter = "SELECT e.number, " + entryFull[len("SELECT "):] + " WHERE e.agent_execution_id = ? AND e.number > ? ORDER BY e.number LIMIT ?"
+	entriesAfter = "SELECT e.number, " + entryFull[len("SELECT "):] + " WHERE e.agent_execution_id = ? AND e.number > ? AND e.number > 0 ORDER BY e.number LIMIT ?"
 
 	entryHead    = "SELECT id, parent_id, entry_type, role, entry_key, content_sha256, open_calls, response_id FROM agent_entry WHERE agent_execution_id = ?"
 	entryHeadID  = entryHead + " AND id = ?"

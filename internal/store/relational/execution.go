@@ -13,7 +13,7 @@ var executionTable = table{name: "agent_execution", key: 1, contents: 2, columns
 	"error", "error_code", "queue", "workspace", "current_checkpoint_seq", "worker_id", "traceparent", "metadata",
 	"created_at", "updated_at", "started_at", "completed_at", "version", "leaf_entry_id", "entry_count", "response_id",
 	"fence", "claim_id", "lease_until", "embedded", "last_commit_fence", "last_commit_number", "answer",
-	"ready_at", "not_before", "woke", "crashes", "panics", "cancel_by", "next_signal", "checkpoint_at", "asked", "home_worker_id", "unfit",
+	"ready_at", "not_before", "woke", "crashes", "panics", "cancel_by", "next_signal", "checkpoint_at", "asked", "home_worker_id", "unfit", "key_id",
 	"input_blob", "output_blob", "input", "output",
 }}
 
@@ -44,7 +44,7 @@ func executionValues(x *perdure.Execution) ([]any, error) {
 		optID(x.Leaf), x.EntryCount, optText(x.ResponseID),
 		x.Fence, idOrNull(x.ClaimID), millis(x.LeaseUntil), flag(x.Embedded), x.LastCommit.Fence, x.LastCommit.Number, rawBytes(x.Answer),
 		millis(x.ReadyAt), millis(x.NotBefore), optText(x.Woke), int64(x.Crashes), int64(x.Panics), millis(x.CancelBy), x.NextSignal, millis(x.CheckpointAt), asked,
-		optID(x.HomeID), int64(x.Unfit),
+		optID(x.HomeID), int64(x.Unfit), optID(x.KeyID),
 		refID(x.InputBlob), refID(x.OutputBlob),
 	}, nil
 }
@@ -83,6 +83,7 @@ func executionScan(x *perdure.Execution, input, output **uuid.UUID) []any {
 		decoded{&x.Asked},
 		optUUID{&x.HomeID},
 		&x.Unfit,
+		optUUID{&x.KeyID},
 		optUUID{input},
 		optUUID{output},
 	}
@@ -176,7 +177,7 @@ func cloneExecution(x *perdure.Execution) *perdure.Execution {
 	c := *x
 	c.Wait = cloneWait(x.Wait)
 	c.DefinitionID, c.WorkerID, c.Leaf = clonePtr(x.DefinitionID), clonePtr(x.WorkerID), clonePtr(x.Leaf)
-	c.HomeID = clonePtr(x.HomeID)
+	c.HomeID, c.KeyID = clonePtr(x.HomeID), clonePtr(x.KeyID)
 	c.Error, c.ErrorCode = clonePtr(x.Error), clonePtr(x.ErrorCode)
 	c.StartedAt, c.CompletedAt = clonePtr(x.StartedAt), clonePtr(x.CompletedAt)
 	c.InputBlob, c.OutputBlob = clonePtr(x.InputBlob), clonePtr(x.OutputBlob)

@@ -12,14 +12,28 @@ import (
 // an idempotency key that may not be there yet, and the rows outside of
 // executions that are read, changed and written back.
 
+// HeldExecution is the name under which the commands of an execution are decided
+// one after the other.
+func HeldExecution(id uuid.UUID) string { return "execution " + id.String() }
+
 func heldWorker(id uuid.UUID) string     { return "worker " + id.String() }
 func heldKey(org, key string) string     { return "key " + org + "\x00" + key }
 func heldQueue(org, queue string) string { return "queue " + org + "\x00" + queue }
 
-// heldBy names what a command with these needs decides on.
+// sharedBy names what a command with these needs decides on beside others: who
+// gives a worker one execution more is only in the way of who gives it one that
+// has to be alone.
+func sharedBy(x *perdure.Execution, n store.Needs) (names []string) {
+	if x != nil && n.Worker != nil && x.Crashes < store.AloneCrashes {
+		names = append(names, heldWorker(*n.Worker))
+	}
+	return names
+}
+
+// heldBy names what it decides on alone.
 func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	if x != nil {
-		if n.Worker != nil {
+		if n.Worker != nil && x.Crashes >= store.AloneCrashes {
 			names = append(names, heldWorker(*n.Worker))
 		}
 		for _, key := range n.ConcurrencyKeys {

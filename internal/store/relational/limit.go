@@ -30,16 +30,13 @@ const (
 	highestLimit = "SELECT coalesce(max(concurrency_limit), 0) FROM task_execution INDEXED BY idx_task_execution_blocked" +
 		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1"
 
-	holdsAny   = "SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_worker WHERE worker_id = ? AND status IN ('RUNNING', 'CANCELLING'))"
-	holdsAlone = "SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_worker" +
-		" WHERE worker_id = ? AND status IN ('RUNNING', 'CANCELLING') AND crashes >= 3)"
+	holds = "SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_worker WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING'))," +
+		" EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_worker" +
+		" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING') AND crashes >= 3)"
 )
 
 func loadHolding(v view, worker uuid.UUID) (h store.Holding, err error) {
-	if _, err = v.one(holdsAny, []any{worker[:]}, (*flagCol)(&h.Executions)); err != nil || !h.Executions {
-		return h, err
-	}
-	_, err = v.one(holdsAlone, []any{worker[:]}, (*flagCol)(&h.Alone))
+	_, err = v.one(holds, []any{worker[:]}, (*flagCol)(&h.Executions), (*flagCol)(&h.Alone))
 	return h, err
 }
 

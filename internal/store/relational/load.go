@@ -27,34 +27,66 @@ func (t *Transaction) load(org string, one candidate, l loadedExecution, n store
 	if one.task != nil {
 		n.Tasks = append(n.Tasks[:len(n.Tasks):len(n.Tasks)], *one.task)
 	}
-	fs := []func(view) error{func(v view) error { return loadOutside(v, org, t.now, n, s) }}
-	if l.row != nil {
-		for _, load := range []loader{loadNamedTasks, loadListedTasks, loadEntries, loadNamedSignals, loadListedSignals, loadNamedBlocks, loadListedBlocks, loadBlobs} {
-			fs = append(fs, func(v view) error { return load(v, one.execution, n, s, k) })
-		}
-		fs = append(fs, func(v view) error { return loadLimits(v, t.now, n, s) })
+	var fs []func(view) error
+	if asksOutside(n) {
+		fs = append(fs, func(v view) error { return loadOutside(v, org, t.now, n, s) })
 	}
-	if n.Retention && l.row != nil {
-		fs = append(fs, func(v view) (err error) {
-			s.Retention, err = loadRetention(v, l.row)
-			return err
-		})
+	if l.row != nil {
+		s.Keys, s.Queues = map[string]store.Load{}, map[string]store.Load{}
+		for _, part := range parts {
+			if part.asked(&n) {
+				fs = append(fs, func(v view) error { return part.load(v, l.row, n, s, k) })
+			}
+		}
 	}
 	if err := t.hold(heldBy(org, l.row, n)...); err != nil {
 		return nil, nil, err
 	}
-	if err := t.together(fs...); err != nil || !n.AttemptBlocks {
+	if err := t.share(sharedBy(l.row, n)...); err != nil {
+		return nil, nil, err
+	}
+	if err := t.together(fs...); err != nil {
+		return s, k, err
+	}
+	if err := loadUse(t.view, org, n, s); err != nil || !n.AttemptBlocks {
 		return s, k, err
 	}
 	return s, k, loadAttemptBlocks(t.view, one.execution, s, k)
 }
 
-// loader loads one kind of what a command needs. Loaders may run side by side.
-type loader func(v view, execution uuid.UUID, n store.Needs, s *store.State, k *known) error
+// part is one kind of what a command needs of its execution. Parts may be loaded
+// side by side; what is not asked for costs nothing.
+type part struct {
+	asked func(n *store.Needs) bool
+	load  func(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error
+}
 
-func loadNamedTasks(v view, execution uuid.UUID, n store.Needs, s *store.State, k *known) error {
+var parts = []part{
+	{func(n *store.Needs) bool { return len(n.Tasks) > 0 }, loadNamedTasks},
+	{func(n *store.Needs) bool { return n.OpenTasks || n.HeldTasks }, loadListedTasks},
+	{func(n *store.Needs) bool { return len(n.Entries) > 0 }, loadEntries},
+	{func(n *store.Needs) bool { return len(n.EntryKeys) > 0 }, loadKeyedEntries},
+	{func(n *store.Needs) bool { return len(n.SignalIDs) > 0 }, loadNamedSignals},
+	{func(n *store.Needs) bool { return len(n.Patterns) > 0 || n.Taken }, loadListedSignals},
+	{func(n *store.Needs) bool { return len(n.Blocks) > 0 }, loadNamedBlocks},
+	{func(n *store.Needs) bool { return len(n.TaskBlocks) > 0 || n.OpenBlocks }, loadListedBlocks},
+	{func(n *store.Needs) bool { return len(n.Blobs) > 0 }, loadBlobs},
+	{func(n *store.Needs) bool { return n.Withheld > 0 }, loadWithheld},
+	{func(n *store.Needs) bool { return n.Worker != nil }, loadWorker},
+	{func(n *store.Needs) bool { return len(n.ConcurrencyKeys) > 0 }, loadKeys},
+	{func(n *store.Needs) bool { return len(n.Queues) > 0 }, loadQueues},
+	{func(n *store.Needs) bool { return n.Retention }, loadKept},
+}
+
+// asksOutside tells whether something is needed that does not belong to an
+// execution.
+func asksOutside(n store.Needs) bool {
+	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Stream != ""
+}
+
+func loadNamedTasks(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
 	return forEach(v, distinctIDs(n.Tasks), func(v view, id uuid.UUID) error {
-		task, err := loadTask(v, execution, id)
+		task, err := loadTask(v, x.ID, id)
 		if err != nil {
 			return err
 		}
@@ -76,46 +108,41 @@ func distinctIDs(ids []uuid.UUID) []uuid.UUID {
 	return all
 }
 
-func loadListedTasks(v view, execution uuid.UUID, n store.Needs, s *store.State, k *known) error {
+func loadListedTasks(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
 	query := tasksHeld
-	switch {
-	case n.OpenTasks:
+	if n.OpenTasks {
 		query = tasksOpen
-	case !n.HeldTasks:
-		return nil
 	}
-	tasks, err := loadTasks(v, query, []any{execution[:]}, false)
+	tasks, err := loadTasks(v, query, []any{x.ID[:]}, false)
 	for _, task := range tasks {
 		k.tasks[task.ID], s.Tasks[task.ID] = task, cloneTask(task)
 	}
 	return err
 }
 
-func loadEntries(v view, execution uuid.UUID, n store.Needs, s *store.State, _ *known) error {
-	byID := func(v view) error {
-		return forEach(v, n.Entries, func(v view, id uuid.UUID) error {
-			head, found, err := loadEntryHead(v, entryHeadID, execution[:], id[:])
-			if found {
-				s.Entries[id] = head
-			}
-			return err
-		})
-	}
-	byKey := func(v view) error {
-		return forEach(v, n.EntryKeys, func(v view, key string) error {
-			head, found, err := loadEntryHead(v, entryHeadKey, execution[:], key)
-			if found {
-				s.Keyed[key] = head
-			}
-			return err
-		})
-	}
-	return v.together(byID, byKey)
+func loadEntries(v view, x *perdure.Execution, n store.Needs, s *store.State, _ *known) error {
+	return forEach(v, n.Entries, func(v view, id uuid.UUID) error {
+		head, found, err := loadEntryHead(v, entryHeadID, x.ID[:], id[:])
+		if found {
+			s.Entries[id] = head
+		}
+		return err
+	})
 }
 
-func loadNamedSignals(v view, execution uuid.UUID, n store.Needs, s *store.State, _ *known) (err error) {
+func loadKeyedEntries(v view, x *perdure.Execution, n store.Needs, s *store.State, _ *known) error {
+	return forEach(v, n.EntryKeys, func(v view, key string) error {
+		head, found, err := loadEntryHead(v, entryHeadKey, x.ID[:], key)
+		if found {
+			s.Keyed[key] = head
+		}
+		return err
+	})
+}
+
+func loadNamedSignals(v view, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
 	return forEach(v, n.SignalIDs, func(v view, id string) error {
-		found, err := loadSignals(v, signalByID, []any{execution[:], id}, 1, nil)
+		found, err := loadSignals(v, signalByID, []any{x.ID[:], id}, 1, nil)
 		if err == nil && len(found) > 0 {
 			s.Signals[id] = &found[0]
 		}
@@ -123,14 +150,14 @@ func loadNamedSignals(v view, execution uuid.UUID, n store.Needs, s *store.State
 	})
 }
 
-func loadListedSignals(v view, execution uuid.UUID, n store.Needs, s *store.State, _ *known) (err error) {
+func loadListedSignals(v view, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
 	if len(n.Patterns) > 0 {
-		if s.Pending, err = loadPending(v, execution, n.Patterns, -1, pendingLimit+len(n.SignalIDs)); err != nil {
+		if s.Pending, err = loadPending(v, x.ID, n.Patterns, -1, pendingLimit+len(n.SignalIDs)); err != nil {
 			return err
 		}
 	}
 	if n.Taken {
-		s.Taken, err = loadTaken(v, execution)
+		s.Taken, err = loadTaken(v, x.ID)
 	}
 	return err
 }
@@ -141,9 +168,9 @@ func (k *known) add(s *store.State, b *store.Block) {
 	k.blocks[b.Key], s.Blocks[b.Key] = &before, b
 }
 
-func loadNamedBlocks(v view, execution uuid.UUID, n store.Needs, s *store.State, k *known) error {
+func loadNamedBlocks(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
 	return forEach(v, n.Blocks, func(v view, key perdure.BlockKey) error {
-		blocks, err := loadBlocks(v, blockByKey, blockKey(execution, key)...)
+		blocks, err := loadBlocks(v, blockByKey, blockKey(x.ID, key)...)
 		for _, b := range blocks {
 			k.add(s, b)
 		}
@@ -151,11 +178,8 @@ func loadNamedBlocks(v view, execution uuid.UUID, n store.Needs, s *store.State,
 	})
 }
 
-func loadListedBlocks(v view, execution uuid.UUID, n store.Needs, s *store.State, k *known) error {
-	if len(n.TaskBlocks) == 0 && !n.OpenBlocks {
-		return nil
-	}
-	open, err := loadBlocks(v, blocksOpen, execution[:])
+func loadListedBlocks(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
+	open, err := loadBlocks(v, blocksOpen, x.ID[:])
 	for _, b := range open {
 		if n.OpenBlocks || slices.Contains(n.TaskBlocks, b.Key.TaskID) {
 			k.add(s, b)
@@ -182,18 +206,18 @@ func loadAttemptBlocks(v view, execution uuid.UUID, s *store.State, k *known) er
 	})
 }
 
-func loadBlobs(v view, execution uuid.UUID, n store.Needs, s *store.State, _ *known) error {
-	err := forEach(v, n.Blobs, func(v view, id uuid.UUID) error {
-		b, err := loadBlobRow(v, execution, id)
+func loadBlobs(v view, x *perdure.Execution, n store.Needs, s *store.State, _ *known) error {
+	return forEach(v, n.Blobs, func(v view, id uuid.UUID) error {
+		b, err := loadBlobRow(v, x.ID, id)
 		if b != nil {
 			s.Blobs[id] = b
 		}
 		return err
 	})
-	if err != nil || n.Withheld == 0 {
-		return err
-	}
-	return v.each(withheldBlobs, []any{execution[:], n.Withheld}, func(row func(...any) error) error {
+}
+
+func loadWithheld(v view, x *perdure.Execution, n store.Needs, s *store.State, _ *known) error {
+	return v.each(withheldBlobs, []any{x.ID[:], n.Withheld}, func(row func(...any) error) error {
 		var b store.Blob
 		err := row(blobScan(&b)...)
 		s.Withheld = append(s.Withheld, b)
@@ -201,26 +225,27 @@ func loadBlobs(v view, execution uuid.UUID, n store.Needs, s *store.State, _ *kn
 	})
 }
 
-// loadLimits loads what limits are decided on. What it counts is held until the
-// transaction ends, so that it is exact.
-func loadLimits(v view, now perdure.Time, n store.Needs, s *store.State) error {
-	org := s.Execution.Org
-	return v.together(
-		func(v view) (err error) {
-			if n.Worker != nil {
-				s.Holds, err = loadHolding(v, *n.Worker)
-			}
-			return err
-		},
-		func(v view) (err error) {
-			s.Keys, err = loadLoads(v, org, n.ConcurrencyKeys, runningOfKey, waitingOfKey, now)
-			return err
-		},
-		func(v view) (err error) {
-			s.Queues, err = loadLoads(v, org, n.Queues, runningOnQueue, waitingOnQueue, now)
-			return err
-		},
-	)
+// What limits are decided on is held until the transaction ends, so that it is
+// exact.
+
+func loadWorker(v view, _ *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
+	s.Holds, err = loadHolding(v, *n.Worker)
+	return err
+}
+
+func loadKeys(v view, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
+	s.Keys, err = loadLoads(v, x.Org, n.ConcurrencyKeys, runningOfKey, waitingOfKey, s.Now)
+	return err
+}
+
+func loadQueues(v view, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
+	s.Queues, err = loadLoads(v, x.Org, n.Queues, runningOnQueue, waitingOnQueue, s.Now)
+	return err
+}
+
+func loadKept(v view, x *perdure.Execution, _ store.Needs, s *store.State, _ *known) (err error) {
+	s.Retention, err = loadRetention(v, x)
+	return err
 }
 
 // loadOutside loads what does not belong to an execution.

@@ -24,10 +24,10 @@ type place struct {
 func (p *place) scan() []any { return []any{optInt{&p.entry}, text[string]{&p.path}} }
 
 const (
-	nameBlocks = "UPDATE log_block SET entry = ?3, path = ?4, content = NULL WHERE agent_execution_id = ?1 AND sha256 = ?2 AND content IS NOT NULL"
+	nameBlocks = "UPDATE log_block SET entry = ?, path = ?, content = NULL WHERE agent_execution_id = ? AND sha256 = ? AND content IS NOT NULL"
 	noteText   = "INSERT INTO agent_entry_text (agent_execution_id, hash, entry) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 	entryOf    = "SELECT entry FROM agent_entry_text WHERE agent_execution_id = ? AND hash = ?"
-	entryBody  = "SELECT content_blob, content FROM agent_entry WHERE agent_execution_id = ? AND number = ?"
+	entryBody  = "SELECT content_blob, content FROM agent_entry WHERE agent_execution_id = ? AND number = ? AND number > 0"
 )
 
 // standFor lets the closed blocks that are texts of a new entry name it, notes
@@ -49,7 +49,7 @@ func standFor(v view, execution uuid.UUID, number int64, e *store.Entry) error {
 	}
 	for _, t := range store.EntryTexts(content) {
 		sum := sha256.Sum256([]byte(t.Text))
-		if err := v.write(nameBlocks, execution[:], sum[:], number, t.Path); err != nil {
+		if err := v.write(nameBlocks, number, t.Path, execution[:], sum[:]); err != nil {
 			return err
 		}
 		if err := v.write(noteText, execution[:], shortHash(sum), number); err != nil {

@@ -72,32 +72,6 @@ func loadDefinition(v view, query string, args ...any) (*perdure.Definition, err
 }
 
 const (
-	upsertKey = "INSERT INTO api_key (id, org_id, name, role, hash, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?)" +
-		" ON CONFLICT (id) DO UPDATE SET name = excluded.name, role = excluded.role, hash = excluded.hash, revoked_at = excluded.revoked_at"
-	keySelect = "SELECT id, org_id, name, role, hash, created_at, revoked_at FROM api_key WHERE "
-	keyByID   = keySelect + "id = ?1 AND (?2 = '' OR org_id = ?2)"
-	keyByHash = keySelect + "hash = ? AND revoked_at IS NULL"
-	keysOfOrg = keySelect + "org_id = ? ORDER BY number"
-)
-
-func putKey(v view, k *perdure.APIKey) error {
-	return v.write(upsertKey, k.ID[:], k.Org, k.Name, string(k.Role), k.Hash[:], millis(k.CreatedAt), optMillis(k.RevokedAt))
-}
-
-func keyScan(k *perdure.APIKey) []any {
-	return []any{&k.ID, &k.Org, &k.Name, text[perdure.KeyRole]{&k.Role}, (*hashCol)(&k.Hash), (*timeCol)(&k.CreatedAt), optTime{&k.RevokedAt}}
-}
-
-func loadKey(v view, query string, args ...any) (*perdure.APIKey, error) {
-	var k perdure.APIKey
-	found, err := v.one(query, args, keyScan(&k)...)
-	if err != nil || !found {
-		return nil, err
-	}
-	return &k, nil
-}
-
-const (
 	upsertIdempotency = "INSERT INTO idempotency (org_id, idempotency_key, request_hash, agent_execution_id, expires_at) VALUES (?, ?, ?, ?, ?)" +
 		" ON CONFLICT (org_id, idempotency_key) DO UPDATE SET request_hash = excluded.request_hash," +
 		" agent_execution_id = excluded.agent_execution_id, expires_at = excluded.expires_at"

@@ -9,33 +9,36 @@ import (
 
 const defaultPickLimit = 100
 
-// pick finds the candidates of a command. Every kind has a partial index that
-// holds little more than what may be picked.
-func pick(v view, org string, p *store.Pick, now perdure.Time) ([]candidate, error) {
-	limit := p.Limit
-	if limit <= 0 {
-		limit = defaultPickLimit
-	}
-	switch p.Kind {
+// pick finds the candidates of commands that look for the same. Every kind has a
+// partial index that holds little more than what may be picked.
+func pick(v view, pickers []*picker, now perdure.Time) error {
+	switch p := pickers[0].Pick; p.Kind {
 	case store.PickAgents:
-		return pickAgents(v, org, p, limit, now)
+		return pickAgents(v, pickers, now)
 	case store.PickTasks:
-		return pickTasks(v, org, p, limit, now)
+		return pickTasks(v, pickers, now)
 	case store.PickAttempts:
 		now = now.Add(-p.Grace)
 	}
-	query, ok := v.words.Due[p.Kind]
-	if !ok {
-		return nil, fmt.Errorf("there is no pick of kind %d", p.Kind)
+	for _, p := range pickers {
+		if err := p.due(v, now); err != nil {
+			return err
+		}
 	}
-	var all []candidate
-	err := v.each(query, []any{org, millis(now), limit}, func(row func(...any) error) error {
+	return nil
+}
+
+func (p *picker) due(v view, now perdure.Time) error {
+	query, ok := v.words.Due[p.Pick.Kind]
+	if !ok {
+		return fmt.Errorf("there is no pick of kind %d", p.Pick.Kind)
+	}
+	return v.each(query, []any{p.Org, millis(now), p.left}, func(row func(...any) error) error {
 		var c candidate
 		err := row(&c.execution, optUUID{&c.task})
-		all = append(all, c)
+		p.got = append(p.got, c)
 		return err
 	})
-	return all, err
 }
 
 // nextDue is the earliest moment at which time alone makes something ready.

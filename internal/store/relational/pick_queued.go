@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -30,40 +31,65 @@ func byRank(a, b ranked) int {
 
 // pickAgents merges the heads of each queue and kind: the cost follows from how
 // many are picked, not from how many are pending.
-func pickAgents(v view, org string, p *store.Pick, limit int, now perdure.Time) ([]candidate, error) {
-	if p.Worker != uuid.Nil {
-		if err := v.hold(heldWorker(p.Worker)); err != nil {
-			return nil, err
-		}
-		if held, err := loadHolding(v, p.Worker); err != nil || held.Alone {
-			return nil, err
-		}
+func pickAgents(v view, pickers []*picker, now perdure.Time) error {
+	if err := free(v, pickers); err != nil {
+		return err
 	}
-	alone, _, err := readAgents(v, org, p, v.words.PendingAlone, 1, now)
+	pickers = open(pickers)
+	if len(pickers) == 0 {
+		return nil
+	}
+	p := pickers[0].Pick
+	alone, _, err := readAgents(v, pickers, v.words.PendingAlone, 1, now)
 	if err != nil && (p.AloneOnly || !errors.Is(err, ErrHeld)) {
-		return nil, err
+		return err
 	}
-	alone = distinct(alone, 1)
+	if alone = distinct(alone, 1); len(alone) > 0 && len(pickers) > 1 {
+		return errApart
+	}
 	if p.AloneOnly {
-		return candidates(alone), nil
+		pickers[0].got = candidates(alone)
+		return nil
 	}
+	limit := takes(pickers)
 	for fetch := limit; ; fetch *= 2 {
-		all, full, err := readAgents(v, org, p, v.words.PendingAgents, fetch, now)
+		all, full, err := readAgents(v, pickers, v.words.PendingAgents, fetch, now)
 		if err != nil && (len(alone) == 0 || !errors.Is(err, ErrHeld)) {
-			return nil, err
+			return err
 		}
-		if all = distinct(all, limit); len(all) == limit || !full {
+		all = distinct(all, len(all))
+		if len(pickers) > 1 {
+			if full && dealt(all, pickers) < limit {
+				continue
+			}
+			deal(all, pickers)
+			return nil
+		}
+		if all = all[:min(len(all), limit)]; len(all) == limit || !full {
 			all = append(all, alone...)
 			slices.SortStableFunc(all, byRank)
-			return candidates(all), nil
+			pickers[0].got, pickers[0].inOrder = candidates(all), len(alone) > 0
+			return nil
 		}
 	}
 }
 
-// readAgents reads up to fetch of each queue and kind, leaving out what the pick
-// skips. It tells whether there may be more. ErrHeld says that there is nothing
+// dealt is how many of what was found would be taken.
+func dealt(found []ranked, pickers []*picker) (n int) {
+	trial := make([]*picker, len(pickers))
+	for i, p := range pickers {
+		one := *p
+		trial[i] = &one
+	}
+	deal(found, trial)
+	return takes(pickers) - takes(trial)
+}
+
+// readAgents reads up to fetch of each queue and kind, leaving out what all
+// skip. It tells whether there may be more. ErrHeld says that there is nothing
 // but what other transactions hold.
-func readAgents(v view, org string, p *store.Pick, query string, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
+func readAgents(v view, pickers []*picker, query string, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
+	org, p := pickers[0].Org, pickers[0].Pick
 	orgs, err := pendingOrgs(v, org, orgsOfAgents)
 	if err != nil {
 		return nil, false, err
@@ -80,12 +106,16 @@ func readAgents(v view, org string, p *store.Pick, query string, fetch int, now 
 					if err := row(&r.execution, &r.since); err != nil {
 						return err
 					}
-					if p.Skip == nil || !p.Skip(r.execution, perdure.AtMilli(r.since)) {
-						all = append(all, r)
+					if !slices.ContainsFunc(pickers, func(p *picker) bool { return !p.skips(r) }) {
+						return nil
 					}
+					all = append(all, r)
 					return nil
 				})
 				full = full || n == fetch
+				if err == nil && n == 0 {
+					err = v.held(query, append([]any{h.org, h.queue, h.kind}, append(narrow, millis(now), 1)...))
+				}
 				return notHeld(err, &held)
 			})
 		}
@@ -95,6 +125,17 @@ func readAgents(v view, org string, p *store.Pick, query string, fetch int, now 
 	}
 	slices.SortStableFunc(all, byRank)
 	return all, full, err
+}
+
+// held gives ErrHeld if a read of what is pending would have found something but
+// for the locks of other transactions.
+func (v view) held(query string, args []any) error {
+	unlocked, locks := strings.CutSuffix(query, v.words.SkipLocked)
+	if v.words.SkipLocked == "" || !locks {
+		return nil
+	}
+	err := v.each(unlocked, args, func(func(...any) error) error { return ErrHeld })
+	return err
 }
 
 // notHeld notes that something was held, which is no error as long as something
@@ -132,33 +173,29 @@ func eachHead(orgs []string, p *store.Pick, read func(head)) {
 }
 
 // pickTasks does the same for tasks, and keeps to their limits.
-func pickTasks(v view, org string, p *store.Pick, limit int, now perdure.Time) ([]candidate, error) {
-	orgs, err := pendingOrgs(v, org, orgsOfTasks)
+func pickTasks(v view, pickers []*picker, now perdure.Time) error {
+	p, limit := pickers[0].Pick, takes(pickers)
+	orgs, err := pendingOrgs(v, pickers[0].Org, orgsOfTasks)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for fetch := limit; ; fetch *= 2 {
 		room := &room{v: v, limits: p.QueueLimits, queues: map[[2]string]int{}, keys: map[[2]string]int{}}
 		all, full, err := readTasks(v, orgs, p, room, fetch, now)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		var chosen []ranked
-		for _, r := range all {
-			if len(chosen) == limit {
-				break
-			}
-			ok, err := room.take(r)
-			if err != nil {
-				return nil, err
-			}
-			if ok {
-				chosen = append(chosen, r)
-			}
+		chosen, err := room.choose(all, limit)
+		if err != nil {
+			return err
 		}
 		more, err := room.more(full)
-		if err != nil || len(chosen) == limit || !more {
-			return candidates(chosen), err
+		if err != nil {
+			return err
+		}
+		if len(chosen) == limit || !more {
+			deal(chosen, pickers)
+			return nil
 		}
 	}
 }
@@ -190,6 +227,9 @@ func readTasks(v view, orgs []string, p *store.Pick, room *room, fetch int, now 
 			if n == fetch {
 				full = append(full, h)
 			}
+			if err == nil && n == 0 {
+				err = v.held(v.words.PendingTasks, []any{h.org, h.queue, h.kind, millis(now), 1})
+			}
 			return notHeld(err, &held)
 		})
 	}
@@ -206,6 +246,23 @@ type room struct {
 	limits map[string]int
 	queues map[[2]string]int // left, by org and queue
 	keys   map[[2]string]int // running and taken, by org and key
+}
+
+// choose takes the first that there is room for.
+func (r *room) choose(all []ranked, limit int) (chosen []ranked, err error) {
+	for _, one := range all {
+		if len(chosen) == limit {
+			break
+		}
+		ok, err := r.take(one)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			chosen = append(chosen, one)
+		}
+	}
+	return chosen, nil
 }
 
 func (r *room) onQueue(org, queue string) (left int, limited bool, err error) {

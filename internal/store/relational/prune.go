@@ -194,7 +194,7 @@ func (t *Transaction) dropSome(id uuid.UUID, d dropping, rows int) (int, error) 
 }
 
 const (
-	newestEntries = "SELECT id FROM agent_entry WHERE agent_execution_id = ? ORDER BY number DESC LIMIT ?"
+	newestEntries = "SELECT id FROM agent_entry WHERE agent_execution_id = ? AND number > 0 ORDER BY number DESC LIMIT ?"
 	dropEntry     = "DELETE FROM agent_entry WHERE agent_execution_id = ? AND id = ?"
 )
 
@@ -218,7 +218,7 @@ func (t *Transaction) dropEntries(id uuid.UUID, rows int) (int, error) {
 }
 
 const (
-	looseBlobs = "SELECT id, length FROM blob WHERE agent_execution_id = ? AND owned = 0 AND created_at <= ?"
+	looseBlobs = "SELECT id, held FROM blob WHERE agent_execution_id = ? AND owned = 0 AND created_at <= ?"
 	dropBlob   = "DELETE FROM blob WHERE agent_execution_id = ? AND id = ?"
 	deadBlob   = "UPDATE blob SET owned = 2 WHERE agent_execution_id = ? AND id = ?"
 	// smallBlob is what goes at once.
@@ -228,14 +228,18 @@ const (
 // dropLooseBlobs deletes the uploads that no commit has named. Large ones go a
 // few rows at a time.
 func (t *Transaction) dropLooseBlobs(id uuid.UUID, before perdure.Time) error {
-	var small, large []uuid.UUID
+	var (
+		small, large []uuid.UUID
+		freed        int64
+	)
 	err := t.each(looseBlobs, []any{id[:], millis(before)}, func(row func(...any) error) error {
 		var (
-			blob   uuid.UUID
-			length int64
+			blob uuid.UUID
+			held int64
 		)
-		err := row(&blob, &length)
-		if length <= smallBlob {
+		err := row(&blob, &held)
+		freed += held
+		if held <= smallBlob {
 			small = append(small, blob)
 		} else {
 			large = append(large, blob)
@@ -254,6 +258,9 @@ func (t *Transaction) dropLooseBlobs(id uuid.UUID, before perdure.Time) error {
 	}
 	if err == nil && len(large) > 0 {
 		err = t.write(markPart, id[:])
+	}
+	if err == nil && freed > 0 {
+		err = t.takeStored(id, freed)
 	}
 	return err
 }

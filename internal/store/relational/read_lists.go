@@ -177,41 +177,6 @@ func (r *Reader) Definitions(ctx context.Context, org, cursor string, limit int)
 	}, nothing[*perdure.Definition])
 }
 
-// KeyByHash implements [store.Reader].
-func (r *Reader) KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error) {
-	var k *perdure.APIKey
-	err := r.read(ctx, func(v view) (err error) {
-		if k, err = loadKey(v, keyByHash, hash[:]); err == nil && k == nil {
-			err = perdure.Errorf(perdure.NotFound, "there is no such key")
-		}
-		return err
-	})
-	return k, err
-}
-
-// Keys implements [store.Reader].
-func (r *Reader) Keys(ctx context.Context, org string) ([]*perdure.APIKey, error) {
-	var keys []*perdure.APIKey
-	err := r.read(ctx, func(v view) error {
-		return v.each(keysOfOrg, []any{org}, func(row func(...any) error) error {
-			var k perdure.APIKey
-			err := row(keyScan(&k)...)
-			keys = append(keys, &k)
-			return err
-		})
-	})
-	return keys, err
-}
-
-// AnyKey implements [store.Reader].
-func (r *Reader) AnyKey(ctx context.Context) (any bool, err error) {
-	err = r.read(ctx, func(v view) error {
-		_, err := v.one("SELECT EXISTS (SELECT 1 FROM api_key WHERE revoked_at IS NULL)", nil, (*flagCol)(&any))
-		return err
-	})
-	return any, err
-}
-
 // Kinds implements [store.Reader].
 func (r *Reader) Kinds(ctx context.Context, org string) ([]store.Kind, error) {
 	var kinds []store.Kind

@@ -38,6 +38,15 @@ func (r *Reader) Lazy() store.Reader {
 	return &Reader{Tx: r.Tx, Clock: r.Clock, Words: r.Words, lazy: true}
 }
 
+// Together implements [store.Reader].
+func (r *Reader) Together(ctx context.Context, read func(store.Reader) error) error {
+	return r.Tx(ctx, func(c Conn) error {
+		within := *r
+		within.Tx = func(_ context.Context, read func(Conn) error) error { return read(c) }
+		return read(&within)
+	})
+}
+
 // join loads the blob behind a content that is not inline, unless r is lazy.
 func (r *Reader) join(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if r.lazy {
@@ -100,6 +109,21 @@ func (r *Reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perd
 		return nil, err
 	}
 	return x, nil
+}
+
+const heldByWorker = "SELECT id FROM agent_execution WHERE worker_id = ? AND status IN ('RUNNING', 'CANCELLING') AND org_id = ?"
+
+// HeldBy implements [store.Reader].
+func (r *Reader) HeldBy(ctx context.Context, org string, worker uuid.UUID) (held []uuid.UUID, err error) {
+	err = r.read(ctx, func(v view) error {
+		return v.each(heldByWorker, []any{worker[:], org}, func(row func(...any) error) error {
+			var id uuid.UUID
+			err := row(&id)
+			held = append(held, id)
+			return err
+		})
+	})
+	return held, err
 }
 
 // Checkpoint implements [store.Reader].

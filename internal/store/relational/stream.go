@@ -12,12 +12,12 @@ import (
 // General durable streams.
 
 const (
-	insertStream = "INSERT INTO durable_stream (id, org_id, path, content_type, tail, closed, seq, closed_by, closed_epoch, closed_seq, created_at)" +
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	insertStream = "INSERT INTO durable_stream (id, org_id, path, content_type, tail, closed, seq, closed_by, closed_epoch, closed_seq, created_at, key_id)" +
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	moveStream = "UPDATE durable_stream SET tail = ?, closed = ?, seq = ?, closed_by = ?, closed_epoch = ?, closed_seq = ? WHERE id = ? AND deleted = 0"
 	markStream = "UPDATE durable_stream SET deleted = 1 WHERE id = ? AND deleted = 0"
 
-	streamSelect = "SELECT id, org_id, path, content_type, tail, closed, seq, closed_by, closed_epoch, closed_seq, created_at FROM durable_stream WHERE "
+	streamSelect = "SELECT id, org_id, path, content_type, tail, closed, seq, closed_by, closed_epoch, closed_seq, created_at, key_id FROM durable_stream WHERE "
 	streamByPath = streamSelect + "org_id = ? AND path = ? AND deleted = 0"
 	streamByID   = streamSelect + "id = ? AND deleted = 0"
 
@@ -33,6 +33,7 @@ func streamScan(s *store.Stream, by *closedBy) []any {
 		&s.ID, &s.Org, &s.Path, &s.ContentType, &s.Tail, (*flagCol)(&s.Closed),
 		text[string]{&s.Seq},
 		&by.id, &by.epoch, &by.seq, (*timeCol)(&s.CreatedAt),
+		optUUID{&s.KeyID},
 	}
 }
 
@@ -111,7 +112,7 @@ func (t *Transaction) putStream(s *store.Stream) error {
 	if err != nil || n > 0 {
 		return err
 	}
-	return t.write(insertStream, s.ID[:], s.Org, s.Path, s.ContentType, s.Tail, flag(s.Closed), optText(s.Seq), by, epoch, seq, millis(s.CreatedAt))
+	return t.write(insertStream, s.ID[:], s.Org, s.Path, s.ContentType, s.Tail, flag(s.Closed), optText(s.Seq), by, epoch, seq, millis(s.CreatedAt), optID(s.KeyID))
 }
 
 const (

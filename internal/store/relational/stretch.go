@@ -69,7 +69,7 @@ func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields
 }
 
 func bodiesOf(w *Words) string {
-	return "SELECT e.number, e.content_blob, e.content FROM agent_entry e WHERE e.agent_execution_id = ?1 AND e.number " + w.AmongNumbers
+	return "SELECT e.number, e.content_blob, e.content FROM agent_entry e WHERE e.agent_execution_id = ?1 AND e.number > 0 AND e.number " + w.AmongNumbers
 }
 
 // bodies reads the contents of entries by their numbers, all at once.

@@ -117,7 +117,7 @@ var (
 	taskWhole  = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
 	tasksOpen  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status IN ('PENDING', 'RUNNING') ORDER BY t.number"
 	tasksHeld  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status = 'RUNNING' ORDER BY t.number"
-	tasksAfter = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of, t.number FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.number > ?2 AND (?3 = 1 OR t.step = 0) ORDER BY t.number LIMIT ?4"
+	tasksAfter = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of, t.number FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.number > ?2 AND t.number > 0 AND (?3 = 1 OR t.step = 0) ORDER BY t.number LIMIT ?4"
 )
 
 // loadTaskPage reads tasks with their numbers, oldest first.
@@ -171,7 +171,8 @@ func putTask(v view, before, t *perdure.Task, now perdure.Time) error {
 		if old, err = taskValues(before); err == nil {
 			err = taskTable.update(v, append(old, unchanged{}, unchanged{}), values)
 		}
-		if err == nil && !result.kept {
+		// Only an ended task can have a result that rests elsewhere.
+		if err == nil && !result.kept && before.Status.Terminal() {
 			err = v.write(unnameResult, t.ExecutionID[:], t.ID[:])
 		}
 	}

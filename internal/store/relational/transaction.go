@@ -83,31 +83,11 @@ func (t *Transaction) Run(c *store.Command) (commit.Outcome, error) {
 		}
 		return commit.Outcome{Answers: []any{changes.Answer}}, nil
 	}
-	candidates, err := pick(t.view, c.Org, c.Pick, t.now)
-	if errors.Is(err, ErrHeld) {
-		return commit.Outcome{Missed: true}, nil
-	}
+	outcomes, err := t.RunPicks([]*store.Command{c})
 	if err != nil {
 		return commit.Outcome{}, err
 	}
-	var answers []any
-	for _, one := range candidates {
-		changes, err := t.decideApart(c, one)
-		if errors.Is(err, ErrHeld) {
-			continue // the next pick finds it again
-		}
-		if err != nil && !isRefused(err) {
-			return commit.Outcome{}, err
-		}
-		if err != nil {
-			t.logger.Warn("a candidate was left out", "command", c.Name, "execution", one.execution, "err", refusedBy(err))
-			continue
-		}
-		if changes != nil {
-			answers = append(answers, changes.Answer)
-		}
-	}
-	return commit.Outcome{Answers: answers}, nil
+	return outcomes[0], nil
 }
 
 // refused wraps what a decision, not the store, said no with.

@@ -22,6 +22,9 @@ type Words struct {
 	// concurrency_limit, in the order of priority and age, of one (org_id, queue,
 	// kind), not before a moment, so many at most.
 	PendingTasks string
+	// SkipLocked is what these end in where they pass over rows that other
+	// transactions hold.
+	SkipLocked string
 	// TheseExecutions is a FROM that gives the executions x of these ids, with its
 	// one parameter.
 	TheseExecutions func(ids []uuid.UUID) (from string, arg any, err error)
@@ -45,6 +48,8 @@ type Words struct {
 	Free func(ctx context.Context, c Conn, pages int) error
 	// Unused is [store.Reader]'s; nil where none is known.
 	Unused func(ctx context.Context, c Conn) (pages, pageSize int64, err error)
+	// Size is how many bytes the database takes on disk.
+	Size func(ctx context.Context, c Conn) (bytes int64, err error)
 	// Audit checks that no row refers to one that is gone; nil where the database
 	// sees to it.
 	Audit func(ctx context.Context, c Conn) error

@@ -159,5 +159,11 @@ func (v view) Together(fs ...func(c relational.Conn) error) error {
 	return nil
 }
 
+// Apart does one piece after the other.
+func (v view) Apart(pieces ...relational.Piece) error { return relational.InTurn(v, pieces) }
+
 // Hold has nothing to do: there is only one transaction that decides.
 func (v view) Hold(context.Context, ...string) error { return nil }
+
+// Share implements [relational.Conn]: there is one transaction at a time.
+func (v view) Share(context.Context, ...string) error { return nil }

@@ -55,7 +55,7 @@ func TestTheFileShrinks(t *testing.T) {
 		}
 	}
 	copied := filepath.Join(t.TempDir(), "copy.db")
-	if err := s.Copy(t.Context(), copied); err != nil {
+	if err := Backup(t.Context(), path, copied, func(int64, int64) {}); err != nil {
 		t.Fatal(err)
 	}
 	if mode := count(t, open(t, Options{Path: copied}), "PRAGMA auto_vacuum"); mode != incremental {

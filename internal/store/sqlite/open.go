@@ -38,6 +38,8 @@ type Options struct {
 	// MaxPages bounds the file to that many pages of 4 KiB, beyond which it is
 	// a full disk; 0 is no bound.
 	MaxPages int
+	// Observer is told what the committer does; may be nil.
+	Observer *store.Observer
 }
 
 // Store is a SQLite database.
@@ -54,8 +56,8 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // Open opens the database, checks it and brings its tables up to date. Errors:
-// conflict if a newer version of the program has written it, internal if it is
-// damaged.
+// conflict if a newer version of the program has written it or if it has been
+// moved to another store, internal if it is damaged.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.normal()
 	if err := makeFile(o.Path); err != nil {
@@ -120,6 +122,9 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 	if err := check(ctx, writer); err != nil {
 		return nil, err
 	}
+	if err := checkPlace(view{writer, ctx}); err != nil {
+		return nil, err
+	}
 	if err := migrate(ctx, o.Path); err != nil {
 		return nil, err
 	}
@@ -131,11 +136,13 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	queue := commit.NewQueue()
+	queue.Observer = o.Observer
 	s := &Store{
 		Reader: relational.Reader{Tx: pool.readRows, Clock: o.Clock, Words: words},
 		pool:   pool,
 		committer: &committer{
-			Queue: commit.NewQueue(), conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
+			Queue: queue, conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
 			path: o.Path, walLimit: walLimit,
 		},
 		path:  o.Path,

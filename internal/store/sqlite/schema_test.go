@@ -1,13 +1,11 @@
 package sqlite
 
 import (
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
@@ -83,7 +81,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	for name, query := range queries {
 		for _, step := range plan(t, s, query) {
 			found := scan.FindStringSubmatch(step)
-			if found != nil && found[1] != "up" && found[1] != "class" && found[1] != "j" && found[1] != "CONSTANT" && !partial(step) {
+			if found != nil && found[1] != "up" && found[1] != "class" && found[1] != "j" && found[1] != "CONSTANT" && !partial(step) && !counts(name, step) {
 				t.Errorf("%s: %s", name, step)
 			}
 			if strings.Contains(step, "TEMP B-TREE FOR ORDER BY") && !sorted[name] {
@@ -98,6 +96,20 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 func partial(step string) bool {
 	for _, index := range []string{"_embedded", "_deferred", "_timer_due", "_stream_dead"} {
 		if strings.Contains(step, index) {
+			return true
+		}
+	}
+	return false
+}
+
+// counts tells whether a scan is that of a count, which goes through all of an
+// index: one that holds nothing that has ended.
+func counts(name, step string) bool {
+	if !strings.HasPrefix(name, "census") {
+		return false
+	}
+	for _, index := range []string{"_dispatch", "_alone", "_blocked", "_lease", "_waiting"} {
+		if strings.HasSuffix(step, index) {
 			return true
 		}
 	}
@@ -126,40 +138,4 @@ func plan(t *testing.T, s *Store, query string) []string {
 		t.Fatalf("%s: %v", query, err)
 	}
 	return steps
-}
-
-// A copy holds what the store held, and is told from it by its epoch.
-func TestCopy(t *testing.T) {
-	s := open(t, Options{})
-	id := uuid.New()
-	if err := begin(t, s, id, []byte(`"kept"`)); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "copy.db")
-	if err := s.Copy(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
-	c, err := Open(t.Context(), Options{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if x, err := c.Execution(t.Context(), "acme", id); err != nil || string(x.Input) != `"kept"` {
-		t.Errorf("the copy gives %v, %v", x, err)
-	}
-	epoch := c.Epoch()
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if epoch == s.Epoch() {
-		t.Error("the copy has the store's epoch")
-	}
-	if err := RenewEpoch(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
-	if again := open(t, Options{Path: path}); again.Epoch() == epoch {
-		t.Error("the epoch was not renewed")
-	}
-	if err := do(t, s, id, func(st *store.State) (*store.Changes, error) { return &store.Changes{Execution: st.Execution}, nil }); err != nil {
-		t.Errorf("a write after the copy: %v", err)
-	}
 }

@@ -62,9 +62,11 @@ func aloneHolding(f *fixture) {
 	})
 	f.equal("what it holds alone", holding(), store.Holding{Executions: true, Alone: true})
 
-	// Each decision of one pick sees what those before it have claimed.
+	// Where one has to be alone, each decision of the pick sees what those before it
+	// have claimed.
 	other := uuid.New()
 	f.start()
+	f.start(func(x *perdure.Execution) { x.Crashes = store.AloneCrashes })
 	var seen []store.Holding
 	pick := &store.Pick{Kind: store.PickAgents, Queues: []string{"default"}, Kinds: []string{"agent"}, Worker: other}
 	f.do(store.Command{Org: org, Pick: pick, Decide: func(s *store.State) (*store.Changes, error) {

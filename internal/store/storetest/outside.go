@@ -127,11 +127,17 @@ func idempotencyExpires(f *fixture) {
 	f.equal("the key that lives, after others went", known(org, "lives"), &lives)
 }
 
+// unused is the key as a list gives it that has been used for nothing.
+func unused(k perdure.APIKey) *perdure.APIKey {
+	k.Use = &perdure.KeyUse{}
+	return &k
+}
+
 func keyFields(f *fixture) {
 	exists, err := f.s.AnyKey(f.ctx)
 	f.must(err)
 	f.equal("whether there is a key", exists, false)
-	k := perdure.APIKey{ID: uuid.New(), Org: org, Name: "n", Role: perdure.KeyWorker, Hash: sha256.Sum256([]byte("k")), CreatedAt: milestone(1)}
+	k := perdure.APIKey{ID: uuid.New(), Org: org, Name: "n", Role: perdure.KeyWorker, Hash: sha256.Sum256([]byte("k")), CreatedAt: milestone(1), Limits: perdure.KeyLimits{RequestsPerSecond: 1, MaxRunning: 2, MaxStored: 1 << 40}}
 	l := perdure.APIKey{ID: uuid.New(), Org: org, Name: "m", Role: perdure.KeyAdmin, Hash: sha256.Sum256([]byte("l")), CreatedAt: milestone(0)}
 	f.must(f.outside(org, store.Changes{Key: &k}))
 	f.must(f.outside(org, store.Changes{Key: &l}))
@@ -141,7 +147,7 @@ func keyFields(f *fixture) {
 	f.equal("the key decided on", f.look(uuid.New(), store.Needs{KeyID: &k.ID}).Key, &k)
 	list, err := f.s.Keys(f.ctx, org)
 	f.must(err)
-	f.equal("the keys", list, []*perdure.APIKey{&k, &l})
+	f.equal("the keys", list, []*perdure.APIKey{unused(k), unused(l)})
 	list, err = f.s.Keys(f.ctx, "other")
 	f.must(err)
 	f.equal("another org's keys", list, nil)
@@ -161,7 +167,7 @@ func keyFields(f *fixture) {
 	f.equal("whether there is a key that is not revoked", exists, false)
 	list, err = f.s.Keys(f.ctx, org)
 	f.must(err)
-	f.equal("the revoked keys", list, []*perdure.APIKey{&k, &l})
+	f.equal("the revoked keys", list, []*perdure.APIKey{unused(k), unused(l)})
 }
 
 func kindsKept(f *fixture) {

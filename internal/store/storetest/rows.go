@@ -31,7 +31,7 @@ func wholeExecution(id uuid.UUID) *perdure.Execution {
 		ResponseID: "resp_1", Fence: 6, LastCommit: perdure.CommitNumber{Fence: 6, Number: 7}, Answer: json.RawMessage(`{"ok":true}`),
 		ReadyAt: milestone(5), NotBefore: milestone(6), Woke: perdure.WokeTimer, Crashes: 8, Panics: 9, Unfit: 11, CancelBy: milestone(7),
 		CheckpointAt: milestone(8),
-		NextSignal:   10, EntryCount: 11, HomeID: ptr(uuid.UUID{7}),
+		NextSignal:   10, EntryCount: 11, HomeID: ptr(uuid.UUID{7}), KeyID: ptr(uuid.UUID{8}),
 		Asked: perdure.Asked{
 			Dues:     []perdure.Due{{Name: "sleep#1", At: milestone(8)}},
 			Outcomes: []perdure.Outcomes{{Name: "wait", Of: []int{0, perdure.NoOutcome, 2}}},

@@ -88,7 +88,7 @@ func streamFields(f *fixture) {
 	whole := f.stream(org, "a/b c", func(c *store.StreamChange) {
 		c.Stream.ContentType, c.Stream.Closed, c.Stream.Seq = "text/plain; charset=utf-8", true, "s-9"
 		c.Stream.ClosedBy = &store.StreamProducer{ID: "p", Epoch: 1<<53 - 1, Seq: 7}
-		c.Stream.CreatedAt = milestone(1)
+		c.Stream.CreatedAt, c.Stream.KeyID = milestone(1), ptr(uuid.UUID{8})
 		appending("x\x00\xff")(c)
 	})
 	check := func(want store.Stream) {

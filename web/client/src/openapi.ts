@@ -363,6 +363,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/orgs/{org}/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was changed of keys, definitions and retention, by whom; newest first */
+        get: operations["listAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/orgs/{org}/keys": {
         parameters: {
             query?: never;
@@ -395,7 +412,8 @@ export interface paths {
         delete: operations["revokeKey"];
         options?: never;
         head?: never;
-        patch?: never;
+        /** Change the limits of a key; it holds within 5 s on every server */
+        patch: operations["setKeyLimits"];
         trace?: never;
     };
     "/api/orgs/{org}/retention": {
@@ -459,12 +477,21 @@ export interface components {
             createdAt: string;
             /** Format: uuid */
             id: string;
+            limits: components["schemas"]["KeyLimits"];
             name: string;
             org: string;
             /** Format: date-time */
             revokedAt: string | null;
             /** @enum {string} */
             role: "admin" | "client" | "worker";
+            use?: components["schemas"]["KeyUse"];
+        };
+        Actor: {
+            /** Format: uuid */
+            keyId: string | null;
+            name: string;
+            remoteAddress?: string;
+            requestId?: string;
         };
         AgentConfig: {
             /** Format: int64 */
@@ -474,6 +501,17 @@ export interface components {
             /** Format: double */
             temperature?: number;
             thinking?: string;
+        };
+        AuditRecord: {
+            action: string;
+            actor: components["schemas"]["Actor"];
+            afterSha256?: string;
+            /** Format: date-time */
+            at: string;
+            beforeSha256?: string;
+            /** Format: uuid */
+            subjectId: string | null;
+            subjectName?: string;
         };
         Checkpoint: {
             /** Format: date-time */
@@ -493,6 +531,8 @@ export interface components {
             blobId: string;
         };
         CreateKeyInputBody: {
+            /** @description What is left out, or 0, sets no limit. */
+            limits?: components["schemas"]["KeyLimits"];
             name: string;
             /** @enum {string} */
             role: "admin" | "client" | "worker";
@@ -620,11 +660,50 @@ export interface components {
             location: string;
             message: string;
         };
-        Health: {
+        HealthBody: {
+            /** @description What does not work as well as it should. */
+            degraded?: components["schemas"]["Reason"][] | null;
+            /** @description ok, or ready. */
             status: string;
+        };
+        KeyLimits: {
+            /** Format: int64 */
+            maxRunning?: number;
+            /** Format: int64 */
+            maxStoredBytes?: number;
+            /** Format: int64 */
+            requestsPerSecond?: number;
+        };
+        KeyUse: {
+            /** Format: int64 */
+            running: number;
+            /** Format: int64 */
+            storedBytes: number;
+        };
+        LimitChange: {
+            /**
+             * Format: int64
+             * @description 0 for no limit; left out, it stays.
+             */
+            maxRunning?: number;
+            /**
+             * Format: int64
+             * @description 0 for no limit; left out, it stays.
+             */
+            maxStoredBytes?: number;
+            /**
+             * Format: int64
+             * @description 0 for no limit; left out, it stays.
+             */
+            requestsPerSecond?: number;
         };
         ListAPIKey: {
             items: components["schemas"]["APIKey"][];
+            /** @description Where the next page begins; null at the end. */
+            nextCursor: string | null;
+        };
+        ListAuditRecord: {
+            items: components["schemas"]["AuditRecord"][];
             /** @description Where the next page begins; null at the end. */
             nextCursor: string | null;
         };
@@ -675,12 +754,14 @@ export interface components {
             id: string;
             /** @description The secret. It is not stored and not shown again. */
             key: string;
+            limits: components["schemas"]["KeyLimits"];
             name: string;
             org: string;
             /** Format: date-time */
             revokedAt: string | null;
             /** @enum {string} */
             role: "admin" | "client" | "worker";
+            use?: components["schemas"]["KeyUse"];
         };
         Part: {
             arguments?: unknown;
@@ -762,6 +843,10 @@ export interface components {
             /** @description There is more to prune; ask again. */
             more: boolean;
         };
+        Reason: {
+            check: string;
+            detail: string;
+        };
         ResetData: {
             /**
              * Format: int64
@@ -787,6 +872,9 @@ export interface components {
             logs: string;
             /** @description Whether anybody has said so; otherwise it is the default. */
             set: boolean;
+        };
+        SetKeyLimitsInputBody: {
+            limits: components["schemas"]["LimitChange"];
         };
         SignalBody: {
             /** @description Sending the same id again changes nothing. */
@@ -1926,6 +2014,43 @@ export interface operations {
             };
         };
     };
+    listAudit: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListAuditRecord"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     listKeys: {
         parameters: {
             query?: never;
@@ -2007,6 +2132,44 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["APIKey"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    setKeyLimits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetKeyLimitsInputBody"];
+            };
+        };
         responses: {
             /** @description OK */
             200: {
@@ -2111,7 +2274,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Health"];
+                    "application/json": components["schemas"]["HealthBody"];
                 };
             };
             /** @description An error (RFC 9457) */
@@ -2140,7 +2303,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Health"];
+                    "application/json": components["schemas"]["HealthBody"];
                 };
             };
             /** @description An error (RFC 9457) */

@@ -6,8 +6,11 @@ import (
 
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	grpccodes "google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // statusOf is the one table from the domain's codes to gRPC's. The exact code
@@ -57,7 +60,11 @@ func Status(e *perdure.Error) *status.Status {
 		code = grpccodes.Unknown
 	}
 	s := status.New(code, text(e.Message))
-	if detailed, err := s.WithDetails(ErrorToProto(e)); err == nil {
+	details := []protoadapt.MessageV1{protoadapt.MessageV1Of(ErrorToProto(e))}
+	if e.RetryAfter > 0 { // said again for clients that know gRPC's own details only
+		details = append(details, protoadapt.MessageV1Of(&errdetails.RetryInfo{RetryDelay: durationpb.New(e.RetryAfter)}))
+	}
+	if detailed, err := s.WithDetails(details...); err == nil {
 		return detailed
 	}
 	return s

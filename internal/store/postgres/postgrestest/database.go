@@ -11,12 +11,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure/internal/store/postgres/cluster"
 )
 
 // shared is the cluster of this test binary.
 var shared struct {
 	sync.Mutex
-	cluster  *Cluster
+	cluster  *cluster.Cluster
 	template string
 	admin    string   // URL of a database that others are created from
 	made     []string // names of databases
@@ -41,9 +42,9 @@ func Stop() error {
 	if shared.cluster == nil {
 		return drop(context.Background())
 	}
-	cluster := shared.cluster
+	begun := shared.cluster
 	shared.cluster, shared.template, shared.made, shared.free = nil, "", nil, nil
-	return cluster.Stop()
+	return begun.Stop()
 }
 
 // drop removes what was made on another server.
@@ -124,11 +125,11 @@ func begin(ctx context.Context, migrate func(ctx context.Context, url string) er
 		return nil
 	}
 	if shared.admin = os.Getenv("PERDURE_TEST_POSTGRES"); shared.admin == "" {
-		cluster, err := Start()
+		begun, err := cluster.Start()
 		if err != nil {
 			return err
 		}
-		shared.cluster, shared.admin = cluster, cluster.URL("postgres")
+		shared.cluster, shared.admin = begun, begun.URL("postgres")
 	}
 	template := "perdure_" + strings.ReplaceAll(uuid.NewString()[:13], "-", "")
 	if err := execute(ctx, shared.admin, "CREATE DATABASE "+template+" TEMPLATE template0 ENCODING 'UTF8'"); err != nil {
@@ -160,5 +161,3 @@ func execute(ctx context.Context, url, query string) error {
 	_, err = conn.Exec(ctx, query)
 	return err
 }
-
-func ping(ctx context.Context, url string) error { return execute(ctx, url, "SELECT 1") }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/perdure/perdure/internal/bench"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) benchCommand() *cobra.Command {
+	var c bench.Config
+	cmd := &cobra.Command{
+		Use: "bench [W1 ... W8]", Short: "Measure this machine", GroupID: "serve",
+		Long: `Measures steps, resumes, payloads, signals, bytes and streams, with server and
+worker as processes of their own, on databases that are made for it and removed
+after it: nothing of yours is read or written. Without names it runs all
+workloads; docs/performance.md says what they are.
+
+--store takes sqlite, postgres (a server of its own, started from the binaries
+of this machine) and postgres://USER@HOST/NAME (whose user may create databases;
+one is made beside NAME), or several of them with commas.`,
+		Example: `  perdure bench W1 W2
+  perdure bench --store sqlite,postgres --worker grpc --json > figures.json
+  perdure bench --short`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.Workloads = append(c.Workloads, args...)
+			c.Progress = a.stderr
+			report, err := bench.Run(cmd.Context(), c)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				out := json.NewEncoder(a.stdout)
+				out.SetIndent("", "  ")
+				return out.Encode(report)
+			}
+			report.Print(a.stdout)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&c.Workloads, "workload", nil, "workloads, as names before or behind")
+	f.StringSliceVar(&c.Stores, "store", []string{"sqlite"}, "stores to measure")
+	f.StringSliceVar(&c.Workers, "worker", []string{"inprocess", "grpc"}, "where the worker is: inprocess (the server's process), grpc (one of its own)")
+	f.StringVar(&c.Folder, "folder", "", "where the databases are (default: the system's temporary folder)")
+	f.BoolVar(&c.Short, "short", false, "make everything small, to see that it works")
+	f.IntVar(&c.Rounds, "rounds", 5, "how often what is quick is repeated")
+	f.StringVar(&c.Profiles, "profiles", "", "keep profiles of the server's CPU in this folder")
+	a.jsonFlag(cmd)
+	cmd.AddCommand(a.latencyCommand(), a.scaleCommand(), &cobra.Command{
+		Use: "child", Hidden: true, DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error { return bench.Child(cmd.Context(), args) },
+	})
+	return cmd
+}
+
+func (a *app) latencyCommand() *cobra.Command {
+	var l bench.Latency
+	cmd := &cobra.Command{
+		Use: "latency", Short: "Measure how long text takes to its readers", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return l.Run(cmd.Context(), a.stdout) },
+	}
+	f := cmd.Flags()
+	f.IntSliceVar(&l.Streams, "streams", []int{1, 10, 50, 1000}, "how many executions stream at once; each is a run of its own")
+	f.StringSliceVar(&l.Workers, "worker", []string{"grpc", "inprocess"}, "where the worker is")
+	f.DurationVar(&l.For, "for", 20*time.Second, "how long each run streams")
+	f.Float64Var(&l.Rate, "rate", 5, "chunks a second of each stream")
+	f.StringVar(&l.Folder, "folder", "", "where the database is (default: the system's temporary folder)")
+	return cmd
+}
+
+func (a *app) scaleCommand() *cobra.Command {
+	var s bench.Scale
+	cmd := &cobra.Command{
+		Use: "scale", Short: "Measure what many readers cost", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context(), a.stdout) },
+	}
+	f := cmd.Flags()
+	f.IntVar(&s.Executions, "executions", 1000, "executions that stream, each with one reader")
+	f.IntVar(&s.Idle, "idle", 9000, "readers of executions on which nothing happens, one of each")
+	f.DurationVar(&s.For, "for", 20*time.Second, "how long each run streams")
+	f.Float64Var(&s.Rate, "rate", 5, "chunks a second of each stream")
+	f.IntVar(&s.Rounds, "rounds", 3, "runs without readers and with them, in turns")
+	f.StringVar(&s.Worker, "worker", "grpc", "where the worker is: grpc (a process of its own), inprocess (the server's)")
+	f.StringVar(&s.Folder, "folder", "", "where the database is (default: the system's temporary folder)")
+	f.StringVar(&s.Profiles, "profiles", "", "keep the profiles in this folder")
+	return cmd
+}

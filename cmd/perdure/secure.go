@@ -1,0 +1,79 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// secureFlags say how a worker's connection is secured.
+type secureFlags struct {
+	on            bool
+	ca, cert, key string
+}
+
+func (s *secureFlags) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&s.on, "tls", false, "secure the connection; the machine's authorities are trusted")
+	f.StringVar(&s.ca, "tls-ca", "", "authorities (PEM) to trust in place of the machine's; secures the connection")
+	f.StringVar(&s.cert, "tls-cert", "", "certificate (PEM) to show to a server that wants one (--tls-client-ca)")
+	f.StringVar(&s.key, "tls-key", "", "key (PEM) of --tls-cert")
+}
+
+// config is nil for plain text. Error: usage.
+func (s *secureFlags) config() (*tls.Config, error) {
+	if (s.cert == "") != (s.key == "") {
+		return nil, usageError{"--tls-cert and --tls-key go together", "give both, or neither"}
+	}
+	if !s.on && s.ca == "" && s.cert == "" {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if s.ca != "" {
+		raw, err := os.ReadFile(s.ca)
+		if err != nil {
+			return nil, usageError{"--tls-ca: " + err.Error(), "give a file of certificates in PEM"}
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(raw) {
+			return nil, usageError{"--tls-ca " + s.ca + " holds no certificate", "give a file of certificates in PEM"}
+		}
+	}
+	if s.cert != "" {
+		if _, err := tls.LoadX509KeyPair(s.cert, s.key); err != nil {
+			return nil, usageError{"--tls-cert and --tls-key: " + err.Error(), ""}
+		}
+		// Read anew for each connection: a renewed one is taken up.
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(s.cert, s.key)
+			return &pair, err
+		}
+	}
+	return c, nil
+}
+
+// trusting is for the server on this machine that serves the certificate in the
+// file, whatever name it is made out to.
+func trusting(file string) (*tls.Config, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, usageError{"the certificate of the server here cannot be read: " + err.Error(), "name the server with --server, and --tls"}
+	}
+	block, _ := pem.Decode(raw)
+	if block == nil {
+		return nil, usageError{file + " holds no certificate", ""}
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, usageError{file + ": " + err.Error(), ""}
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
+	c.RootCAs.AddCert(leaf)
+	if len(leaf.DNSNames) > 0 {
+		c.ServerName = leaf.DNSNames[0]
+	}
+	return c, nil
+}

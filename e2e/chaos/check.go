@@ -1,0 +1,213 @@
+package chaos
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// Check says all that is wrong with a run.
+func Check(r Run) []string {
+	c := &check{Run: r, tasks: map[string]*task{}, byCall: map[string]*task{}, results: map[string]string{}}
+	c.end()
+	c.log()
+	c.transcript()
+	c.effects()
+	c.signals()
+	c.models()
+	return c.wrong
+}
+
+// check is a run under way through the checks.
+type check struct {
+	Run
+	wrong  []string
+	tasks  map[string]*task // by id
+	byCall map[string]*task // by our id of the tool call
+	order  []*task
+	// results are what stands for the answer of each effect: done, interrupted
+	// or skipped.
+	results map[string]string
+	turns   int // assistant messages
+}
+
+// task is what the log tells of a task.
+type task struct {
+	kind, call, turn string
+	attempts         int
+	end              perdure.EventType
+}
+
+func (c *check) add(format string, args ...any) {
+	c.wrong = append(c.wrong, fmt.Sprintf("run %d (%s): ", c.Script.Run, c.ID)+fmt.Sprintf(format, args...))
+}
+
+// end: every run ends, and as it should.
+func (c *check) end() {
+	want := perdure.StatusCancelled
+	if c.OneShot {
+		want = perdure.StatusCompleted
+	}
+	if c.Status != want {
+		c.add("it is %s, not %s", c.Status, want)
+	}
+}
+
+// log: seqs are dense, tasks end once, and nothing comes of one that has ended.
+func (c *check) log() {
+	for i, e := range c.Log {
+		if e.Seq != int64(i)+1 {
+			c.add("event %d of the log has the seq %d", i+1, e.Seq)
+			return
+		}
+		if e.Type.IsTask() {
+			c.taskEvent(e)
+		}
+	}
+	for _, t := range c.order {
+		if t.end == "" {
+			c.add("the task of %s, %s has not ended", t.kind, t.call)
+		}
+	}
+	if n := len(c.Log); n == 0 || !c.Log[n-1].Type.Ends() {
+		c.add("its log has no end")
+	}
+}
+
+func (c *check) taskEvent(e Event) {
+	t := c.tasks[e.Task]
+	if t == nil {
+		t = &task{kind: e.Kind, call: e.Call, turn: e.Turn}
+		c.tasks[e.Task], c.order = t, append(c.order, t)
+		if e.Call != "" && c.byCall[e.Call] != nil {
+			c.add("there are two tasks for call %s", e.Call)
+		}
+		c.byCall[e.Call] = t
+	}
+	if t.end != "" {
+		c.add("%s of a task that had ended, seq %d", e.Type, e.Seq)
+	}
+	switch e.Type {
+	case perdure.EventTaskStarted:
+		t.attempts++
+	case perdure.EventTaskCompleted, perdure.EventTaskInterrupted:
+		t.end = e.Type
+	case perdure.EventTaskFailed, perdure.EventTaskCancelled:
+		t.end = e.Type
+		c.add("%s: %s %s", e.Type, t.kind, t.call)
+	}
+}
+
+// transcript: the conversation is that of the script, each answer and each
+// result once and in its place. What the user said in between is looked at by
+// signals.
+func (c *check) transcript() {
+	rest := c.Messages
+	if len(rest) == 0 || rest[0].Role != perdure.RoleUser || rest[0].PlainText() != c.Script.Prompt() {
+		c.add("it does not begin with its prompt")
+		return
+	}
+	for rest = pastUser(rest); len(rest) > 0; rest = pastUser(rest) {
+		c.turns++
+		if rest = c.turn(rest); rest == nil {
+			return
+		}
+	}
+	if c.turns <= c.Script.Turns {
+		c.add("it ends after %d turns, and %d have tools", c.turns, c.Script.Turns)
+	}
+}
+
+// pastUser leaves out what the user says first.
+func pastUser(rest []perdure.Message) []perdure.Message {
+	for len(rest) > 0 && rest[0].Role == perdure.RoleUser {
+		rest = rest[1:]
+	}
+	return rest
+}
+
+// turn takes an answer and the results of its calls off the messages; nil if
+// they are not what they should be.
+func (c *check) turn(rest []perdure.Message) []perdure.Message {
+	said, calls := rest[0], c.Script.Calls(c.turns)
+	rest = rest[1:]
+	if said.Role != perdure.RoleAssistant || said.PlainText() != c.Script.Says(c.turns) {
+		c.add("turn %d is %s %q, not %q", c.turns, said.Role, said.PlainText(), c.Script.Says(c.turns))
+		return nil
+	}
+	asked := partsOf(said, perdure.PartToolCall)
+	if len(asked) != len(calls) || len(rest) < len(calls) {
+		c.add("turn %d has %d calls and %d messages follow, not %d", c.turns, len(asked), len(rest), len(calls))
+		return nil
+	}
+	for i, call := range calls {
+		results := partsOf(rest[i], perdure.PartToolResult)
+		if len(results) != 1 || results[0].ToolName != call.Tool {
+			c.add("turn %d: %d results stand where that of %s belongs", c.turns, len(results), call.Tool)
+			return nil
+		}
+		c.result(call, results[0], rest[len(calls):])
+	}
+	return rest[len(calls):]
+}
+
+func partsOf(m perdure.Message, kind perdure.PartType) []perdure.Part {
+	return slices.DeleteFunc(slices.Clone(m.Parts), func(p perdure.Part) bool { return p.Type != kind })
+}
+
+// What may stand in the place of a result.
+const (
+	done        = "done"
+	interrupted = "interrupted"
+	skipped     = "skipped"
+)
+
+// result: a finished tool's is stored as it was; another says why there is none,
+// and the log says the same.
+func (c *check) result(call Call, p perdure.Part, after []perdure.Message) {
+	text := strings.TrimSuffix(perdure.Content{Parts: p.Parts}.PlainText(), "\n")
+	t, how := c.byCall[p.ToolCallID], done
+	switch {
+	case p.IsError && strings.HasPrefix(text, "interrupted"):
+		how = interrupted
+		if t == nil || t.end != perdure.EventTaskInterrupted {
+			c.add("turn %d: %s is said to be interrupted, and its task is not", c.turns, call.Tool)
+		}
+	case p.IsError && strings.HasPrefix(text, "skipped"):
+		how = skipped
+		if t != nil && t.attempts > 0 {
+			c.add("turn %d: %s is said to be skipped, and its task has begun", c.turns, call.Tool)
+		}
+		if len(after) == 0 || after[0].Role != perdure.RoleUser {
+			c.add("turn %d: %s was skipped, and nobody said anything", c.turns, call.Tool)
+		}
+	case text != strings.TrimSuffix(call.Result, "\n"):
+		c.add("turn %d: %s gave %q, not %q", c.turns, call.Tool, text, call.Result)
+	case t == nil || t.end != perdure.EventTaskCompleted:
+		c.add("turn %d: %s has a result, and no task that was completed", c.turns, call.Tool)
+	}
+	if call.Effect != "" {
+		c.results[call.Effect] = how
+	}
+}
+
+// effects: what a finished tool does was done once, what an interrupted one does
+// at most once, and what was never asked for not at all.
+func (c *check) effects() {
+	for name, how := range c.results {
+		for _, line := range []string{"begin-" + name, "end-" + name} {
+			n := c.Effects[line]
+			if n > 1 || how == done && n == 0 || how == skipped && n > 0 {
+				c.add("%s took place %d times, and the call is %s", line, n, how)
+			}
+		}
+	}
+	for line := range c.Effects {
+		_, name, _ := strings.Cut(line, "-")
+		if c.results[name] == "" {
+			c.add("%q took place, and nothing in the conversation asks for it", line)
+		}
+	}
+}

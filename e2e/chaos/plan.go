@@ -1,0 +1,148 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Kind is a kind of fault.
+type Kind string
+
+// What can happen to a process, to the database, to the hints between servers,
+// and to the connections between them.
+const (
+	KillServer Kind = "kill server"
+	KillWorker Kind = "kill worker"
+	StopServer Kind = "stop server" // SIGSTOP, and SIGCONT after For
+	StopWorker Kind = "stop worker"
+
+	RestartDatabase Kind = "restart database" // in an orderly way, without waiting for clients
+	CrashDatabase   Kind = "crash database"   // without a word, with recovery
+	DropConnections Kind = "drop connections" // pg_terminate_backend of some
+
+	CutWorker   Kind = "cut worker"   // the connections break, new ones are refused for a while
+	HoldUp      Kind = "hold up"      // what the worker sends does not arrive until it heals
+	HoldDown    Kind = "hold down"    // what it is answered does not arrive until it heals
+	HalfOpen    Kind = "half-open"    // its connections are dead for ever, and it is not told
+	DelayWorker Kind = "delay worker" // every piece comes later
+
+	CutDatabase      Kind = "cut database" // the same between one server and the database
+	HoldDatabase     Kind = "hold database"
+	HalfOpenDatabase Kind = "half-open database"
+	DelayDatabase    Kind = "delay database"
+
+	StopHints Kind = "stop hints" // NATS is gone for a while
+	CutHints  Kind = "cut hints"  // from one server
+	HoldHints Kind = "hold hints"
+
+	FullDisk Kind = "full disk" // of the SQLite file
+
+	JumpServer Kind = "jump server" // its clock is set By from what it was, and back after For
+	JumpWorker Kind = "jump worker"
+)
+
+// Fault is one thing that happens.
+type Fault struct {
+	Kind Kind          `json:"kind"`
+	At   time.Duration `json:"at"`  // since the plan's begin
+	For  time.Duration `json:"for"` // until it heals, or the process is started again
+	// Target is the number of the server or worker, where the kind has one.
+	Target int `json:"target"`
+	// By is how far a clock is set.
+	By time.Duration `json:"by,omitempty"`
+}
+
+// String tells the fault in words.
+func (f Fault) String() string {
+	text := fmt.Sprintf("%s %d at %s for %s", f.Kind, f.Target, f.At.Round(time.Millisecond), f.For.Round(time.Millisecond))
+	if f.By != 0 {
+		text += fmt.Sprintf(" by %s", f.By)
+	}
+	return text
+}
+
+// Size says how long a plan is, and for how long its faults last.
+type Size struct {
+	Servers, Workers int
+	// Kinds are those that are planned; each comes once before one comes again.
+	Kinds []Kind
+	Count int
+	// Gap is the mean time from one fault to the next.
+	Gap time.Duration
+	// Lease is the servers': what is stopped is stopped for longer.
+	Lease time.Duration
+	// Longest is how long hints are gone.
+	Longest time.Duration
+}
+
+// Plan chooses faults. The same size and source give the same plan.
+func Plan(random *rand.Rand, size Size) []Fault {
+	var plan []Fault
+	var deck []Kind
+	at := size.Gap
+	busy := map[string]time.Duration{}
+	for range size.Count {
+		if len(deck) == 0 {
+			deck = slices.Clone(size.Kinds)
+			random.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+		}
+		f := size.fault(random, deck[0])
+		deck = deck[1:]
+		// One after another happens to the same thing, and any at once to others.
+		f.At = max(at, busy[f.Place()])
+		busy[f.Place()] = f.At + f.For + size.Gap/2
+		plan = append(plan, f)
+		at += time.Duration(float64(size.Gap) * (0.5 + random.Float64()))
+	}
+	slices.SortStableFunc(plan, func(a, b Fault) int { return int(a.At - b.At) })
+	return plan
+}
+
+func (s Size) fault(random *rand.Rand, kind Kind) Fault {
+	f := Fault{Kind: kind}
+	short := time.Duration(random.Int64N(int64(s.Lease)))
+	long := s.Lease + s.Lease/2 + short
+	switch kind {
+	case KillServer, KillWorker, CutWorker, CutDatabase, DelayDatabase, DelayWorker, CutHints:
+		f.For = short
+	case StopServer, StopWorker, HoldUp, HoldDown, HoldDatabase, HoldHints, FullDisk:
+		f.For = long
+	case StopHints:
+		f.For = s.Longest
+	case JumpServer, JumpWorker:
+		f.For = long
+		f.By = time.Duration(random.Int64N(int64(2*time.Hour))) - time.Hour
+	}
+	switch {
+	case f.OfServer():
+		f.Target = random.IntN(s.Servers)
+	case f.OfWorker():
+		f.Target = random.IntN(s.Workers)
+	}
+	return f
+}
+
+// OfServer tells whether the fault has a server as its target.
+func (f Fault) OfServer() bool {
+	return slices.Contains([]Kind{KillServer, StopServer, CutDatabase, HoldDatabase, HalfOpenDatabase, DelayDatabase, CutHints, HoldHints, JumpServer}, f.Kind)
+}
+
+// OfWorker tells whether the fault has a worker as its target.
+func (f Fault) OfWorker() bool {
+	return slices.Contains([]Kind{KillWorker, StopWorker, CutWorker, HoldUp, HoldDown, HalfOpen, DelayWorker, JumpWorker}, f.Kind)
+}
+
+// Place names what the fault happens to.
+func (f Fault) Place() string {
+	switch {
+	case f.OfServer():
+		return fmt.Sprintf("server %d", f.Target)
+	case f.OfWorker():
+		return fmt.Sprintf("worker %d", f.Target)
+	case f.Kind == StopHints:
+		return "hints"
+	}
+	return "database"
+}

@@ -1,0 +1,235 @@
+package chaos
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// Proxy passes connections on, to the first of its targets that takes them, and
+// breaks them in the ways that networks do.
+type Proxy struct {
+	listener net.Listener
+	targets  []string
+	running  sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	changed chan struct{}
+	rule    Rule
+	last    int // the target that took the last connection
+	links   map[*link]bool
+	closed  bool
+}
+
+// Rule says what a proxy does to what goes through it. The zero value passes on.
+type Rule struct {
+	Refuse   bool // connections break, and new ones do at once
+	HoldUp   bool // what the caller sends waits
+	HoldDown bool // what it is answered waits
+	Delay    time.Duration
+}
+
+// Listen starts a proxy on the address.
+func Listen(addr string, targets ...string) (*Proxy, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{listener: l, targets: targets, changed: make(chan struct{}), links: map[*link]bool{}}
+	p.running.Go(p.accept)
+	return p, nil
+}
+
+// Addr is where the proxy listens.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// Close ends the proxy and all its connections.
+func (p *Proxy) Close() error {
+	err := p.listener.Close()
+	p.change(func() { p.closed = true })
+	p.Cut()
+	p.running.Wait()
+	return err
+}
+
+// Set changes the rule.
+func (p *Proxy) Set(r Rule) {
+	p.change(func() { p.rule = r })
+	if r.Refuse {
+		p.Cut()
+	}
+}
+
+// Cut breaks the connections that there are; both sides are told.
+func (p *Proxy) Cut() {
+	for _, l := range p.open() {
+		l.cut()
+	}
+}
+
+// HalfOpen makes the connections that there are dead: nothing goes through them
+// any more, in either direction, and nobody is told. New ones are not touched.
+// It gives how many there were.
+func (p *Proxy) HalfOpen() int {
+	links := p.open()
+	for _, l := range links {
+		p.change(func() { l.dead = true })
+	}
+	return len(links)
+}
+
+// change changes something that pumps wait for.
+func (p *Proxy) change(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+func (p *Proxy) open() []*link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []*link
+	for l := range p.links {
+		all = append(all, l)
+	}
+	return all
+}
+
+func (p *Proxy) accept() {
+	for {
+		conn, err := p.listener.Accept()
+		if err != nil {
+			return // it was closed
+		}
+		p.running.Go(func() { p.pass(conn) })
+	}
+}
+
+func (p *Proxy) pass(caller net.Conn) {
+	l := &link{proxy: p, caller: caller, ended: make(chan struct{})}
+	defer l.cut()
+	p.mu.Lock()
+	refuse := p.rule.Refuse || p.closed
+	p.mu.Unlock()
+	if refuse {
+		return
+	}
+	var err error
+	if l.target, err = p.dial(); err != nil {
+		return
+	}
+	p.change(func() { p.links[l], refuse = true, p.rule.Refuse || p.closed })
+	defer p.change(func() { delete(p.links, l) })
+	if refuse {
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { l.pump(l.target, l.caller, true) })
+	both.Go(func() { l.pump(l.caller, l.target, false) })
+	both.Wait()
+}
+
+// dial tries the targets in turn, first the one that answered last.
+func (p *Proxy) dial() (conn net.Conn, err error) {
+	p.mu.Lock()
+	first := p.last
+	p.mu.Unlock()
+	for i := range p.targets {
+		n := (first + i) % len(p.targets)
+		if conn, err = net.DialTimeout("tcp", p.targets[n], time.Second); err == nil {
+			p.mu.Lock()
+			p.last = n
+			p.mu.Unlock()
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+// Next makes the next connection go to another target, if there is one.
+func (p *Proxy) Next() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = (p.last + 1) % len(p.targets)
+}
+
+// link is one connection through a proxy.
+type link struct {
+	proxy          *Proxy
+	caller, target net.Conn
+	dead           bool // guarded by the proxy's mu
+	once           sync.Once
+	ended          chan struct{}
+}
+
+func (l *link) cut() {
+	l.once.Do(func() {
+		close(l.ended)
+		_ = l.caller.Close()
+		if l.target != nil {
+			_ = l.target.Close()
+		}
+	})
+}
+
+// pump passes on one direction, until it ends.
+func (l *link) pump(to io.Writer, from io.Reader, up bool) {
+	defer l.cut()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 && (l.hold(up) != nil || write(to, buffer[:n]) != nil) {
+			return
+		}
+		if err != nil {
+			// The end is passed on like what came before it: not at all, if
+			// nothing is.
+			_ = l.hold(up)
+			return
+		}
+	}
+}
+
+var errEnded = errors.New("the connection has ended")
+
+// hold waits for as long as the rule holds this direction, and its delay.
+func (l *link) hold(up bool) error {
+	p := l.proxy
+	for {
+		p.mu.Lock()
+		held := l.dead || up && p.rule.HoldUp || !up && p.rule.HoldDown
+		delay, changed := p.rule.Delay, p.changed
+		p.mu.Unlock()
+		if !held {
+			return l.wait(delay)
+		}
+		select {
+		case <-changed:
+		case <-l.ended:
+			return errEnded
+		}
+	}
+}
+
+func (l *link) wait(d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-l.ended:
+		return errEnded
+	}
+}
+
+func write(to io.Writer, b []byte) error {
+	_, err := to.Write(b)
+	return err
+}

@@ -1,0 +1,133 @@
+package e2e
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// clockFile is the variable that names the file with the offset of a process's
+// clock.
+const clockFile = "CHAOS_CLOCK"
+
+// movedTime is added to the package time of the program whose clock can be set.
+const movedTime = `package time
+
+import (
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+)
+
+// offset is that of the clock, in nanoseconds, in memory shared with who sets it.
+var offset = sharedOffset()
+
+func sharedOffset() *int64 {
+	path, set := syscall.Getenv("` + clockFile + `")
+	if !set {
+		return new(int64)
+	}
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		panic("the file of the clock: " + err.Error())
+	}
+	memory, err := syscall.Mmap(fd, 0, 8, syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		panic("the file of the clock: " + err.Error())
+	}
+	return (*int64)(unsafe.Pointer(&memory[0]))
+}
+
+func moved(sec int64, nsec int32, mono int64) (int64, int32, int64) {
+	by := atomic.LoadInt64(offset)
+	sec += by / 1e9
+	n := int64(nsec) + by%1e9
+	switch {
+	case n < 0:
+		n, sec = n+1e9, sec-1
+	case n >= 1e9:
+		n, sec = n-1e9, sec+1
+	}
+	return sec, int32(n), mono
+}
+`
+
+// movableProgram builds the real program on a standard library whose wall clock
+// can be set from outside, as an administrator or a time server sets that of a
+// machine. What is monotonic stays as it is, timers too. Nothing of ours is
+// another: Linux has no wall clock of its own for some processes, and Go reads
+// it past what could be preloaded.
+func movableProgram(t *testing.T) string {
+	t.Helper()
+	path, err := buildMovable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var buildMovable = sync.OnceValues(func() (string, error) {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", err
+	}
+	library := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
+	source, err := os.ReadFile(filepath.Join(library, "time.go"))
+	if err != nil {
+		return "", err
+	}
+	const reads = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
+	changed := strings.Replace(string(source), reads, "func Now() Time {\n\tsec, nsec, mono := moved(runtimeNow())\n", 1)
+	if changed == string(source) {
+		return "", errors.New("time.Now of this version of Go reads the clock in another way")
+	}
+	replace := map[string]string{}
+	for name, content := range map[string]string{"time.go": changed, "moved.go": movedTime} {
+		file := filepath.Join(scratch, name)
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(library, name)] = file
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(scratch, "overlay.json")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		return "", err
+	}
+	return buildAs("perdure-movable", "-overlay", file)
+})
+
+// newClock makes the file of a process's clock, which goes right, and gives the
+// variable that names it.
+func newClock(t *testing.T, path string) string {
+	t.Helper()
+	if err := os.WriteFile(path, make([]byte, 8), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return clockFile + "=" + path
+}
+
+// setClock sets a process's clock by so much from what is right.
+func setClock(t *testing.T, path string, by time.Duration) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteAt(binary.NativeEndian.AppendUint64(nil, uint64(by)), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// disk is a small one of its own: a tmpfs in a mount namespace, which root may
+// make, and anybody else with a user namespace around it. It is there for as
+// long as the process that holds it.
+type disk struct {
+	t      *testing.T
+	dir    string // where it is, inside
+	holder *process
+}
+
+func newDisk(t *testing.T, dir string, bytes int) *disk {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	apart := []string{"unshare", "--mount"}
+	if os.Getuid() != 0 {
+		apart = append(apart, "--user", "--map-root-user")
+	}
+	mount := fmt.Sprintf("mount -t tmpfs -o size=%d,mode=700 tmpfs '%s' && echo mounted && exec sleep infinity", bytes, dir)
+	d := &disk{t: t, dir: dir, holder: launch(t, command{name: "disk", argv: append(apart, "sh", "-c", mount), env: environment(dir)})}
+	d.holder.says("mounted")
+	return d
+}
+
+// enter is what starts a program that sees the disk.
+func (d *disk) enter() []string {
+	enter := []string{"nsenter", "--target", fmt.Sprint(d.holder.cmd.Process.Pid), "--mount"}
+	if os.Getuid() != 0 {
+		enter = append(enter, "--user", "--preserve-credentials")
+	}
+	return enter
+}
+
+// outside is a file of the disk as those see it who do not see the disk.
+func (d *disk) outside(name string) string {
+	return filepath.Join("/proc", fmt.Sprint(d.holder.cmd.Process.Pid), "root", d.dir, name)
+}
+
+// fill leaves no room on the disk.
+func (d *disk) fill() {
+	d.t.Helper()
+	file, err := os.Create(d.outside("filler"))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := io.Copy(file, zeros{}); !errors.Is(err, syscall.ENOSPC) {
+		d.t.Fatalf("the disk is not full: %v", err)
+	}
+}
+
+// free makes room again.
+func (d *disk) free() {
+	d.t.Helper()
+	if err := os.Remove(d.outside("filler")); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// zeros has no end.
+type zeros struct{}
+
+// Read implements io.Reader.
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}

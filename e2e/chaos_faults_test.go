@@ -1,0 +1,200 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure/e2e/chaos"
+)
+
+// storm brings the faults of a plan about, each at its time.
+type storm struct {
+	*fleet
+	began   time.Time
+	plan    []chaos.Fault
+	healing []healing
+	kills   []chaos.Kill
+	done    []chaos.Fault
+}
+
+// healing is the end of a fault.
+type healing struct {
+	at  time.Time
+	end func()
+}
+
+func (f *fleet) newStorm(plan []chaos.Fault) *storm {
+	return &storm{fleet: f, began: time.Now(), plan: plan}
+}
+
+// step does what is due.
+func (s *storm) step() {
+	s.t.Helper()
+	now := time.Now()
+	for len(s.plan) > 0 && now.Sub(s.began) >= s.plan[0].At {
+		fault := s.plan[0]
+		s.plan = s.plan[1:]
+		s.note("%s", fault)
+		s.healing = append(s.healing, healing{at: now.Add(fault.For), end: s.bring(fault)})
+		s.done = append(s.done, fault)
+	}
+	var later []healing
+	for _, h := range s.healing {
+		if now.Before(h.at) {
+			later = append(later, h)
+			continue
+		}
+		h.end()
+	}
+	s.healing = later
+	s.supervise()
+}
+
+// bring makes a fault happen, and gives what ends it.
+func (s *storm) bring(f chaos.Fault) (end func()) {
+	s.t.Helper()
+	switch f.Kind {
+	case chaos.KillServer:
+		return s.kill(s.servers[f.Target])
+	case chaos.KillWorker:
+		return s.kill(s.workers[f.Target])
+	case chaos.StopServer:
+		return s.stop(s.servers[f.Target])
+	case chaos.StopWorker:
+		return s.stop(s.workers[f.Target])
+	case chaos.RestartDatabase:
+		return s.restartDatabase(syscall.SIGINT)
+	case chaos.CrashDatabase:
+		return s.restartDatabase(syscall.SIGQUIT)
+	case chaos.DropConnections:
+		return s.dropConnections()
+	case chaos.StopHints:
+		s.nats.Stop()
+		return s.nats.Start
+	case chaos.FullDisk:
+		s.disk.fill()
+		return s.disk.free
+	case chaos.JumpServer:
+		return s.jump(s.servers[f.Target], f.By)
+	case chaos.JumpWorker:
+		return s.jump(s.workers[f.Target], f.By)
+	}
+	return s.disturb(f)
+}
+
+// disturb breaks connections.
+func (s *storm) disturb(f chaos.Fault) (end func()) {
+	s.t.Helper()
+	link := s.linkOf(f)
+	if link == nil {
+		s.t.Fatalf("there is nothing to %s", f.Kind)
+	}
+	switch f.Kind {
+	case chaos.CutWorker, chaos.CutDatabase, chaos.CutHints:
+		link.Set(chaos.Rule{Refuse: true})
+		link.Next()
+	case chaos.HoldUp:
+		link.Set(chaos.Rule{HoldUp: true})
+	case chaos.HoldDown, chaos.HoldDatabase, chaos.HoldHints:
+		link.Set(chaos.Rule{HoldDown: true})
+	case chaos.HalfOpen, chaos.HalfOpenDatabase:
+		s.note("%d connections are dead", link.HalfOpen())
+	case chaos.DelayWorker, chaos.DelayDatabase:
+		link.Set(chaos.Rule{Delay: 30 * time.Millisecond})
+	default:
+		s.t.Fatalf("nobody knows how to %s", f.Kind)
+	}
+	return func() { link.Set(chaos.Rule{}) }
+}
+
+// linkOf is the proxy that a fault breaks; nil if there is none.
+func (s *storm) linkOf(f chaos.Fault) *chaos.Proxy {
+	switch {
+	case f.OfWorker():
+		return s.workers[f.Target].link
+	case f.Kind == chaos.CutHints, f.Kind == chaos.HoldHints:
+		return s.servers[f.Target].hints
+	}
+	return s.servers[f.Target].link
+}
+
+func (s *storm) kill(m *member) (end func()) {
+	m.away = true
+	m.process.kill()
+	if strings.HasPrefix(m.name, "worker") {
+		s.noteKill(m)
+	}
+	return func() { s.again(m) }
+}
+
+func (s *storm) stop(m *member) (end func()) {
+	m.pause(true)
+	return func() { m.pause(false) }
+}
+
+func (s *storm) jump(m *member, by time.Duration) (end func()) {
+	setClock(s.t, m.clock(), by)
+	return func() { setClock(s.t, m.clock(), 0) }
+}
+
+func (s *storm) restartDatabase(signal syscall.Signal) (end func()) {
+	if err := s.cluster.Restart(signal); err != nil {
+		s.t.Fatal(err)
+	}
+	return func() {}
+}
+
+func (s *storm) dropConnections() (end func()) {
+	err := s.database(s.t.Context(), func(conn *pgx.Conn) error {
+		_, err := conn.Exec(s.t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 6`)
+		return err
+	})
+	if err != nil {
+		s.t.Error(err)
+	}
+	return func() {}
+}
+
+// noteKill notes what the worker that was just killed held, and the database's
+// time.
+func (s *storm) noteKill(m *member) {
+	if s.cluster == nil {
+		return // takeovers are measured with several servers
+	}
+	raw, err := os.ReadFile(filepath.Join(m.home, "worker", "worker-id"))
+	if err != nil {
+		return // it was killed before it had begun
+	}
+	id, err := uuid.Parse(strings.TrimSpace(string(raw)))
+	if err != nil {
+		s.t.Errorf("the id of %s: %v", m.name, err)
+		return
+	}
+	k := chaos.Kill{Name: m.name}
+	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
+	defer cancel()
+	err = s.database(ctx, func(conn *pgx.Conn) error {
+		if err := conn.QueryRow(ctx, "SELECT now()").Scan(&k.At); err != nil {
+			return err
+		}
+		rows, err := conn.Query(ctx, `SELECT id::text FROM agent_execution WHERE worker_id = $1
+			UNION SELECT agent_execution_id::text FROM task_execution WHERE worker_id = $1 AND status = 'RUNNING'`, id)
+		if err != nil {
+			return err
+		}
+		k.Runs, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	if err != nil {
+		s.t.Errorf("what %s held: %v", m.name, err)
+		return
+	}
+	s.kills = append(s.kills, k)
+}

@@ -1,0 +1,336 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/e2e/chaos"
+	"github.com/perdure/perdure/internal/notify/notifytest"
+	"github.com/perdure/perdure/internal/store/opentest"
+	"github.com/perdure/perdure/internal/store/postgres"
+	"github.com/perdure/perdure/internal/store/postgres/cluster"
+	"github.com/perdure/perdure/internal/store/storetest"
+)
+
+// fleet is several servers and workers over one PostgreSQL, all of them
+// processes, with proxies in between.
+type fleet struct {
+	t         *testing.T
+	size      chaosSize
+	root      string // of what the processes keep and write
+	workspace string
+	cluster   *cluster.Cluster // nil: the one server has a SQLite file
+	disk      *disk            // that the file is on
+	nats      *notifytest.NATS // nil with the one server
+	servers   []*member
+	workers   []*member
+	adminKey  string
+	workerKey string
+	notes     []string // what happened that nobody planned
+	*client.Client
+}
+
+// member is a server or a worker.
+type member struct {
+	*process
+	home  string       // its data directory
+	web   string       // a server's address for clients
+	rpc   string       // and for workers
+	link  *chaos.Proxy // a server's way to the database, a worker's to the servers
+	hints *chaos.Proxy // a server's way to NATS
+	since time.Time    // when it was started
+	// away is set while a fault has it down: nobody starts it again.
+	away bool
+}
+
+// newFleet starts everything and waits until it answers.
+func newFleet(t *testing.T, size chaosSize) *fleet {
+	t.Helper()
+	f := &fleet{t: t, size: size, root: keptFolder(t)}
+	f.workspace = filepath.Join(f.root, "workspace")
+	for _, dir := range []string{f.workspace, filepath.Join(f.workspace, "effects"), filepath.Join(f.root, "home"), f.scripts()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if size.sqlite {
+		f.disk = newDisk(t, filepath.Join(f.root, "server-0"), size.disk())
+	} else {
+		f.cluster, f.nats = newCluster(t), notifytest.NewNATS(t)
+	}
+	t.Cleanup(f.audit) // by then no process has the database open
+	for i := range size.servers {
+		f.servers = append(f.servers, f.newServer(i))
+	}
+	f.connect()
+	for i := range size.workers {
+		f.workers = append(f.workers, f.newWorker(i))
+	}
+	return f
+}
+
+func newCluster(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	cluster, err := cluster.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return cluster
+}
+
+// keptFolder is removed when the test has passed, and named when it has not.
+// PERDURE_CHAOS_DIR is where it is to be, and to stay.
+func keptFolder(t *testing.T) string {
+	t.Helper()
+	stay := os.Getenv("PERDURE_CHAOS_DIR")
+	dir, err := os.MkdirTemp(stay, "perdure-chaos-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() || stay != "" {
+			t.Logf("what the processes wrote and left is in %s", dir)
+			return
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func (f *fleet) scripts() string { return filepath.Join(f.root, "scripts") }
+func (f *fleet) journal() string { return filepath.Join(f.root, "journal") }
+
+// audit checks the invariants over the database, and that it opens.
+func (f *fleet) audit() {
+	if f.disk != nil {
+		opentest.File(f.t, f.disk.outside("perdure.db"))
+		return
+	}
+	s, err := postgres.Open(context.Background(), postgres.Options{URL: f.cluster.URL("postgres")})
+	if err != nil {
+		f.t.Errorf("what is left does not open: %v", err)
+		return
+	}
+	storetest.Invariants(f.t, s)
+	if err := s.Close(); err != nil {
+		f.t.Error(err)
+	}
+}
+
+// proxy starts one that ends with the test.
+func (f *fleet) proxy(targets ...string) *chaos.Proxy {
+	f.t.Helper()
+	p, err := chaos.Listen("127.0.0.1:0", targets...)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// through starts a proxy to the host of a URL, and gives the URL that leads
+// through it.
+func (f *fleet) through(text string) (*chaos.Proxy, string) {
+	f.t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	p := f.proxy(u.Host)
+	u.Host = p.Addr()
+	return p, u.String()
+}
+
+func (f *fleet) newServer(i int) *member {
+	f.t.Helper()
+	name := fmt.Sprintf("server-%d", i)
+	m := &member{home: filepath.Join(f.root, name), web: freeAddress(f.t), rpc: freeAddress(f.t)}
+	argv := []string{"server", "--data", m.home, "--addr", m.web, "--grpc-addr", m.rpc, "--lease", f.size.lease.String()}
+	if f.disk != nil {
+		f.start(m, command{name: name, argv: argv}, f.disk.enter()...)
+		return m
+	}
+	var store, nats string
+	m.link, store = f.through(f.cluster.URL("postgres"))
+	m.hints, nats = f.through(f.nats.URL())
+	f.start(m, command{name: name, argv: append(argv, "--store", store, "--nats", nats)})
+	return m
+}
+
+func (f *fleet) newWorker(i int) *member {
+	f.t.Helper()
+	name := fmt.Sprintf("worker-%d", i)
+	var servers []string
+	for n := range f.servers {
+		servers = append(servers, f.servers[(i+n)%len(f.servers)].rpc)
+	}
+	m := &member{home: filepath.Join(f.root, name), link: f.proxy(servers...)}
+	f.start(m, command{name: name, argv: []string{
+		"worker", "--server", m.link.Addr(), "--key", f.workerKey, "--data", m.home, "--workspace", f.workspace,
+		"--scripts", f.scripts(), "--agents", "100", "--tasks", "24",
+	}})
+	return m
+}
+
+// start launches a member for the first time, by what starts it.
+func (f *fleet) start(m *member, c command, by ...string) {
+	f.t.Helper()
+	c.dir, c.log = f.root, filepath.Join(f.root, c.name+".log")
+	c.env = environment(filepath.Join(f.root, "home"), "PERDURE_SCRIPTED_JOURNAL="+f.journal())
+	var path string
+	if f.size.clocks {
+		path = movableProgram(f.t)
+		c.env = append(c.env, newClock(f.t, m.clock()))
+	} else {
+		path = program(f.t)
+	}
+	c.argv = slices.Concat(by, []string{path}, c.argv)
+	m.process, m.since = launch(f.t, c), time.Now()
+}
+
+// again launches a member that has ended.
+func (f *fleet) again(m *member) {
+	f.t.Helper()
+	m.process, m.since, m.away = launch(f.t, m.command), time.Now(), false
+}
+
+// supervise starts again, as the system does, what has ended by itself. Why it
+// has is noted: a server may end if it finds no database, a worker if it finds
+// no server.
+func (f *fleet) supervise() {
+	f.t.Helper()
+	for _, m := range f.members() {
+		select {
+		case <-m.ended:
+		default:
+			continue
+		}
+		if m.away || time.Since(m.since) < 200*time.Millisecond {
+			continue
+		}
+		f.note("%s ended by itself: %v, %s", m.name, m.err, lastLine(m.output.String()))
+		f.again(m)
+	}
+}
+
+func (f *fleet) members() []*member {
+	return append(f.servers[:len(f.servers):len(f.servers)], f.workers...)
+}
+
+func (f *fleet) note(format string, args ...any) {
+	f.notes = append(f.notes, clock(time.Now())+" "+fmt.Sprintf(format, args...))
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+// clock is the file of its clock, if that can be set.
+func (m *member) clock() string { return m.home + ".clock" }
+
+// pause stops a member, or lets it go on.
+func (m *member) pause(stop bool) {
+	signal := syscall.SIGCONT
+	if stop {
+		signal = syscall.SIGSTOP
+	}
+	_ = m.cmd.Process.Signal(signal) // it may have ended
+}
+
+// connect makes the keys, and the client that speaks to any of the servers.
+func (f *fleet) connect() {
+	f.t.Helper()
+	first := f.servers[0]
+	eventually(f.t, "a server answers", func() bool {
+		f.supervise()
+		token := filepath.Join(first.home, "token")
+		if f.disk != nil {
+			token = f.disk.outside("token")
+		}
+		raw, err := os.ReadFile(token)
+		if err != nil {
+			return false
+		}
+		c, err := client.New(client.Options{BaseURL: "http://" + first.web, Key: strings.TrimSpace(string(raw))})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		defer c.Close()
+		if f.adminKey == "" {
+			f.adminKey = newKey(f.t, c, perdure.KeyAdmin)
+		}
+		if f.adminKey != "" {
+			f.workerKey = newKey(f.t, c, perdure.KeyWorker)
+		}
+		return f.workerKey != ""
+	})
+	f.Client = f.caller(nil)
+}
+
+// newKey gives a key, "" while there is no answer.
+func newKey(t *testing.T, c *client.Client, role perdure.KeyRole) string {
+	key, err := c.CreateKey(t.Context(), string(role), role)
+	if err != nil {
+		return ""
+	}
+	return key.Key
+}
+
+// anywhere is the address that the fleet's callers name; each connection goes
+// to one of the servers.
+const anywhere = "http://fleet.example"
+
+// caller is a client whose every connection goes to a server that is chosen
+// anew, as behind a balancer that knows nothing of them.
+func (f *fleet) caller(onReconnect func(error, time.Duration)) *client.Client {
+	f.t.Helper()
+	c, err := client.New(client.Options{BaseURL: anywhere, Key: f.adminKey, HTTPClient: f.web(), OnReconnect: onReconnect})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(c.Close)
+	return c
+}
+
+// web speaks HTTP to any of the servers. Where one does not answer another is
+// asked: a stopped one takes connections and says nothing.
+func (f *fleet) web() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Second, ResponseHeaderTimeout: 5 * time.Second,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", f.servers[rand.IntN(len(f.servers))].web)
+		},
+	}}
+}
+
+// database runs a query beside all servers and proxies.
+func (f *fleet) database(ctx context.Context, work func(*pgx.Conn) error) error {
+	conn, err := pgx.Connect(ctx, f.cluster.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return work(conn)
+}

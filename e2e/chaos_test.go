@@ -1,0 +1,211 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/e2e/chaos"
+)
+
+// chaosSize says how much of everything there is.
+type chaosSize struct {
+	servers, workers int
+	runs, turns      int
+	readers          int    // of each run
+	wandering        int    // runs of which every projection is read
+	pause            string // of a tool between its effects, in seconds
+	lease            time.Duration
+	rampUp           time.Duration // within which the runs begin
+	speech           time.Duration // within which each message is sent
+	kinds            []chaos.Kind
+	faults           int
+	hintless         time.Duration // how long NATS is gone
+	gap              time.Duration
+	limit            time.Duration // of all of it
+	sqlite           bool          // in place of PostgreSQL
+	clocks           bool          // can be set; follows from the kinds
+}
+
+// chaosIsLong tells whether all of it is wanted, as by make chaos, and not what
+// there is time for beside the other tests.
+func chaosIsLong() bool { return os.Getenv("PERDURE_CHAOS") == "long" }
+
+var (
+	shortChaos = chaosSize{
+		servers: 3, workers: 3, runs: 12, turns: 8, readers: 1, wandering: 1, pause: "0.05", lease: 1500 * time.Millisecond,
+		rampUp: 2 * time.Second, speech: 5 * time.Second, gap: 600 * time.Millisecond, hintless: 5 * time.Second, limit: 3 * time.Minute,
+	}
+	longChaos = chaosSize{
+		servers: 3, workers: 3, runs: 200, turns: 20, readers: 1, wandering: 5, pause: "0.2", lease: 3 * time.Second,
+		rampUp: 20 * time.Second, speech: 40 * time.Second, gap: 2 * time.Second, hintless: time.Minute, limit: 20 * time.Minute,
+	}
+)
+
+// Kinds of faults. The slow ones take a server longer to get over than the short
+// form has time for, or need a program that takes long to build.
+var (
+	processFaults = []chaos.Kind{
+		chaos.KillServer, chaos.KillWorker, chaos.StopServer, chaos.StopWorker,
+		chaos.CutWorker, chaos.HoldUp, chaos.HoldDown, chaos.HalfOpen, chaos.DelayWorker,
+	}
+	databaseFaults = []chaos.Kind{
+		chaos.RestartDatabase, chaos.CrashDatabase, chaos.DropConnections,
+		chaos.CutDatabase, chaos.HoldDatabase, chaos.DelayDatabase,
+	}
+	hintFaults  = []chaos.Kind{chaos.StopHints, chaos.CutHints, chaos.HoldHints}
+	clockFaults = []chaos.Kind{chaos.JumpServer, chaos.JumpWorker}
+)
+
+// Whatever happens to servers, workers, database, NATS and connections while agents
+// work, their clients speak to them and read along: no message, effect, model
+// call, signal or event is lost or doubled, and every run ends.
+func TestChaos(t *testing.T) {
+	size, kinds := shortChaos, slices.Concat(processFaults, databaseFaults, hintFaults)
+	size.faults = len(kinds)
+	if chaosIsLong() {
+		size, kinds = longChaos, slices.Concat(kinds, clockFaults, []chaos.Kind{chaos.HalfOpenDatabase})
+		size.faults = 4 * len(kinds)
+	}
+	size.kinds = kinds
+	endure(t, size)
+}
+
+// The same with the one server of an embedded store, whose disk is full for a
+// while, again and again.
+func TestChaosOnSQLite(t *testing.T) {
+	size, kinds := shortChaos, slices.Concat(processFaults, []chaos.Kind{chaos.FullDisk, chaos.FullDisk})
+	size.faults = len(kinds)
+	if chaosIsLong() {
+		size, kinds = longChaos, slices.Concat(kinds, clockFaults)
+		size.faults = 3 * len(kinds)
+	}
+	size.kinds, size.sqlite, size.servers, size.workers = kinds, true, 1, 2
+	endure(t, size)
+}
+
+// endure goes through one plan under load, and checks everything at the end.
+func endure(t *testing.T, size chaosSize) {
+	t.Helper()
+	size = size.changed(t)
+	seed := seedOf(t)
+	began := time.Now()
+	f := newFleet(t, size)
+	ctx, cancel := context.WithTimeout(t.Context(), size.limit)
+	defer cancel()
+	l := f.newLoad(ctx, seed)
+	storm := f.newStorm(chaos.Plan(rand.New(rand.NewPCG(seed, 0)), size.plan()))
+	storm.blow(l.over())
+	runs := l.gather()
+	for _, w := range l.wanderers {
+		w.Compare(ctx)
+	}
+	report := chaos.Report{
+		Seed: seed, Store: "PostgreSQL", Servers: size.servers, Workers: size.workers, Runs: size.runs, Turns: size.turns,
+		Took: time.Since(began), Lease: size.lease, Faults: storm.done, Takeovers: chaos.Takeovers(storm.kills, runs),
+		Notes: f.notes, Wrong: l.wrong,
+	}
+	if size.sqlite {
+		report.Store = "SQLite"
+	}
+	for _, r := range runs {
+		report.Wrong = append(report.Wrong, chaos.Check(r)...)
+	}
+	l.countReaders(&report)
+	report.Measure(runs)
+	conclude(t, &report, f.root)
+}
+
+// disk is how many bytes a database has room for: three times what it needs.
+func (s chaosSize) disk() int { return 32<<20 + s.runs*s.turns*80<<10 }
+
+// changed is the size with what variables set.
+func (s chaosSize) changed(t *testing.T) chaosSize {
+	t.Helper()
+	s.runs, s.turns = number(t, "PERDURE_CHAOS_RUNS", s.runs), number(t, "PERDURE_CHAOS_TURNS", s.turns)
+	s.faults = number(t, "PERDURE_CHAOS_FAULTS", s.faults)
+	if only := os.Getenv("PERDURE_CHAOS_KINDS"); only != "" {
+		s.kinds = nil
+		for kind := range strings.SplitSeq(only, ",") {
+			s.kinds = append(s.kinds, chaos.Kind(kind))
+		}
+	}
+	s.clocks = slices.ContainsFunc(clockFaults, func(k chaos.Kind) bool { return slices.Contains(s.kinds, k) })
+	return s
+}
+
+// blow goes through the plan, and waits for the runs' end.
+func (s *storm) blow(over <-chan struct{}) {
+	s.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for ended := false; !ended || len(s.healing) > 0; {
+		if ended {
+			s.plan = nil // there is nothing left to disturb
+		}
+		s.step()
+		select {
+		case <-over:
+			ended, over = true, nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (s chaosSize) plan() chaos.Size {
+	return chaos.Size{Servers: s.servers, Workers: s.workers, Kinds: s.kinds, Count: s.faults, Gap: s.gap, Lease: s.lease, Longest: s.hintless}
+}
+
+func number(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	n, err := strconv.Atoi(cmp.Or(os.Getenv(name), strconv.Itoa(otherwise)))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+func (l *load) countReaders(r *chaos.Report) {
+	for _, run := range l.runs {
+		for _, reader := range run.readers {
+			r.Counts.Readers++
+			r.Counts.Reconnects += reader.breaks
+		}
+	}
+}
+
+// conclude shows the report, and fails the test with what is wrong.
+func conclude(t *testing.T, r *chaos.Report, kept string) {
+	t.Helper()
+	dir := kept
+	if wanted := os.Getenv("PERDURE_CHAOS_REPORT"); wanted != "" {
+		dir = filepath.Join(wanted, t.Name())
+	}
+	if err := r.Write(dir); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%s", "\n"+r.Table())
+	for i, wrong := range r.Wrong {
+		if i == 50 {
+			t.Errorf("and %d more, in %s", len(r.Wrong)-i, fmt.Sprint(dir, "/chaos.json"))
+			break
+		}
+		t.Error(wrong)
+	}
+	for _, note := range r.Notes {
+		if t.Failed() {
+			t.Log(note)
+		}
+	}
+	if t.Failed() {
+		t.Logf("PERDURE_E2E_SEED=%d makes the same plan", r.Seed)
+	}
+}

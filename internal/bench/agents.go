@@ -1,0 +1,172 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/worker"
+)
+
+// The kinds of the workloads' agents and tasks.
+const (
+	stepsKind  = "bench-steps"
+	signalKind = "bench-signal"
+	growKind   = "bench-grow"
+	waitKind   = "bench-wait"
+	echoKind   = "bench-echo"
+)
+
+func (r *recorder) register(w *worker.Worker) {
+	w.RegisterAgent(agent.DefineFunc(stepsKind, r.steps))
+	w.RegisterAgent(agent.DefineFunc(signalKind, r.signals))
+	w.RegisterAgent(agent.DefineFunc(growKind, r.grow))
+	w.RegisterAgent(agent.DefineFunc(waitKind, func(ctx agent.Context, _ struct{}) (string, error) {
+		_, err := ctx.WaitSignal("never", 0)
+		return "", err
+	}))
+	w.RegisterTask(agent.DefineTask(echoKind, func(_ agent.TaskContext, in echo) (string, error) { return in.Body, nil }))
+}
+
+// lookUp is the tool of react agents: it gives 1 KiB.
+var lookUp = tool.Tool{
+	Name: "look-up", Description: "Looks something up.", Schema: json.RawMessage(`{"type":"object"}`), OnLost: perdure.OnLostRetry,
+	Run: func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text(body(1 << 10)), nil },
+}
+
+// body is a text of that length.
+func body(n int) string {
+	return strings.Repeat("The quick brown fox jumps over the lazy dog. ", n/45+1)[:n]
+}
+
+// echo is the input of a task whose result is its body.
+type echo struct {
+	N    int    `json:"n"`
+	Body string `json:"body"`
+}
+
+// stepsInput asks for steps and then tasks, one after another. The agent passes
+// the gates steps and tasks, if there are Gates, before each, and reaches done
+// after each.
+type stepsInput struct {
+	Steps int    `json:"steps"`
+	Tasks int    `json:"tasks"`
+	Size  int    `json:"size"` // bytes of each one's input and result
+	Gates string `json:"gates"`
+}
+
+func (r *recorder) steps(ctx agent.Context, in stepsInput) (string, error) {
+	text := body(in.Size)
+	for _, part := range []struct {
+		name string
+		n    int
+		do   func(i int) (string, error)
+	}{
+		{"step", in.Steps, func(i int) (string, error) {
+			return agent.Step(ctx, "step", func(context.Context) (string, error) { return text, nil }, agent.StepInstance(strconv.Itoa(i)))
+		}},
+		{"task", in.Tasks, func(i int) (string, error) { return agent.Call[string](ctx, echoKind, echo{i, text}) }},
+	} {
+		if part.n == 0 {
+			continue
+		}
+		if in.Gates != "" {
+			r.pass(in.Gates + part.name)
+		}
+		for i := range part.n {
+			began := time.Now()
+			got, err := part.do(i)
+			if err != nil {
+				return "", err
+			}
+			r.since(part.name, began)
+			if len(got) != in.Size {
+				return "", perdure.Errorf(perdure.Internal, "%s %d gave %d bytes, not %d", part.name, i, len(got), in.Size)
+			}
+		}
+		r.reach(in.Gates + part.name + " done")
+	}
+	return "", nil
+}
+
+// sent is the value of a signal.
+type sent struct {
+	At int64 `json:"at"` // nanoseconds since 1970
+}
+
+// signalsInput asks to wait for so many signals.
+type signalsInput struct {
+	N int `json:"n"`
+}
+
+func (r *recorder) signals(ctx agent.Context, in signalsInput) (string, error) {
+	for range in.N {
+		got, err := ctx.WaitSignal("ping", 0)
+		if err != nil {
+			return "", err
+		}
+		var value sent
+		if err := json.Unmarshal(got.Value, &value); err != nil {
+			return "", err
+		}
+		r.since("signal", time.Unix(0, value.At))
+	}
+	return "", nil
+}
+
+// grownInput asks for so many entries, and then for steps without an end.
+type grownInput struct {
+	Entries int `json:"entries"`
+	Size    int `json:"size"` // bytes of each
+}
+
+// grown is the state of such an agent.
+type grown struct {
+	Entries int
+	Steps   int
+}
+
+// entriesAtOnce is how many entries go into one commit.
+const entriesAtOnce = 32
+
+// stepTime is how long each step of the agent that goes on for ever takes.
+const stepTime = time.Millisecond
+
+func (r *recorder) grow(ctx agent.Context, in grownInput) (string, error) {
+	var g grown
+	if _, err := ctx.State(&g); err != nil {
+		return "", err
+	}
+	text := body(in.Size)
+	for g.Entries < in.Entries {
+		for range min(entriesAtOnce, in.Entries-g.Entries) {
+			m := perdure.UserText(text)
+			if _, err := ctx.Append(m); err != nil {
+				return "", err
+			}
+			g.Entries++
+		}
+		if err := ctx.Checkpoint(g); err != nil {
+			return "", err
+		}
+	}
+	r.reach("grown")
+	for {
+		_, err := agent.Step(ctx, "beat", func(c context.Context) (string, error) {
+			r.now("beat")
+			return "", pause(c, stepTime)
+		}, agent.StepInstance(strconv.Itoa(g.Steps)))
+		if err != nil {
+			return "", err
+		}
+		g.Steps++
+		if err := ctx.Checkpoint(g, agent.WithNext()); err != nil {
+			return "", err
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+// TestMain lets the test's program be the children that Run starts.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == childCommand[0] && os.Args[2] == childCommand[1] {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		err := Child(ctx, os.Args[3:])
+		stop()
+		if err != nil {
+			_, _ = os.Stderr.WriteString(err.Error() + "\n")
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestEveryWorkloadRuns runs them all in their short form and looks at what they
+// print.
+func TestEveryWorkloadRuns(t *testing.T) {
+	folder := t.TempDir()
+	report, err := Run(t.Context(), Config{Short: true, Folder: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range Workloads() {
+		for _, worker := range []string{inProcess, overGRPC} {
+			if !w.Remote || worker == overGRPC {
+				checkRan(t, report, w.Name, worker)
+			}
+		}
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("it left %v in its folder (%v)", left, err)
+	}
+}
+
+func checkRan(t *testing.T, report *Report, name, worker string) {
+	t.Helper()
+	rows := 0
+	for _, row := range report.Results {
+		if row.Workload != name || row.Worker != worker {
+			continue
+		}
+		rows++
+		if len(row.Figures) == 0 {
+			t.Errorf("%s (%s, worker %s) has no figures", name, row.Case, worker)
+		}
+		for _, f := range row.Figures {
+			if strings.HasSuffix(f.Name, " ms") && f.Value <= 0 || f.Value < 0 {
+				t.Errorf("%s (%s, worker %s): %s is %v", name, row.Case, worker, f.Name, f.Value)
+			}
+		}
+	}
+	if rows == 0 {
+		t.Errorf("%s with worker %s has no results", name, worker)
+	}
+}
+
+func TestWhatThereIsNotIsRefused(t *testing.T) {
+	for field, c := range map[string]Config{
+		"workload": {Workloads: []string{"W9"}},
+		"store":    {Stores: []string{"mysql://u:secret@h/d"}},
+		"worker":   {Workers: []string{"nowhere"}},
+	} {
+		_, err := Run(t.Context(), c)
+		if !perdure.IsCode(err, perdure.InvalidArgument) || !strings.Contains(err.Error(), field) && !strings.Contains(err.Error(), "there is no") {
+			t.Errorf("a wrong %s gives %v", field, err)
+		}
+	}
+}
+
+// TestFiguresKeepTheirOrder checks that JSON lists them as the table does.
+func TestFiguresKeepTheirOrder(t *testing.T) {
+	got, err := json.Marshal(Figures{{"z ms", 1.5}, {"a", 12345678}})
+	if want := `{"z ms":1.5,"a":12345678}`; err != nil || string(got) != want {
+		t.Errorf("they are %s (%v), want %s", got, err, want)
+	}
+}

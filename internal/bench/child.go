@@ -1,0 +1,167 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+
+	"github.com/perdure/perdure"
+)
+
+// child is a process of this program in another role. It is asked one question
+// at a time, each a line of JSON, and answers with another. It ends when its
+// questions do.
+type child struct {
+	role string
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+	mu   sync.Mutex // guards a question and its answer
+}
+
+// childCommand is what this program is called with, before a role and what the
+// role wants, to be a child.
+var childCommand = [2]string{"bench", "child"}
+
+// Child is what a process does that Run has started, as the arguments after
+// "bench child" say. It returns when its questions end, or ctx does.
+func Child(ctx context.Context, args []string) error {
+	if len(args) == 0 || roles[args[0]] == nil {
+		return perdure.FieldErrorf("role", "only perdure bench itself starts its children")
+	}
+	return roles[args[0]](ctx, args[1:])
+}
+
+// roles are what a child can be.
+var roles = map[string]func(ctx context.Context, args []string) error{
+	"server": serverRole, "worker": workerRole, "readers": readersRole,
+}
+
+func spawn(ctx context.Context, role string, args ...string) (*child, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := &child{role: role, cmd: exec.CommandContext(ctx, self, append([]string{childCommand[0], childCommand[1], role}, args...)...)}
+	c.cmd.Stderr = os.Stderr
+	// An interrupt at the terminal is the parent's to pass on.
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	c.out = bufio.NewReaderSize(out, 1<<20)
+	return c, c.cmd.Start()
+}
+
+// question is what a child is asked: a verb, and what the verb needs.
+type question struct {
+	Do   string
+	Args json.RawMessage `json:",omitempty"`
+}
+
+// answer is what it says.
+type answer struct {
+	Error string
+	Value json.RawMessage
+}
+
+// ask asks and decodes the answer into reply, unless that is nil.
+func (c *child) ask(do string, args, reply any) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(c.in).Encode(question{do, raw}); err != nil {
+		return fmt.Errorf("%s: %w", c.role, err)
+	}
+	line, err := c.out.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("%s has ended: %w", c.role, err)
+	}
+	var a answer
+	if err := json.Unmarshal(line, &a); err != nil {
+		return fmt.Errorf("%s said %.100q: %w", c.role, line, err)
+	}
+	if a.Error != "" {
+		return fmt.Errorf("%s: %s: %s", c.role, do, a.Error)
+	}
+	if reply == nil {
+		return nil
+	}
+	return json.Unmarshal(a.Value, reply)
+}
+
+// close ends the child and waits for it.
+func (c *child) close() error {
+	return errors.Join(c.in.Close(), c.cmd.Wait())
+}
+
+// verb answers one kind of question.
+type verb func(args json.RawMessage) (any, error)
+
+// on makes a verb of a function with typed arguments.
+func on[T any](do func(T) (any, error)) verb {
+	return func(raw json.RawMessage) (any, error) {
+		var args T
+		if err := json.Unmarshal(raw, &args); err != nil {
+			return nil, err
+		}
+		return do(args)
+	}
+}
+
+// answering is the loop of a child: it returns when there are no more
+// questions, or ctx ends.
+func answering(ctx context.Context, verbs map[string]verb) error {
+	over := make(chan error, 1)
+	go func() { over <- answers(verbs) }() // ends with the process at the latest
+	select {
+	case err := <-over:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func answers(verbs map[string]verb) error {
+	in := json.NewDecoder(os.Stdin)
+	out := json.NewEncoder(os.Stdout)
+	for {
+		var q question
+		if err := in.Decode(&q); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		var a answer
+		value, err := func() (any, error) {
+			if verbs[q.Do] == nil {
+				return nil, fmt.Errorf("there is no %q", q.Do)
+			}
+			return verbs[q.Do](q.Args)
+		}()
+		if err == nil {
+			a.Value, err = json.Marshal(value)
+		}
+		if err != nil {
+			a.Error = err.Error()
+		}
+		if err := out.Encode(a); err != nil {
+			return err
+		}
+	}
+}

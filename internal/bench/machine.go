@@ -1,0 +1,131 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Machine is what a report was measured on.
+type Machine struct {
+	Cores    int     `json:"cores"`
+	CPU      string  `json:"cpu"`
+	MemoryMB int64   `json:"memoryMB"`
+	Kernel   string  `json:"kernel"`
+	Go       string  `json:"go"`
+	Revision string  `json:"revision"`
+	FlushMS  float64 `json:"flushMs"`    // median of a 4 KiB write made durable, in the folder of the databases
+	FlushP99 float64 `json:"flushP99Ms"` // of the same
+	Load     string  `json:"load"`       // load averages at the start
+	Postgres string  `json:"postgres,omitempty"`
+}
+
+// machine looks at this machine; folder is where databases will be.
+func machine(folder string) (Machine, error) {
+	flushes, err := flushTimes(folder)
+	if err != nil {
+		return Machine{}, err
+	}
+	m := Machine{
+		Cores: runtime.NumCPU(), Go: runtime.Version(), Revision: "unknown",
+		FlushMS: millis(quantile(flushes, 0.5)), FlushP99: millis(quantile(flushes, 0.99)),
+		Kernel: lineOf("/proc/sys/kernel/osrelease", ""), CPU: lineOf("/proc/cpuinfo", "model name"),
+		Load: strings.Join(firstFields(lineOf("/proc/loadavg", ""), 3), " "),
+	}
+	_, _ = fmt.Sscanf(lineOf("/proc/meminfo", "MemTotal"), "%d", &m.MemoryMB) // 0 where there is no such file
+	m.MemoryMB /= 1024
+	if build, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range build.Settings {
+			if s.Key == "vcs.revision" {
+				m.Revision = s.Value[:min(12, len(s.Value))]
+			}
+		}
+	}
+	return m, nil
+}
+
+func firstFields(s string, n int) []string {
+	fields := strings.Fields(s)
+	return fields[:min(n, len(fields))]
+}
+
+// lineOf gives the first line of a file, or what follows the colon of the first
+// that begins with name; "" if there is none.
+func lineOf(path, name string) string {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(raw)) {
+		if name == "" {
+			return strings.TrimSpace(line)
+		}
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// flushTimes writes pages of 4 KiB and makes each durable. It gives how long
+// that took, sorted.
+func flushTimes(folder string) ([]time.Duration, error) {
+	f, err := os.CreateTemp(folder, "flush-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _, _ = f.Close(), os.Remove(f.Name()) }()
+	page := make([]byte, 4096)
+	var took []time.Duration
+	for i := range 200 {
+		began := time.Now()
+		if _, err := f.WriteAt(page, int64(i)*4096); err != nil {
+			return nil, err
+		}
+		if err := f.Sync(); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return took, nil
+}
+
+// postgresVersion asks the server at url.
+func postgresVersion(ctx context.Context, url string) (string, error) {
+	var version string
+	return version, query(ctx, url, "SHOW server_version", &version)
+}
+
+// query reads one value of the database at url.
+func query(ctx context.Context, url, sql string, value any) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
+	return conn.QueryRow(ctx, sql).Scan(value)
+}
+
+// sizeOf is the bytes of all files in a folder.
+func sizeOf(folder string) int64 {
+	var n int64
+	_ = filepath.WalkDir(folder, func(_ string, d os.DirEntry, err error) error {
+		if err != nil {
+			return nil // it is gone
+		}
+		if at, err := d.Info(); err == nil && at.Mode().IsRegular() {
+			n += at.Size()
+		}
+		return nil
+	})
+	return n
+}

@@ -1,0 +1,44 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+)
+
+// payloads is W4: steps with large results, and tasks with large inputs and
+// results.
+func payloads(ctx context.Context, b *bench) error {
+	for _, mib := range pick(b, []int{1}, []int{1, 4, 16, 64}) {
+		err := b.on(ctx, standSpec{slots: 4}, func(s *stand) error {
+			for _, what := range stepsAndTasks {
+				in := stepsInputOf(what, pick(b, 1, 3), "")
+				// A text is two quotes longer in JSON, the input of a task a little more.
+				in.Size = mib<<20 - 64
+				id, err := s.agent(stepsKind, in)
+				if err != nil {
+					return err
+				}
+				if err := s.finished(s.ctx, []toFollow{{Execution: id}}); err != nil {
+					return err
+				}
+				all, err := s.samples(what)
+				if err != nil {
+					return err
+				}
+				after, err := s.cost()
+				if err != nil {
+					return err
+				}
+				var f Figures
+				f.delays("", all)
+				s.memory(&f, after)
+				b.add(fmt.Sprintf("%s of %d MiB", what, mib), f)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

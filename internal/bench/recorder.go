@@ -1,0 +1,118 @@
+package bench
+
+import (
+	"sync"
+	"time"
+)
+
+// recorder is what the code of workloads tells, for questions to ask, and where
+// it waits for all to be ready. It is safe for concurrent use.
+type recorder struct {
+	mu      sync.Mutex
+	samples map[string][]time.Duration
+	gates   map[string]*gate
+	changed *sync.Cond // of any gate
+	closed  bool
+}
+
+// gate is a place where agents wait until it is opened.
+type gate struct {
+	waiting int
+	open    bool
+}
+
+func newRecorder() *recorder {
+	r := &recorder{samples: map[string][]time.Duration{}, gates: map[string]*gate{}}
+	r.changed = sync.NewCond(&r.mu)
+	return r
+}
+
+// since records how long it took since began.
+func (r *recorder) since(name string, began time.Time) {
+	r.add(name, time.Since(began))
+}
+
+// now records this moment, as the time since 1970.
+func (r *recorder) now(name string) { r.add(name, time.Duration(time.Now().UnixNano())) }
+
+func (r *recorder) add(name string, d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.samples[name] = append(r.samples[name], d)
+	r.changed.Broadcast()
+}
+
+// first waits for the first moment that now records under the name.
+func (r *recorder) first(name string) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.samples[name]) == 0 && !r.closed {
+		r.changed.Wait()
+	}
+	if len(r.samples[name]) == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(r.samples[name][0]))
+}
+
+// take gives what was recorded under the name, and forgets it.
+func (r *recorder) take(name string) []time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.samples[name]
+	delete(r.samples, name)
+	return taken
+}
+
+func (r *recorder) gate(name string) *gate {
+	if r.gates[name] == nil {
+		r.gates[name] = &gate{}
+	}
+	return r.gates[name]
+}
+
+// pass waits at a gate until it is opened, or the worker stops.
+func (r *recorder) pass(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g := r.gate(name)
+	g.waiting++
+	r.changed.Broadcast()
+	for !g.open && !r.closed {
+		r.changed.Wait()
+	}
+}
+
+// reach tells that one more has come to a place, without waiting there.
+func (r *recorder) reach(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gate(name).waiting++
+	r.changed.Broadcast()
+}
+
+// arrived waits until so many have come to a gate.
+func (r *recorder) arrived(name string, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for g := r.gate(name); g.waiting < n && !r.closed; {
+		r.changed.Wait()
+	}
+}
+
+// open lets all pass that wait or come, and gives the moment.
+func (r *recorder) open(name string) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gate(name).open = true
+	r.changed.Broadcast()
+	return time.Now()
+}
+
+// close lets everybody go.
+func (r *recorder) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	r.changed.Broadcast()
+}

@@ -1,0 +1,89 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// entrySize is the bytes of each entry that an agent has before it is resumed.
+const entrySize = 16 << 10
+
+// resume is W3: an agent that makes a step each millisecond loses its worker,
+// and another one, a new process that holds nothing of it, goes on. The time is
+// from the signal to the agent's next step.
+func resume(ctx context.Context, b *bench) error {
+	for _, entries := range pick(b, []int{20}, []int{50, 200, 1000, 3000, 30_000}) {
+		err := b.on(ctx, standSpec{slots: 4}, func(s *stand) error {
+			if _, err := s.agent(growKind, grownInput{Entries: entries, Size: entrySize}); err != nil {
+				return err
+			}
+			if err := s.worker.ask("arrived", about{"grown", 1}, nil); err != nil {
+				return err
+			}
+			for _, how := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+				if err := b.takeovers(s, entries, how); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeovers ends the worker a few times, each time with another one ready.
+func (b *bench) takeovers(s *stand, entries int, how syscall.Signal) error {
+	var all []time.Duration
+	var bytes []float64
+	for range pick(b, 1, min(3, b.Rounds)) {
+		took, moved, err := s.takeover(how)
+		if err != nil {
+			return err
+		}
+		all, bytes = append(all, took), append(bytes, float64(moved)/1024)
+	}
+	slices.Sort(all)
+	name := map[syscall.Signal]string{syscall.SIGTERM: "SIGTERM", syscall.SIGKILL: "SIGKILL"}[how]
+	var f Figures
+	f.add("p50 ms", millis(quantile(all, 0.5)))
+	f.add("max ms", millis(quantile(all, 1)))
+	f.add("KiB moved", median(bytes))
+	b.add(fmt.Sprintf("%d entries, %s", entries, name), f)
+	return nil
+}
+
+// takeover starts a worker, ends the one before it with a signal, and gives how
+// long it took until the agent's next step, and the bytes that the new process
+// read and wrote meanwhile.
+func (s *stand) takeover(how syscall.Signal) (took time.Duration, moved int64, err error) {
+	next, err := s.newWorker(4)
+	if err != nil {
+		return 0, 0, err
+	}
+	before := s.worker
+	s.worker = next
+	var idle, busy usageOf
+	if err := next.ask("used", false, &idle); err != nil {
+		return 0, 0, err
+	}
+	began := time.Now()
+	if err := before.cmd.Process.Signal(how); err != nil {
+		return 0, 0, err
+	}
+	var at time.Time
+	if err := next.ask("next", about{Name: "beat"}, &at); err != nil {
+		return 0, 0, err
+	}
+	if err := next.ask("used", false, &busy); err != nil {
+		return 0, 0, err
+	}
+	before.in.Close()
+	_ = before.cmd.Wait() // it says how it was ended
+	return at.Sub(began), busy.Moved - idle.Moved, nil
+}

@@ -1,0 +1,171 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// Config says what to measure. The zero value of every field works.
+type Config struct {
+	// Workloads by name; none are all.
+	Workloads []string
+	// Stores are sqlite, postgres (a server of its own, from the binaries of this
+	// machine) and postgres://URL (a database of its own on that server, whose
+	// user may create one); default sqlite.
+	Stores []string
+	// Workers are inprocess and grpc; default both.
+	Workers []string
+	// Folder is where databases are; default the system's temporary folder.
+	Folder string
+	// Short makes everything so small that it only shows that it works.
+	Short bool
+	// Rounds is how often what is quick is repeated, after a warm-up; default 5.
+	Rounds int
+	// Profiles is a folder to keep profiles of the server's CPU in; "" keeps
+	// none.
+	Profiles string
+	// Progress is told what begins; default nobody.
+	Progress io.Writer
+}
+
+const (
+	inProcess = "inprocess"
+	overGRPC  = "grpc"
+)
+
+// Workload is one of those that can be measured.
+type Workload struct {
+	Name, About string
+	// Remote workloads need a worker in a process of its own.
+	Remote bool
+	run    func(ctx context.Context, b *bench) error
+}
+
+// Workloads lists them all.
+func Workloads() []Workload {
+	return []Workload{
+		{Name: "W1", About: "one agent, 200 sequential steps of 1 KiB", run: latencyOfSteps},
+		{Name: "W2", About: "200 agents × 20 steps of 1 KiB at once", run: throughput},
+		{Name: "W3", About: "from a worker's end to the agent's next step on another that holds nothing of it", Remote: true, run: resume},
+		{Name: "W4", About: "payloads of 1 to 64 MiB", run: payloads},
+		{Name: "W5", About: "signal to agent code", run: signals},
+		{Name: "W6", About: "bytes of a turn early and late in a conversation", run: growth},
+		{Name: "W7", About: "10,000 executions that wait", run: manyWaiting},
+		{Name: "W8", About: "chunk of a model's text to the readers of one stream", run: fanOut},
+	}
+}
+
+// bench is one workload on one store with one worker.
+type bench struct {
+	Config
+	workload Workload
+	store    string
+	worker   string
+	stores   *stores
+	report   *Report
+}
+
+// add adds a line to the report.
+func (b *bench) add(what string, f Figures) {
+	kind, _, _ := strings.Cut(b.store, ":")
+	b.report.Results = append(b.report.Results, Result{Workload: b.workload.Name, Case: what, Store: kind, Worker: b.worker, Figures: f})
+}
+
+// pick gives what the short form has, or else the whole.
+func pick[T any](b *bench, short, whole T) T {
+	if b.Short {
+		return short
+	}
+	return whole
+}
+
+// Run measures. Errors: invalid_argument for what there is not; whatever went
+// wrong with a workload.
+func Run(ctx context.Context, c Config) (_ *Report, err error) {
+	workloads, err := c.normal()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp(c.Folder, "perdure-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	r := &Report{Settings: Settings{Short: c.Short, Rounds: c.Rounds, Folder: folder}, Results: []Result{}}
+	if r.Machine, err = machine(folder); err != nil {
+		return nil, err
+	}
+	all := &stores{folder: folder}
+	defer func() { err = errors.Join(err, all.close()) }()
+	for _, store := range c.Stores {
+		if r.Machine.Postgres, err = all.begin(ctx, store, r.Machine.Postgres); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range workloads {
+		for _, store := range c.Stores {
+			for _, worker := range c.Workers {
+				b := &bench{Config: c, workload: w, store: store, worker: worker, stores: all, report: r}
+				if w.Remote && worker != overGRPC {
+					continue
+				}
+				fmt.Fprintf(c.Progress, "%s, %s, worker %s\n", w.Name, strings.SplitN(store, ":", 2)[0], worker)
+				if err := w.run(ctx, b); err != nil {
+					return nil, fmt.Errorf("%s on %s, worker %s: %w", w.Name, strings.SplitN(store, ":", 2)[0], worker, err)
+				}
+			}
+		}
+	}
+	return r, nil
+}
+
+// normal fills in defaults and gives the workloads that are asked for.
+func (c *Config) normal() (chosen []Workload, err error) {
+	if c.Progress == nil {
+		c.Progress = io.Discard
+	}
+	if c.Rounds <= 0 {
+		c.Rounds = 5
+	}
+	if c.Short {
+		c.Rounds = 1
+	}
+	if len(c.Stores) == 0 {
+		c.Stores = []string{"sqlite"}
+	}
+	for _, s := range c.Stores {
+		if s != "sqlite" && s != "postgres" && !strings.HasPrefix(s, "postgres://") && !strings.HasPrefix(s, "postgresql://") {
+			return nil, perdure.FieldErrorf("store", "there is no store %q; give sqlite, postgres or postgres://URL", s)
+		}
+	}
+	if len(c.Workers) == 0 {
+		c.Workers = []string{inProcess, overGRPC}
+	}
+	for _, w := range c.Workers {
+		if w != inProcess && w != overGRPC {
+			return nil, perdure.FieldErrorf("worker", "there is no worker %q; give inprocess or grpc", w)
+		}
+	}
+	all := Workloads()
+	if len(c.Workloads) == 0 {
+		return all, nil
+	}
+	for _, name := range c.Workloads {
+		found := false
+		for _, w := range all {
+			if strings.EqualFold(w.Name, name) {
+				chosen, found = append(chosen, w), true
+			}
+		}
+		if !found {
+			return nil, perdure.FieldErrorf("workload", "there is no workload %q; there are W1 to W8", name)
+		}
+	}
+	return chosen, nil
+}

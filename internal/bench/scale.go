@@ -1,0 +1,266 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// scaling is the experiment with many readers.
+type scaling struct {
+	load
+	idle   int
+	rounds int
+	keep   string // profiles
+
+	inProcess bool
+	out       io.Writer
+
+	*stand
+	idlers []toFollow
+	rows   map[bool][]round // by whether there were readers
+}
+
+// round is what one run came to.
+type round struct {
+	chunks         int
+	writer, server time.Duration // CPU time of the writing, and of the whole process
+	worker         time.Duration
+	perIdle        int // bytes of an idle reader
+	p50, p99       time.Duration
+	late           time.Duration // the most that a chunk left after its time
+	lost           []string
+}
+
+// Scale says how to measure executions that stream without a reader, and with
+// one of each beside many idle ones, in turns.
+type Scale struct {
+	Executions int           // that stream, each with one reader
+	Idle       int           // readers of executions on which nothing happens, one of each
+	For        time.Duration // how long each run streams
+	Rate       float64       // chunks a second of each stream
+	Rounds     int           // runs without readers and with them, in turns
+	Worker     string        // inprocess or grpc
+	Folder     string        // for the database; "" is the system's temporary one
+	Profiles   string        // folder to keep profiles in; "" keeps none
+}
+
+// Run measures and prints tables. It fails if anything was lost.
+func (c Scale) Run(ctx context.Context, out io.Writer) error {
+	return inFolder(c.Folder, func(all *stores) error {
+		s := &scaling{
+			load: load{Executions: c.Executions, For: c.For, PerSecond: c.Rate}, idle: c.Idle, rounds: c.Rounds,
+			keep: c.Profiles, inProcess: c.Worker == inProcess, out: out, rows: map[bool][]round{},
+		}
+		s.fit()
+		m, err := machine(all.folder)
+		if err != nil {
+			return err
+		}
+		m.print(out)
+		return s.run(ctx, all)
+	})
+}
+
+// fit makes the experiment as small as this machine's open files ask for.
+func (s *scaling) fit() {
+	const others = 200 // files of the database, standard ones, the worker's
+	room := files() - others
+	if s.Executions+s.idle <= room {
+		return
+	}
+	before := s.Executions + s.idle
+	part := float64(room) / float64(before)
+	s.Executions, s.idle = int(float64(s.Executions)*part), int(float64(s.idle)*part)
+	fmt.Fprintf(s.out, "NOTE: a process may have %d files open here (ulimit -Hn); %d readers need %d more. Reduced to %d executions and %d idle readers.\n",
+		files(), before, before+others-files(), s.Executions, s.idle)
+}
+
+func (s *scaling) run(ctx context.Context, all *stores) (err error) {
+	if s.stand, err = setUp(ctx, all, "sqlite", standSpec{slots: s.Executions + 8, inProcess: s.inProcess, readers: true}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if s.idlers, err = s.beginIdle(ctx, s.idle); err != nil {
+		return err
+	}
+	if _, err := s.round(ctx, false, min(5*time.Second, s.For)); err != nil { // warms up
+		return err
+	}
+	fmt.Fprintln(s.out, "| readers | chunks | writer µs/chunk | server µs/chunk | worker µs/chunk | bytes/idle reader | p50 ms | p99 ms | provider late ms | lost |")
+	fmt.Fprintln(s.out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+	for range s.rounds {
+		for _, with := range []bool{false, true} {
+			r, err := s.round(ctx, with, s.For)
+			if err != nil {
+				return err
+			}
+			s.rows[with] = append(s.rows[with], r)
+			r.print(s.out, with)
+		}
+	}
+	return s.sum()
+}
+
+func (r round) print(out io.Writer, with bool) {
+	fmt.Fprintf(out, "| %v | %d | %.1f | %.1f | %.1f | %d | %s | %s | %s | %d |\n", map[bool]string{true: "idle and active", false: "none"}[with], r.chunks,
+		perChunk(r.writer, r), perChunk(r.server, r), perChunk(r.worker, r), r.perIdle, ms(r.p50), ms(r.p99), ms(r.late), len(r.lost))
+}
+
+func perChunk(d time.Duration, r round) float64 {
+	return float64(d.Microseconds()) / float64(max(1, r.chunks))
+}
+
+// sum prints the medians, and fails if anything was lost.
+func (s *scaling) sum() error {
+	median := func(with bool, of func(round) float64) float64 {
+		var all []float64
+		for _, r := range s.rows[with] {
+			all = append(all, of(r))
+		}
+		slices.Sort(all)
+		return all[len(all)/2]
+	}
+	writer := func(r round) float64 { return perChunk(r.writer, r) }
+	whole := func(r round) float64 { return perChunk(r.server, r) }
+	fmt.Fprintf(s.out, "medians: the writer's CPU per chunk with readers is %.2f of that without, the server's %.2f; %.0f bytes an idle reader\n",
+		median(true, writer)/median(false, writer), median(true, whole)/median(false, whole),
+		median(true, func(r round) float64 { return float64(r.perIdle) }))
+	var wrong []string
+	for _, r := range s.rows[true] {
+		wrong = append(wrong, r.lost...)
+	}
+	return notLost(wrong)
+}
+
+// round makes one run.
+func (s *scaling) round(ctx context.Context, with bool, long time.Duration) (r round, err error) {
+	if with {
+		if r.perIdle, err = s.idleReaders(); err != nil {
+			return r, err
+		}
+	}
+	l := s.load
+	l.For = long
+	streams, at, err := s.begin(ctx, l)
+	if err != nil {
+		return r, err
+	}
+	if with {
+		if err := s.readers.ask("follow", streams, nil); err != nil {
+			return r, err
+		}
+	}
+	if late := time.Since(at); late > 0 {
+		return r, fmt.Errorf("the chunks had begun %v before all was ready", late)
+	}
+	if err := pause(ctx, time.Until(at)); err != nil {
+		return r, err
+	}
+	r.chunks = l.Executions * l.chunks()
+	if err := s.measure(ctx, at.Add(long), &r); err != nil {
+		return r, err
+	}
+	return r, s.hear(ctx, with, streams, &r)
+}
+
+// idleReaders opens them, and gives the bytes that each takes in the server.
+func (s *scaling) idleReaders() (int, error) {
+	var before, after usageOf
+	if err := s.server.ask("used", true, &before); err != nil {
+		return 0, err
+	}
+	if err := s.readers.ask("follow", s.idlers, nil); err != nil {
+		return 0, err
+	}
+	if err := s.server.ask("used", true, &after); err != nil {
+		return 0, err
+	}
+	if s.keep != "" {
+		if err := s.server.ask("heap", filepath.Join(s.keep, "idle.heap"), nil); err != nil {
+			return 0, err
+		}
+		fmt.Fprintf(s.out, "idle: heap %d, stacks %d, others %d bytes and %.2f goroutines each\n", int(after.Heap-before.Heap)/s.idle,
+			int(after.Stacks-before.Stacks)/s.idle, (int(after.Others)-int(before.Others))/s.idle, float64(after.Goroutines-before.Goroutines)/float64(s.idle))
+	}
+	return int(after.Heap+after.Stacks+after.Others-before.Heap-before.Stacks-before.Others) / max(1, s.idle), nil
+}
+
+// measure profiles the server until the chunks are over.
+func (s *scaling) measure(ctx context.Context, until time.Time, r *round) error {
+	folder := s.keep
+	if folder == "" {
+		folder = s.database.folder
+	}
+	profile := filepath.Join(folder, fmt.Sprintf("cpu-%d.pprof", s.streams))
+	var before, after, workerBefore, workerAfter usageOf
+	for _, step := range []func() error{
+		func() error { return s.server.ask("profile", profile, nil) },
+		func() error { return s.server.ask("used", false, &before) },
+		func() error { return s.worker.ask("used", false, &workerBefore) },
+		func() error { return pause(ctx, time.Until(until)) },
+		func() error { return s.server.ask("used", false, &after) },
+		func() error { return s.worker.ask("used", false, &workerAfter) },
+		func() error { return s.server.ask("profile", "", nil) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	r.server, r.worker = after.CPU-before.CPU, workerAfter.CPU-workerBefore.CPU
+	var err error
+	r.writer, err = share(ctx, profile)
+	return err
+}
+
+// writing is what belongs to the writing of chunks: the committer, and the way
+// to it.
+const writing = `sqlite\.\(\*committer\)\.run|grpcapi\.\(\*workerService\)\.append|engine\.\(\*Engine\)\.appendFrames`
+
+var accounting = regexp.MustCompile(`Showing nodes accounting for ([0-9.]+[a-zµ]+)`)
+
+// share is the CPU time in a profile that the writing took.
+func share(ctx context.Context, profile string) (time.Duration, error) {
+	out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-unit=ms", "-nodecount=0", "-nodefraction=0", "-focus="+writing, profile).CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("go tool pprof: %w: %s", err, out)
+	}
+	m := accounting.FindStringSubmatch(string(out))
+	if m == nil {
+		return 0, fmt.Errorf("go tool pprof said %s", out)
+	}
+	return time.ParseDuration(strings.TrimSpace(m[1]))
+}
+
+// hear waits for the end, and compares what was heard with what was said.
+func (s *scaling) hear(ctx context.Context, with bool, streams []toFollow, r *round) error {
+	if err := s.finished(ctx, streams); err != nil {
+		return err
+	}
+	var said words
+	if err := s.worker.ask("said", about{}, &said); err != nil {
+		return err
+	}
+	r.late = said.Late
+	if !with {
+		return nil
+	}
+	// The idle ones have no end of their own.
+	var got heard
+	if err := s.readers.ask("leave", len(streams), &got); err != nil {
+		return err
+	}
+	r.p50, r.p99 = quantile(got.Delays, 0.5), quantile(got.Delays, 0.99)
+	r.lost = lost(said, got, streams)
+	if want := s.idle; got.Idle != want {
+		r.lost = append(r.lost, fmt.Sprintf("%d idle readers were given what there was, want %d", got.Idle, want))
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"maps"
+	"os"
+	"runtime/pprof"
+
+	"github.com/perdure/perdure/server"
+)
+
+// serving is the child that is the server.
+type serving struct {
+	ctx     context.Context
+	s       *server.Server
+	worker  *working // in this process, if it was asked to be
+	profile *os.File
+}
+
+// serverSpec is what a server is told.
+type serverSpec struct{ Data, Store string }
+
+// addresses are where a server is.
+type addresses struct{ HTTP, GRPC, Socket, Token string }
+
+func serverRole(ctx context.Context, args []string) error {
+	if err := moreFiles(); err != nil {
+		return err
+	}
+	var spec serverSpec
+	if err := json.Unmarshal([]byte(args[0]), &spec); err != nil {
+		return err
+	}
+	s, err := server.Open(ctx, server.Config{
+		Data: spec.Data, Store: spec.Store, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", Logger: quietLogger(),
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.Listen(); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(runCtx) }()
+	child := &serving{ctx: runCtx, s: s}
+	err = answering(ctx, child.verbs())
+	if child.worker != nil {
+		child.worker.stop()
+	}
+	cancel()
+	return errors.Join(err, <-ended, s.Close())
+}
+
+func quietLogger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+func (c *serving) verbs() map[string]verb {
+	verbs := map[string]verb{
+		"where": on(func(struct{}) (any, error) {
+			return addresses{c.s.HTTPAddress(), c.s.GRPCAddress(), c.s.Socket(), c.s.Token()}, nil
+		}),
+		"work": on(func(spec workerSpec) (any, error) {
+			w, err := work(c.ctx, c.s.Dispatch(server.DevOrg), spec)
+			c.worker = w
+			return nil, err
+		}),
+		"used":    on(func(collect bool) (any, error) { return used(collect), nil }),
+		"profile": on(func(path string) (any, error) { return nil, c.profileTo(path) }),
+		"heap":    on(func(path string) (any, error) { return nil, heapTo(path) }),
+	}
+	maps.Copy(verbs, workerVerbs(func() *working { return c.worker }))
+	return verbs
+}
+
+// profileTo begins a profile of the CPU; "" ends it.
+func (c *serving) profileTo(path string) (err error) {
+	if path == "" {
+		pprof.StopCPUProfile()
+		return c.profile.Close()
+	}
+	if c.profile, err = os.Create(path); err != nil {
+		return err
+	}
+	return pprof.StartCPUProfile(c.profile)
+}
+
+func heapTo(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.WriteHeapProfile(f), f.Close())
+}

@@ -1,0 +1,60 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// signals is W5: a client sends a signal over HTTP to an agent that waits for
+// it; the time ends in the agent's code.
+func signals(ctx context.Context, b *bench) error {
+	n := pick(b, 10, 200)
+	warm := n / 5
+	return b.on(ctx, standSpec{slots: 16}, func(s *stand) error {
+		id, err := s.agent(signalKind, signalsInput{N: n + warm})
+		if err != nil {
+			return err
+		}
+		for range n + warm {
+			if err := s.waiting(id); err != nil {
+				return err
+			}
+			value, err := json.Marshal(sent{At: time.Now().UnixNano()})
+			if err != nil {
+				return err
+			}
+			if _, err := s.api.Signal(s.ctx, id, client.SignalRequest{Name: "ping", Value: value}); err != nil {
+				return err
+			}
+		}
+		if err := s.finished(s.ctx, []toFollow{{Execution: id}}); err != nil {
+			return err
+		}
+		all, err := s.samples("signal")
+		if err != nil {
+			return err
+		}
+		var f Figures
+		f.delays("", all[warm:])
+		b.add("signal", f)
+		return nil
+	})
+}
+
+// waiting waits until an execution does.
+func (s *stand) waiting(id uuid.UUID) error {
+	for {
+		x, err := s.api.Get(s.ctx, id)
+		if err != nil || x.Status == perdure.StatusWaiting {
+			return err
+		}
+		if err := pause(s.ctx, 2*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}

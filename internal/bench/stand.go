@@ -1,0 +1,258 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"golang.org/x/sync/errgroup"
+)
+
+// stand is a server with a worker and readers, each a process.
+type stand struct {
+	ctx      context.Context
+	database *database
+	server   *child
+	worker   *child // the server itself, where it is in its process
+	readers  *child
+	at       addresses
+	api      *client.Client
+	streams  int // begun so far
+}
+
+// standSpec says what a stand has.
+type standSpec struct {
+	slots     int // of the worker, for agents and as many for tasks
+	inProcess bool
+	readers   bool
+}
+
+// setUp starts the processes, on a database of their own. The worker speaks to
+// the server over gRPC or in its process.
+func setUp(ctx context.Context, all *stores, store string, spec standSpec) (_ *stand, err error) {
+	s := &stand{ctx: ctx}
+	if s.database, err = all.create(ctx, store); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	where, err := json.Marshal(serverSpec{s.database.folder, s.database.url})
+	if err != nil {
+		return nil, err
+	}
+	if s.server, err = spawn(ctx, "server", string(where)); err != nil {
+		return nil, err
+	}
+	if err := s.server.ask("where", struct{}{}, &s.at); err != nil {
+		return nil, err
+	}
+	s.api = client.Socket(s.at.Socket, s.at.Token)
+	if spec.inProcess {
+		s.worker, err = s.server, s.server.ask("work", workerSpec{Slots: spec.slots}, nil)
+	} else {
+		s.worker, err = s.newWorker(spec.slots)
+	}
+	if err == nil && spec.readers {
+		s.readers, err = spawn(ctx, "readers", s.at.HTTP, s.at.Token)
+	}
+	return s, err
+}
+
+// newWorker starts a worker in a process of its own, and returns once the
+// server knows it.
+func (s *stand) newWorker(slots int) (*child, error) {
+	spec, err := json.Marshal(workerSpec{s.at.GRPC, s.at.Token, slots})
+	if err != nil {
+		return nil, err
+	}
+	w, err := spawn(s.ctx, "worker", string(spec))
+	if err != nil {
+		return nil, err
+	}
+	if err := w.ask("said", about{}, nil); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
+}
+
+// close ends all processes and removes the database.
+func (s *stand) close() error {
+	var errs []error
+	if s.readers != nil {
+		errs = append(errs, s.readers.close())
+	}
+	if s.worker != nil && s.worker != s.server {
+		errs = append(errs, s.worker.close())
+	}
+	if s.server != nil {
+		errs = append(errs, s.server.close())
+	}
+	return errors.Join(append(errs, s.database.drop())...)
+}
+
+// cost is what server, worker and database have used.
+type cost struct {
+	Server, Worker usageOf // Worker is the server's where it is in its process
+	Postgres       time.Duration
+}
+
+func (s *stand) cost() (c cost, err error) {
+	if err := s.server.ask("used", false, &c.Server); err != nil {
+		return c, err
+	}
+	c.Worker, c.Postgres = c.Server, family(s.database.pid)
+	if s.worker != s.server {
+		err = s.worker.ask("used", false, &c.Worker)
+	}
+	return c, err
+}
+
+// cpu gives the time that server and worker have used since before, and that of
+// the database.
+func (s *stand) cpu(before, after cost) (ours, postgres time.Duration) {
+	ours = after.Server.CPU - before.Server.CPU
+	if s.worker != s.server {
+		ours += after.Worker.CPU - before.Worker.CPU
+	}
+	return ours, after.Postgres - before.Postgres
+}
+
+// load is how executions stream.
+type load struct {
+	Executions int
+	For        time.Duration
+	PerSecond  float64 // chunks
+	Readers    int     // of each execution; 0 is as good as 1
+}
+
+func (l load) every() time.Duration { return time.Duration(float64(time.Second) / l.PerSecond) }
+func (l load) chunks() int          { return int(l.For / l.every()) }
+
+// lead is how long it takes until all executions have been started and are
+// followed.
+func (l load) lead() time.Duration {
+	return 2*time.Second + time.Duration(l.Executions*max(1, l.Readers))*8*time.Millisecond
+}
+
+// begin starts executions whose chunks come later, each at a moment of its own
+// between those of the others.
+func (s *stand) begin(ctx context.Context, l load) ([]toFollow, time.Time, error) {
+	at := time.Now().Add(l.lead())
+	all, err := s.start(ctx, l.Executions, func(i int) client.StartRequest {
+		p := pace{ID: s.streams + i, Start: at.Add(l.every() * time.Duration(i) / time.Duration(l.Executions)), Chunks: l.chunks(), Every: l.every()}
+		return client.StartRequest{
+			UserPrompt: "go", OneShot: true, Tools: &[]string{},
+			Models: []perdure.ModelConfig{{Provider: providerName, ModelID: p.model()}},
+		}
+	})
+	return all, at, err
+}
+
+// beginIdle starts executions that nobody runs.
+func (s *stand) beginIdle(ctx context.Context, n int) ([]toFollow, error) {
+	return s.start(ctx, n, func(int) client.StartRequest {
+		return client.StartRequest{Kind: idleKind, Input: json.RawMessage(`{}`), Queue: "idle"}
+	})
+}
+
+// agent starts an execution of a kind.
+func (s *stand) agent(kind string, input any) (uuid.UUID, error) {
+	raw, err := json.Marshal(input)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	x, err := s.api.Start(s.ctx, client.StartRequest{Kind: kind, Input: raw})
+	if err != nil {
+		return uuid.Nil, err
+	}
+	return x.ID, nil
+}
+
+// agents starts n executions.
+func (s *stand) agents(n int, kind string, input any) ([]toFollow, error) {
+	raw, err := json.Marshal(input)
+	if err != nil {
+		return nil, err
+	}
+	return s.start(s.ctx, n, func(int) client.StartRequest { return client.StartRequest{Kind: kind, Input: raw} })
+}
+
+// samples takes what the worker has recorded.
+func (s *stand) samples(name string) (all []time.Duration, err error) {
+	return all, s.worker.ask("samples", about{Name: name}, &all)
+}
+
+func (s *stand) start(ctx context.Context, n int, what func(i int) client.StartRequest) ([]toFollow, error) {
+	all := make([]toFollow, n)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(32)
+	for i := range n {
+		g.Go(func() error {
+			x, err := s.api.Start(ctx, what(i))
+			if err == nil {
+				all[i] = toFollow{s.streams + i, x.ID}
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	s.streams += n
+	return all, err
+}
+
+// lost tells what the readers were not given of what was said, or were given
+// otherwise: nothing, if all is well.
+func lost(said words, got heard, streams []toFollow) []string {
+	wrong := got.Broken
+	for _, to := range streams {
+		switch sum, ok := said.Sums[to.ID]; {
+		case !ok:
+			wrong = append(wrong, fmt.Sprintf("stream %d was not said to its end", to.ID))
+		case got.Sums[to.ID] != sum:
+			wrong = append(wrong, fmt.Sprintf("stream %d was heard with other bytes than it was said with", to.ID))
+		}
+	}
+	return wrong
+}
+
+// finished waits until the executions have ended, whether they are followed or
+// not.
+func (s *stand) finished(ctx context.Context, streams []toFollow) error {
+	for _, to := range streams {
+		for {
+			x, err := s.api.Get(ctx, to.Execution)
+			if err != nil {
+				return err
+			}
+			if x.Status == perdure.StatusCompleted {
+				break
+			}
+			if x.Status.Terminal() {
+				return fmt.Errorf("execution %s is %s", x.ID, x.Status)
+			}
+			if err := pause(ctx, 100*time.Millisecond); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

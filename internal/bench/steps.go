@@ -1,0 +1,194 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// stepSize is the bytes of a step's input and result.
+const stepSize = 1 << 10
+
+// kinds of steps: those of the agent's own process, and dispatched tasks.
+var stepsAndTasks = []string{"step", "task"}
+
+// latencyOfSteps is W1.
+func latencyOfSteps(ctx context.Context, b *bench) error {
+	n := pick(b, 10, 200)
+	return b.on(ctx, standSpec{slots: 16}, func(s *stand) error {
+		for _, what := range stepsAndTasks {
+			var all []time.Duration
+			var before cost
+			for round := range b.Rounds + 1 {
+				if round == 1 { // the first one has warmed it up
+					var err error
+					if before, err = s.cost(); err != nil {
+						return err
+					}
+				}
+				got, err := s.stepsOf(what, n)
+				if err != nil {
+					return err
+				}
+				if round > 0 {
+					all = append(all, got...)
+				}
+			}
+			after, err := s.cost()
+			if err != nil {
+				return err
+			}
+			var f Figures
+			f.delays("", all)
+			s.perThousand(&f, before, after, len(all))
+			b.add(what, f)
+		}
+		return nil
+	})
+}
+
+// on runs what is to be measured on a stand of its own.
+func (b *bench) on(ctx context.Context, spec standSpec, do func(s *stand) error) (err error) {
+	spec.inProcess = b.worker == inProcess
+	s, err := setUp(ctx, b.stores, b.store, spec)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	end, err := b.profile(s)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(s), end())
+}
+
+// stepsOf runs one agent with n steps, or tasks, and gives how long each took.
+func (s *stand) stepsOf(what string, n int) ([]time.Duration, error) {
+	id, err := s.agent(stepsKind, stepsInputOf(what, n, ""))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.finished(s.ctx, []toFollow{{Execution: id}}); err != nil {
+		return nil, err
+	}
+	all, err := s.samples(what)
+	if err == nil && len(all) != n {
+		err = fmt.Errorf("%d of %d were done", len(all), n)
+	}
+	return all, err
+}
+
+func stepsInputOf(what string, n int, gates string) stepsInput {
+	in := stepsInput{Size: stepSize, Gates: gates}
+	if what == "step" {
+		in.Steps = n
+	} else {
+		in.Tasks = n
+	}
+	return in
+}
+
+// perThousand adds the CPU time that a thousand of n have taken.
+func (s *stand) perThousand(f *Figures, before, after cost, n int) {
+	ours, postgres := s.cpu(before, after)
+	f.add("CPU s/1000", ours.Seconds()*1000/float64(n))
+	if s.database.pid != 0 {
+		f.add("PostgreSQL CPU s/1000", postgres.Seconds()*1000/float64(n))
+	}
+}
+
+// throughput is W2.
+func throughput(ctx context.Context, b *bench) error {
+	agents, n := pick(b, 8, 200), pick(b, 4, 20)
+	return b.on(ctx, standSpec{slots: agents + 16}, func(s *stand) error {
+		for _, what := range stepsAndTasks {
+			var rates, cpus, postgres []float64
+			var all []time.Duration
+			for round := range b.Rounds + 1 {
+				one, err := s.together(fmt.Sprintf("%s-%d-", what, round), what, agents, n)
+				if err != nil {
+					return err
+				}
+				if round == 0 {
+					continue // it has warmed it up
+				}
+				rates, cpus, postgres = append(rates, one.rate), append(cpus, one.cpu), append(postgres, one.postgres)
+				all = append(all, one.delays...)
+			}
+			end, err := s.cost()
+			if err != nil {
+				return err
+			}
+			var f Figures
+			f.add("steps/s", median(rates))
+			f.add("best steps/s", best(rates))
+			f.add("CPU s/1000", median(cpus))
+			if s.database.pid != 0 {
+				f.add("PostgreSQL CPU s/1000", median(postgres))
+			}
+			f.delays("", all)
+			s.memory(&f, end)
+			b.add(what, f)
+		}
+		return nil
+	})
+}
+
+// memory adds the most that the processes have had resident.
+func (s *stand) memory(f *Figures, c cost) {
+	f.add("server MiB", float64(c.Server.PeakRSS)/(1<<20))
+	if s.worker != s.server {
+		f.add("worker MiB", float64(c.Worker.PeakRSS)/(1<<20))
+	}
+}
+
+func best(all []float64) float64 {
+	most := 0.0
+	for _, v := range all {
+		most = max(most, v)
+	}
+	return most
+}
+
+// rush is what agents that work at once came to.
+type rush struct {
+	rate          float64 // steps a second
+	cpu, postgres float64 // seconds for a thousand
+	delays        []time.Duration
+}
+
+// together runs agents that begin their steps at the same moment.
+func (s *stand) together(gates, what string, agents, n int) (r rush, err error) {
+	started, err := s.agents(agents, stepsKind, stepsInputOf(what, n, gates))
+	if err != nil {
+		return r, err
+	}
+	if err := s.worker.ask("arrived", about{gates + what, agents}, nil); err != nil {
+		return r, err
+	}
+	before, err := s.cost()
+	if err != nil {
+		return r, err
+	}
+	var began time.Time
+	if err := s.worker.ask("open", about{Name: gates + what}, &began); err != nil {
+		return r, err
+	}
+	if err := s.worker.ask("arrived", about{gates + what + " done", agents}, nil); err != nil {
+		return r, err
+	}
+	took := time.Since(began)
+	after, err := s.cost()
+	if err != nil {
+		return r, err
+	}
+	steps := float64(agents * n)
+	ours, postgres := s.cpu(before, after)
+	r.rate, r.cpu, r.postgres = steps/took.Seconds(), ours.Seconds()*1000/steps, postgres.Seconds()*1000/steps
+	if err := s.finished(s.ctx, started); err != nil {
+		return r, err
+	}
+	r.delays, err = s.samples(what)
+	return r, err
+}

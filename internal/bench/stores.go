@@ -1,0 +1,105 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure/internal/store/postgres/cluster"
+)
+
+// stores makes databases, each for one server to measure, and no other's.
+type stores struct {
+	folder  string
+	cluster *cluster.Cluster
+}
+
+// begin makes a store ready to be measured, and gives the version of the
+// PostgreSQL that it found, or known.
+func (s *stores) begin(ctx context.Context, name, known string) (string, error) {
+	if name == "sqlite" {
+		return known, nil
+	}
+	if name == "postgres" && s.cluster == nil {
+		var err error
+		// As for a small machine that PostgreSQL shares with its servers.
+		if s.cluster, err = cluster.Start("shared_buffers=256MB", "max_wal_size=2GB"); err != nil {
+			return known, err
+		}
+	}
+	return postgresVersion(ctx, s.admin(name))
+}
+
+func (s *stores) close() error {
+	if s.cluster == nil {
+		return nil
+	}
+	return s.cluster.Stop()
+}
+
+// admin is the URL of a database from which others are made.
+func (s *stores) admin(name string) string {
+	if name == "postgres" {
+		return s.cluster.URL("postgres")
+	}
+	return name
+}
+
+// database is one store while it is measured.
+type database struct {
+	folder string // the server's data directory
+	url    string // of the database; "" is a file in folder
+	admin  string
+	name   string
+	pid    int // of the PostgreSQL, if it is this program's
+}
+
+// create makes an empty one.
+func (s *stores) create(ctx context.Context, store string) (*database, error) {
+	d := &database{}
+	var err error
+	if d.folder, err = os.MkdirTemp(s.folder, "data-"); err != nil {
+		return nil, err
+	}
+	if store == "sqlite" {
+		return d, nil
+	}
+	d.admin, d.name = s.admin(store), "perdure_bench_"+strings.ReplaceAll(uuid.NewString(), "-", "")
+	at, err := url.Parse(d.admin)
+	if err != nil {
+		return nil, err
+	}
+	at.Path = "/" + d.name
+	d.url = at.String()
+	if s.cluster != nil && store == "postgres" {
+		d.pid = s.cluster.PID()
+	}
+	if err := execute(ctx, d.admin, "CREATE DATABASE "+d.name+" TEMPLATE template0 ENCODING 'UTF8'"); err != nil {
+		return nil, fmt.Errorf("a database to measure with cannot be made: %w", err)
+	}
+	return d, nil
+}
+
+// drop removes it and all that is in it.
+func (d *database) drop() error {
+	var err error
+	if d.url != "" {
+		err = execute(context.Background(), d.admin, "DROP DATABASE "+d.name+" WITH (FORCE)")
+	}
+	return errors.Join(err, os.RemoveAll(d.folder))
+}
+
+func execute(ctx context.Context, url, sql string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }() // what was asked for is done
+	_, err = conn.Exec(ctx, sql)
+	return err
+}

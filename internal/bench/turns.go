@@ -1,0 +1,64 @@
+package bench
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// turnsModel is a model that asks for one tool in each turn, and never ends.
+const turnsModel = "turns"
+
+// turns counts what that model was asked, and lets it wait until it may go on.
+type turns struct {
+	changed *sync.Cond // of the provider's mu
+	asked   int
+	allowed int
+}
+
+// turn waits until the turn may be, and answers with a KiB of text and a call.
+func (p *provider) turn(r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+	p.mu.Lock()
+	p.asked++
+	p.changed.Broadcast()
+	for n := p.asked; n > p.allowed; {
+		p.changed.Wait()
+	}
+	n := p.asked
+	p.mu.Unlock()
+	b := llm.NewBuilder(emit)
+	if err := b.Text(body(1 << 10)); err != nil {
+		return nil, err
+	}
+	call, err := b.StartTool(lookUp.Name, fmt.Sprintf("call_%d", n))
+	if err != nil {
+		return nil, err
+	}
+	if err := b.ToolArguments(call, fmt.Sprintf(`{"n":%d}`, n)); err != nil {
+		return nil, err
+	}
+	if err := b.EndTool(call); err != nil {
+		return nil, err
+	}
+	return b.Finish(llm.Model{Provider: providerName, ID: r.Model}, perdure.StopToolUse, perdure.Usage{Input: 100, Output: 300}, nil)
+}
+
+// goOn lets so many turns be.
+func (p *provider) goOn(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.allowed = n
+	p.changed.Broadcast()
+}
+
+// reach waits until the turn after so many is asked for: those are over.
+func (p *provider) reach(n int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.asked <= n {
+		p.changed.Wait()
+	}
+	return p.asked
+}

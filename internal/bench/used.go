@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// usageOf is what a process has used, and has.
+type usageOf struct {
+	CPU                  time.Duration // of its own and of the kernel for it
+	Heap, Stacks, Others uint64        // bytes in use, after a collection if there was one
+	Goroutines           int
+	RSS, PeakRSS         int64 // bytes resident in memory
+	Written              int64 // bytes that it has given to the disk
+	Moved                int64 // bytes of all reads and writes, of sockets too
+}
+
+// used tells what this process has used. With collect, memory is what is left
+// after collections: stacks shrink by half in each.
+func used(collect bool) usageOf {
+	if collect {
+		for range 4 {
+			runtime.GC()
+		}
+		debug.FreeOSMemory()
+	}
+	var r syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
+	samples := []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/stacks:bytes"},
+		{Name: "/memory/classes/os-stacks:bytes"},
+		{Name: "/memory/classes/heap/unused:bytes"},
+		{Name: "/memory/classes/metadata/mspan/inuse:bytes"},
+		{Name: "/memory/classes/metadata/other:bytes"},
+	}
+	metrics.Read(samples)
+	at := func(i int) uint64 { return samples[i].Value.Uint64() }
+	return usageOf{
+		CPU:  time.Duration(r.Utime.Nano() + r.Stime.Nano()),
+		Heap: at(0), Stacks: at(1) + at(2), Others: at(3) + at(4) + at(5), Goroutines: runtime.NumGoroutine(),
+		RSS: kilobytes("VmRSS"), PeakRSS: kilobytes("VmHWM"),
+		Written: count("write_bytes"), Moved: count("rchar") + count("wchar"),
+	}
+}
+
+func kilobytes(name string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSuffix(lineOf("/proc/self/status", name), " kB"), 10, 64) // 0 where there is no such file
+	return n << 10
+}
+
+func count(name string) int64 {
+	n, _ := strconv.ParseInt(lineOf("/proc/self/io", name), 10, 64)
+	return n
+}
+
+// family is the CPU time of a process and of all its children, those that have
+// ended included; 0 for pid 0.
+func family(pid int) time.Duration {
+	if pid == 0 {
+		return 0
+	}
+	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is sound
+	var ticks int64
+	for _, path := range all {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			continue // it is gone
+		}
+		_, rest, _ := strings.Cut(string(raw), ") ")
+		f := strings.Fields(rest) // from the third field on
+		if len(f) < 15 {
+			continue
+		}
+		self := path == fmt.Sprintf("/proc/%d/stat", pid)
+		for i, field := range f[11:15] { // utime, stime, and those of children that have ended
+			if n, err := strconv.ParseInt(field, 10, 64); err == nil && (self || i < 2 && f[1] == strconv.Itoa(pid)) {
+				ticks += n
+			}
+		}
+	}
+	const tick = 10 * time.Millisecond
+	return time.Duration(ticks) * tick
+}
+
+// moreFiles raises this process's limit of open files as far as it goes.
+func moreFiles() error {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+		return err
+	}
+	l.Cur = l.Max
+	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l)
+}
+
+// files is how many files each process may have open.
+func files() int {
+	var l syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
+		return 1024
+	}
+	return int(l.Max)
+}

@@ -1,0 +1,64 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// manyWaiting is W7: executions that wait for a signal that nobody sends. The
+// time is the server's, over a minute.
+func manyWaiting(ctx context.Context, b *bench) error {
+	n := pick(b, 50, 10_000)
+	return b.on(ctx, standSpec{slots: 64}, func(s *stand) error {
+		if _, err := s.agents(n, waitKind, struct{}{}); err != nil {
+			return err
+		}
+		if err := s.allWaiting(); err != nil {
+			return err
+		}
+		if err := pause(s.ctx, pick(b, 100*time.Millisecond, 10*time.Second)); err != nil { // what was begun with them ends
+			return err
+		}
+		before, err := s.cost()
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		if err := pause(s.ctx, pick(b, 500*time.Millisecond, time.Minute)); err != nil {
+			return err
+		}
+		after, err := s.cost()
+		if err != nil {
+			return err
+		}
+		percent := func(of time.Duration) float64 { return 100 * of.Seconds() / time.Since(began).Seconds() }
+		var f Figures
+		f.add("server MiB", float64(after.Server.RSS)/(1<<20))
+		f.add("server CPU %", percent(after.Server.CPU-before.Server.CPU))
+		if s.worker != s.server {
+			f.add("worker MiB", float64(after.Worker.RSS)/(1<<20))
+			f.add("worker CPU %", percent(after.Worker.CPU-before.Worker.CPU))
+		}
+		b.add(fmt.Sprintf("%d waiting", n), f)
+		return nil
+	})
+}
+
+// allWaiting returns once no execution is about to run, or runs.
+func (s *stand) allWaiting() error {
+	for {
+		page, err := s.api.ListPage(s.ctx, client.ExecutionFilter{
+			Status: []perdure.Status{perdure.StatusPending, perdure.StatusRunning},
+		}, client.PageOptions{Limit: 1})
+		if err != nil || len(page.Items) == 0 {
+			return err
+		}
+		if err := pause(s.ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/react"
+	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/worker"
+	"github.com/perdure/perdure/worker/remote"
+)
+
+// idleKind is an agent that nobody runs.
+const idleKind = "idle"
+
+// workerSpec is what a worker is told.
+type workerSpec struct {
+	Addr, Token string // of the server, if it is another process
+	Slots       int    // for agents, and as many for tasks
+}
+
+// working is a worker that runs react agents on the provider, and the agents of
+// the workloads.
+type working struct {
+	provider *provider
+	recorder *recorder
+	stop     func()
+}
+
+// work starts a worker and returns once the server knows it.
+func work(ctx context.Context, d perdure.Dispatch, spec workerSpec) (*working, error) {
+	p := newProvider()
+	r := newRecorder()
+	c := react.Config{
+		Providers:  llm.NewProviders(p),
+		Tools:      []tool.Tool{lookUp},
+		Workspaces: func(string) (*tool.Workspace, error) { return tool.OpenWorkspace(os.TempDir(), "", tool.WorkspaceOptions{}) },
+	}
+	w := worker.New(worker.Config{
+		Dispatch: d, Agents: spec.Slots, Tasks: spec.Slots, Parked: max(1000, 2*spec.Slots), Drain: 5 * time.Second, Logger: quietLogger(),
+	})
+	w.RegisterAgent(react.Agent(c))
+	for _, t := range react.Tasks(c) {
+		w.RegisterTask(t)
+	}
+	r.register(w)
+	if _, err := d.Register(ctx, perdure.Registration{WorkerID: uuid.New(), Agents: []perdure.KindSpec{{Kind: idleKind}}}); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	running := &working{provider: p, recorder: r, stop: sync.OnceFunc(func() {
+		r.close()
+		cancel()
+		if err := <-ended; err != nil {
+			fmt.Fprintln(os.Stderr, "worker:", err)
+		}
+	})}
+	select {
+	case <-w.Registered():
+		return running, nil
+	case err := <-ended:
+		cancel()
+		return nil, err
+	}
+}
+
+// words is what a provider has said.
+type words struct {
+	Sums map[int]string
+	Late time.Duration
+}
+
+func (w *working) said() words {
+	w.provider.mu.Lock()
+	defer w.provider.mu.Unlock()
+	said := words{maps.Clone(w.provider.sums), w.provider.late}
+	clear(w.provider.sums)
+	w.provider.late = 0
+	return said
+}
+
+func workerRole(ctx context.Context, args []string) error {
+	var spec workerSpec
+	if err := json.Unmarshal([]byte(args[0]), &spec); err != nil {
+		return err
+	}
+	d, err := remote.Dial(ctx, remote.Options{Addr: spec.Addr, Token: spec.Token, Logger: quietLogger()})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	// What it does outlasts the signal that ends it, by its drain.
+	w, err := work(context.WithoutCancel(ctx), d, spec)
+	if err != nil {
+		return err
+	}
+	defer w.stop()
+	verbs := workerVerbs(func() *working { return w })
+	verbs["used"] = on(func(collect bool) (any, error) { return used(collect), nil })
+	return answering(ctx, verbs)
+}
+
+var errNoWorker = errors.New("there is no worker in this process")
+
+// workerVerbs are what can be asked of a process with a worker.
+func workerVerbs(worker func() *working) map[string]verb {
+	verbs := map[string]verb{}
+	for name, do := range map[string]func(w *working, name string, n int) any{
+		"said":    func(w *working, _ string, _ int) any { return w.said() },
+		"samples": func(w *working, name string, _ int) any { return w.recorder.take(name) },
+		"arrived": func(w *working, name string, n int) any { w.recorder.arrived(name, n); return nil },
+		"next":    func(w *working, name string, _ int) any { return w.recorder.first(name) },
+		"reach":   func(w *working, name string, n int) any { return w.provider.reach(n) },
+		"go on":   func(w *working, _ string, n int) any { w.provider.goOn(n); return nil },
+		"open":    func(w *working, name string, _ int) any { return w.recorder.open(name) },
+	} {
+		verbs[name] = on(func(about about) (any, error) {
+			w := worker()
+			if w == nil {
+				return nil, errNoWorker
+			}
+			return do(w, about.Name, about.N), nil
+		})
+	}
+	return verbs
+}
+
+// about is what a question to a worker is about.
+type about struct {
+	Name string
+	N    int
+}

@@ -1,0 +1,118 @@
+package nats
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/perdure/perdure"
+)
+
+const (
+	// dialWithin is how long one server may take to answer; the start of ours
+	// waits as long, for each address.
+	dialWithin = 2 * time.Second
+	// pingEvery and pings notice a connection that is dead without a word.
+	pingEvery = 5 * time.Second
+	pings     = 2
+	mostPause = 5 * time.Second
+)
+
+// check finds what cannot work, before NATS is asked. A URL is not repeated: it
+// may hold a password.
+func (o Options) check() error {
+	if o.Cluster == "" || strings.ContainsAny(o.Cluster, " .*>\t\r\n") {
+		return perdure.FieldErrorf("cluster", "%q is no part of a subject", o.Cluster)
+	}
+	for address := range strings.SplitSeq(o.URL, ",") {
+		u, err := url.Parse(strings.TrimSpace(address))
+		if err != nil || u.Hostname() == "" {
+			return perdure.FieldErrorf("nats", "is no URL of NATS; give it as nats://host:4222, several separated by commas")
+		}
+		switch u.Scheme {
+		case "nats", "tls", "ws", "wss":
+		default:
+			return perdure.FieldErrorf("nats", "a URL of NATS begins with nats://, tls://, ws:// or wss://, not %s://", u.Scheme)
+		}
+	}
+	for field, file := range map[string]string{"nats-creds": o.Creds, "nats-ca": o.CA} {
+		if file == "" {
+			continue
+		}
+		if _, err := os.ReadFile(file); err != nil {
+			return &perdure.Error{
+				Code: perdure.InvalidArgument, Err: err, Message: "the file cannot be read: " + err.Error(),
+				Fields: []perdure.FieldError{{Location: field, Message: "cannot be read"}},
+			}
+		}
+	}
+	return nil
+}
+
+func (h *Hints) options(o Options) []nats.Option {
+	all := []nats.Option{
+		nats.Name("perdure"), nats.NoEcho(),
+		nats.Timeout(dialWithin), nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pings),
+		nats.FlusherTimeout(dialWithin), nats.ReconnectOnFlusherError(),
+		// It is looked for without an end, also where it was not there at the start
+		// or did not take the credentials.
+		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(),
+		nats.CustomReconnectDelay(pauseAfter), nats.ReconnectBufSize(-1),
+		nats.ConnectHandler(h.found), nats.ReconnectHandler(h.found),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { h.lost(err) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { h.lost(err) }),
+		nats.ErrorHandler(h.failed),
+		nats.ClosedHandler(func(*nats.Conn) { close(h.closed) }),
+	}
+	if o.Creds != "" {
+		all = append(all, nats.UserCredentials(o.Creds))
+	}
+	if o.CA != "" {
+		all = append(all, nats.RootCAs(o.CA))
+	}
+	return all
+}
+
+// pauseAfter is how long to wait after so many rounds over all addresses.
+func pauseAfter(rounds int) time.Duration {
+	pause := min(100*time.Millisecond<<min(rounds, 10), mostPause)
+	return pause/2 + rand.N(pause)/2
+}
+
+const (
+	troubleText = "hints do not reach other servers; what one commits, others find within a second"
+	foundText   = "hints reach other servers"
+)
+
+func (h *Hints) troubled(why string) { h.trouble.Store(&why) }
+
+func (h *Hints) found(conn *nats.Conn) {
+	h.trouble.Store(nil)
+	h.logger.Info(foundText, "nats", conn.ConnectedUrlRedacted())
+}
+
+// lost is told of each connection that ended, and of each one that failed; the
+// log hears when the reason is another one.
+func (h *Hints) lost(err error) {
+	if err == nil {
+		err = errors.New("the connection was closed")
+	}
+	why := "NATS: " + strings.TrimPrefix(err.Error(), "nats: ")
+	if h.Trouble() != why {
+		h.logger.Warn(troubleText, "error", why)
+	}
+	h.troubled(why)
+}
+
+// failed is told what NATS complains about while the connection stands.
+func (h *Hints) failed(_ *nats.Conn, _ *nats.Subscription, err error) {
+	if errors.Is(err, nats.ErrSlowConsumer) {
+		h.logger.Warn("hints of other servers came faster than this one took them; some are lost")
+		return
+	}
+	h.lost(err)
+}

@@ -1,0 +1,19 @@
+package notify_test
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/notify/notifytest"
+)
+
+func TestLocal(t *testing.T) {
+	notifytest.Inside(t, func(testing.TB) notify.Notifier { return &notify.Local{} })
+}
+
+// Only where nobody else writes to the store may one rely on hints.
+func TestSure(t *testing.T) {
+	if !notify.Sure(&notify.Local{}) || notify.Sure(&notify.Local{Shared: true}) {
+		t.Error("hints are relied on that may be lost, or not on those that cannot be")
+	}
+}

@@ -1,0 +1,225 @@
+// Package check reads a whole store and says what in it is not as it must be:
+// for an operator who wants to know whether a disk, a restore or a copy has done
+// harm. It changes nothing, and servers may go on meanwhile.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Reader is what a check needs of a store.
+type Reader interface {
+	store.Reader
+	// Audit checks what belongs to no execution, then gives every execution's id.
+	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
+}
+
+// Finding is something that is wrong.
+type Finding struct {
+	// Execution is whose it is, zeros for what belongs to none.
+	Execution uuid.UUID
+	What      string
+}
+
+// Result says what was read.
+type Result struct {
+	Executions, Entries, Tasks, Records int64
+	// Findings are how many things are wrong.
+	Findings int64
+}
+
+// Run checks every execution. told is told after each; found of each thing that
+// is wrong. The error is of reading itself: then the rest was not looked at.
+func Run(ctx context.Context, r Reader, told func(Result), found func(Finding)) (Result, error) {
+	c := &checker{ctx: ctx, r: r, found: found}
+	for id, err := range r.Audit(ctx) {
+		if err != nil {
+			if stops(err) {
+				return c.Result, err
+			}
+			c.id = uuid.Nil
+			c.wrong("%v", err)
+			return c.Result, nil
+		}
+		c.id = id
+		if err := c.settled(); err != nil {
+			return c.Result, err
+		}
+		c.Executions++
+		told(c.Result)
+	}
+	return c.Result, nil
+}
+
+// stops tells whether a check can go no further: whoever asked for it ended it,
+// or the database is away.
+func stops(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || perdure.IsCode(err, perdure.Unavailable)
+}
+
+type checker struct {
+	Result
+	ctx   context.Context
+	r     Reader
+	found func(Finding)
+	id    uuid.UUID
+}
+
+func (c *checker) wrong(format string, args ...any) {
+	c.Findings++
+	c.found(Finding{Execution: c.id, What: fmt.Sprintf(format, args...)})
+}
+
+// tries is how often an execution is read before what is wrong with it counts:
+// servers may change it between two reads.
+const tries = 3
+
+// settled checks an execution and tells what is wrong with it.
+func (c *checker) settled() error {
+	tell, before := c.found, c.Result
+	defer func() { c.found = tell }()
+	var all []Finding
+	for range tries {
+		all, c.Result = nil, before
+		c.found = func(f Finding) { all = append(all, f) }
+		if err := c.execution(); err != nil {
+			return err
+		}
+		if len(all) == 0 {
+			break
+		}
+	}
+	for _, f := range all {
+		tell(f)
+	}
+	return nil
+}
+
+// execution checks one. What does not read is a finding, and the rest of it is
+// read all the same.
+func (c *checker) execution() error {
+	x, err := c.r.Execution(c.ctx, "", c.id)
+	if perdure.IsCode(err, perdure.NotFound) {
+		return nil // deleted since
+	}
+	if err != nil {
+		return c.unread("its row", err)
+	}
+	c.row(x)
+	for _, part := range []struct {
+		what  string
+		check func(x *perdure.Execution) error
+	}{{"its entries", c.entries}, {"its tasks", c.tasks}, {"its log", c.log}, {"its newest checkpoint", c.checkpoint}} {
+		err := part.check(x)
+		if err == nil {
+			continue
+		}
+		if _, gone := c.r.Execution(c.ctx, "", c.id); perdure.IsCode(gone, perdure.NotFound) {
+			return nil
+		}
+		if err := c.unread(part.what, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) unread(what string, err error) error {
+	if stops(err) {
+		return err
+	}
+	c.wrong("%s cannot be read: %v", what, err)
+	return nil
+}
+
+func (c *checker) row(x *perdure.Execution) {
+	if _, err := perdure.ParseStatus(string(x.Status)); err != nil {
+		c.wrong("its status is %q", x.Status)
+	}
+	if leased := x.WorkerID != nil && x.ClaimID != uuid.Nil && !x.LeaseUntil.IsZero(); leased != x.Status.Held() {
+		c.wrong("it is %s; a worker holds it: %v", x.Status, leased)
+	}
+	if x.Status.Terminal() != (x.CompletedAt != nil) {
+		c.wrong("it is %s, and ended at %v", x.Status, x.CompletedAt)
+	}
+	if x.Status == perdure.StatusWaiting && x.Wait == nil {
+		c.wrong("it is WAITING for nothing")
+	}
+}
+
+func (c *checker) checkpoint(x *perdure.Execution) error {
+	if x.CheckpointSeq == 0 || x.PersistenceMode == perdure.Local {
+		return nil
+	}
+	_, err := c.r.Checkpoint(c.ctx, c.id, x.CheckpointSeq)
+	return err
+}
+
+// entries checks the tree of the conversation by the rules by which it was made.
+func (c *checker) entries(x *perdure.Execution) error {
+	heads := map[uuid.UUID]*perdure.EntryHead{}
+	for cursor, more := "", true; more; more = cursor != "" {
+		page, err := c.r.AllEntries(c.ctx, c.id, cursor, 200)
+		if err != nil {
+			return err
+		}
+		for _, e := range page.Items {
+			c.Entries++
+			heads[e.ID] = c.entry(e, heads)
+		}
+		cursor = page.Next
+	}
+	if x.Leaf == nil {
+		return nil
+	}
+	switch leaf := heads[*x.Leaf]; {
+	case leaf == nil:
+		c.wrong("its newest entry %s is not there", x.Leaf)
+	case x.Status.Terminal() && len(leaf.Open) > 0:
+		c.wrong("it is %s, and the calls %v have no result", x.Status, leaf.Open)
+	}
+	return nil
+}
+
+func (c *checker) entry(e perdure.Entry, heads map[uuid.UUID]*perdure.EntryHead) *perdure.EntryHead {
+	var parent *perdure.EntryHead
+	if e.ParentID != nil {
+		if parent = heads[*e.ParentID]; parent == nil {
+			c.wrong("the entry %s hangs on %s, which is not before it", e.ID, e.ParentID)
+		}
+	}
+	open, err := perdure.CheckAppend(parent, e)
+	if err != nil {
+		c.wrong("the entry %s does not fit the conversation: %v", e.ID, err)
+	}
+	return &perdure.EntryHead{ID: e.ID, ParentID: e.ParentID, Type: e.Type, Role: e.Role, Open: open}
+}
+
+func (c *checker) tasks(x *perdure.Execution) error {
+	for cursor, more := "", true; more; more = cursor != "" {
+		page, err := c.r.ListTasks(c.ctx, c.id, true, cursor, 200)
+		if err != nil {
+			return err
+		}
+		for _, t := range page.Items {
+			c.Tasks++
+			switch {
+			case t.Status.Terminal() != (t.CompletedAt != nil):
+				c.wrong("the task %s is %s, and ended at %v", t.ID, t.Status, t.CompletedAt)
+			case t.Status == perdure.TaskRunning && (t.WorkerID == nil || t.ClaimID == uuid.Nil):
+				c.wrong("the task %s is RUNNING, and no worker holds it", t.ID)
+			case x.Status.Terminal() && !t.Status.Terminal():
+				c.wrong("it is %s, and its task %s is %s", x.Status, t.ID, t.Status)
+			}
+		}
+		cursor = page.Next
+	}
+	return nil
+}

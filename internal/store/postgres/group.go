@@ -1,0 +1,279 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/perdure/perdure/internal/store/relational"
+)
+
+// grouped keeps the statements for many rows, by the statement for one.
+type grouped struct {
+	made   sync.Map
+	single bool // a single row goes that way, too, for tests
+}
+
+// asks tells whether so many rows are worth a statement for many.
+func (g *grouped) asks(rows int) bool { return rows > 1 || g.single }
+
+// of gives the statement for many rows of a shape; "" if there is none. The first
+// time it asks the database what types the parameters are.
+func (g *grouped) of(ctx context.Context, conn *pgx.Conn, query string, s *shape) (string, error) {
+	if known, ok := g.made.Load(query); ok {
+		return known.(string), nil
+	}
+	described, err := conn.PgConn().Prepare(ctx, "", translate(query), nil)
+	if err != nil {
+		return "", err
+	}
+	made := s.statement(described.ParamOIDs)
+	g.made.Store(query, made)
+	return made, nil
+}
+
+// chain is what one command writes, in its order.
+type chain struct {
+	list  []statement
+	after []*chain // those of commands that it has waited for
+}
+
+func (c *chain) ready() bool {
+	return !slices.ContainsFunc(c.after, func(before *chain) bool { return len(before.list) > 0 })
+}
+
+// group is a number of rows for one statement.
+type group struct {
+	query string
+	rows  [][]any
+}
+
+// groupsOf puts the statements of many commands into as few groups as it finds
+// a way to, each command's own in their order.
+func groupsOf(chains []*chain) (all []group) {
+	left := countsOf(chains)
+	for len(left) > 0 {
+		query := nextQuery(chains, left)
+		g := group{query: query}
+		s := shapeOf(query)
+		seen := map[string]bool{}
+		for _, c := range chains {
+			for len(c.list) > 0 && c.list[0].query == query && c.ready() && g.takes(s, c.list[0].args, seen) {
+				g.rows = append(g.rows, c.list[0].args)
+				c.list = c.list[1:]
+			}
+		}
+		if left[query] -= len(g.rows); left[query] == 0 {
+			delete(left, query)
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+func countsOf(chains []*chain) map[string]int {
+	counts := map[string]int{}
+	for _, c := range chains {
+		for _, st := range c.list {
+			counts[st.query]++
+		}
+	}
+	return counts
+}
+
+// nextQuery chooses among the statements that come next somewhere: best one that
+// comes nowhere later, so that all its rows go together.
+func nextQuery(chains []*chain, left map[string]int) string {
+	heads := map[string]int{}
+	var order []string // so that the choice does not hang on chance
+	for _, c := range chains {
+		if len(c.list) == 0 || !c.ready() {
+			continue
+		}
+		query := c.list[0].query
+		if heads[query] == 0 {
+			order = append(order, query)
+		}
+		for _, st := range c.list {
+			if st.query != query {
+				break
+			}
+			heads[query]++
+		}
+	}
+	best := order[0]
+	for _, query := range order {
+		if heads[query] == left[query] {
+			return query
+		}
+		if heads[query] > heads[best] {
+			best = query
+		}
+	}
+	return best
+}
+
+// takes tells whether a row may join.
+func (g *group) takes(s *shape, args []any, seen map[string]bool) bool {
+	if s == nil || s.params != len(args) {
+		return len(g.rows) == 0
+	}
+	if s.unlike == nil {
+		return true
+	}
+	key := keyOf(args, s.unlike)
+	if seen[key] {
+		return false
+	}
+	seen[key] = true
+	return true
+}
+
+// keyOf is the same for the same values.
+func keyOf(args []any, at []int) string {
+	var b strings.Builder
+	for _, i := range at {
+		switch v := args[i].(type) {
+		case []byte:
+			b.Write(v)
+		case string:
+			b.WriteString(v)
+		default:
+			fmt.Fprint(&b, v)
+		}
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// queue adds a group that nobody waits for.
+func (p *pipe) queue(batch *pgx.Batch, g group) error {
+	many := ""
+	if s := shapeOf(g.query); s != nil && s.params == len(g.rows[0]) && p.grouped.asks(len(g.rows)) {
+		var err error
+		if many, err = p.grouped.of(p.ctx, p.conn, g.query, s); err != nil {
+			return err
+		}
+	}
+	if many != "" {
+		batch.Queue(many, columns(g.rows)...)
+		return nil
+	}
+	for _, row := range g.rows {
+		batch.Queue(translate(g.query), row...)
+	}
+	return nil
+}
+
+// queueAsked adds the questions of one statement, together where that can be.
+func (p *pipe) queueAsked(batch *pgx.Batch, asked []*question) error {
+	s := shapeOf(asked[0].query)
+	if p.grouped.asks(len(asked)) && s != nil && s.params == len(asked[0].args) && asked[0].rows != nil && differ(asked, s.unlike) {
+		many, err := p.grouped.of(p.ctx, p.conn, asked[0].query, s)
+		if err != nil {
+			return err
+		}
+		if many != "" {
+			rows := make([][]any, len(asked))
+			for i, q := range asked {
+				rows[i] = q.args
+			}
+			batch.Queue(many, columns(rows)...).Query(func(rows pgx.Rows) error { return handOut(rows, asked, s) })
+			return nil
+		}
+	}
+	for _, q := range asked {
+		queued := batch.Queue(translate(q.query), q.args...)
+		if q.rows == nil {
+			queued.Exec(func(tag pgconn.CommandTag) error {
+				q.number = tag.RowsAffected()
+				return nil
+			})
+			continue
+		}
+		queued.Query(func(rows pgx.Rows) error { return eachRow(rows, q.rows) })
+	}
+	return nil
+}
+
+// differ tells whether the questions differ in these parameters.
+func differ(asked []*question, at []int) bool {
+	if at == nil {
+		return true
+	}
+	seen := map[string]bool{}
+	for _, q := range asked {
+		key := keyOf(q.args, at)
+		if seen[key] {
+			return false
+		}
+		seen[key] = true
+	}
+	return true
+}
+
+// handOut gives each row to the question that it answers: the last column says
+// which, or for inserted rows those that it is known by.
+func handOut(rows pgx.Rows, asked []*question, s *shape) error {
+	defer rows.Close()
+	var byKey map[string]int
+	if s.match != nil {
+		byKey = make(map[string]int, len(asked))
+		for i, q := range asked {
+			byKey[keyOf(q.args, s.match)] = i
+		}
+	}
+	last := max(1, len(s.match))
+	row := scannerOf(rows, last)
+	stopped := make([]bool, len(asked))
+	for rows.Next() {
+		i, err := answers(rows.RawValues(), last, byKey)
+		if err != nil {
+			return err
+		}
+		if i < 0 || i >= len(asked) {
+			return fmt.Errorf("a row answers question %d of %d", i, len(asked))
+		}
+		if stopped[i] {
+			continue
+		}
+		if stopped[i], err = stops(asked[i].rows(row)); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// answers tells which question a row answers.
+func answers(raw [][]byte, last int, byKey map[string]int) (int, error) {
+	own := raw[len(raw)-last:]
+	if byKey == nil {
+		if len(own[0]) != 8 {
+			return 0, fmt.Errorf("the number of a row has %d bytes", len(own[0]))
+		}
+		return int(binary.BigEndian.Uint64(own[0])) - 1, nil
+	}
+	key := make([]byte, 0, 64)
+	for _, part := range own {
+		key = append(append(key, part...), 0)
+	}
+	i, known := byKey[string(key)]
+	if !known {
+		return 0, errors.New("a row came back that was not inserted")
+	}
+	return i, nil
+}
+
+// stops tells whether whoever read a row wants no more of them.
+func stops(err error) (bool, error) {
+	if errors.Is(err, relational.ErrStop) {
+		return true, nil
+	}
+	return false, err
+}

@@ -1,0 +1,169 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"hash/fnv"
+	"slices"
+
+	"github.com/perdure/perdure/internal/store/relational"
+)
+
+// ownership is who has a name within one transaction: one command alone, or
+// many that share it.
+type ownership struct {
+	owner   *strand
+	sharers map[*strand]bool
+	alone   []*chain // what those who had it alone leave to be written
+	beside  []*chain // what those who shared it do
+}
+
+// free tells whether a command may have the name now.
+func (o *ownership) free(root *strand, shared bool) bool {
+	if o.owner != nil {
+		return o.owner == root
+	}
+	return shared || len(o.sharers) == 0 || len(o.sharers) == 1 && o.sharers[root]
+}
+
+func (o *ownership) take(root *strand, shared bool) {
+	if o.owner == root || shared && o.sharers[root] {
+		return
+	}
+	if !o.sharers[root] {
+		root.owns = append(root.owns, o)
+	}
+	// What it writes comes after what it has waited for.
+	root.chain.after = append(root.chain.after, o.alone...)
+	if shared {
+		o.sharers[root] = true
+		return
+	}
+	root.chain.after = append(root.chain.after, o.beside...)
+	o.owner, o.alone, o.beside = root, nil, nil
+}
+
+func (o *ownership) leave(root *strand) {
+	delete(o.sharers, root)
+	if o.owner != root {
+		o.beside = append(o.beside, &root.chain)
+		return
+	}
+	o.owner = nil
+	o.alone = append(o.alone, &root.chain)
+}
+
+// own waits until no other command has the name.
+func (s *strand) own(name string, shared bool) error {
+	root, o := s.root(), s.names[name]
+	if o == nil {
+		o = &ownership{sharers: map[*strand]bool{}}
+		s.names[name] = o
+	}
+	if !o.free(root, shared) {
+		s.blocked = func() bool { return !o.free(root, shared) }
+		for s.blocked() {
+			if err := s.pause(); err != nil {
+				return err
+			}
+		}
+		s.blocked = nil
+	}
+	o.take(root, shared)
+	return nil
+}
+
+func (s *strand) root() *strand {
+	for s.parent != nil && !s.apart {
+		s = s.parent
+	}
+	return s
+}
+
+// leaveAll gives back the names that it owns in this transaction. Their locks
+// stay.
+func (s *strand) leaveAll() {
+	for _, o := range s.owns {
+		o.leave(s)
+	}
+	s.owns = nil
+}
+
+// Hold implements [relational.Conn]. Within the transaction a name belongs to
+// one command until it has ended, in the order in which they ask.
+func (s *strand) Hold(ctx context.Context, names ...string) error {
+	return s.holdAll(ctx, false, names)
+}
+
+// Share implements [relational.Conn].
+func (s *strand) Share(ctx context.Context, names ...string) error {
+	return s.holdAll(ctx, true, names)
+}
+
+func (s *strand) holdAll(ctx context.Context, shared bool, names []string) error {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	for _, name := range names {
+		if err := s.own(name, shared); err != nil {
+			return err
+		}
+	}
+	var ask []func(relational.Conn) error
+	for _, name := range names {
+		l := lock{name, shared}
+		if _, known := l.in(s.held); !known {
+			ask = append(ask, func(c relational.Conn) error { return l.take(ctx, c, s.wait, s.held) })
+		}
+	}
+	if err := s.Together(ask...); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if got, _ := (lock{name, shared}).in(s.held); !got {
+			return relational.ErrHeld
+		}
+	}
+	return nil
+}
+
+// lock is an advisory lock of PostgreSQL's.
+type lock struct {
+	name   string
+	shared bool
+}
+
+// in tells whether a transaction has the lock, or a stronger one, and whether
+// that is known yet.
+func (l lock) in(held map[lock]bool) (got, known bool) {
+	if got, known = held[l]; l.shared && !got && held[lock{name: l.name}] {
+		return true, true
+	}
+	return got, known
+}
+
+// take takes the lock until the transaction ends, and notes in held whether it
+// could.
+func (l lock) take(ctx context.Context, c relational.Conn, wait bool, held map[lock]bool) error {
+	query := tryHold
+	switch {
+	case wait && l.shared:
+		query = waitShare
+	case wait:
+		query = waitHold
+	case l.shared:
+		query = tryShare
+	}
+	return c.Each(ctx, query, []any{l.number()}, func(row func(...any) error) error {
+		var got bool
+		err := row(&got)
+		held[l] = got || wait
+		return err
+	})
+}
+
+// number is what PostgreSQL knows the lock by. Two names of one number do no
+// harm: they wait for each other.
+func (l lock) number() int64 {
+	h := fnv.New64a()
+	h.Write([]byte(l.name)) // never fails
+	return int64(cmp.Or(h.Sum64(), 1))
+}

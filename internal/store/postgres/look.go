@@ -1,0 +1,87 @@
+package postgres
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/relational"
+)
+
+// Look is a store that is only read, beside servers or without any.
+type Look struct {
+	relational.Reader
+	store *Store
+}
+
+// OpenLook connects to the database at url for looking. Errors: unavailable if
+// it cannot be reached, conflict if its tables are not those of this program.
+func OpenLook(ctx context.Context, url string) (*Look, error) {
+	db, err := newDatabase(url, func(error) {})
+	if err != nil {
+		return nil, err
+	}
+	db.config.ValidateConnect = nil // a standby will do
+	if err := checkVersion(ctx, db.config); err != nil {
+		return nil, refusal(err)
+	}
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	config.ConnConfig, config.MaxConns = db.config.Copy(), 1
+	config.ConnConfig.RuntimeParams["application_name"] = "perdure store check"
+	config.ConnConfig.RuntimeParams["statement_timeout"] = "0" // some go through whole tables
+	s := &Store{db: db, clock: &clock{}}
+	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return nil, err
+	}
+	return &Look{Reader: relational.Reader{Tx: s.read, Clock: s.clock.Now, Words: words}, store: s}, nil
+}
+
+// checkVersion refuses tables of another version: they cannot be read.
+func checkVersion(ctx context.Context, config *pgx.ConnConfig) error {
+	conn, err := pgx.ConnectConfig(ctx, config.Copy())
+	if err != nil {
+		return unreachable(err)
+	}
+	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
+	if there, err := unfinished(ctx, conn); err != nil {
+		return err
+	} else if there {
+		return errUnfinished
+	}
+	var has int64
+	if err := conn.QueryRow(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version").Scan(&has); err != nil {
+		if codeOf(err) == undefinedTable {
+			return perdure.Errorf(perdure.NotFound, "there is no store in this database")
+		}
+		return err
+	}
+	newest, err := newestVersion()
+	if err != nil || has == newest {
+		return err
+	}
+	return perdure.Errorf(perdure.Conflict, "the database has version %d, this program reads version %d; perdure migrate changes it", has, newest)
+}
+
+// Integrity has nothing to look for: the database checks its own pages where it
+// was made with checksums.
+func (l *Look) Integrity(context.Context) ([]string, error) { return nil, nil }
+
+// Close ends the looking.
+func (l *Look) Close() error {
+	l.store.pool.Close()
+	return nil
+}
+
+// newestVersion is that of the tables that this program knows.
+func newestVersion() (int64, error) {
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return 0, err
+	}
+	return relational.NewestMigration(files)
+}

@@ -1,0 +1,232 @@
+package postgres
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// shape says how one statement with many rows of parameters is made from one
+// that has a single row. There are four kinds whose rows cannot disturb each
+// other: rows inserted, rows changed or deleted by what columns are equal to,
+// and rows read.
+type shape struct {
+	before, after string // around unnest(...), with the rows' parameters as u.p1, u.p2, ...
+	params        int
+	// unlike are the parameters by which the rows of one statement have to differ:
+	// PostgreSQL changes a row once in a statement, and refuses or forgets the
+	// second change.
+	unlike []int
+	// match are the parameters that an inserted row is known by again, which
+	// comes back with what it was asked for.
+	match []int
+}
+
+var (
+	// Only values that are all parameters, in their order.
+	insertShape = regexp.MustCompile(`^(INSERT INTO \w+ \(([\w, ]+)\)) VALUES \(([?, ]+)\)(?: (ON CONFLICT(?: DO NOTHING| \(([\w, ]+)\) DO (?:NOTHING|UPDATE SET [^?]+))))?(?: (RETURNING \w+))?$`)
+	updateShape = regexp.MustCompile(`^(UPDATE (\w+) SET )([^()]+) WHERE ([^()]+)$`)
+	deleteShape = regexp.MustCompile(`^(DELETE FROM (\w+)) WHERE ([^()]+)$`)
+	// equals is a column that is set, or compared.
+	equals = regexp.MustCompile(`^(\w+)(?: = (\?|-?\d+|NULL|'\w*')| (IS NOT NULL|IS NULL))$`)
+	locks  = regexp.MustCompile(`\bFOR (NO KEY UPDATE|UPDATE|SHARE|KEY SHARE)\b`)
+	marked = regexp.MustCompile(`\$(\d+)`)
+)
+
+var shapes sync.Map // *shape by statement, nil inside where there is none
+
+// shapeOf gives the shape of a statement in the shared words, nil if it has none.
+func shapeOf(query string) *shape {
+	if known, ok := shapes.Load(query); ok {
+		return known.(*shape)
+	}
+	made := makeShape(indexedBy.ReplaceAllString(query, ""))
+	shapes.Store(query, made)
+	return made
+}
+
+func makeShape(query string) *shape {
+	switch {
+	case strings.HasPrefix(query, "INSERT "):
+		return insertOf(query)
+	case strings.HasPrefix(query, "UPDATE "):
+		return updateOf(query)
+	case strings.HasPrefix(query, "DELETE "):
+		return deleteOf(query)
+	case strings.HasPrefix(query, "SELECT ") && !locks.MatchString(query):
+		return selectOf(query)
+	}
+	return nil
+}
+
+func insertOf(query string) *shape {
+	m := insertShape.FindStringSubmatch(query)
+	if m == nil {
+		return nil
+	}
+	columns := strings.Split(m[2], ", ")
+	s := &shape{before: m[1] + " SELECT " + rowOf(len(columns)) + " FROM ", params: strings.Count(m[3], "?")}
+	if s.params != len(columns) {
+		return nil
+	}
+	if m[4] != "" {
+		s.after = " " + m[4]
+	}
+	if strings.Contains(m[4], " UPDATE ") {
+		for _, column := range strings.Split(m[5], ", ") {
+			s.unlike = append(s.unlike, slices.Index(columns, column))
+		}
+	}
+	if m[6] != "" {
+		if m[4] != "" || len(columns) < 2 {
+			return nil // a row may not come back
+		}
+		s.after, s.match = " "+m[6]+", "+columns[0]+", "+columns[1], []int{0, 1}
+		s.unlike = s.match
+	}
+	if slices.Contains(s.unlike, -1) {
+		return nil
+	}
+	return s
+}
+
+// rowOf gives u.p1, u.p2 and so on.
+func rowOf(n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("u.p" + strconv.Itoa(i+1))
+	}
+	return b.String()
+}
+
+func updateOf(query string) *shape {
+	m := updateShape.FindStringSubmatch(query)
+	if m == nil {
+		return nil
+	}
+	s := &shape{}
+	set, _, ok := s.conditions(m[3], ", ", "")
+	if !ok {
+		return nil
+	}
+	where, compared, ok := s.conditions(m[4], " AND ", m[2]+".")
+	if !ok {
+		return nil
+	}
+	s.unlike = compared
+	s.before, s.after = m[1]+set+" FROM ", " WHERE "+where
+	return s
+}
+
+func deleteOf(query string) *shape {
+	m := deleteShape.FindStringSubmatch(query)
+	if m == nil {
+		return nil
+	}
+	s := &shape{}
+	where, _, ok := s.conditions(m[3], " AND ", m[2]+".")
+	if !ok {
+		return nil
+	}
+	s.before, s.after = m[1]+" USING ", " WHERE "+where
+	return s
+}
+
+// conditions numbers the parameters of a list of equations, and gives those that
+// it has.
+func (s *shape) conditions(list, separator, table string) (made string, params []int, ok bool) {
+	parts := strings.Split(list, separator)
+	for i, part := range parts {
+		m := equals.FindStringSubmatch(part)
+		if m == nil {
+			return "", nil, false
+		}
+		value := m[2]
+		if m[3] != "" {
+			parts[i] = table + part
+			continue
+		}
+		if value == "?" {
+			params = append(params, s.params)
+			s.params++
+			value = "u.p" + strconv.Itoa(s.params)
+		}
+		parts[i] = table + m[1] + " = " + value
+	}
+	return strings.Join(parts, separator), params, true
+}
+
+// selectOf reads for each row of parameters, and gives the row's number last.
+func selectOf(query string) *shape {
+	s := &shape{before: "SELECT q.*, u.n FROM "}
+	for _, m := range marked.FindAllStringSubmatch(numbered(query), -1) {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			s.params = max(s.params, n)
+		}
+	}
+	if s.params == 0 {
+		return nil
+	}
+	s.after = " CROSS JOIN LATERAL (" + marked.ReplaceAllString(numbered(query), "u.p$1") + ") AS q"
+	return s
+}
+
+// arrays are the types of parameters that there are arrays of.
+var arrays = map[uint32]string{
+	pgtype.UUIDOID: "uuid[]", pgtype.TextOID: "text[]", pgtype.VarcharOID: "text[]", pgtype.ByteaOID: "bytea[]",
+	pgtype.Int8OID: "bigint[]", pgtype.Int4OID: "integer[]", pgtype.Int2OID: "smallint[]",
+}
+
+// statement makes the statement for parameters of these types; "" if a type has
+// no array.
+func (s *shape) statement(types []uint32) string {
+	var b strings.Builder
+	b.WriteString(s.before + "unnest(")
+	for i, oid := range types {
+		array := arrays[oid]
+		if array == "" {
+			return ""
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("$" + strconv.Itoa(i+1) + "::" + array)
+	}
+	b.WriteString(") WITH ORDINALITY AS u(" + strings.ReplaceAll(rowOf(len(types)), "u.", "") + ", n)" + s.after)
+	return b.String()
+}
+
+// column is one parameter of all rows, as an array of PostgreSQL's.
+type column struct {
+	rows [][]any
+	at   int
+}
+
+var _ pgtype.ArrayGetter = column{}
+
+// Dimensions implements [pgtype.ArrayGetter].
+func (c column) Dimensions() []pgtype.ArrayDimension {
+	return []pgtype.ArrayDimension{{Length: int32(len(c.rows)), LowerBound: 1}}
+}
+
+// Index implements [pgtype.ArrayGetter].
+func (c column) Index(i int) any { return c.rows[i][c.at] }
+
+// IndexType implements [pgtype.ArrayGetter]. Nil says that each tells its own.
+func (c column) IndexType() any { return nil }
+
+// columns turns rows of parameters into parameters.
+func columns(rows [][]any) []any {
+	args := make([]any, len(rows[0]))
+	for i := range args {
+		args[i] = column{rows, i}
+	}
+	return args
+}

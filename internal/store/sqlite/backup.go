@@ -1,0 +1,153 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Backup writes a compact copy of the store at path to a new file, as of one
+// moment and while servers write. The copy has an epoch of its own, so that
+// cursors of the store are told from those of a copy that is put in its place.
+// The file is there when it is whole, and on the disk; told is given the bytes
+// that are written, and about how many there will be. Errors: not_found if there
+// is no store at path, conflict if something is at the other one already.
+func Backup(ctx context.Context, path, to string, told func(bytes, about int64)) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return perdure.Errorf(perdure.NotFound, "there is no store at %s", path)
+	}
+	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return perdure.Errorf(perdure.Conflict, "%s is there already; give another name", to)
+	}
+	part := to + ".part"
+	if err := errors.Join(remove(part), makeFile(part)); err != nil {
+		return &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot write " + part, Err: err}
+	}
+	err := vacuumInto(ctx, path, part, told)
+	if err == nil {
+		err = renewEpoch(ctx, part)
+	}
+	if err == nil {
+		err = checkFile(ctx, part)
+	}
+	if err == nil {
+		err = settle(part, to)
+	}
+	if err != nil {
+		return errors.Join(refusal(err), remove(part))
+	}
+	return nil
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func vacuumInto(ctx context.Context, path, part string, told func(bytes, about int64)) error {
+	c, err := openConn(ctx, dsn(path, url.Values{"mode": {"rw"}}))
+	if err != nil {
+		return err
+	}
+	v := view{c, ctx}
+	var pages, free, size int64
+	for _, asked := range []struct {
+		pragma string
+		n      *int64
+	}{{"page_count", &pages}, {"freelist_count", &free}, {"page_size", &size}} {
+		if _, err := v.one("PRAGMA "+asked.pragma, nil, asked.n); err != nil {
+			return errors.Join(err, c.close())
+		}
+	}
+	if err := checkPlace(v); err != nil {
+		return errors.Join(err, c.close())
+	}
+	watched := watch(part, func(bytes int64) { told(bytes, max(bytes, (pages-free)*size)) })
+	_, err = v.exec("VACUUM INTO ?", part)
+	watched()
+	return errors.Join(err, c.close())
+}
+
+// watch tells how large a file is, now and then and, by the function that it
+// gives, at the end.
+func watch(path string, told func(bytes int64)) (end func()) {
+	stop, ended := make(chan struct{}), make(chan struct{})
+	tell := func() {
+		if f, err := os.Stat(path); err == nil {
+			told(f.Size())
+		}
+	}
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				tell()
+			case <-stop:
+				tell()
+				return
+			}
+		}
+	}()
+	return func() { close(stop); <-ended }
+}
+
+// settle gives a file that is written its name, on the disk.
+func settle(part, to string) error {
+	for _, step := range []func() error{
+		func() error { return flush(part) },
+		func() error { return os.Rename(part, to) },
+		func() error { return flush(filepath.Dir(to)) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func flush(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// checkFile looks for damage in a file.
+func checkFile(ctx context.Context, path string) error {
+	c, err := openConn(ctx, dsn(path, url.Values{"mode": {"ro"}}))
+	if err != nil {
+		return damaged(err)
+	}
+	return errors.Join(check(ctx, c), c.close())
+}
+
+// renewEpoch gives the store at path, which nobody has open, another epoch.
+func renewEpoch(ctx context.Context, path string) error {
+	c, err := openConn(ctx, dsn(path, url.Values{"mode": {"rw"}, "_pragma": {"synchronous(full)"}}))
+	if err != nil {
+		return err
+	}
+	_, err = view{c, ctx}.exec("UPDATE store SET epoch = ? WHERE id = 1", randomEpoch())
+	return errors.Join(err, c.close())
+}
+
+// randomEpoch is 64 random bits as SQLite stores them.
+func randomEpoch() int64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return int64(binary.BigEndian.Uint64(b[:]))
+}

@@ -1,0 +1,82 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/relational"
+)
+
+// Look is a store that is only read, beside a server that has it open or without
+// one.
+type Look struct {
+	relational.Reader
+	pool *pool
+}
+
+// OpenLook opens the store at path for looking. Errors: not_found if there is
+// none, conflict if its tables are not those of this program.
+func OpenLook(ctx context.Context, path string) (*Look, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no store at %s", path)
+	}
+	p, err := openPool(ctx, path, 1)
+	if err != nil {
+		return nil, refusal(err)
+	}
+	l := &Look{Reader: relational.Reader{Tx: p.readRows, Clock: time.Now, Words: words}, pool: p}
+	if err := p.read(ctx, checkVersion); err != nil {
+		return nil, errors.Join(refusal(damaged(err)), p.close())
+	}
+	return l, nil
+}
+
+// checkVersion refuses tables of another version: they cannot be read.
+func checkVersion(v view) error {
+	var has int64
+	if _, err := v.one("SELECT max(version_id) FROM goose_db_version", nil, &has); err != nil {
+		return err
+	}
+	newest, err := newestVersion()
+	if err != nil || has == newest {
+		return err
+	}
+	return perdure.Errorf(perdure.Conflict, "the database has version %d, this program reads version %d; start a server of this program on it first", has, newest)
+}
+
+// Integrity reads every page of the file, and gives what is damaged, nothing if
+// it is sound.
+func (l *Look) Integrity(ctx context.Context) (damage []string, err error) {
+	err = l.pool.read(ctx, func(v view) error {
+		return v.each("PRAGMA integrity_check(20)", nil, func(row func(...any) error) error {
+			var line string
+			if err := row(&line); err != nil {
+				return err
+			}
+			if line != "ok" {
+				damage = append(damage, line)
+			}
+			return nil
+		})
+	})
+	if isBroken(err) {
+		return append(damage, err.Error()), nil
+	}
+	return damage, err
+}
+
+// Close ends the looking.
+func (l *Look) Close() error { return l.pool.close() }
+
+// newestVersion is that of the tables that this program knows.
+func newestVersion() (int64, error) {
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return 0, err
+	}
+	return relational.NewestMigration(files)
+}

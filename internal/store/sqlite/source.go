@@ -1,0 +1,197 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/relational"
+)
+
+// Source reads the rows of a store that nobody else has open, to copy them
+// elsewhere.
+type Source struct {
+	conn *conn
+	path string
+}
+
+// Moved says where a store went.
+type Moved struct {
+	// To names the place, for people.
+	To string
+	// Copy is the copy that it went by.
+	Copy uuid.UUID
+	At   perdure.Time
+}
+
+// movedTable stands in a file whose rows are elsewhere. It is no part of the
+// schema.
+const movedTable = "moved"
+
+// OpenSource opens the store at path for itself alone. It neither brings tables
+// up to date nor renews the epoch: [Open] did, unless the store has been moved.
+// Errors: unavailable while another process has the file open.
+func OpenSource(ctx context.Context, path string) (*Source, error) {
+	c, err := openConn(ctx, dsn(path, url.Values{"mode": {"rw"}, "_pragma": {"synchronous(full)"}}))
+	if err != nil {
+		return nil, refusal(err)
+	}
+	s := &Source{conn: c, path: path}
+	err = s.hold(ctx)
+	if isBusy(err) {
+		err = unavailable(err, "%s is in use by another process", path)
+	}
+	if err != nil {
+		return nil, errors.Join(refusal(err), c.close())
+	}
+	return s, nil
+}
+
+// hold keeps others out of the file, readers too. The mode takes hold with the
+// first transaction.
+func (s *Source) hold(ctx context.Context) error {
+	v := view{s.conn, ctx}
+	if _, err := v.exec("PRAGMA busy_timeout = 1000"); err != nil {
+		return err
+	}
+	if _, err := v.one("PRAGMA locking_mode = exclusive", nil, new(string)); err != nil {
+		return err
+	}
+	return s.transact(ctx, func(view) error { return nil })
+}
+
+func (s *Source) transact(ctx context.Context, f func(v view) error) error {
+	v := view{s.conn, ctx}
+	if _, err := v.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	always := view{s.conn, context.WithoutCancel(ctx)}
+	if err := f(v); err != nil {
+		_, endErr := always.exec("ROLLBACK")
+		return errors.Join(err, endErr)
+	}
+	_, err := always.exec("COMMIT")
+	return err
+}
+
+// Identity gives the store's epoch, and when it was made.
+func (s *Source) Identity(ctx context.Context) (epoch uint64, madeAt int64, err error) {
+	var stored int64
+	_, err = view{s.conn, ctx}.one("SELECT epoch, created_at FROM store WHERE id = 1", nil, &stored, &madeAt)
+	return uint64(stored), madeAt, refusal(err)
+}
+
+// Opened gives a number that changes whenever a server opens the store.
+func (s *Source) Opened(ctx context.Context) (n int64, err error) {
+	_, err = view{s.conn, ctx}.one("PRAGMA user_version", nil, &n)
+	return n, refusal(err)
+}
+
+// Tables gives every table that holds what is stored; those by which the file
+// itself is known are left out.
+func (s *Source) Tables(ctx context.Context) ([]relational.Table, error) {
+	return tablesOf(view{s.conn, ctx})
+}
+
+const tableColumns = "SELECT m.name, c.name, c.pk FROM sqlite_schema m JOIN pragma_table_info(m.name) c" +
+	" WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND m.name NOT IN ('goose_db_version', 'store', '" + movedTable + "') ORDER BY m.name, c.name"
+
+func tablesOf(v view) ([]relational.Table, error) {
+	var tables []relational.Table
+	err := v.each(tableColumns, nil, func(row func(...any) error) error {
+		var table, column string
+		var place int
+		if err := row(&table, &column, &place); err != nil {
+			return err
+		}
+		if len(tables) == 0 || tables[len(tables)-1].Name != table {
+			tables = append(tables, relational.Table{Name: table})
+		}
+		t := &tables[len(tables)-1]
+		t.Columns = append(t.Columns, column)
+		if place > 0 {
+			for len(t.Key) < place {
+				t.Key = append(t.Key, "")
+			}
+			t.Key[place-1] = column
+		}
+		return nil
+	})
+	return tables, refusal(err)
+}
+
+// Rows gives the rows of a table in the order of its key, those after the key
+// that is given, or all. A row is valid until the function that takes it
+// returns; its values are int64, string, []byte and nil.
+func (s *Source) Rows(ctx context.Context, t relational.Table, after []any, take func(row []any) error) error {
+	key := strings.Join(t.Key, ", ")
+	query := "SELECT " + strings.Join(t.Columns, ", ") + " FROM " + t.Name
+	if after != nil {
+		query += " WHERE (" + key + ") > (" + strings.TrimSuffix(strings.Repeat("?, ", len(t.Key)), ", ") + ")"
+	}
+	values := make([]any, len(t.Columns))
+	dest := make([]any, len(t.Columns))
+	for i := range values {
+		dest[i] = &values[i]
+	}
+	err := view{s.conn, ctx}.each(query+" ORDER BY "+key, after, func(row func(...any) error) error {
+		if err := row(dest...); err != nil {
+			return err
+		}
+		for i, v := range values {
+			if b, ok := v.([]byte); ok && b == nil {
+				values[i] = []byte{} // the driver's word for an empty one
+			}
+		}
+		return take(values)
+	})
+	return refusal(err)
+}
+
+// Moved tells whether and where the store went; nil if it is here.
+func (s *Source) Moved(ctx context.Context) (*Moved, error) {
+	m, err := movedFrom(view{s.conn, ctx})
+	return m, refusal(err)
+}
+
+func movedFrom(v view) (*Moved, error) {
+	there, err := v.one("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = '"+movedTable+"'", nil, new(int))
+	if err != nil || !there {
+		return nil, err
+	}
+	var m Moved
+	var at int64
+	if _, err = v.one("SELECT target, copy, moved_at FROM "+movedTable, nil, &m.To, &m.Copy, &at); err != nil {
+		return nil, err
+	}
+	m.At = perdure.AtMilli(at)
+	return &m, nil
+}
+
+// Move marks the store as moved, so that nobody goes on with it where it was.
+func (s *Source) Move(ctx context.Context, m Moved) error {
+	return refusal(s.transact(ctx, func(v view) error {
+		if _, err := v.exec("CREATE TABLE IF NOT EXISTS " + movedTable + " (id INTEGER PRIMARY KEY CHECK (id = 1), target TEXT NOT NULL, copy BLOB NOT NULL, moved_at INTEGER NOT NULL) STRICT"); err != nil {
+			return err
+		}
+		_, err := v.exec("INSERT INTO "+movedTable+" (id, target, copy, moved_at) VALUES (1, ?, ?, ?) ON CONFLICT (id) DO NOTHING", m.To, m.Copy[:], m.At.UnixMilli())
+		return err
+	}))
+}
+
+// Close gives the file up.
+func (s *Source) Close() error { return s.conn.close() }
+
+// checkPlace refuses a store that is elsewhere now.
+func checkPlace(v view) error {
+	m, err := movedFrom(v)
+	if err != nil || m == nil {
+		return err
+	}
+	return perdure.Errorf(perdure.Conflict, "what was in this file has been moved to %s (%s); use it there: --store postgres://...",
+		m.To, fmt.Sprint(m.At.UTC().Format("2006-01-02 15:04 MST")))
+}

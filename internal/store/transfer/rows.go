@@ -1,0 +1,198 @@
+package transfer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/relational"
+)
+
+// A batch of rows is one transaction; what is in memory at once is one batch.
+const (
+	batchRows  = 10_000
+	batchBytes = 4 << 20
+)
+
+// progress is what is noted of a table in the target.
+type progress struct {
+	Rows  int64  `json:"rows"`
+	Bytes int64  `json:"bytes"`
+	Key   []part `json:"key"`
+}
+
+// part is one value of a key.
+type part struct {
+	Number *int64  `json:"n,omitempty"`
+	Text   *string `json:"t,omitempty"`
+	Bytes  []byte  `json:"b,omitempty"`
+}
+
+func partOf(v any) part {
+	switch v := v.(type) {
+	case int64:
+		return part{Number: &v}
+	case string:
+		return part{Text: &v}
+	case []byte:
+		return part{Bytes: v}
+	}
+	return part{}
+}
+
+func (p part) value() any {
+	switch {
+	case p.Number != nil:
+		return *p.Number
+	case p.Text != nil:
+		return *p.Text
+	}
+	return append([]byte{}, p.Bytes...) // an empty one is not NULL
+}
+
+// batch gathers rows.
+type batch struct {
+	rows  [][]any
+	bytes int64
+}
+
+// copyTable copies the rows of a table that are not in the target yet.
+func (c *copier) copyTable(ctx context.Context, t relational.Table) error {
+	var p progress
+	note, err := c.target.Progress(ctx, t.Name)
+	if err != nil {
+		return err
+	}
+	if note != "" {
+		if err := json.Unmarshal([]byte(note), &p); err != nil {
+			return err
+		}
+	}
+	var after []any
+	for _, part := range p.Key {
+		after = append(after, part.value())
+	}
+	var b batch
+	put := func() error {
+		if len(b.rows) == 0 {
+			return nil
+		}
+		p.add(t, &b)
+		note, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		if err := c.target.Put(ctx, t, b.rows, string(note)); err != nil {
+			return err
+		}
+		b = batch{}
+		c.Told(Progress{Step: StepCopy, Table: t.Name, Rows: p.Rows, Bytes: p.Bytes})
+		return nil
+	}
+	err = c.source.Rows(ctx, t, after, func(row []any) error {
+		if err := fits(t, row); err != nil {
+			return err
+		}
+		b.rows = append(b.rows, slices.Clone(row))
+		b.bytes += size(row)
+		if len(b.rows) < batchRows && b.bytes < batchBytes {
+			return nil
+		}
+		return put()
+	})
+	if err == nil {
+		err = put()
+	}
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", t.Name, err)
+	}
+	c.Told(Progress{Step: StepCopy, Table: t.Name, Rows: p.Rows, Bytes: p.Bytes, Done: true})
+	return nil
+}
+
+// add notes a batch, whose last row has the highest key.
+func (p *progress) add(t relational.Table, b *batch) {
+	p.Rows += int64(len(b.rows))
+	p.Bytes += b.bytes
+	p.Key = nil
+	last := b.rows[len(b.rows)-1]
+	for _, column := range t.Key {
+		p.Key = append(p.Key, partOf(last[slices.Index(t.Columns, column)]))
+	}
+}
+
+func size(row []any) (n int64) {
+	for _, v := range row {
+		switch v := v.(type) {
+		case string:
+			n += int64(len(v))
+		case []byte:
+			n += int64(len(v))
+		default:
+			n += 8
+		}
+	}
+	return n
+}
+
+// fits refuses a text that PostgreSQL cannot hold, and says where it is.
+func fits(t relational.Table, row []any) error {
+	for i, v := range row {
+		s, ok := v.(string)
+		if !ok || utf8.ValidString(s) && !strings.ContainsRune(s, 0) {
+			continue
+		}
+		var key []string
+		for _, column := range t.Key {
+			v := row[slices.Index(t.Columns, column)]
+			if b, ok := v.([]byte); ok {
+				v = fmt.Sprintf("%x", b)
+			}
+			key = append(key, fmt.Sprintf("%s %v", column, v))
+		}
+		return perdure.Errorf(perdure.InvalidArgument, "the row of %s with %s has a zero byte, or bytes that are no UTF-8, in %s, which PostgreSQL cannot hold",
+			t.Name, strings.Join(key, ", "), t.Columns[i])
+	}
+	return nil
+}
+
+// compare reads a table on both sides, whole, and finds out whether the rows are
+// the same.
+func (c *copier) compare(ctx context.Context, there, here relational.Table) (Count, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var (
+		wg          sync.WaitGroup
+		left, right sum
+		err         error
+	)
+	wg.Go(func() {
+		if err := c.target.Rows(ctx, there, func(row []any) error { right.add(row); return nil }); err != nil {
+			cancel(fmt.Errorf("read %s in the target: %w", there.Name, err))
+		}
+	})
+	err = c.source.Rows(ctx, here, nil, func(row []any) error {
+		if left.add(row); left.rows%batchRows == 0 {
+			c.Told(Progress{Step: StepCompare, Table: there.Name, Rows: left.rows})
+		}
+		return nil
+	})
+	if err != nil {
+		cancel(fmt.Errorf("read %s: %w", there.Name, err))
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return Count{}, err
+	}
+	if left != right {
+		return Count{}, perdure.Errorf(perdure.Internal, "the rows of %s are not those of the source: %d rows with the sum %s, in the source %d with %s; empty the database and copy again",
+			there.Name, right.rows, right, left.rows, left)
+	}
+	c.Told(Progress{Step: StepCompare, Table: there.Name, Rows: left.rows, Done: true})
+	return Count{Table: there.Name, Rows: left.rows}, nil
+}

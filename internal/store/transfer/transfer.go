@@ -1,0 +1,277 @@
+// Package transfer copies a whole store from SQLite to PostgreSQL: every row of
+// every table that the schemas declare.
+//
+// What happens in which order is what makes it safe to end anywhere. The target
+// is closed to servers from the first row to the end. Rows go over in batches,
+// each a transaction that also notes how far the table is, so that the same
+// command goes on from there. Then both sides are read whole, and compared. Then
+// the source is marked as moved, which closes it; then the target is opened. At
+// no moment can both be opened, and from the mark on the same command does what
+// is left.
+package transfer
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/postgres"
+	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sqlite"
+)
+
+// Options say what is copied where.
+type Options struct {
+	// From is the file of the source, which nobody may have open.
+	From string
+	// To is the URL of the target, a database that is there and in which nothing is
+	// stored; ToName names it for people, without a password.
+	To, ToName string
+	// Keep leaves the source in use. The copy then is another store: its readers
+	// begin anew. Without it readers go on where they are, and the source is closed.
+	Keep bool
+	// Prepare brings the source up to date before its rows are read; default: it is
+	// opened and closed.
+	Prepare func(ctx context.Context) error
+	// Now is the time of the move.
+	Now perdure.Time
+	// Told is told what has been done, now and then.
+	Told func(Progress)
+}
+
+// Step is a part of a copy.
+type Step string
+
+// The steps of a copy.
+const (
+	StepCopy    Step = "copy"
+	StepCompare Step = "compare"
+)
+
+// Progress says how far a table is.
+type Progress struct {
+	Step  Step
+	Table string
+	Rows  int64
+	Bytes int64 // of the rows
+	Done  bool  // with the table
+}
+
+// Count is how much of a table was copied, and found to be the same.
+type Count struct {
+	Table string
+	Rows  int64
+}
+
+// Result says what a copy came to.
+type Result struct {
+	Tables []Count
+	// Already tells that an earlier copy had done everything.
+	Already bool
+	// Continued tells that rows of an earlier try were there.
+	Continued bool
+	// Epoch is that of the target.
+	Epoch uint64
+}
+
+// Copy copies a store. It may be ended at any moment and called again with the
+// same options. Errors: conflict if the source was moved elsewhere, if something
+// else is stored in the target, or if someone uses it; invalid_argument if a text
+// cannot stand in PostgreSQL; internal if the two differ afterwards; unavailable
+// if the source is in use.
+func Copy(ctx context.Context, o Options) (_ *Result, err error) {
+	if o.Told == nil {
+		o.Told = func(Progress) {}
+	}
+	if o.Prepare == nil {
+		o.Prepare = o.openOnce
+	}
+	c := &copier{Options: o}
+	if c.target, err = postgres.OpenTarget(ctx, o.To); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.target.Close()) }()
+	if c.source, err = sqlite.OpenSource(ctx, o.From); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if c.source != nil {
+			err = errors.Join(err, c.source.Close())
+		}
+	}()
+	return c.run(ctx)
+}
+
+func (o *Options) openOnce(ctx context.Context) error {
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: o.From})
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// copier is a copy under way.
+type copier struct {
+	Options
+	source *sqlite.Source
+	target *postgres.Target
+	id     uuid.UUID
+	result Result
+}
+
+func (c *copier) run(ctx context.Context) (*Result, error) {
+	done, err := c.begin(ctx)
+	if err != nil || done {
+		return &c.result, err
+	}
+	if err := c.sameTables(ctx); err != nil {
+		return nil, err
+	}
+	tables := c.target.Tables()
+	here, err := c.source.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		if err := c.copyTable(ctx, ordered(t, here)); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range tables {
+		count, err := c.compare(ctx, t, ordered(t, here))
+		if err != nil {
+			return nil, err
+		}
+		c.result.Tables = append(c.result.Tables, count)
+	}
+	if err := c.finish(ctx); err != nil {
+		return nil, err
+	}
+	return &c.result, nil
+}
+
+// ordered is a table with the key by which the source has its order.
+func ordered(t relational.Table, here []relational.Table) relational.Table {
+	for _, h := range here {
+		if h.Name == t.Name {
+			t.Key = h.Key
+		}
+	}
+	return t
+}
+
+// begin finds out what is left to be done, and makes a beginning where there is
+// none. It tells whether nothing is left.
+func (c *copier) begin(ctx context.Context) (done bool, err error) {
+	moved, err := c.source.Moved(ctx)
+	if err != nil {
+		return false, err
+	}
+	there, err := c.target.Unfinished(ctx)
+	if err != nil {
+		return false, err
+	}
+	source, madeAt, err := c.state(ctx)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case moved != nil && there != nil && there.ID == moved.Copy:
+		c.id, c.result.Continued = there.ID, true
+		return false, nil
+	case moved != nil:
+		return c.movedBefore(ctx, moved)
+	case there != nil && there.MadeAt != madeAt:
+		return false, perdure.Errorf(perdure.Conflict, "the target holds an unfinished copy of another store; empty it first")
+	case there != nil && there.Source == source && there.Keep == c.Keep && c.sameTables(ctx) == nil:
+		c.id, c.result.Continued = there.ID, true
+		return false, nil
+	case there == nil:
+		empty, err := c.target.Empty(ctx)
+		if err != nil {
+			return false, err
+		}
+		if !empty {
+			return false, perdure.Errorf(perdure.Conflict, "something is stored in the target already; give a database of its own")
+		}
+	}
+	return false, c.beginAnew(ctx)
+}
+
+func (c *copier) sameTables(ctx context.Context) error {
+	here, err := c.source.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	return relational.SameTables(here, c.target.Tables())
+}
+
+// movedBefore is for a source that is closed, with nothing unfinished in the
+// target.
+func (c *copier) movedBefore(ctx context.Context, moved *sqlite.Moved) (done bool, err error) {
+	epoch, _, err := c.source.Identity(ctx)
+	if err != nil {
+		return false, err
+	}
+	if c.result.Epoch, err = c.target.Epoch(ctx); err != nil {
+		return false, err
+	}
+	if c.result.Epoch != epoch {
+		return false, perdure.Errorf(perdure.Conflict, "the store has been moved to %s already", moved.To)
+	}
+	c.result.Already = true
+	return true, nil
+}
+
+// state tells one state of the source from another: whoever opens it leaves a
+// mark.
+func (c *copier) state(ctx context.Context) (state string, madeAt int64, err error) {
+	epoch, madeAt, err := c.source.Identity(ctx)
+	if err != nil {
+		return "", 0, err
+	}
+	opened, err := c.source.Opened(ctx)
+	return strconv.FormatUint(epoch, 16) + "-" + strconv.FormatInt(opened, 16), madeAt, err
+}
+
+func (c *copier) beginAnew(ctx context.Context) error {
+	err := c.source.Close()
+	c.source = nil
+	if err == nil {
+		err = c.Prepare(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if c.source, err = sqlite.OpenSource(ctx, c.From); err != nil {
+		return err
+	}
+	source, madeAt, err := c.state(ctx)
+	if err != nil {
+		return err
+	}
+	c.id = uuid.New()
+	return c.target.Begin(ctx, postgres.Copying{ID: c.id, Source: source, MadeAt: madeAt, Keep: c.Keep})
+}
+
+// finish closes the source, then opens the target.
+func (c *copier) finish(ctx context.Context) error {
+	epoch, madeAt, err := c.source.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	if c.Keep {
+		epoch = 0
+	} else if err := c.source.Move(ctx, sqlite.Moved{To: c.ToName, Copy: c.id, At: c.Now}); err != nil {
+		return err
+	}
+	if err := c.target.Finish(ctx, epoch, madeAt); err != nil {
+		return err
+	}
+	if c.result.Epoch, err = c.target.Epoch(ctx); err != nil {
+		return err
+	}
+	return c.target.Tidy(ctx)
+}

@@ -1,0 +1,131 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// lookEvery is how often the files of a certificate are looked at, at most: a
+// renewed one is served to connections that begin after that.
+const lookEvery = time.Second
+
+// certificate serves the one in two files, as they are now, with whom it trusts.
+type certificate struct {
+	cert, key string
+	// clients is a file of authorities, "" to ask clients for no certificate.
+	clients string
+	logger  *slog.Logger
+
+	mu     sync.Mutex // guards what follows
+	looked time.Time
+	seen   []fs.FileInfo
+	config *tls.Config
+}
+
+// openCertificate reads the files. Error: invalid_argument.
+func openCertificate(cert, key, clients string, logger *slog.Logger) (*certificate, error) {
+	c := &certificate{cert: cert, key: key, clients: clients, logger: logger, looked: time.Now()}
+	var err error
+	if c.seen, err = c.stat(); err == nil {
+		c.config, err = c.read()
+	}
+	if err != nil {
+		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: err.Error(), Err: err}
+	}
+	return c, nil
+}
+
+func (c *certificate) files() []string {
+	if c.clients == "" {
+		return []string{c.cert, c.key}
+	}
+	return []string{c.cert, c.key, c.clients}
+}
+
+func (c *certificate) stat() (all []fs.FileInfo, err error) {
+	for _, name := range c.files() {
+		one, err := os.Stat(name)
+		if err != nil {
+			return nil, fmt.Errorf("the file of the certificate cannot be read: %w", err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (c *certificate) read() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil {
+		return nil, fmt.Errorf("the certificate %s with the key %s cannot be used: %w", c.cert, c.key, err)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	if c.clients == "" {
+		return config, nil
+	}
+	raw, err := os.ReadFile(c.clients)
+	if err != nil {
+		return nil, fmt.Errorf("the authorities of clients cannot be read: %w", err)
+	}
+	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !config.ClientCAs.AppendCertsFromPEM(raw) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM", c.clients)
+	}
+	return config, nil
+}
+
+// now gives what the files hold. Files that cannot be used, as while they are
+// being replaced, leave what was there before.
+func (c *certificate) now() *tls.Config {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.looked) < lookEvery {
+		return c.config
+	}
+	c.looked = time.Now()
+	seen, err := c.stat()
+	if err == nil && sameFiles(seen, c.seen) {
+		return c.config
+	}
+	var renewed *tls.Config
+	if err == nil {
+		renewed, err = c.read()
+	}
+	if err != nil {
+		c.logger.Error("the certificate was changed and cannot be used; the one before is served", "error", err)
+		return c.config
+	}
+	c.logger.Info("the certificate was changed", "file", c.cert)
+	c.seen, c.config = seen, renewed
+	return c.config
+}
+
+func sameFiles(a, b []fs.FileInfo) bool {
+	for i := range a {
+		if !a[i].ModTime().Equal(b[i].ModTime()) || a[i].Size() != b[i].Size() || !os.SameFile(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// forListener is for a listener that speaks these protocols.
+func (c *certificate) forListener(protocols ...string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: protocols,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			config := c.now().Clone()
+			config.NextProtos = protocols
+			return config, nil
+		},
+		// For those who ask whether there is any.
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &c.now().Certificates[0], nil },
+	}
+}

@@ -1,0 +1,333 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/client"
+)
+
+// Every operation of the OpenAPI document, and every other place that takes
+// requests, is in the table that the tests of access go by.
+func TestEveryRouteIsGuarded(t *testing.T) {
+	w := newWorld(t)
+	var document struct {
+		Paths map[string]map[string]json.RawMessage `json:"paths"`
+	}
+	w.must(json.Unmarshal([]byte(w.ask("", "GET", "/openapi.json", "").body), &document))
+	known := map[string]bool{}
+	for path, methods := range document.Paths {
+		for method := range methods {
+			known[strings.ToUpper(method)+" "+path] = true
+		}
+	}
+	if len(known) < 30 {
+		t.Errorf("the document has %d operations", len(known))
+	}
+	places := placesOf(t)
+	for place, stands := range beside {
+		if !slices.Contains(places, place) {
+			t.Errorf("nothing takes requests by %s any more", place)
+		}
+		for _, r := range stands {
+			known[r] = true
+		}
+	}
+	for _, place := range places {
+		if _, ok := beside[place]; !ok {
+			t.Errorf("%s takes requests; say in the table beside which routes stand for it", place)
+		}
+	}
+	for name := range known {
+		if _, ok := routes[name]; !ok {
+			t.Errorf("%s is in no table of access; give it a line in routes", name)
+		}
+	}
+	for name := range routes {
+		if !known[name] {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}
+
+var takesRequests = regexp.MustCompile(`(?m)^\s*(\S*\.(?:HandleFunc|Handle)\(.*)$`)
+
+// placesOf are the lines that register something with a mux.
+func placesOf(t *testing.T) (places []string) {
+	t.Helper()
+	for _, dir := range []string{"../internal/httpapi", "../internal/openaiapi", "../server"} {
+		files, err := filepath.Glob(dir + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatal(dir, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range takesRequests.FindAllStringSubmatch(string(raw), -1) {
+				if !strings.Contains(m[1], "s.streams.Handle(") && !strings.Contains(m[1], "Logger.Handle") {
+					places = append(places, strings.TrimSpace(m[1]))
+				}
+			}
+		}
+	}
+	return places
+}
+
+// request makes one to a route of the table; names stand for what is in braces.
+func (w *world) request(name, key string, names map[string]string) answer {
+	w.Helper()
+	r := routes[name]
+	method, path, _ := strings.Cut(name, " ")
+	if r.ids != "" {
+		names = maps.Clone(names)
+		names["id"] = names[r.ids]
+	}
+	for what, value := range names {
+		path = strings.ReplaceAll(path, "{"+what+"}", value)
+	}
+	if strings.Contains(path, "{") {
+		w.Fatalf("%s: nothing stands for a name in it", path)
+	}
+	if r.query != "" {
+		path += "?" + r.query
+	}
+	ctype := r.ctype
+	if ctype == "" {
+		ctype = "application/json"
+	}
+	body := strings.ReplaceAll(strings.ReplaceAll(r.body, "UNIQUE", "n"+uuid.NewString()[:8]), "KEY", w.keys["acme client"])
+	return w.ask(key, method, path, body, append([]string{"Content-Type", ctype}, r.headers...)...)
+}
+
+// last are the routes after which what they name is gone.
+func last(a, b string) int {
+	gone := func(name string) int {
+		if strings.HasPrefix(name, "DELETE") {
+			return 1
+		}
+		return 0
+	}
+	if d := gone(a) - gone(b); d != 0 {
+		return d
+	}
+	return strings.Compare(a, b)
+}
+
+// outcome is what a role gets, in a word.
+func outcomeOf(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return "no key"
+	case http.StatusForbidden:
+		return "denied"
+	case http.StatusNotFound:
+		return "not found"
+	}
+	return "yes"
+}
+
+// Every role × every operation: who has no key, a wrong or a revoked one is
+// refused everywhere but where none is needed; each role reaches what the table
+// in docs/api.md says, and no more.
+func TestRolesReachWhatTheyMay(t *testing.T) {
+	w := newWorld(t)
+	var rows []string
+	for _, name := range slices.SortedFunc(maps.Keys(routes), last) {
+		r := routes[name]
+		row := map[string]bool{}
+		for _, c := range []struct {
+			who       string
+			may       bool
+			otherwise string
+		}{
+			{"", r.needs == "", "no key"},
+			{"acme revoked", r.needs == "", "no key"},
+			{"wrong", r.needs == "", "no key"},
+			{"acme worker", r.needs == "", "denied"},
+			{"acme client", r.needs != asAdmin, "denied"},
+			{"acme admin", true, ""},
+		} {
+			key := w.keys[c.who]
+			if c.who == "wrong" {
+				key = "prd_" + strings.Repeat("x", 32)
+			}
+			got := outcomeOf(w.request(name, key, w.names).status)
+			gone := got == "not found" && strings.HasPrefix(name, "DELETE") // by the role before
+			if want := map[bool]string{true: "yes", false: c.otherwise}[c.may]; got != want && (!c.may || !gone) {
+				t.Errorf("%s with the key %q: %s, want %s", name, c.who, got, want)
+			}
+			row[c.who] = c.may
+		}
+		mark := map[bool]string{true: "yes", false: ""}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s | %s |", name, mark[row[""]], mark[row["acme worker"]], mark[row["acme client"]], mark[row["acme admin"]]))
+	}
+	slices.Sort(rows)
+	documented(t, "api.md", rows)
+}
+
+// documented compares the rows of a table in docs/ that a test stands for.
+func documented(t *testing.T, file string, rows []string) {
+	t.Helper()
+	raw, err := os.ReadFile("../docs/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(raw), "<!-- "+t.Name()+" -->\n")
+	table, _, ended := strings.Cut(table, "<!-- end -->")
+	if want := strings.Join(rows, "\n") + "\n"; !found || !ended || !strings.HasSuffix(table, "|\n"+want) {
+		t.Errorf("docs/%s says otherwise who may do what; between <!-- %s --> and <!-- end --> has to stand, under the head of the table:\n%s", file, t.Name(), want)
+	}
+}
+
+// strangeNames are names of things that exist nowhere, of the same shape.
+func (w *world) strangeNames() map[string]string {
+	names := maps.Clone(w.names)
+	for what := range names {
+		switch what {
+		case "org", "seq":
+		case "sha256":
+			names[what] = strings.Repeat("0", 64)
+		case "response":
+			names[what] = "resp_" + strings.Repeat("0", len(names[what])-5)
+		case "path", "slug":
+			names[what] = "no-such-" + what
+		default:
+			names[what] = uuid.NewString()
+		}
+	}
+	return names
+}
+
+// unnamed replaces in an answer what it was asked for, and what is new each time.
+func unnamed(text string, names map[string]string) string {
+	for what, value := range names {
+		if len(value) > 3 {
+			text = strings.ReplaceAll(text, value, "{"+what+"}")
+		}
+	}
+	return regexp.MustCompile(`(Date: .*|(?i:x-request-id): .*|[0-9a-f]{8}-[0-9a-f-]{27}|n[0-9a-f]{8}|Content-Length: \d+)`).ReplaceAllString(text, "_")
+}
+
+// With a key of another org, every operation on what an org has answers as if
+// there were no such thing, in the same words and headers; nothing of it is in any
+// answer, and nothing of it changes.
+func TestOrgsAreApart(t *testing.T) {
+	w := newWorld(t)
+	before := w.everything()
+	for _, name := range slices.Sorted(maps.Keys(routes)) {
+		r := routes[name]
+		if r.needs == "" {
+			continue
+		}
+		for _, role := range []string{"admin", "client"} {
+			for _, org := range []string{"acme", "rival"} {
+				theirs, none := maps.Clone(w.names), w.strangeNames()
+				theirs["org"], none["org"] = org, org
+				if org == "acme" && strings.Contains(name, "{org}") {
+					none["org"] = "nowhere"
+				}
+				got, want := w.request(name, w.keys["rival "+role], theirs), w.request(name, w.keys["rival "+role], none)
+				if strings.Contains(got.head+got.body, canary) && !strings.Contains(name, "{path}") && !strings.Contains(name, "{slug}") {
+					t.Errorf("%s in %s as rival's %s tells of what acme has: %s%s", name, org, role, got.head, got.body)
+				}
+				if got.status < 300 && want.status < 300 {
+					continue // what rival makes, and has, of its own
+				}
+				if g, n := unnamed(fmt.Sprint(got), theirs), unnamed(fmt.Sprint(want), none); g != n {
+					t.Errorf("%s in %s as rival's %s: %s\nand of what is not there: %s", name, org, role, g, n)
+				}
+				if org == "acme" && strings.Contains(name, "{org}") && got.status != http.StatusNotFound {
+					t.Errorf("%s in acme as rival's %s is answered %d", name, role, got.status)
+				}
+			}
+		}
+	}
+	if after := w.everything(); after != before {
+		t.Errorf("what acme has was changed:\n%s\nbefore:\n%s", after, before)
+	}
+}
+
+// Nor is there such a thing where a request names one in its body, or under what
+// is the caller's own.
+func TestReferencesToAnotherOrgAreUnknown(t *testing.T) {
+	w := newWorld(t)
+	own, err := w.client("rival", "admin").Start(t.Context(), client.StartRequest{Kind: "agent"})
+	w.must(err)
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/v1/responses", `{"model":"scripted/m","input":"hi","background":true,"previous_response_id":"{response}"}`},
+		{"POST", "/v1/responses", `{"model":"{slug}","input":"hi","background":true}`},
+		{"POST", "/api/orgs/rival/agent-executions", `{"agentDefinitionId":"{definition}","userPrompt":"hi"}`},
+		{"GET", "/api/orgs/rival/agent-executions?agentDefinitionId={definition}", ""},
+		{"GET", "/api/orgs/rival/agent-executions?q={id}", ""},
+		{"GET", "/api/orgs/rival/agent-executions?q=" + canary, ""},
+		{"GET", "/api/orgs/rival/agent-executions?metadata.k=" + canary, ""},
+		{"GET", "/api/orgs/rival/agent-executions/" + own.ID.String() + "/content/{sha256}", ""},
+		{"GET", "/api/orgs/rival/agent-executions/" + own.ID.String() + "/entries/{entryId}", ""},
+	} {
+		fill := func(text string, names map[string]string) string {
+			for what, value := range names {
+				text = strings.ReplaceAll(text, "{"+what+"}", value)
+			}
+			return text
+		}
+		ask := func(names map[string]string) string {
+			a := w.ask(w.keys["rival admin"], c.method, fill(c.path, names), fill(c.body, names), "Content-Type", "application/json")
+			return unnamed(fmt.Sprint(a), names)
+		}
+		if got, want := ask(w.names), ask(w.strangeNames()); got != want || strings.Contains(got, canary) && !strings.Contains(c.path, canary) {
+			t.Errorf("%s %s %s: %s\nand of what is not there: %s", c.method, c.path, c.body, got, want)
+		}
+	}
+}
+
+// everything is all that acme has, as its admin reads it.
+func (w *world) everything() string {
+	w.Helper()
+	var all []string
+	for _, name := range []string{
+		"GET /api/orgs/{org}/agent-definitions", "GET /api/orgs/{org}/agent-executions", "GET /api/orgs/{org}/keys", "GET /api/orgs/{org}/audit", "GET /api/orgs/{org}/retention",
+		"GET /api/orgs/{org}/agent-executions/{id}/events", "GET /api/orgs/{org}/agent-executions/{id}/entries", "GET /api/orgs/{org}/agent-executions/{id}/tasks",
+		"GET /v1/stream/{path}", "GET /v1/responses/{response}",
+	} {
+		a := w.request(name, w.keys["acme admin"], w.names)
+		if a.status != http.StatusOK {
+			w.Fatalf("%s: %d %s", name, a.status, a.body)
+		}
+		all = append(all, name+": "+a.body)
+	}
+	return strings.Join(all, "\n")
+}
+
+// An id of the wrong kind, and one that is none, are as unknown as any other.
+func TestIDsOfTheWrongKind(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range slices.Sorted(maps.Keys(routes)) {
+		if !strings.Contains(name, "{id}") {
+			continue
+		}
+		for _, wrong := range []string{w.names["task"], w.names["entryId"], w.names["key"], w.names["definition"], w.names["id"], "1", "..%2f", "%00", "nil", uuid.Nil.String(), "%7B" + w.names["id"] + "%7D"} {
+			if r := routes[name]; (r.ids == "" || r.ids == "spare") && wrong == w.names["id"] || wrong == w.names[r.ids] {
+				continue
+			}
+			names := maps.Clone(w.names)
+			names["id"], names["spare"], names["definition"], names["key"] = wrong, wrong, wrong, wrong
+			if a := w.request(name, w.keys["acme admin"], names); a.status != http.StatusNotFound {
+				t.Errorf("%s of %s: %d %s", name, wrong, a.status, a.body)
+			}
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package server_test
+
+import "github.com/perdure/perdure"
+
+// route is what the tests of access know about an operation of the HTTP API. An
+// operation that is not in the table fails them.
+type route struct {
+	// needs is the least role: "" for no key at all.
+	needs perdure.KeyRole
+	// body and ctype are what is sent; "" for nothing, and for JSON.
+	body, ctype string
+	query       string
+	headers     []string // beside, in pairs
+	// ids are whose id stands for {id}: the execution's, if "".
+	ids string
+}
+
+const (
+	asClient = perdure.KeyClient
+	asAdmin  = perdure.KeyAdmin
+)
+
+// routes are all operations, by method and path as the OpenAPI document has them.
+// Those below the line are not in it.
+var routes = map[string]route{
+	"POST /api/login":  {body: `{"key":"KEY"}`},
+	"POST /api/logout": {},
+	"GET /healthz":     {},
+	"GET /readyz":      {},
+
+	"GET /api/orgs/{org}/agent-definitions":         {needs: asClient},
+	"POST /api/orgs/{org}/agent-definitions":        {needs: asClient, body: `{"name":"UNIQUE","models":[{"provider":"scripted","modelId":"m"}]}`},
+	"GET /api/orgs/{org}/agent-definitions/{id}":    {needs: asClient, ids: "definition"},
+	"PUT /api/orgs/{org}/agent-definitions/{id}":    {needs: asClient, ids: "definition", body: `{"name":"UNIQUE","models":[{"provider":"scripted","modelId":"m"}]}`},
+	"DELETE /api/orgs/{org}/agent-definitions/{id}": {needs: asClient, ids: "definition"},
+
+	"GET /api/orgs/{org}/agent-executions":                          {needs: asClient},
+	"POST /api/orgs/{org}/agent-executions":                         {needs: asClient, body: `{"kind":"agent"}`},
+	"POST /api/orgs/{org}/agent-executions/prune":                   {needs: asAdmin, body: `{"executions":"1d","dryRun":true}`},
+	"GET /api/orgs/{org}/agent-executions/{id}":                     {needs: asClient},
+	"DELETE /api/orgs/{org}/agent-executions/{id}":                  {needs: asClient, ids: "spare"},
+	"GET /api/orgs/{org}/agent-executions/{id}/checkpoints":         {needs: asClient},
+	"GET /api/orgs/{org}/agent-executions/{id}/checkpoints/latest":  {needs: asClient},
+	"GET /api/orgs/{org}/agent-executions/{id}/checkpoints/{seq}":   {needs: asClient},
+	"PUT /api/orgs/{org}/agent-executions/{id}/content":             {needs: asClient, body: `"content"`},
+	"GET /api/orgs/{org}/agent-executions/{id}/content/{sha256}":    {needs: asClient},
+	"GET /api/orgs/{org}/agent-executions/{id}/entries":             {needs: asClient},
+	"GET /api/orgs/{org}/agent-executions/{id}/entries/{entryId}":   {needs: asClient},
+	"GET /api/orgs/{org}/agent-executions/{id}/events":              {needs: asClient},
+	"POST /api/orgs/{org}/agent-executions/{id}/promote":            {needs: asClient},
+	"POST /api/orgs/{org}/agent-executions/{id}/signal":             {needs: asClient, body: `{"signalName":"s","signalValue":1}`},
+	"GET /api/orgs/{org}/agent-executions/{id}/snapshot":            {needs: asClient},
+	"GET /api/orgs/{org}/agent-executions/{id}/stream":              {needs: asClient},
+	"GET /api/orgs/{org}/agent-executions/{id}/stream/consolidated": {needs: asClient},
+	"GET /api/orgs/{org}/agent-executions/{id}/tasks":               {needs: asClient},
+	"GET /api/orgs/{org}/audit":                                     {needs: asAdmin},
+	"GET /api/orgs/{org}/keys":                                      {needs: asAdmin},
+	"POST /api/orgs/{org}/keys":                                     {needs: asAdmin, body: `{"name":"k","role":"client"}`},
+	"PATCH /api/orgs/{org}/keys/{id}":                               {needs: asAdmin, ids: "key", body: `{"limits":{"maxRunning":5}}`},
+	"DELETE /api/orgs/{org}/keys/{id}":                              {needs: asAdmin, ids: "key"},
+	"GET /api/orgs/{org}/retention":                                 {needs: asClient},
+	"PUT /api/orgs/{org}/retention":                                 {needs: asAdmin, body: `{"logs":"30d"}`},
+
+	// ---
+	"GET /":             {},
+	"GET /ai/":          {}, // the pages, without anything on them
+	"GET /docs":         {},
+	"GET /openapi.json": {},
+
+	"GET /api/orgs/{org}/agent-executions/{id}/ws": {needs: asClient, headers: []string{
+		"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==",
+	}},
+	"GET /v1/stream/executions/{id}":           {needs: asClient, query: "offset=-1"},
+	"GET /v1/stream/{path}":                    {needs: asClient, query: "offset=-1"},
+	"HEAD /v1/stream/{path}":                   {needs: asClient},
+	"PUT /v1/stream/{path}":                    {needs: asClient, ctype: "text/plain"},
+	"POST /v1/stream/{path}":                   {needs: asClient, ctype: "text/plain", body: "more"},
+	"DELETE /v1/stream/{path}":                 {needs: asClient},
+	"POST /v1/responses":                       {needs: asClient, body: `{"model":"scripted/m","input":"hi","background":true}`},
+	"GET /v1/responses/{response}":             {needs: asClient},
+	"DELETE /v1/responses/{response}":          {needs: asClient},
+	"POST /v1/responses/{response}/cancel":     {needs: asClient},
+	"GET /v1/responses/{response}/input_items": {needs: asClient},
+	"GET /v1/models":                           {needs: asClient},
+	"GET /v1/models/{slug}":                    {needs: asClient},
+}
+
+// beside are the places in the code that take requests and are not in the
+// OpenAPI document, each with the routes of the table that stand for it.
+var beside = map[string][]string{
+	`s.mux.HandleFunc("PUT "+orgPath+contentPath, s.putContent)`:                   {"PUT /api/orgs/{org}/agent-executions/{id}/content"},
+	`s.mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {`:     {"GET /docs", "GET /openapi.json"},
+	`s.mux.HandleFunc("GET "+pagesPath, index.serve)`:                              {"GET /ai/"},
+	`s.mux.HandleFunc("GET "+name, p.serve)`:                                       {"GET /ai/"},
+	`s.mux.HandleFunc("GET /{$}", s.home)`:                                         {"GET /"},
+	`s.mux.HandleFunc("GET "+orgPath+"/agent-executions/{id}/ws", s.webSocket)`:    {"GET /api/orgs/{org}/agent-executions/{id}/ws"},
+	`s.mux.HandleFunc(durablePath, func(w http.ResponseWriter, r *http.Request) {`: {"GET /v1/stream/executions/{id}", "GET /v1/stream/{path}", "HEAD /v1/stream/{path}", "PUT /v1/stream/{path}", "POST /v1/stream/{path}", "DELETE /v1/stream/{path}"},
+	`a.mux.HandleFunc("POST "+responsesPath, a.create)`:                            {"POST /v1/responses"},
+	`a.mux.HandleFunc("GET "+responsesPath+"/{id}", a.retrieve)`:                   {"GET /v1/responses/{response}"},
+	`a.mux.HandleFunc("DELETE "+responsesPath+"/{id}", a.delete)`:                  {"DELETE /v1/responses/{response}"},
+	`a.mux.HandleFunc("POST "+responsesPath+"/{id}/cancel", a.cancel)`:             {"POST /v1/responses/{response}/cancel"},
+	`a.mux.HandleFunc("GET "+responsesPath+"/{id}/input_items", a.inputItems)`:     {"GET /v1/responses/{response}/input_items"},
+	`a.mux.HandleFunc("GET "+modelsPath, a.models)`:                                {"GET /v1/models"},
+	`a.mux.HandleFunc("GET "+modelsPath+"/{id...}", a.model)`:                      {"GET /v1/models/{slug}"},
+}

@@ -1,0 +1,204 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/server"
+)
+
+// canary is in everything that the org acme has. Nobody else is to see it.
+const canary = "canary-7f3a91"
+
+// world is a server with two orgs. What acme has is in it under names; rival has
+// keys and nothing else.
+type world struct {
+	*testing.T
+	*server.Server
+	keys  map[string]string // "acme admin" and so on; "acme revoked", too
+	names map[string]string // what stands for {id}, {sha256} and so on
+	lease perdure.Lease     // of acme's execution, live
+	task  perdure.TaskLease // of a task of it, live
+}
+
+func newWorld(t *testing.T, change ...func(*server.Config)) *world {
+	t.Helper()
+	c := server.Config{HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"}
+	for _, f := range change {
+		f(&c)
+	}
+	w := &world{T: t, Server: openServer(t, c), keys: map[string]string{}, names: map[string]string{"org": "acme", "seq": "1", "path": canary + "-path", "slug": canary + "-slug"}}
+	for _, org := range []string{"acme", "rival"} {
+		for _, role := range []perdure.KeyRole{perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker} {
+			_, secret, err := w.CreateKey(t.Context(), org, canaryOf(org, string(role)), role)
+			w.must(err)
+			w.keys[org+" "+string(role)] = secret
+		}
+	}
+	gone, secret, err := w.CreateKey(t.Context(), "acme", "gone", perdure.KeyAdmin)
+	w.must(err)
+	w.keys["acme revoked"] = secret
+	admin := w.client("acme", "admin")
+	_, err = admin.RevokeKey(t.Context(), gone.ID)
+	w.must(err)
+	w.furnish(admin)
+	return w
+}
+
+func canaryOf(org, text string) string {
+	if org == "acme" {
+		return canary + " " + text
+	}
+	return text
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) client(org, role string) *client.Client {
+	w.Helper()
+	c, err := client.New(client.Options{BaseURL: "http://" + w.HTTPAddress(), Org: org, Key: w.keys[org+" "+role]})
+	w.must(err)
+	w.Cleanup(c.Close)
+	return c
+}
+
+// furnish gives acme one of everything.
+func (w *world) furnish(admin *client.Client) {
+	w.Helper()
+	d := w.Dispatch("acme")
+	worker := uuid.New()
+	for _, org := range []string{"acme", "rival"} {
+		_, err := w.Dispatch(org).Register(w.Context(), perdure.Registration{
+			WorkerID: worker, Queues: []string{"default"},
+			Agents: []perdure.KindSpec{{Kind: "agent"}, {Kind: perdure.ReactKind, Providers: []string{"scripted"}}}, Tasks: []perdure.KindSpec{{Kind: "work"}},
+		})
+		w.must(err)
+	}
+	x := w.start(admin)
+	w.names["id"] = x
+	w.claim(d, worker)
+	w.commit(d, worker)
+	w.names["spare"] = w.start(admin)
+	key, _, err := w.CreateKey(w.Context(), "acme", canary+" spare", perdure.KeyClient)
+	w.must(err)
+	w.names["key"] = key.ID.String()
+	var made struct{ ID, Slug string }
+	w.json("POST", "/api/orgs/acme/agent-definitions", `{"name":"`+canary+`","slug":"`+w.names["slug"]+`","systemPrompt":"`+canary+`","models":[{"provider":"scripted","modelId":"m"}]}`, &made)
+	w.names["definition"] = made.ID
+	var response struct{ ID string }
+	w.json("POST", "/v1/responses", `{"model":"scripted/m","input":"`+canary+`","background":true}`, &response)
+	w.names["response"] = response.ID
+	content := `"` + strings.Repeat(canary, 4000) + `"` // over what rests in a row
+	var ref struct {
+		BlobID string `json:"blobId"`
+	}
+	w.json("PUT", "/api/orgs/acme/agent-executions/"+x+"/content", content, &ref)
+	w.names["blob"] = ref.BlobID
+	w.json("POST", "/api/orgs/acme/agent-executions/"+x+"/signal", `{"signalName":"large","signalValueRef":{"blobId":"`+ref.BlobID+`"}}`, nil)
+	sum := sha256.Sum256([]byte(content))
+	w.names["sha256"] = hex.EncodeToString(sum[:])
+	if a := w.ask(w.keys["acme admin"], "PUT", "/v1/stream/"+w.names["path"], canary, "Content-Type", "text/plain"); a.status != http.StatusCreated {
+		w.Fatalf("the stream: %d %s", a.status, a.body)
+	}
+}
+
+func (w *world) start(c *client.Client) string {
+	w.Helper()
+	x, err := c.Start(w.Context(), client.StartRequest{Kind: "agent", Input: json.RawMessage(`"` + canary + `"`), Metadata: json.RawMessage(`{"k":"` + canary + `"}`)})
+	w.must(err)
+	return x.ID.String()
+}
+
+func (w *world) claim(d perdure.Dispatch, worker uuid.UUID) {
+	w.Helper()
+	claims, err := d.PollAgents(w.Context(), perdure.Poll{WorkerID: worker, Queues: []string{"default"}, Kinds: []string{"agent"}, Slots: 1, Wait: time.Minute})
+	w.must(err)
+	if len(claims) != 1 {
+		w.Fatalf("%d claims", len(claims))
+	}
+	w.lease = claims[0].Lease
+}
+
+// commit gives acme's execution an entry, a task that runs and a checkpoint.
+func (w *world) commit(d perdure.Dispatch, worker uuid.UUID) {
+	w.Helper()
+	entry, err := perdure.NewMessageEntry(perdure.UserText(canary))
+	w.must(err)
+	input := []byte(`"` + canary + `"`)
+	key, err := perdure.DefaultTaskKey(w.lease.ExecutionID, "work", input, "")
+	w.must(err)
+	_, err = d.Commit(w.Context(), perdure.Commit{
+		Lease: w.lease, Number: 1, Entries: []perdure.NewEntry{{Entry: entry}},
+		Tasks:      []perdure.NewTask{{Kind: "work", Input: perdure.Payload{Bytes: input}, InputHash: sha256.Sum256(input), Key: key}},
+		Checkpoint: &perdure.NewCheckpoint{State: perdure.Payload{Bytes: input}, Reason: "r"},
+	})
+	w.must(err)
+	claims, err := d.PollTasks(w.Context(), perdure.Poll{WorkerID: worker, Queues: []string{"default"}, Kinds: []string{"work"}, Slots: 1, Wait: time.Minute})
+	w.must(err)
+	w.task = claims[0].Lease
+	w.names["entryId"], w.names["task"] = entry.ID.String(), w.task.TaskID.String()
+}
+
+// json makes a request with acme's admin key, which has to succeed.
+func (w *world) json(method, path, body string, into any) {
+	w.Helper()
+	a := w.ask(w.keys["acme admin"], method, path, body, "Content-Type", "application/json")
+	if a.status >= 300 {
+		w.Fatalf("%s %s: %d %s", method, path, a.status, a.body)
+	}
+	if into != nil {
+		w.must(json.Unmarshal([]byte(a.body), into))
+	}
+}
+
+// answer is a response, with all of its headers and the beginning of its body.
+type answer struct {
+	status int
+	head   string
+	body   string
+}
+
+// ask makes a request. A stream is left after its first bytes.
+func (w *world) ask(key, method, path, body string, headers ...string) answer {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+w.HTTPAddress()+path, strings.NewReader(body))
+	w.must(err)
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	w.must(err)
+	defer res.Body.Close()
+	a := answer{status: res.StatusCode}
+	var head bytes.Buffer
+	w.must(res.Header.Write(&head))
+	a.head = head.String()
+	endless := strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") || res.StatusCode == http.StatusSwitchingProtocols
+	if !endless {
+		raw, err := io.ReadAll(res.Body)
+		w.must(err)
+		a.body = string(raw)
+	}
+	return a
+}

@@ -1,0 +1,43 @@
+package server
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/notify/nats"
+)
+
+// hints is how a server tells what is new: to its own readers and workers, and,
+// over NATS, to other servers.
+type hints struct {
+	notify.Notifier
+	nats *nats.Hints // nil without
+}
+
+// openHints gives the hints that c asks for. epoch names the store, so that
+// servers of others do not hear them.
+func openHints(c Config, epoch uint64) (hints, error) {
+	if c.NATS == "" {
+		if c.NATSCreds != "" || c.NATSCA != "" {
+			return hints{}, perdure.FieldErrorf("nats", "is missing; files for NATS are of no use without its URL")
+		}
+		return hints{Notifier: &notify.Local{Shared: c.shared()}}, nil
+	}
+	if !c.shared() {
+		return hints{}, perdure.FieldErrorf("nats", "is for servers that share a store; give that as postgres://..., or leave NATS out")
+	}
+	over, err := nats.Open(nats.Options{
+		URL: c.NATS, Creds: c.NATSCreds, CA: c.NATSCA, Cluster: fmt.Sprintf("%016x", epoch), Logger: c.Logger,
+	})
+	if err != nil {
+		return hints{}, err
+	}
+	return hints{Notifier: over, nats: over}, nil
+}
+
+func (h hints) close() {
+	if h.nats != nil {
+		h.nats.Close()
+	}
+}
