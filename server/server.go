@@ -182,7 +182,7 @@ func (s *Server) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.grpc = grpcapi.New(backend{s.engine}, workers{access}, s.Logger, grpcapi.Options{PayloadLimit: s.PayloadLimit, TLS: secured, Observer: watch.grpc, Health: s.health, TracerProvider: s.TracerProvider})
+	s.grpc = grpcapi.New(backend{s.engine}, workers{access}, s.Logger, grpcapi.Options{PayloadLimit: s.PayloadLimit, TLS: secured, Gone: s.engine.WorkerGone, Observer: watch.grpc, Health: s.health, TracerProvider: s.TracerProvider})
 	return nil
 }
 

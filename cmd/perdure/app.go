@@ -121,13 +121,7 @@ var envOf = map[string]string{"help": "", "version": "", "file": ""}
 func fromEnvironment(flags *pflag.FlagSet) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
-		name, special := envOf[f.Name]
-		if given := f.Annotations[envAnnotation]; len(given) > 0 {
-			name, special = given[0], true
-		}
-		if !special {
-			name = "PERDURE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		}
+		name := variableOf(f)
 		if f.Changed || name == "" || failed != nil {
 			return
 		}
@@ -148,6 +142,17 @@ func fromEnvironment(flags *pflag.FlagSet) error {
 		f.Annotations[fromEnv] = []string{name}
 	})
 	return failed
+}
+
+// variableOf names the variable of a flag, "" if it has none.
+func variableOf(f *pflag.Flag) string {
+	if given := f.Annotations[envAnnotation]; len(given) > 0 {
+		return given[0]
+	}
+	if name, special := envOf[f.Name]; special {
+		return name
+	}
+	return "PERDURE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
 // fromVariable gives what a variable says, or the first line of the file that it

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,15 +42,20 @@ func (a *app) workerCommand() *cobra.Command {
 address, and --key an API key of the role worker; without them it works for the
 server that owns the data directory on this machine.
 
+Of servers that share a database give several addresses, or a name that stands for
+all. The worker speaks to one of them, which chance chooses; when that is gone it
+goes on at another, in the middle of whatever it does, and repeats nothing.
+
 The keys of model providers are this process's variables: ANTHROPIC_API_KEY,
 OPENAI_API_KEY, GEMINI_API_KEY. Workers of one queue must see the same files.`,
 		Example: `  PERDURE_KEY=... perdure worker --server server.example.com:9090 --tls --workspace /srv/agents
+  PERDURE_KEY=... perdure worker --server one:9090,two:9090,three:9090
   perdure worker --queue gpu --tasks 4`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.addr, "server", "", "gRPC address of the server, host:port (variable PERDURE_GRPC)")
+	f.StringVar(&l.addr, "server", "", "gRPC address of the server, host:port, several separated by commas (variable PERDURE_GRPC)")
 	f.Lookup("server").Annotations = map[string][]string{envAnnotation: {"PERDURE_GRPC"}}
 	f.StringSliceVar(&l.queues, "queue", []string{"default"}, "queues to take work from")
 	l.secure.flags(cmd)
@@ -176,13 +182,14 @@ func (l *laborer) near(o *remote.Options, data string) error {
 	return nil
 }
 
-// isLocal tells whether the address is on this machine, where the token of the
+// isLocal tells whether the addresses are on this machine, where the token of the
 // data directory may be the key.
-func isLocal(addr string) bool {
-	for _, prefix := range []string{"127.", "localhost:", "[::1]:", "unix:"} {
-		if strings.HasPrefix(addr, prefix) {
-			return true
+func isLocal(list string) bool {
+	for addr := range strings.SplitSeq(list, ",") {
+		here := func(prefix string) bool { return strings.HasPrefix(strings.TrimSpace(addr), prefix) }
+		if !slices.ContainsFunc([]string{"127.", "localhost:", "[::1]:", "unix:"}, here) {
+			return false
 		}
 	}
-	return false
+	return true
 }

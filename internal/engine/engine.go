@@ -56,6 +56,7 @@ type Engine struct {
 	live       live
 	parked     parkedBoard
 	alone      aloneBoard
+	gone       goneBoard
 	// refs reads like Store, and leaves contents that rest in blobs there: the
 	// server never holds them whole.
 	refs store.Reader

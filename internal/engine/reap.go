@@ -74,6 +74,8 @@ func (e *Engine) round(ctx context.Context, now perdure.Time, reap bool) error {
 		e.sweep(ctx, "cancel overdue", store.PickCancelOverdue, endNeeds, decideCancelOverdue),
 		e.sweep(ctx, "task deadlines", store.PickTaskDeadlines, pickedTaskNeeds, decideDeadline),
 		e.sweep(ctx, "loose blobs", store.PickLooseBlobs, nil, decideLooseBlobs),
+		// Not held up after an outage: these workers had been connected since.
+		e.takeFromGone(ctx, now),
 	}
 	if reap {
 		jitter := rand.Float64()

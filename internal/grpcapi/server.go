@@ -23,8 +23,16 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// maxMessage is gRPC's own default, which every client keeps to.
-const maxMessage = 4 << 20
+const (
+	// maxMessage is gRPC's own default, which every client keeps to.
+	maxMessage = 4 << 20
+	// maxHeaders is the most bytes of a call's metadata, maxStreams how many calls
+	// one connection may have open, and connectWithin how long it may take to
+	// become one. gRPC's own are 16 MiB, any number and two minutes.
+	maxHeaders    = 64 << 10
+	maxStreams    = 1000
+	connectWithin = 10 * time.Second
+)
 
 // Backend is what the server serves.
 type Backend interface {
@@ -60,6 +68,9 @@ type Options struct {
 	// Health is what the service grpc.health.v1 answers by; default: it serves
 	// until it is told to stop.
 	Health health.Check
+	// Gone, if set, is told of a worker whose last connection over TCP to this
+	// server has ended, unless this server stops. It must not block.
+	Gone func(org string, worker uuid.UUID)
 }
 
 // Server answers workers.
@@ -68,6 +79,7 @@ type Server struct {
 	health   *healthService
 	draining chan struct{}
 	drain    sync.Once
+	lines    *lines
 }
 
 // New makes a server; Serve starts it.
@@ -79,6 +91,7 @@ func New(backend Backend, auth Authenticator, logger *slog.Logger, o Options) *S
 		o.PayloadLimit = perdure.DefaultPayloadLimit
 	}
 	s := &Server{draining: make(chan struct{}), health: newHealthService(o.Health)}
+	s.lines = &lines{gone: o.Gone, draining: s.draining}
 	answers := answers{logger: logger}
 	access := access{backend: backend, auth: auth, recheck: o.Recheck, answers: answers}
 	options := append(transport(o.TLS), observed(o.Observer)...)
@@ -86,8 +99,8 @@ func New(backend Backend, auth Authenticator, logger *slog.Logger, o Options) *S
 	options = append(options, grpc.ChainUnaryInterceptor(access.unary), grpc.ChainStreamInterceptor(access.stream))
 	s.grpc = grpc.NewServer(options...)
 	healthpb.RegisterHealthServer(s.grpc, s.health)
-	perdurev1.RegisterAgentDispatchServer(s.grpc, &agentService{backend: backend, limit: o.PayloadLimit, draining: s.draining})
-	perdurev1.RegisterWorkerDispatchServer(s.grpc, &workerService{answers: answers, draining: s.draining})
+	perdurev1.RegisterAgentDispatchServer(s.grpc, &agentService{backend: backend, limit: o.PayloadLimit, draining: s.draining, lines: s.lines})
+	perdurev1.RegisterWorkerDispatchServer(s.grpc, &workerService{answers: answers, draining: s.draining, lines: s.lines})
 	return s
 }
 
@@ -95,6 +108,9 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
+		grpc.MaxHeaderListSize(maxHeaders),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ConnectionTimeout(connectWithin),
 		// A worker that is gone without a word is noticed, so that its polls do
 		// not claim for it.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 15 * time.Second, Timeout: 10 * time.Second}),
@@ -107,7 +123,7 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 }
 
 // Serve answers on the listener until Shutdown, and then gives nil.
-func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(listener) }
+func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(s.lines.listen(listener)) }
 
 // Announce makes the health service say that the server does not serve, ahead of
 // Shutdown. It may be called more than once.

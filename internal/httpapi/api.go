@@ -66,6 +66,9 @@ type Config struct {
 	// WriteTimeout is how long a stream's reader may take for one write before
 	// its connection is reset; default 30 s.
 	WriteTimeout time.Duration
+	// BodyTimeout is how long a request's body may take to come; default one
+	// minute. Uploads have that long for each piece.
+	BodyTimeout time.Duration
 	// RecheckEvery is how often an open stream's key is looked at again;
 	// default 2 s. With the time that a key is believed without a look at the
 	// store, 2 s, a revoked one stops within 5 s.
@@ -131,6 +134,9 @@ func (c Config) normal() Config {
 	}
 	if c.WriteTimeout <= 0 {
 		c.WriteTimeout = 30 * time.Second
+	}
+	if c.BodyTimeout <= 0 {
+		c.BodyTimeout = time.Minute
 	}
 	if c.RecheckEvery <= 0 {
 		c.RecheckEvery = 2 * time.Second

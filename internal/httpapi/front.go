@@ -46,7 +46,7 @@ func (s *server) front() http.Handler {
 		answer.Header().Set("Referrer-Policy", "no-referrer")
 		// A copy, for by its own the server knows that a client still waits to
 		// be told to send.
-		body := &kept{ReadCloser: r.Body}
+		body := &kept{ReadCloser: r.Body, c: answer.c, within: s.BodyTimeout}
 		r = r.WithContext(r.Context())
 		r.Body = body
 		s.serve(answer, r)
@@ -230,8 +230,26 @@ func (a *answer) Write(b []byte) (n int, err error) {
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // kept is a body that stays open when its reader closes it, so that the rest
-// can be drained.
-type kept struct{ io.ReadCloser }
+// can be drained. It has its time from its first reading on, unless who reads
+// gives it another.
+type kept struct {
+	io.ReadCloser
+	c      *http.ResponseController
+	within time.Duration
+	began  bool
+}
+
+func (k *kept) Read(b []byte) (int, error) {
+	if !k.began {
+		k.began = true
+		_ = k.c.SetReadDeadline(time.Now().Add(k.within)) // without one, it may take for ever
+	}
+	n, err := k.ReadCloser.Read(b)
+	if errors.Is(err, io.EOF) {
+		_ = k.c.SetReadDeadline(time.Time{}) // the answer may take as long as it wants
+	}
+	return n, err
+}
 
 func (k *kept) Close() error { return nil }
 

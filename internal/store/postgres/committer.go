@@ -99,7 +99,7 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 			return nil, err
 		}
 		for {
-			if time.Now().After(giveUp) {
+			if time.Now().After(giveUp) || c.db.gone.Load() {
 				return nil, err
 			}
 			time.Sleep(pause)

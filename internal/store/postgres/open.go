@@ -128,7 +128,7 @@ const staleCommitter = 7 * 24 * time.Hour
 func (s *Store) learn(ctx context.Context) error {
 	conn, err := s.db.connect(ctx)
 	if err != nil {
-		return unavailable(err, "the database cannot be reached")
+		return unreachable(err)
 	}
 	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
 	epoch, err := readEpoch(ctx, conn)
@@ -153,7 +153,7 @@ func (s *Store) read(ctx context.Context, read func(c relational.Conn) error) er
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return unavailable(err, "the database cannot be reached")
+		return unreachable(err)
 	}
 	defer conn.Release()
 	err = read(&plain{conn: conn.Conn(), first: []statement{{query: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}}})

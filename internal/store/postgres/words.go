@@ -40,7 +40,19 @@ func rawIDs(ids []uuid.UUID) [][]byte {
 	return raw
 }
 
-const lockExecution = " FOR NO KEY UPDATE OF x SKIP LOCKED"
+const (
+	skipLocked    = " SKIP LOCKED"
+	lockExecution = " FOR NO KEY UPDATE OF x" + skipLocked
+)
+
+// waiting makes a statement wait for what others hold, for a command that runs
+// alone because it was missed too often.
+func waiting(query string, wait bool) string {
+	if !wait {
+		return query
+	}
+	return strings.TrimSuffix(query, skipLocked)
+}
 
 var due = map[store.PickKind]string{
 	store.PickTimers: "SELECT x.id, NULL FROM agent_timer t JOIN agent_execution x ON x.id = t.agent_execution_id" +
@@ -122,8 +134,7 @@ func escapeBytes(text string) string {
 // lockRows are the executions that a batch names. What waits for a lock has a
 // limit: see connect.
 const (
-	lockRows = "SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id FOR NO KEY UPDATE"
-	skipRows = lockRows + " SKIP LOCKED"
+	skipRows = "SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id FOR NO KEY UPDATE" + skipLocked
 	timeNow  = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 	tryHold  = "SELECT pg_try_advisory_xact_lock(?)"
 	waitHold = "SELECT pg_advisory_xact_lock(?) IS NULL"

@@ -26,6 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel() // most of the time goes into waiting for a disk, or a socket
 				f := &fixture{T: t, s: open(t), ctx: t.Context()}
 				test(f)
 				Invariants(t, f.s)
