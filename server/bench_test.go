@@ -17,6 +17,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/server"
 )
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(opentest.Main(m))
 }
 
 func serveHere(dir string) error {

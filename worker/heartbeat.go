@@ -129,6 +129,7 @@ func (w *Worker) beatOnce(ctx context.Context, within time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	reply, err := w.Dispatch.Heartbeat(ctx, h.beat)
+	w.reached(err)
 	if err != nil {
 		w.Logger.Warn("a heartbeat did not reach the server", "error", err)
 		return

@@ -59,13 +59,21 @@ func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[
 	}
 }
 
+// read reads entries; where the server goes away in the middle, it begins again.
 func (w *Worker) read(ctx context.Context, q perdure.EntryQuery) ([]perdure.Entry, error) {
 	var read []perdure.Entry
-	for e, err := range w.Dispatch.Entries(ctx, q) {
-		if err != nil {
-			return nil, err
+	err := w.retry(ctx, func() error {
+		read = nil
+		for e, err := range w.Dispatch.Entries(ctx, q) {
+			if err != nil {
+				return err
+			}
+			read = append(read, e)
 		}
-		read = append(read, e)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return read, nil
 }

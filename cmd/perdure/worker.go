@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/ops"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/worker/remote"
 	"github.com/spf13/cobra"
@@ -29,6 +31,7 @@ type laborer struct {
 	addr     string
 	queues   []string
 	secure   secureFlags
+	opsAddr  string
 }
 
 func (a *app) workerCommand() *cobra.Command {
@@ -39,18 +42,24 @@ func (a *app) workerCommand() *cobra.Command {
 address, and --key an API key of the role worker; without them it works for the
 server that owns the data directory on this machine.
 
+Of servers that share a database give several addresses, or a name that stands for
+all. The worker speaks to one of them, which chance chooses; when that is gone it
+goes on at another, in the middle of whatever it does, and repeats nothing.
+
 The keys of model providers are this process's variables: ANTHROPIC_API_KEY,
 OPENAI_API_KEY, GEMINI_API_KEY. Workers of one queue must see the same files.`,
 		Example: `  PERDURE_KEY=... perdure worker --server server.example.com:9090 --tls --workspace /srv/agents
+  PERDURE_KEY=... perdure worker --server one:9090,two:9090,three:9090
   perdure worker --queue gpu --tasks 4`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.addr, "server", "", "gRPC address of the server, host:port (variable PERDURE_GRPC)")
+	f.StringVar(&l.addr, "server", "", "gRPC address of the server, host:port, several separated by commas (variable PERDURE_GRPC)")
 	f.Lookup("server").Annotations = map[string][]string{envAnnotation: {"PERDURE_GRPC"}}
 	f.StringSliceVar(&l.queues, "queue", []string{"default"}, "queues to take work from")
 	l.secure.flags(cmd)
+	opsFlag(cmd, &l.opsAddr)
 	l.standard.flags(cmd)
 	l.standard.limits(cmd, 30*time.Second)
 	return cmd
@@ -81,12 +90,17 @@ func (l *laborer) run(ctx context.Context) error {
 	if err := l.near(&options, data); err != nil {
 		return err
 	}
+	stopOps, err := l.serveOps(log)
+	if err != nil {
+		return err
+	}
+	defer stopOps()
 	d, err := l.dial(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = d.Close() }() // all work has been given back
-	s.queues, s.logger = l.queues, log
+	s.queues, s.logger, s.tracer = l.queues, log, l.tracing.tracerProvider()
 	stop, err := s.start(ctx, d, data)
 	if err != nil {
 		return err
@@ -101,6 +115,19 @@ func (l *laborer) run(ctx context.Context) error {
 	fmt.Fprintln(l.stderr, "perdure: stopping; Ctrl-C again stops at once")
 	stop()
 	return nil
+}
+
+// serveOps opens the port for operators before the server is there, so that they
+// see that the worker waits for it.
+func (l *laborer) serveOps(log *slog.Logger) (stop func(), err error) {
+	listener, err := listenOps(l.opsAddr)
+	if listener == nil {
+		return func() {}, err
+	}
+	registry := ops.NewRegistry(version)
+	l.standard.registerer = registry
+	fmt.Fprintf(l.stdout, "  %-11s http://%s/metrics\n", "ops", listener.Addr())
+	return serveOps(listener, registry, healthOf(l.standard.running.Load), log), nil
 }
 
 // dial connects, waiting for a server that is not there yet: workers and
@@ -155,13 +182,14 @@ func (l *laborer) near(o *remote.Options, data string) error {
 	return nil
 }
 
-// isLocal tells whether the address is on this machine, where the token of the
+// isLocal tells whether the addresses are on this machine, where the token of the
 // data directory may be the key.
-func isLocal(addr string) bool {
-	for _, prefix := range []string{"127.", "localhost:", "[::1]:", "unix:"} {
-		if strings.HasPrefix(addr, prefix) {
-			return true
+func isLocal(list string) bool {
+	for addr := range strings.SplitSeq(list, ",") {
+		here := func(prefix string) bool { return strings.HasPrefix(strings.TrimSpace(addr), prefix) }
+		if !slices.ContainsFunc([]string{"127.", "localhost:", "[::1]:", "unix:"}, here) {
+			return false
 		}
 	}
-	return false
+	return true
 }

@@ -512,6 +512,7 @@ type Reader interface {
 	// NextDue gives the earliest moment at which PickTimers, PickTasks' NotBefore
 	// or PickAgents' NotBefore finds something new; false if none.
 	NextDue(ctx context.Context) (perdure.Time, bool, error)
+	Counter
 }
 
 // Event is an event of a log by its seq: its record, or a block whole.

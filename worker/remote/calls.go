@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -33,17 +34,35 @@ func (c *Client) Register(ctx context.Context, r perdure.Registration) (perdure.
 	return pbconv.SettingsFromProto(reply)
 }
 
-// Heartbeat implements perdure.Dispatch.
+// Heartbeat implements perdure.Dispatch. Of several servers, one that is silent
+// for half of the time that ctx leaves is given up, for a lease that is not
+// renewed is lost.
 func (c *Client) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	h.WorkerID = c.or(h.WorkerID)
 	m := pbconv.HeartbeatToProto(h)
 	reply, err := again(ctx, c, "Heartbeat", func(ctx context.Context) (*perdurev1.HeartbeatResponse, error) {
+		defer c.impatient(ctx)()
 		return c.worker.Heartbeat(ctx, m)
 	})
 	if err != nil {
 		return perdure.HeartbeatReply{}, err
 	}
 	return pbconv.HeartbeatReplyFromProto(reply)
+}
+
+// impatient cuts the connection in the middle of the time that is left, unless
+// the function is called before that it gives. The call gets unavailable, and is
+// made again at another server.
+func (c *Client) impatient(ctx context.Context) (stop func()) {
+	until, limited := ctx.Deadline()
+	if !limited || !c.at.several() {
+		return func() {}
+	}
+	timer := time.AfterFunc(time.Until(until)/2, func() {
+		c.o.Logger.Warn("the server is silent; going on at another", "addr", c.o.Addr)
+		c.wire.cut()
+	})
+	return func() { timer.Stop() }
 }
 
 // Release implements perdure.Dispatch. It is tried once: what it would give back

@@ -9,7 +9,6 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +27,10 @@ const maxMessage = 4 << 20
 
 // Options say where the server is and who calls.
 type Options struct {
-	// Addr is the server's gRPC address: host:port, or unix:PATH.
+	// Addr is the server's gRPC address: host:port, or unix:PATH. Several,
+	// separated by commas, are of servers of one store, and so are those of a name
+	// with several addresses: the client speaks to one of them, which chance
+	// chooses, and goes on at another when that one is gone.
 	Addr string
 	// Token is an API key of the role worker or admin.
 	Token string
@@ -44,7 +46,9 @@ type Options struct {
 // Client is a connection to a server. It is safe for concurrent use.
 type Client struct {
 	o      Options
+	at     addresses
 	conn   *grpc.ClientConn
+	wire   *wire
 	agents perdurev1.AgentDispatchClient
 	worker perdurev1.WorkerDispatchClient
 	frames frameStream
@@ -70,20 +74,25 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	if o.Token == "" {
 		return nil, perdure.FieldErrorf("token", "the API key is missing; give one of the role worker")
 	}
-	if o.TLS == nil && !private(o.Addr) {
+	var last lastError
+	at, err := parseAddresses(o.Addr, &last)
+	if err != nil {
+		return nil, err
+	}
+	if o.TLS == nil && !at.private() {
 		o.Logger.Warn("the API key goes over the network in plain text; use TLS", "addr", o.Addr)
 	}
-	var last lastError
-	conn, err := grpc.NewClient("passthrough:///"+o.Addr, dialOptions(o, &last)...)
+	wire := &wire{}
+	conn, err := open(o, at, wire)
 	if err != nil {
-		return nil, perdure.FieldErrorf("addr", "%q cannot be dialled: %v", o.Addr, err)
+		return nil, err
 	}
 	if err := connect(ctx, conn, o.Addr, &last); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
 	c := &Client{
-		o: o, conn: conn,
+		o: o, at: at, conn: conn, wire: wire,
 		agents: perdurev1.NewAgentDispatchClient(conn),
 		worker: perdurev1.NewWorkerDispatchClient(conn),
 	}
@@ -96,36 +105,30 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-func dialOptions(o Options, last *lastError) []grpc.DialOption {
+// open makes a connection to one of the addresses, on wires that can be cut.
+func open(o Options, at addresses, wire *wire) (*grpc.ClientConn, error) {
+	conn, err := grpc.NewClient(scheme+":///", append(dialOptions(o, at.last, wire), grpc.WithResolvers(at))...)
+	if err != nil {
+		return nil, perdure.FieldErrorf("addr", "%q cannot be dialled: %v", o.Addr, err)
+	}
+	return conn, nil
+}
+
+func dialOptions(o Options, last *lastError, wire *wire) []grpc.DialOption {
 	secure := insecure.NewCredentials()
 	if o.TLS != nil {
 		secure = credentials.NewTLS(o.TLS)
 	}
-	options := []grpc.DialOption{
+	return []grpc.DialOption{
 		grpc.WithTransportCredentials(last.watch(secure)),
-		grpc.WithContextDialer(last.dial),
+		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return wire.dial(ctx, addr, last) }),
 		grpc.WithPerRPCCredentials(bearer(o.Token)),
 		grpc.WithUserAgent("perdure-worker"),
+		grpc.WithChainUnaryInterceptor(withTraceparent),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 15 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 5 * time.Second}),
 	}
-	if strings.HasPrefix(o.Addr, unixPrefix) {
-		options = append(options, grpc.WithAuthority("localhost"))
-	}
-	return options
-}
-
-const unixPrefix = "unix:"
-
-// private tells whether what is sent to addr stays on this machine.
-func private(addr string) bool {
-	if strings.HasPrefix(addr, unixPrefix) {
-		return true
-	}
-	host, _, _ := net.SplitHostPort(addr)
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // connect waits until the connection stands, or the first try has failed.
@@ -199,14 +202,3 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 }
 
 func (bearer) RequireTransportSecurity() bool { return false }
-
-func (l *lastError) dial(ctx context.Context, addr string) (net.Conn, error) {
-	var d net.Dialer
-	network := "tcp"
-	if path, found := strings.CutPrefix(addr, unixPrefix); found {
-		network, addr = "unix", path
-	}
-	conn, err := d.DialContext(ctx, network, addr)
-	l.set(err)
-	return conn, err
-}

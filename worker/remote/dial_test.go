@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/resolver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -166,13 +168,83 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
+// Of several addresses any that is there will do, also a name that stands for
+// several, of which some have nobody behind them.
+func TestDialFindsWhoIsThere(t *testing.T) {
+	there := listen(t, "tcp", "127.0.0.1:0")
+	serve(t, there)
+	gone := listen(t, "tcp", "127.0.0.1:0")
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(there.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, addr := range []string{
+		gone.Addr().String() + "," + there.Addr().String(),
+		"127.0.0.2:" + port + ", localhost:" + port,
+		"nobody.invalid:1," + there.Addr().String(),
+	} {
+		for range 5 { // chance orders them
+			c, err := Dial(t.Context(), options(addr))
+			if err != nil {
+				t.Fatalf("%s: %v", addr, err)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, addr := range []string{gone.Addr().String() + ",127.0.0.2:" + port, "nobody.invalid:1"} {
+		if _, err := Dial(t.Context(), options(addr)); !perdure.IsCode(err, perdure.Unavailable) || !strings.Contains(err.Error(), addr) {
+			t.Errorf("%s gives %v", addr, err)
+		}
+	}
+	for _, addr := range []string{"127.0.0.1:1,", "127.0.0.1:1,host"} {
+		if _, err := Dial(t.Context(), options(addr)); !perdure.IsCode(err, perdure.InvalidArgument) {
+			t.Errorf("%s gives %v", addr, err)
+		}
+	}
+}
+
+// Many clients are spread over the servers, and one keeps to its order.
+func TestClientsAreSpread(t *testing.T) {
+	first := map[string]int{}
+	for range 200 {
+		at, err := parseAddresses("127.0.0.1:1,127.0.0.1:2,127.0.0.1:3,127.0.0.1:2", &lastError{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := at.look(t.Context())
+		again, errAgain := at.look(t.Context())
+		if err != nil || errAgain != nil || len(all) != 3 || !slices.Equal(addressesOf(all), addressesOf(again)) || !at.several() {
+			t.Fatalf("the addresses are %v, then %v", all, again)
+		}
+		first[all[0].Addr]++
+	}
+	for addr, n := range first {
+		if len(first) != 3 || n < 20 {
+			t.Errorf("%d of 200 begin at %s of %d", n, addr, len(first))
+		}
+	}
+}
+
+func addressesOf(all []resolver.Address) (list []string) {
+	for _, a := range all {
+		list = append(list, a.Addr)
+	}
+	return list
+}
+
 func TestPlainTextOverTheNetworkIsToldOf(t *testing.T) {
 	for addr, want := range map[string]bool{
 		"127.0.0.1:9090": true, "[::1]:9090": true, "localhost:9090": true, "unix:/run/perdure": true,
-		"10.0.0.7:9090": false, "perdure.example:9090": false,
+		"10.0.0.7:9090": false, "perdure.example:9090": false, "127.0.0.1:9090,10.0.0.7:9090": false, "localhost:9090, [::1]:9091": true,
 	} {
-		if got := private(addr); got != want {
-			t.Errorf("%s is private: %v", addr, got)
+		at, err := parseAddresses(addr, &lastError{})
+		if err != nil || at.private() != want {
+			t.Errorf("%s is private: %v, %v", addr, at.private(), err)
 		}
 	}
 }

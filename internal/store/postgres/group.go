@@ -15,7 +15,13 @@ import (
 )
 
 // grouped keeps the statements for many rows, by the statement for one.
-type grouped struct{ made sync.Map }
+type grouped struct {
+	made   sync.Map
+	single bool // a single row goes that way, too, for tests
+}
+
+// asks tells whether so many rows are worth a statement for many.
+func (g *grouped) asks(rows int) bool { return rows > 1 || g.single }
 
 // of gives the statement for many rows of a shape; "" if there is none. The first
 // time it asks the database what types the parameters are.
@@ -149,7 +155,7 @@ func keyOf(args []any, at []int) string {
 // queue adds a group that nobody waits for.
 func (p *pipe) queue(batch *pgx.Batch, g group) error {
 	many := ""
-	if s := shapeOf(g.query); s != nil && len(g.rows) > 1 {
+	if s := shapeOf(g.query); s != nil && s.params == len(g.rows[0]) && p.grouped.asks(len(g.rows)) {
 		var err error
 		if many, err = p.grouped.of(p.ctx, p.conn, g.query, s); err != nil {
 			return err
@@ -168,7 +174,7 @@ func (p *pipe) queue(batch *pgx.Batch, g group) error {
 // queueAsked adds the questions of one statement, together where that can be.
 func (p *pipe) queueAsked(batch *pgx.Batch, asked []*question) error {
 	s := shapeOf(asked[0].query)
-	if len(asked) > 1 && s != nil && s.params == len(asked[0].args) && asked[0].rows != nil && differ(asked, s.unlike) {
+	if p.grouped.asks(len(asked)) && s != nil && s.params == len(asked[0].args) && asked[0].rows != nil && differ(asked, s.unlike) {
 		many, err := p.grouped.of(p.ctx, p.conn, asked[0].query, s)
 		if err != nil {
 			return err
