@@ -97,8 +97,8 @@ func endure(t *testing.T, size chaosSize) {
 	t.Helper()
 	size = size.changed(t)
 	seed := seedOf(t)
-	began := time.Now()
 	f := newFleet(t, size)
+	began := time.Now() // the program may have been built before
 	ctx, cancel := context.WithTimeout(t.Context(), size.limit)
 	defer cancel()
 	l := f.newLoad(ctx, seed)

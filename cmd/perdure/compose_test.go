@@ -13,7 +13,8 @@ import (
 )
 
 // The composition works: its own command lines, run as processes in their order,
-// make tables and key, serve, and run an agent, also when a server has died.
+// make tables and key, serve, and run an agent, also when a server has died, whose
+// workers go on at the other.
 func TestCompositionRuns(t *testing.T) {
 	c, dir, store := composition(t), t.TempDir(), opentest.URL(t)
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"echo over there\"}\nturn\n  text Done.\n")
@@ -24,7 +25,7 @@ func TestCompositionRuns(t *testing.T) {
 	said := []string{
 		c.Services["server-1"].Environment["PERDURE_STORE"], store,
 		c.Services["server-1"].Environment["PERDURE_NATS"], notifytest.NewNATS(t).URL(),
-		"/keys/", keys + "/", "0.0.0.0:8080", "0.0.0.0:0", "0.0.0.0:9090", "0.0.0.0:0",
+		"/keys/", keys + "/", "0.0.0.0:8080", "0.0.0.0:0", "0.0.0.0:9090", "0.0.0.0:0", "0.0.0.0:9464", "127.0.0.1:0",
 	}
 	here := strings.NewReplacer(said...)
 	data := func(name string) string { return filepath.Join(dir, name) }

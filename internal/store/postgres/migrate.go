@@ -45,7 +45,7 @@ func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err
 	if err := checkServer(ctx, conn); err != nil {
 		return 0, 0, refusal(err)
 	}
-	if version, known := newestMigration(); known && isAt(ctx, conn, version) {
+	if version, files, known := newestMigration(); known && isAt(ctx, conn, version, files) {
 		if there, err := unfinished(ctx, conn); err != nil || !there {
 			return version, version, refusal(err)
 		}
@@ -67,23 +67,25 @@ func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err
 	return from, to, refusal(makeStore(ctx, conn))
 }
 
-// newestMigration gives the number of the last file.
-func newestMigration() (version int64, known bool) {
-	files, err := migrationFiles.ReadDir("migrations")
-	if err != nil || len(files) == 0 {
-		return 0, false
+// newestMigration gives the number of the last file, and how many there are.
+func newestMigration() (version int64, files int, known bool) {
+	all, err := migrationFiles.ReadDir("migrations")
+	if err != nil || len(all) == 0 {
+		return 0, 0, false
 	}
-	number, _, _ := strings.Cut(files[len(files)-1].Name(), "_")
+	number, _, _ := strings.Cut(all[len(all)-1].Name(), "_")
 	version, err = strconv.ParseInt(number, 10, 64)
-	return version, err == nil
+	return version, len(all), err == nil
 }
 
 // isAt tells whether there is nothing to do, in one round trip and with no right
 // but to read.
-func isAt(ctx context.Context, conn *pgx.Conn, version int64) bool {
+func isAt(ctx context.Context, conn *pgx.Conn, version int64, files int) bool {
 	var at int64
-	err := conn.QueryRow(ctx, "SELECT max(version_id) FROM goose_db_version WHERE is_applied AND EXISTS (SELECT 1 FROM store)").Scan(&at)
-	return err == nil && at == version
+	var applied int
+	err := conn.QueryRow(ctx, "SELECT max(version_id), count(DISTINCT version_id) FROM goose_db_version"+
+		" WHERE is_applied AND version_id > 0 AND EXISTS (SELECT 1 FROM store)").Scan(&at, &applied)
+	return err == nil && at == version && applied == files
 }
 
 func migrate(ctx context.Context, db *sql.DB) (from, to int64, err error) {

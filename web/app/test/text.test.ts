@@ -13,10 +13,7 @@ import { duration, titleOf } from "../text/format";
 const html = (text: string) =>
   renderToStaticMarkup(createElement(ReactMarkdown, { remarkPlugins: [remarkGfm] }, text));
 /** Without line ends, which stand between blocks or do not. */
-const same = (text: string) =>
-  html(text)
-    .replace(/ / g, "")
-    .trim();
+const same = (text: string) => html(text).replaceAll("\n", "").trim();
 
 describe("pieces of markdown", () => {
   const lines = fc.constantFrom(
