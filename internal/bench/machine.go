@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -113,19 +112,4 @@ func query(ctx context.Context, url, sql string, value any) error {
 	}
 	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
 	return conn.QueryRow(ctx, sql).Scan(value)
-}
-
-// sizeOf is the bytes of all files in a folder.
-func sizeOf(folder string) int64 {
-	var n int64
-	_ = filepath.WalkDir(folder, func(_ string, d os.DirEntry, err error) error {
-		if err != nil {
-			return nil // it is gone
-		}
-		if at, err := d.Info(); err == nil && at.Mode().IsRegular() {
-			n += at.Size()
-		}
-		return nil
-	})
-	return n
 }
