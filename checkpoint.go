@@ -16,7 +16,7 @@ type Checkpoint struct {
 	// not.
 	StateBytes  int64           `json:"stateBytes,omitempty" wire:"-"`
 	StateSHA256 string          `json:"stateSha256,omitempty" wire:"-"`
-	Metadata    json.RawMessage `json:"metadata,omitempty"` // {checkpoint_reason, entry_count, state_version}
+	Metadata    json.RawMessage `json:"metadata,omitempty"` // {checkpoint_reason, entry_count, state_version, traceparent}
 	CreatedAt   Time            `json:"createdAt"`
 
 	// Blob holds the state where it is over InlineLimit and not loaded.
@@ -24,12 +24,19 @@ type Checkpoint struct {
 }
 
 // StateVersion is the version of the state that the metadata tells; 0 for none.
-func (c Checkpoint) StateVersion() int {
-	var metadata struct {
-		StateVersion int `json:"state_version"`
+func (c Checkpoint) StateVersion() int { return c.told().StateVersion }
+
+// Traceparent names the span that it was made under; "" for none.
+func (c Checkpoint) Traceparent() string { return c.told().Traceparent }
+
+type checkpointMetadata struct {
+	StateVersion int    `json:"state_version"`
+	Traceparent  string `json:"traceparent"`
+}
+
+func (c Checkpoint) told() (m checkpointMetadata) {
+	if err := json.Unmarshal(c.Metadata, &m); err != nil {
+		return checkpointMetadata{} // there is none, or it is not ours
 	}
-	if err := json.Unmarshal(c.Metadata, &metadata); err != nil {
-		return 0 // there is no metadata, or it is not ours
-	}
-	return metadata.StateVersion
+	return m
 }

@@ -303,6 +303,9 @@ type NewCheckpoint struct {
 	// StateVersion is in the checkpoint's metadata as state_version, unless it
 	// is 0.
 	StateVersion int
+	// Traceparent, if not empty, names the span that it was made under, as W3C Trace
+	// Context does; it is in the metadata as traceparent.
+	Traceparent string
 }
 
 // BlockEnd gives a block's final length.

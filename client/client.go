@@ -137,10 +137,13 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if c.o.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.o.Key)
 	}
+	req, end := traced(req)
 	resp, err := c.o.HTTPClient.Do(req)
 	if err != nil {
+		end(0, err)
 		return nil, c.unreachable(ctx, err)
 	}
+	end(resp.StatusCode, nil)
 	if resp.StatusCode >= 300 {
 		defer drain(resp.Body)
 		return nil, problem(resp)
@@ -163,9 +166,31 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	}
 }
 
+// A request that came too soon was not looked at, and is made again after the
+// pause that the server says, if that is short. A longer one, as of a quota that
+// is used up, is for the caller to wait: perdure.Error.RetryAfter.
+const (
+	soonTries = 5
+	soon      = 2 * time.Second
+)
+
+// unhurried is send, again where the key's requests come too fast.
+func (c *Client) unhurried(ctx context.Context, r request) (*http.Response, error) {
+	for tries := 1; ; tries++ {
+		resp, err := c.send(ctx, r)
+		var coded *perdure.Error
+		if !errors.As(err, &coded) || coded.Code != perdure.RateLimited || coded.RetryAfter == 0 || coded.RetryAfter > soon || r.raw != nil || tries == soonTries {
+			return resp, err
+		}
+		if err := c.wait(ctx, coded.RetryAfter+time.Duration(c.rand()*float64(coded.RetryAfter)/2)); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // call makes the request and decodes the answer into out, if that is not nil.
 func (c *Client) call(ctx context.Context, r request, out any) error {
-	resp, err := c.send(ctx, r)
+	resp, err := c.unhurried(ctx, r)
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,6 @@ import (
 	"testing"
 )
 
-// diskSize is more than the databases of the tests need.
-const diskSize = 64 << 20
-
 // disk is a small one of its own: a tmpfs in a mount namespace, which root may
 // make, and anybody else with a user namespace around it. It is there for as
 // long as the process that holds it.
@@ -22,7 +19,7 @@ type disk struct {
 	holder *process
 }
 
-func newDisk(t *testing.T, dir string) *disk {
+func newDisk(t *testing.T, dir string, bytes int) *disk {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -31,7 +28,7 @@ func newDisk(t *testing.T, dir string) *disk {
 	if os.Getuid() != 0 {
 		apart = append(apart, "--user", "--map-root-user")
 	}
-	mount := fmt.Sprintf("mount -t tmpfs -o size=%d,mode=700 tmpfs '%s' && echo mounted && exec sleep infinity", diskSize, dir)
+	mount := fmt.Sprintf("mount -t tmpfs -o size=%d,mode=700 tmpfs '%s' && echo mounted && exec sleep infinity", bytes, dir)
 	d := &disk{t: t, dir: dir, holder: launch(t, command{name: "disk", argv: append(apart, "sh", "-c", mount), env: environment(dir)})}
 	d.holder.says("mounted")
 	return d

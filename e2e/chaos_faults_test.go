@@ -74,6 +74,9 @@ func (s *storm) bring(f chaos.Fault) (end func()) {
 		return s.restartDatabase(syscall.SIGQUIT)
 	case chaos.DropConnections:
 		return s.dropConnections()
+	case chaos.StopHints:
+		s.nats.Stop()
+		return s.nats.Start
 	case chaos.FullDisk:
 		s.disk.fill()
 		return s.disk.free
@@ -88,22 +91,17 @@ func (s *storm) bring(f chaos.Fault) (end func()) {
 // disturb breaks connections.
 func (s *storm) disturb(f chaos.Fault) (end func()) {
 	s.t.Helper()
-	var link *chaos.Proxy
-	if f.OfWorker() {
-		link = s.workers[f.Target].link
-	} else {
-		link = s.servers[f.Target].link
-	}
+	link := s.linkOf(f)
 	if link == nil {
 		s.t.Fatalf("there is nothing to %s", f.Kind)
 	}
 	switch f.Kind {
-	case chaos.CutWorker, chaos.CutDatabase:
+	case chaos.CutWorker, chaos.CutDatabase, chaos.CutHints:
 		link.Set(chaos.Rule{Refuse: true})
 		link.Next()
 	case chaos.HoldUp:
 		link.Set(chaos.Rule{HoldUp: true})
-	case chaos.HoldDown, chaos.HoldDatabase:
+	case chaos.HoldDown, chaos.HoldDatabase, chaos.HoldHints:
 		link.Set(chaos.Rule{HoldDown: true})
 	case chaos.HalfOpen, chaos.HalfOpenDatabase:
 		s.note("%d connections are dead", link.HalfOpen())
@@ -113,6 +111,17 @@ func (s *storm) disturb(f chaos.Fault) (end func()) {
 		s.t.Fatalf("nobody knows how to %s", f.Kind)
 	}
 	return func() { link.Set(chaos.Rule{}) }
+}
+
+// linkOf is the proxy that a fault breaks; nil if there is none.
+func (s *storm) linkOf(f chaos.Fault) *chaos.Proxy {
+	switch {
+	case f.OfWorker():
+		return s.workers[f.Target].link
+	case f.Kind == chaos.CutHints, f.Kind == chaos.HoldHints:
+		return s.servers[f.Target].hints
+	}
+	return s.servers[f.Target].link
 }
 
 func (s *storm) kill(m *member) (end func()) {

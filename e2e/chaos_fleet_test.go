@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/e2e/chaos"
+	"github.com/perdure/perdure/internal/notify/notifytest"
 	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/internal/store/postgres"
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
@@ -33,6 +35,7 @@ type fleet struct {
 	workspace string
 	cluster   *cluster.Cluster // nil: the one server has a SQLite file
 	disk      *disk            // that the file is on
+	nats      *notifytest.NATS // nil with the one server
 	servers   []*member
 	workers   []*member
 	adminKey  string
@@ -48,6 +51,7 @@ type member struct {
 	web   string       // a server's address for clients
 	rpc   string       // and for workers
 	link  *chaos.Proxy // a server's way to the database, a worker's to the servers
+	hints *chaos.Proxy // a server's way to NATS
 	since time.Time    // when it was started
 	// away is set while a fault has it down: nobody starts it again.
 	away bool
@@ -64,9 +68,9 @@ func newFleet(t *testing.T, size chaosSize) *fleet {
 		}
 	}
 	if size.sqlite {
-		f.disk = newDisk(t, filepath.Join(f.root, "server-0"))
+		f.disk = newDisk(t, filepath.Join(f.root, "server-0"), size.disk())
 	} else {
-		f.cluster = newCluster(t)
+		f.cluster, f.nats = newCluster(t), notifytest.NewNATS(t)
 	}
 	t.Cleanup(f.audit) // by then no process has the database open
 	for i := range size.servers {
@@ -145,10 +149,17 @@ func (f *fleet) proxy(targets ...string) *chaos.Proxy {
 	return p
 }
 
-// to is a URL of the cluster's, through the proxy.
-func to(p *chaos.Proxy, url string) string {
-	at, path := strings.Index(url, "@")+1, strings.LastIndex(url, "/")
-	return url[:at] + p.Addr() + url[path:]
+// through starts a proxy to the host of a URL, and gives the URL that leads
+// through it.
+func (f *fleet) through(text string) (*chaos.Proxy, string) {
+	f.t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	p := f.proxy(u.Host)
+	u.Host = p.Addr()
+	return p, u.String()
 }
 
 func (f *fleet) newServer(i int) *member {
@@ -160,9 +171,10 @@ func (f *fleet) newServer(i int) *member {
 		f.start(m, command{name: name, argv: argv}, f.disk.enter()...)
 		return m
 	}
-	url := f.cluster.URL("postgres")
-	m.link = f.proxy(url[strings.Index(url, "@")+1 : strings.LastIndex(url, "/")])
-	f.start(m, command{name: name, argv: append(argv, "--store", to(m.link, url))})
+	var store, nats string
+	m.link, store = f.through(f.cluster.URL("postgres"))
+	m.hints, nats = f.through(f.nats.URL())
+	f.start(m, command{name: name, argv: append(argv, "--store", store, "--nats", nats)})
 	return m
 }
 
@@ -186,7 +198,7 @@ func (f *fleet) start(m *member, c command, by ...string) {
 	f.t.Helper()
 	c.dir, c.log = f.root, filepath.Join(f.root, c.name+".log")
 	c.env = environment(filepath.Join(f.root, "home"), "PERDURE_SCRIPTED_JOURNAL="+f.journal())
-	path := ""
+	var path string
 	if f.size.clocks {
 		path = movableProgram(f.t)
 		c.env = append(c.env, newClock(f.t, m.clock()))

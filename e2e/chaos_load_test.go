@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/e2e/chaos"
+	"github.com/perdure/perdure/internal/eventlog/logtest"
 )
 
 // load is many agents at work, with clients that speak to them and read along.
@@ -23,8 +24,9 @@ type load struct {
 	runs []*loadRun
 	all  sync.WaitGroup
 
-	mu    sync.Mutex // guards wrong and what senders note
-	wrong []string
+	mu        sync.Mutex // guards wrong, wanderers and what senders note
+	wrong     []string
+	wanderers []*logtest.Readers
 }
 
 // loadRun is one agent and its clients.
@@ -121,6 +123,9 @@ func (l *load) rest(d time.Duration) bool {
 func (l *load) live(r *loadRun, random *rand.Rand) {
 	if !l.rest(time.Duration(random.Int64N(int64(l.size.rampUp)))) || !l.begin(r) {
 		return
+	}
+	if r.script.Run < l.size.wandering {
+		l.wander(r, random.Uint64())
 	}
 	for range l.size.readers {
 		r.readers = append(r.readers, l.read(r.id))
@@ -244,6 +249,23 @@ func (l *load) read(id uuid.UUID) *follower {
 		}
 	})
 	return f
+}
+
+// wander starts a reader of every projection of the run's log, the WebSocket's
+// too, whose connections break by themselves and go on at any server.
+func (l *load) wander(r *loadRun, seed uint64) {
+	web := l.web()
+	l.t.Cleanup(web.CloseIdleConnections)
+	api := logtest.API{URL: func() string { return anywhere }, Org: "default", Key: l.adminKey, Execution: r.id, Client: web}
+	readers := logtest.Attach(l.ctx, l.t, api, seed, func(err error) error {
+		if !l.rest(200 * time.Millisecond) {
+			return err
+		}
+		return nil
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wanderers = append(l.wanderers, readers)
 }
 
 // over tells whether all runs and readers have ended.

@@ -21,12 +21,14 @@ type chaosSize struct {
 	servers, workers int
 	runs, turns      int
 	readers          int    // of each run
+	wandering        int    // runs of which every projection is read
 	pause            string // of a tool between its effects, in seconds
 	lease            time.Duration
 	rampUp           time.Duration // within which the runs begin
 	speech           time.Duration // within which each message is sent
 	kinds            []chaos.Kind
 	faults           int
+	hintless         time.Duration // how long NATS is gone
 	gap              time.Duration
 	limit            time.Duration // of all of it
 	sqlite           bool          // in place of PostgreSQL
@@ -39,12 +41,12 @@ func chaosIsLong() bool { return os.Getenv("PERDURE_CHAOS") == "long" }
 
 var (
 	shortChaos = chaosSize{
-		servers: 3, workers: 3, runs: 12, turns: 8, readers: 1, pause: "0.05", lease: 1500 * time.Millisecond,
-		rampUp: 2 * time.Second, speech: 5 * time.Second, gap: 600 * time.Millisecond, limit: 3 * time.Minute,
+		servers: 3, workers: 3, runs: 12, turns: 8, readers: 1, wandering: 1, pause: "0.05", lease: 1500 * time.Millisecond,
+		rampUp: 2 * time.Second, speech: 5 * time.Second, gap: 600 * time.Millisecond, hintless: 5 * time.Second, limit: 3 * time.Minute,
 	}
 	longChaos = chaosSize{
-		servers: 3, workers: 3, runs: 200, turns: 20, readers: 1, pause: "0.2", lease: 3 * time.Second,
-		rampUp: 20 * time.Second, speech: 40 * time.Second, gap: 2 * time.Second, limit: 20 * time.Minute,
+		servers: 3, workers: 3, runs: 200, turns: 20, readers: 1, wandering: 5, pause: "0.2", lease: 3 * time.Second,
+		rampUp: 20 * time.Second, speech: 40 * time.Second, gap: 2 * time.Second, hintless: time.Minute, limit: 20 * time.Minute,
 	}
 )
 
@@ -59,14 +61,15 @@ var (
 		chaos.RestartDatabase, chaos.CrashDatabase, chaos.DropConnections,
 		chaos.CutDatabase, chaos.HoldDatabase, chaos.DelayDatabase,
 	}
+	hintFaults  = []chaos.Kind{chaos.StopHints, chaos.CutHints, chaos.HoldHints}
 	clockFaults = []chaos.Kind{chaos.JumpServer, chaos.JumpWorker}
 )
 
-// Whatever happens to servers, workers, database and connections while agents
+// Whatever happens to servers, workers, database, NATS and connections while agents
 // work, their clients speak to them and read along: no message, effect, model
 // call, signal or event is lost or doubled, and every run ends.
 func TestChaos(t *testing.T) {
-	size, kinds := shortChaos, slices.Concat(processFaults, databaseFaults)
+	size, kinds := shortChaos, slices.Concat(processFaults, databaseFaults, hintFaults)
 	size.faults = len(kinds)
 	if chaosIsLong() {
 		size, kinds = longChaos, slices.Concat(kinds, clockFaults, []chaos.Kind{chaos.HalfOpenDatabase})
@@ -80,7 +83,7 @@ func TestChaos(t *testing.T) {
 // while, again and again.
 func TestChaosOnSQLite(t *testing.T) {
 	size, kinds := shortChaos, slices.Concat(processFaults, []chaos.Kind{chaos.FullDisk, chaos.FullDisk})
-	size.faults, size.gap = len(kinds), time.Second
+	size.faults = len(kinds)
 	if chaosIsLong() {
 		size, kinds = longChaos, slices.Concat(kinds, clockFaults)
 		size.faults = 3 * len(kinds)
@@ -94,14 +97,17 @@ func endure(t *testing.T, size chaosSize) {
 	t.Helper()
 	size = size.changed(t)
 	seed := seedOf(t)
-	began := time.Now()
 	f := newFleet(t, size)
+	began := time.Now() // the program may have been built before
 	ctx, cancel := context.WithTimeout(t.Context(), size.limit)
 	defer cancel()
 	l := f.newLoad(ctx, seed)
 	storm := f.newStorm(chaos.Plan(rand.New(rand.NewPCG(seed, 0)), size.plan()))
 	storm.blow(l.over())
 	runs := l.gather()
+	for _, w := range l.wanderers {
+		w.Compare(ctx)
+	}
 	report := chaos.Report{
 		Seed: seed, Store: "PostgreSQL", Servers: size.servers, Workers: size.workers, Runs: size.runs, Turns: size.turns,
 		Took: time.Since(began), Lease: size.lease, Faults: storm.done, Takeovers: chaos.Takeovers(storm.kills, runs),
@@ -117,6 +123,9 @@ func endure(t *testing.T, size chaosSize) {
 	report.Measure(runs)
 	conclude(t, &report, f.root)
 }
+
+// disk is how many bytes a database has room for: three times what it needs.
+func (s chaosSize) disk() int { return 32<<20 + s.runs*s.turns*80<<10 }
 
 // changed is the size with what variables set.
 func (s chaosSize) changed(t *testing.T) chaosSize {
@@ -152,7 +161,7 @@ func (s *storm) blow(over <-chan struct{}) {
 }
 
 func (s chaosSize) plan() chaos.Size {
-	return chaos.Size{Servers: s.servers, Workers: s.workers, Kinds: s.kinds, Count: s.faults, Gap: s.gap, Lease: s.lease, Longest: time.Minute}
+	return chaos.Size{Servers: s.servers, Workers: s.workers, Kinds: s.kinds, Count: s.faults, Gap: s.gap, Lease: s.lease, Longest: s.hintless}
 }
 
 func number(t *testing.T, name string, otherwise int) int {

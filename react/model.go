@@ -99,7 +99,7 @@ func modelTask(c Config) agent.TaskDefinition {
 		if err := llm.CheckRequest(provider, request); err != nil {
 			return modelAnswer{}, modelError(err)
 		}
-		answer, err := provider.Stream(ctx, request, show.delta)
+		answer, err := callModel(ctx, c, provider, in.Model, request, show.delta)
 		if err != nil {
 			return modelAnswer{}, modelError(err)
 		}

@@ -196,7 +196,7 @@ func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage
 	}
 	defer workspace.Close()
 	stream := ctx.Stream()
-	result, err := t.Run(ctx, &tool.Call{
+	result, err := callTool(ctx, c, t, &tool.Call{
 		Arguments: input, Workspace: workspace,
 		Stdout: func(p []byte) { stream.Terminal("stdout", p) },
 		Stderr: func(p []byte) { stream.Terminal("stderr", p) },

@@ -17,7 +17,13 @@ if [ ${#missing[@]} -gt 0 ]; then
 		exit 1
 	fi
 	run=()
-	[ "$(id -u)" = 0 ] || run=(sudo)
+	if [ "$(id -u)" != 0 ]; then
+		if ! command -v sudo >/dev/null; then
+			echo "please install as root: ${missing[*]}" >&2
+			exit 1
+		fi
+		run=(sudo)
+	fi
 	"${run[@]}" apt-get update -qq
 	"${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"
 fi

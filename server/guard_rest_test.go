@@ -319,7 +319,7 @@ func TestIDsOfTheWrongKind(t *testing.T) {
 		if !strings.Contains(name, "{id}") {
 			continue
 		}
-		for _, wrong := range []string{w.names["task"], w.names["entryId"], w.names["key"], w.names["definition"], w.names["id"], "1", "..%2f", "%00", "nil", uuid.Nil.String(), "{" + w.names["id"] + "}"} {
+		for _, wrong := range []string{w.names["task"], w.names["entryId"], w.names["key"], w.names["definition"], w.names["id"], "1", "..%2f", "%00", "nil", uuid.Nil.String(), "%7B" + w.names["id"] + "%7D"} {
 			if r := routes[name]; (r.ids == "" || r.ids == "spare") && wrong == w.names["id"] || wrong == w.names[r.ids] {
 				continue
 			}

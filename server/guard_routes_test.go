@@ -63,6 +63,7 @@ var routes = map[string]route{
 
 	// ---
 	"GET /":             {},
+	"GET /ai/":          {}, // the pages, without anything on them
 	"GET /docs":         {},
 	"GET /openapi.json": {},
 
@@ -89,6 +90,8 @@ var routes = map[string]route{
 var beside = map[string][]string{
 	`s.mux.HandleFunc("PUT "+orgPath+contentPath, s.putContent)`:                   {"PUT /api/orgs/{org}/agent-executions/{id}/content"},
 	`s.mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {`:     {"GET /docs", "GET /openapi.json"},
+	`s.mux.HandleFunc("GET "+pagesPath, index.serve)`:                              {"GET /ai/"},
+	`s.mux.HandleFunc("GET "+name, p.serve)`:                                       {"GET /ai/"},
 	`s.mux.HandleFunc("GET /{$}", s.home)`:                                         {"GET /"},
 	`s.mux.HandleFunc("GET "+orgPath+"/agent-executions/{id}/ws", s.webSocket)`:    {"GET /api/orgs/{org}/agent-executions/{id}/ws"},
 	`s.mux.HandleFunc(durablePath, func(w http.ResponseWriter, r *http.Request) {`: {"GET /v1/stream/executions/{id}", "GET /v1/stream/{path}", "HEAD /v1/stream/{path}", "PUT /v1/stream/{path}", "POST /v1/stream/{path}", "DELETE /v1/stream/{path}"},

@@ -36,14 +36,6 @@ func openHints(c Config, epoch uint64) (hints, error) {
 	return hints{Notifier: over, nats: over}, nil
 }
 
-// degraded says what works slower than it should.
-func (h hints) degraded() []string {
-	if h.nats != nil && h.nats.Trouble() != "" {
-		return []string{"hints"}
-	}
-	return nil
-}
-
 func (h hints) close() {
 	if h.nats != nil {
 		h.nats.Close()

@@ -29,6 +29,9 @@ func (s *Server) HTTPScheme() string {
 // GRPCAddress is the same for gRPC.
 func (s *Server) GRPCAddress() string { return address(s.rpc) }
 
+// OpsAddress is the same for the port of operators.
+func (s *Server) OpsAddress() string { return address(s.ops) }
+
 func address(l net.Listener) string {
 	if l == nil {
 		return ""
@@ -49,6 +52,9 @@ func (s *Server) Listen() error {
 		return err
 	}
 	if s.tcp, err = listen(s.Config.HTTPAddr, "--addr"); err != nil {
+		return err
+	}
+	if s.ops, err = listen(s.OpsAddr, "--ops-addr"); err != nil {
 		return err
 	}
 	if s.rpc, err = listen(s.Config.GRPCAddr, "--grpc-addr"); err != nil {

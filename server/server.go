@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,8 +21,11 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 	"github.com/perdure/perdure/internal/grpcapi"
 	"github.com/perdure/perdure/internal/httpapi"
+	"github.com/perdure/perdure/internal/ops"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/web"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // DevOrg is the org of dev mode.
@@ -67,7 +71,21 @@ type Config struct {
 	// QueueLimits bounds, by queue, how many tasks of one org run at once on it,
 	// over all workers; at least 1. A queue that is not named has no bound.
 	QueueLimits map[string]int
-	Logger      *slog.Logger
+	// OpsAddr is host:port of a port for operators; "" opens none. It serves
+	// /metrics, /healthz and /readyz to whoever reaches it, and /debug/pprof/ to
+	// this machine alone.
+	OpsAddr string
+	// DrainDelay is for how long the server goes on as before once it has been told
+	// to stop and says that it is not ready, so that a load balancer has noticed
+	// before connections are refused. 0 is none.
+	DrainDelay time.Duration
+	// Registerer takes the server's metrics; nil counts nothing, unless there is
+	// an OpsAddr, which then has a registry of its own. If it gathers, too, as a
+	// *prometheus.Registry does, OpsAddr serves all that is in it.
+	Registerer prometheus.Registerer
+	// TracerProvider makes spans of requests and writes; nil makes none.
+	TracerProvider trace.TracerProvider
+	Logger         *slog.Logger
 	// Version is the program's.
 	Version string
 	// Clock is the store's time; default time.Now.
@@ -88,6 +106,8 @@ type Server struct {
 	fatal  chan error
 	// certificate is HTTP's, nil without TLS.
 	certificate *certificate
+	// draining is set when no more is to be sent here, before anything stops.
+	draining atomic.Bool
 	// streams are those that http.Server does not know of.
 	streams sync.WaitGroup
 
@@ -95,6 +115,7 @@ type Server struct {
 	tcp    net.Listener // HTTP
 	unix   net.Listener
 	rpc    net.Listener
+	ops    net.Listener
 }
 
 // Open takes the data directory and opens what is in it. The leases of workers
@@ -123,15 +144,22 @@ func (s *Server) open(ctx context.Context) error {
 	if s.token, err = newToken(s.Data); err != nil {
 		return err
 	}
-	if s.store, err = openStore(ctx, s.Config, s.fail); err != nil {
+	watch, err := s.observers()
+	if err != nil {
+		return err
+	}
+	if s.store, err = openStore(ctx, s.Config, watch.store, s.fail); err != nil {
 		return err
 	}
 	if s.hints, err = openHints(s.Config, s.store.Epoch()); err != nil {
 		return err
 	}
+	if err := watch.reads(s.store, s.hints.Notifier); err != nil {
+		return err
+	}
 	s.engine = engine.New(engine.Config{
 		Store: s.store, Hints: s.hints.Notifier, Logger: s.Logger, Lease: s.Lease, PayloadLimit: s.PayloadLimit,
-		QueueLimits: s.QueueLimits,
+		QueueLimits: s.QueueLimits, Observer: watch.engine,
 	})
 	if !s.shared() { // the workers inside other servers live on
 		if err := s.engine.ReturnEmbedded(ctx); err != nil {
@@ -144,7 +172,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
 	s.http, err = httpapi.New(httpapi.Config{
 		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
-		Stop: s.stop, Streams: &s.streams, Degraded: s.hints.degraded,
+		Stop: s.stop, Streams: &s.streams, Observer: watch.http, Health: s.health, TracerProvider: s.TracerProvider,
 		StreamsPerKey: s.StreamsPerKey, Pages: web.Pages(),
 	})
 	if err != nil {
@@ -154,7 +182,7 @@ func (s *Server) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.grpc = grpcapi.New(backend{s.engine}, workers{access}, s.Logger, grpcapi.Options{PayloadLimit: s.PayloadLimit, TLS: secured})
+	s.grpc = grpcapi.New(backend{s.engine}, workers{access}, s.Logger, grpcapi.Options{PayloadLimit: s.PayloadLimit, TLS: secured, Gone: s.engine.WorkerGone, Observer: watch.grpc, Health: s.health, TracerProvider: s.TracerProvider})
 	return nil
 }
 
@@ -240,21 +268,47 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.rpc != nil {
 		serve("grpc", func() error { return s.grpc.Serve(s.rpc) })
 	}
+	// The operators' port tells of the end, too.
+	last, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	if s.ops != nil {
+		handler := ops.Handler(ops.Config{Gatherer: s.gatherer(), Health: s.health, Logger: s.Logger})
+		serve("ops", func() error { return ops.Serve(last, s.ops, handler, s.Logger) })
+	}
 	var err error
 	select {
 	case <-ctx.Done():
+		s.announce(failed)
 	case err = <-failed:
 	case err = <-s.fatal:
 	}
 	s.shutdown(front)
 	cancel()
+	end()
 	group.Wait()
 	return err
+}
+
+// announce says that the server is not ready any more, and serves on for a while.
+func (s *Server) announce(failed <-chan error) {
+	s.draining.Store(true)
+	s.grpc.Announce()
+	if s.DrainDelay <= 0 {
+		return
+	}
+	select {
+	case <-time.After(s.DrainDelay):
+	case err := <-failed:
+		s.Logger.Error("the server failed while it was stopping", "error", err)
+	case err := <-s.fatal:
+		s.Logger.Error("the store failed while the server was stopping", "error", err)
+	}
 }
 
 const stopWithin = 5 * time.Second
 
 func (s *Server) shutdown(front *http.Server) {
+	s.draining.Store(true)
 	close(s.stop)
 	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
@@ -271,7 +325,7 @@ func (s *Server) shutdown(front *http.Server) {
 func (s *Server) Close() error {
 	var errs []error
 	s.closed.Do(func() {
-		for _, l := range []net.Listener{s.tcp, s.unix, s.rpc} {
+		for _, l := range []net.Listener{s.tcp, s.unix, s.rpc, s.ops} {
 			if l != nil {
 				_ = l.Close() // Run has closed it already, mostly
 			}

@@ -17,10 +17,10 @@ func (c *Config) shared() bool {
 }
 
 // openStore opens the store that c names. fatal is told when it must not be
-// written to any more.
-func openStore(ctx context.Context, c Config, fatal func(error)) (store.Store, error) {
+// written to any more, observer, which may be nil, what its committers do.
+func openStore(ctx context.Context, c Config, observer *store.Observer, fatal func(error)) (store.Store, error) {
 	if c.shared() {
-		s, err := postgres.Open(ctx, postgres.Options{URL: c.Store, Logger: c.Logger, Clock: c.Clock, Fatal: fatal})
+		s, err := postgres.Open(ctx, postgres.Options{URL: c.Store, Logger: c.Logger, Clock: c.Clock, Fatal: fatal, Observer: observer})
 		if err != nil {
 			return nil, err
 		}
@@ -29,7 +29,7 @@ func openStore(ctx context.Context, c Config, fatal func(error)) (store.Store, e
 	if c.Store != "" {
 		return nil, notStore()
 	}
-	s, err := sqlite.Open(ctx, sqlite.Options{Path: StoreFile(c.Data), Logger: c.Logger, Clock: c.Clock, Fatal: fatal})
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: StoreFile(c.Data), Logger: c.Logger, Clock: c.Clock, Fatal: fatal, Observer: observer})
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (r *run) reports() bool { return r.w.Parked < 0 || r.w.Report != nil }
 func (r *run) report(e, stored perdure.Entry) {
 	what := fmt.Sprintf("execution %s (%s): the function was entered again and appends a %s entry without a key that equals entry %s, stored since the checkpoint; "+
 		"give it a key (agent.WithKey), or look at Messages or State before appending", r.ID(), r.claim.Execution.Kind, e.Role, stored.ID)
-	r.w.Logger.Warn(what)
+	r.log().Warn(what)
 	if r.w.Report != nil {
 		r.w.Report(what)
 	}

@@ -23,6 +23,7 @@ type attempt struct {
 	w      *Worker
 	claim  perdure.TaskClaim
 	stream *stream
+	span   begun
 
 	silence *time.Timer // ends an attempt whose code gives no sign; nil without a bound
 
@@ -47,7 +48,8 @@ var errSilent = errors.New("the code gave no sign of itself for longer than the 
 func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 	w.work.Add(1)
 	a := &attempt{live: live, w: w, claim: c, renew: w.newLease(c.LeaseFor)}
-	a.Context, a.cancel = context.WithCancelCause(live)
+	a.span = w.beginAttemptSpan(c, w.spanOf(c))
+	a.Context, a.cancel = context.WithCancelCause(a.span.in(live))
 	a.stream = w.streams.open(a, &c.Lease, nil, func(err error) { a.cancel(err) })
 	a.stream.SetPlace(c.Task.Place)
 	if silent := c.Task.Options.HeartbeatTimeout; silent > 0 {
@@ -62,6 +64,7 @@ func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 func (a *attempt) main() {
 	defer func() {
 		a.cancel(nil)
+		a.span.end(nil) // unless it has ended with its outcome
 		if a.silence != nil {
 			a.silence.Stop()
 		}
@@ -87,8 +90,11 @@ func (a *attempt) main() {
 		a.giveBack(true)
 	case errors.Is(cause, agent.ErrLeaseLost), perdure.IsCode(cause, perdure.LeaseLost):
 		// Somebody else has it; nothing of this attempt counts.
+		a.w.Observer.leaseLost(true)
 	default:
-		a.end(result, a.failure(err, cause))
+		failure := a.failure(err, cause)
+		a.w.Observer.attempted(a.claim.Task.Kind, codeOf(failure))
+		a.end(result, failure)
 	}
 }
 
@@ -96,11 +102,18 @@ func (a *attempt) main() {
 func (a *attempt) call(def agent.TaskDefinition) (result json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.w.Logger.Error("task code panicked", "task", a.claim.Task.ID, "kind", a.claim.Task.Kind, "panic", v)
+			a.log().Error("task code panicked", "panic", v)
 			err = &perdure.TaskError{Code: "panic", Message: fmt.Sprintf("panic: %v\n%s", v, debug.Stack())}
 		}
 	}()
 	return def.Run(a, a.claim.Task.Input)
+}
+
+func codeOf(failure *perdure.TaskError) perdure.Code {
+	if failure == nil {
+		return ""
+	}
+	return failure.Code
 }
 
 // failure says how an attempt failed, nil if it did not.
@@ -131,17 +144,30 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	// A heartbeat that crosses the end says that the lease is lost, because it
 	// has ended well. Only the answer to the end itself tells, and it may bring
 	// a claim: so what is delivered does not stop with the attempt.
-	reply, err := a.deliver(a.live, f)
+	var reply perdure.FinishReply
+	err := a.w.called(a.span.in(a.live), "finish", func(ctx context.Context) (err error) {
+		reply, err = a.deliver(ctx, f)
+		return err
+	})
+	a.span.end(failureErr(failure))
 	switch {
 	case err == nil:
 	case perdure.IsCode(err, perdure.LeaseLost), perdure.IsCode(err, perdure.NotFound):
-		a.w.Logger.Info("the outcome of a task came too late", "task", a.claim.Task.ID, "kind", a.claim.Task.Kind)
+		a.log().Info("the outcome of a task came too late")
 	default:
-		a.w.Logger.Error("the outcome of a task was not stored", "task", a.claim.Task.ID, "kind", a.claim.Task.Kind, "error", err)
+		a.log().Error("the outcome of a task was not stored", "error", err)
 	}
 	if reply.Claim != nil {
 		a.w.startRun(a.live, *reply.Claim)
 	}
+}
+
+// failureErr is the failure as an error, nil for none.
+func failureErr(failure *perdure.TaskError) error {
+	if failure == nil {
+		return nil
+	}
+	return failure
 }
 
 // deliver shows the rest of what is streamed, uploads a large result, and ends
@@ -195,7 +221,7 @@ func (a *attempt) giveBack(started bool) {
 		})
 	})
 	if err != nil {
-		a.w.Logger.Warn("could not give a task back; its lease will run out", "task", a.claim.Task.ID, "error", err)
+		a.log().Warn("could not give a task back; its lease will run out", "error", err)
 	}
 }
 
@@ -257,7 +283,7 @@ func (a *attempt) Stream() agent.Stream { return a.stream }
 func (a *attempt) Progress(v any) {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		a.w.Logger.Warn("a task's progress does not encode", "kind", a.claim.Task.Kind, "error", err)
+		a.log().Warn("a task's progress does not encode", "error", err)
 		return
 	}
 	a.mu.Lock()

@@ -28,9 +28,11 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	err := r.prepare(ctx, &c)
 	var reply perdure.CommitReply
 	if err == nil {
-		err = r.w.retry(ctx, func() error {
-			reply, err = r.w.Dispatch.Commit(ctx, c)
-			return err
+		err = r.w.called(r.spanned(ctx), "commit", func(ctx context.Context) error {
+			return r.w.retry(ctx, func() error {
+				reply, err = r.w.Dispatch.Commit(ctx, c)
+				return err
+			})
 		})
 	}
 	if err != nil {
@@ -246,6 +248,7 @@ func (r *run) Checkpoint(state any, opts ...agent.CheckpointOption) error {
 	}
 	r.pending.Checkpoint = &perdure.NewCheckpoint{
 		State: perdure.Inline(raw), Reason: settings.Reason, StateVersion: settings.Version,
+		Traceparent: traceparent(r.spanned(context.Background())),
 	}
 	if r.before == nil {
 		before := r.asks

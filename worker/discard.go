@@ -22,7 +22,7 @@ func (w *Worker) tellDiscarded(r *run) {
 	ctx, cancel := context.WithTimeout(r.live, tellWithin)
 	defer cancel()
 	if err := w.Dispatch.Release(ctx, perdure.Release{WorkerID: w.ID, Discarded: []uuid.UUID{r.id}}); err != nil {
-		w.Logger.Debug("the server was not told of a discarded goroutine", "execution", r.id, "error", err)
+		r.log().Debug("the server was not told of a discarded goroutine", "error", err)
 	}
 }
 

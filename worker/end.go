@@ -38,7 +38,7 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 		reply, err = r.commit(o)
 	}
 	if err != nil {
-		r.w.Logger.Error("the end of an execution was not stored", "execution", r.ID(), "error", err)
+		r.log().Error("the end of an execution was not stored", "error", err)
 		return false, err
 	}
 	if reply.Ended == "" && o.Kind == perdure.OutcomeComplete && len(r.unread) > 0 {
@@ -95,9 +95,13 @@ func failureOf(err error) *perdure.TaskError {
 // finish is the last thing a run's goroutine does, however it ends.
 func (r *run) finish() {
 	defer r.w.goroutines.Done()
+	defer r.endSpan()
 	defer r.w.ended(r)
 	if r.holding && errors.Is(context.Cause(r.Context), errShutdown) {
 		r.release(perdure.AgentRelease{})
+	}
+	if cause := context.Cause(r.Context); errors.Is(cause, agent.ErrLeaseLost) || perdure.IsCode(cause, perdure.LeaseLost) {
+		r.w.Observer.leaseLost(false)
 	}
 	r.cancel(agent.ErrDiscarded)
 	r.w.streams.close(r.stream)
@@ -129,7 +133,7 @@ func (r *run) release(a perdure.AgentRelease) {
 		})
 	})
 	if err != nil {
-		r.w.Logger.Warn("could not give an execution back; its lease will run out", "execution", r.ID(), "error", err)
+		r.log().Warn("could not give an execution back; its lease will run out", "error", err)
 	}
 }
 

@@ -16,14 +16,27 @@ func (w *Worker) beat(ctx context.Context) {
 	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
+	var again <-chan struct{}
+	if line, ok := w.Dispatch.(Line); ok {
+		again = line.Reconnected()
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-again: // the server may take it for gone
+			w.beatOnce(ctx, interval)
 		case <-tick.C:
 			w.beatOnce(ctx, interval)
 		}
 	}
+}
+
+// Line is a Dispatch over a connection that may break and come back.
+type Line interface {
+	// Reconnected gives a channel that holds one token when the connection has
+	// come back since it was last read.
+	Reconnected() <-chan struct{}
 }
 
 // watch ends what this worker's own clock says it has lost, until ctx ends.
@@ -116,6 +129,7 @@ func (w *Worker) beatOnce(ctx context.Context, within time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	reply, err := w.Dispatch.Heartbeat(ctx, h.beat)
+	w.reached(err)
 	if err != nil {
 		w.Logger.Warn("a heartbeat did not reach the server", "error", err)
 		return

@@ -41,6 +41,7 @@ func (r *run) setParking(parking bool) {
 // park gives up slot and lease, and waits for the next claim.
 func (r *run) park() {
 	r.w.streams.close(r.stream)
+	r.endSpan()
 	early, kept := r.w.park(r)
 	r.w.agentSlots.release(1)
 	r.holding = false
@@ -52,6 +53,7 @@ func (r *run) park() {
 		early = r.awaitClaim()
 	}
 	r.holding = true
+	r.w.Observer.resumed(r.claim.Execution.Kind)
 	r.adopt(*early)
 }
 

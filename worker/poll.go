@@ -36,6 +36,9 @@ func pollLoop[T any](ctx context.Context, w *Worker, s slots, kinds []string, po
 			start(c)
 		}
 		s.release(held - len(claims))
+		if ctx.Err() == nil {
+			w.reached(err)
+		}
 		if err == nil {
 			failures = 0
 			continue

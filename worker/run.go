@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -55,7 +56,8 @@ type run struct {
 	since     *[]perdure.Entry // stored since the checkpoint when it was, once read
 
 	stream *stream
-	resume chan resumption // holds one; sent to with the worker's mu held
+	resume chan resumption       // holds one; sent to with the worker's mu held
+	span   atomic.Pointer[begun] // of the claim; nil without a tracer
 
 	// holding says that the run has an agent slot and counts as work; it does
 	// not while it is parked.
@@ -97,7 +99,7 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	if !ok {
 		w.agentSlots.release(1)
 		w.work.Done()
-		w.Logger.Error("the server gave a kind that is not registered", "kind", c.Execution.Kind)
+		w.lineOf("execution", c.Lease.ExecutionID, "fence", c.Lease.Fence, "kind", c.Execution.Kind).Error("the server gave a kind that is not registered")
 		return
 	}
 	r := &run{w: w, id: c.Lease.ExecutionID, def: def, live: live, resume: make(chan resumption, 1), holding: true}
@@ -114,6 +116,7 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	if old != nil {
 		old.drop(agent.ErrLeaseLost)
 	}
+	w.Observer.entered(c.Execution.Kind, c.Woke != perdure.WokeStart)
 	w.goroutines.Add(1)
 	go r.main()
 }
@@ -121,6 +124,8 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 // adopt takes over a claim: its lease, and what it brings.
 func (r *run) adopt(c perdure.AgentClaim) {
 	r.claim, r.number = c, 0
+	r.beginSpan(c)
+	r.sayClaimed()
 	r.mu.Lock()
 	r.lease, r.beat, r.renew = c.Lease, perdure.AgentBeat{}, r.w.newLease(c.LeaseFor)
 	r.mu.Unlock()
@@ -182,12 +187,12 @@ func (r *run) main() {
 		}
 		var panicked errPanic
 		if errors.As(err, &panicked) {
-			r.w.Logger.Error("agent code panicked", "execution", r.ID(), "panic", panicked.value)
+			r.log().Error("agent code panicked", "panic", panicked.value)
 			r.release(perdure.AgentRelease{Panic: panicked.Error()})
 			return
 		}
 		if errors.Is(err, agent.ErrNewerState) {
-			r.w.Logger.Error("an execution needs a newer version of its agent", "execution", r.ID(), "kind", r.claim.Execution.Kind, "error", err)
+			r.log().Error("an execution needs a newer version of its agent", "error", err)
 			r.release(perdure.AgentRelease{Unfit: failureOf(err).Message})
 			return
 		}

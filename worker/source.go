@@ -218,7 +218,7 @@ func (st *stream) Error(message string, code perdure.Code) {
 func (st *stream) event(kind perdure.EventType, members map[string]any) {
 	raw, err := json.Marshal(members)
 	if err != nil {
-		st.owner.logger.Warn("a streamed event does not encode", "error", err)
+		logOf(st.owner.logger, st.task, st.agent).Warn("a streamed event does not encode", "error", err)
 		return
 	}
 	st.owner.mu.Lock()

@@ -171,7 +171,7 @@ func (st *stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 		if r.Err.Code == perdure.LeaseLost {
 			st.lost(r.Err)
 		} else {
-			st.owner.logger.Error("the server refused streamed content", "error", r.Err)
+			logOf(st.owner.logger, st.task, st.agent).Error("the server refused streamed content", "error", r.Err)
 		}
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/worker/local"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Config says how a worker runs. Dispatch is needed; every other zero value
@@ -56,9 +57,15 @@ type Config struct {
 	Clock    func() time.Duration // how leases are measured; default: since boot, suspend included
 	// Report, if set, is told what looks like a mistake of agent code, in words:
 	// an entry that a function entered again appends a second time.
-	Report  func(string)
-	Logger  *slog.Logger
-	Version string
+	Report func(string)
+	// Observer is told what the worker does; may be nil. worker/metrics makes one
+	// that counts.
+	Observer *Observer
+	// TracerProvider makes spans of claims, attempts, and calls of models and
+	// tools; nil makes none.
+	TracerProvider trace.TracerProvider
+	Logger         *slog.Logger
+	Version        string
 }
 
 // Worker runs agents and tasks.
@@ -84,6 +91,7 @@ type Worker struct {
 	begun       map[*run]bool          // every run whose goroutine has not ended
 	attempts    map[uuid.UUID]*attempt // by claim id
 	overdue     []perdure.AgentRelease // to give back once the server is there again
+	unreached   error                  // of the last poll or heartbeat
 	registered  chan struct{}
 }
 
@@ -161,7 +169,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	// Work outlives ctx while it drains.
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	w.streams = newStreams(w.Dispatch, w.Logger)
+	w.streams = newStreams(w.Dispatch, w.lineOf())
 	var loops, beats sync.WaitGroup
 	beats.Go(func() { w.streams.run(live) })
 	beats.Go(func() { w.beat(live) })

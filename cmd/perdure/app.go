@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +20,9 @@ type app struct {
 
 	server, key, org, data, store string
 	json, quiet, verbose          bool
+	logFormat, logLevel           string
+
+	tracing tracing
 
 	began bool   // flags and arguments were fine
 	typed string // the flags that say which server, for commands to repeat
@@ -57,9 +59,12 @@ func (a *app) root() *cobra.Command {
 			if err := fromEnvironment(cmd.Flags()); err != nil {
 				return err
 			}
+			if err := a.checkLog(); err != nil {
+				return err
+			}
 			a.began = true
 			a.typed = typedServer(cmd.Flags())
-			return nil
+			return a.trace(cmd)
 		},
 	}
 	flags := cmd.PersistentFlags()
@@ -69,6 +74,8 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.data, "data", "", "data directory (default "+defaultData("~")+")")
 	flags.StringVar(&a.store, "store", "", "URL of the database, postgres://...; default: a file in the data directory")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens inside to standard error")
+	flags.StringVar(&a.logFormat, "log-format", "", "text or json (default: text in a terminal, else json)")
+	flags.StringVar(&a.logLevel, "log-level", "", "log what is at least debug, info, warn or error (default: info of servers and workers, error of others)")
 	cmd.SetOut(a.stdout)
 	cmd.SetErr(a.stderr)
 	cmd.AddGroup(&cobra.Group{ID: "runs", Title: "Runs:"}, &cobra.Group{ID: "serve", Title: "Serving:"}, &cobra.Group{ID: "keep", Title: "Keeping:"})
@@ -114,13 +121,7 @@ var envOf = map[string]string{"help": "", "version": "", "file": ""}
 func fromEnvironment(flags *pflag.FlagSet) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
-		name, special := envOf[f.Name]
-		if given := f.Annotations[envAnnotation]; len(given) > 0 {
-			name, special = given[0], true
-		}
-		if !special {
-			name = "PERDURE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		}
+		name := variableOf(f)
 		if f.Changed || name == "" || failed != nil {
 			return
 		}
@@ -141,6 +142,17 @@ func fromEnvironment(flags *pflag.FlagSet) error {
 		f.Annotations[fromEnv] = []string{name}
 	})
 	return failed
+}
+
+// variableOf names the variable of a flag, "" if it has none.
+func variableOf(f *pflag.Flag) string {
+	if given := f.Annotations[envAnnotation]; len(given) > 0 {
+		return given[0]
+	}
+	if name, special := envOf[f.Name]; special {
+		return name
+	}
+	return "PERDURE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
 // fromVariable gives what a variable says, or the first line of the file that it
@@ -187,12 +199,4 @@ func defaultData(home string) string {
 		return filepath.Join(base, "perdure")
 	}
 	return filepath.Join(home, ".local", "share", "perdure")
-}
-
-// logger writes to standard error what is at least as grave as level.
-func (a *app) logger(level slog.Level) *slog.Logger {
-	if a.verbose {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
 }

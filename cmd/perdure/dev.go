@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/tool"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 )
 
@@ -26,6 +27,7 @@ type serving struct {
 	queueLimits    map[string]int
 	standard       standard
 	noPark         bool
+	registry       *prometheus.Registry
 	payloadLimit   int // MiB
 	origins        []string
 	tlsCert        string
@@ -35,6 +37,8 @@ type serving struct {
 	nats           string
 	natsCreds      string
 	natsCA         string
+	opsAddr        string
+	drainDelay     time.Duration
 }
 
 func (s *serving) flags(cmd *cobra.Command) {
@@ -47,6 +51,8 @@ func (s *serving) flags(cmd *cobra.Command) {
 	f.StringVar(&s.tlsKey, "tls-key", "", "key (PEM) of --tls-cert")
 	f.StringVar(&s.clientCA, "tls-client-ca", "", "authorities (PEM) of which workers have to have a certificate, beside their key")
 	f.IntVar(&s.streamsPerKey, "streams-per-key", 20_000, "how many streams may be open with one key")
+	opsFlag(cmd, &s.opsAddr)
+	f.DurationVar(&s.drainDelay, "drain-delay", 0, "how long to serve on as before after a signal to stop, while /readyz says no, for load balancers to notice")
 	f.DurationVar(&s.lease, "lease", 15*time.Second, "how long a worker may be silent before its work goes to another")
 	f.StringToIntVar(&s.queueLimits, "queue-limit", nil, "how many tasks of one org run at once on a queue, as name=N")
 }
@@ -73,6 +79,9 @@ func (s *serving) check() error {
 	}
 	if s.streamsPerKey < 1 {
 		return usageError{"--streams-per-key must be at least 1", ""}
+	}
+	if s.drainDelay < 0 {
+		return usageError{"--drain-delay must not be negative", ""}
 	}
 	if s.payloadLimit < 1 || s.payloadLimit > 1024 {
 		return usageError{"--payload-limit must be from 1 to 1024 (MiB)", ""}
@@ -111,7 +120,7 @@ With --store any number of servers share a database, and each serves any client
 and any worker. With --nats they tell each other at once what is new; without it,
 and while NATS is away, they find it within a second. NATS need not be there at
 the start, carries no content, and keeps nothing: GET /readyz says
-"degraded": ["hints"] while it is away, and nothing else changes.`,
+"degraded", with the check "hints", while it is away, and nothing else changes.`,
 		Example: `  perdure keys create --role admin me
   perdure server --addr 0.0.0.0:8080 --grpc-addr 0.0.0.0:9090
   perdure server --store postgres://perdure@db/perdure --nats nats://nats:4222
@@ -145,6 +154,7 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 		Data: data, Store: s.app.store, NATS: s.nats, NATSCreds: s.natsCreds, NATSCA: s.natsCA,
 		HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
 		Origins: s.origins, StreamsPerKey: s.streamsPerKey, TLSCert: s.tlsCert, TLSKey: s.tlsKey, ClientCA: s.clientCA, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
+		OpsAddr: s.opsAddr, DrainDelay: s.drainDelay, Registerer: s.registerer(), TracerProvider: s.tracing.tracerProvider(),
 	}
 	for deadline := time.Now().Add(connectWithin); ; {
 		opened, err := server.Open(ctx, config)
@@ -178,7 +188,8 @@ func (s *serving) dev(ctx context.Context) error {
 // client finds the kinds of agents known.
 func (s *serving) devOn(ctx context.Context, own *server.Server) error {
 	w := &s.standard
-	w.dev, w.queues, w.logger = true, []string{"default"}, s.logger(slog.LevelInfo)
+	w.dev, w.queues, w.logger, w.registerer = true, []string{"default"}, s.logger(slog.LevelInfo), s.registerer()
+	w.tracer = s.tracing.tracerProvider()
 	if s.noPark {
 		w.parked = -1
 	}
@@ -243,6 +254,9 @@ func (s *serving) greet(own *server.Server, kind ownerKind) {
 		say("http", web)
 	}
 	say("workers", own.GRPCAddress()+" (gRPC)")
+	if own.OpsAddress() != "" {
+		say("ops", "http://"+own.OpsAddress()+"/metrics")
+	}
 	say("data", own.Data)
 	if kind == ownerDev {
 		say("workspace", s.standard.workspace)

@@ -44,6 +44,7 @@ func run(args []string) int {
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	a.tracing.end()
 	if err == nil {
 		return exitOK
 	}

@@ -46,6 +46,7 @@ func (t *seat) work(ctx context.Context, queue string) error {
 	log := t.logger(slog.LevelError)
 	s := t.standard
 	s.dev, s.queues, s.drain, s.logger = true, []string{queue}, -1, log
+	s.tracer = t.tracing.tracerProvider()
 	d, hangUp, err := t.dispatch(ctx, log)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,7 +23,10 @@ import (
 	"github.com/perdure/perdure/tool"
 	"github.com/perdure/perdure/worker"
 	"github.com/perdure/perdure/worker/local"
+	"github.com/perdure/perdure/worker/metrics"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // standard is the worker that every command runs: the react agent, with the
@@ -41,6 +45,11 @@ type standard struct {
 	parked int
 	drain  time.Duration
 	logger *slog.Logger
+	// registerer counts what the worker does; nil counts nothing.
+	registerer prometheus.Registerer
+	tracer     trace.TracerProvider // nil for no spans
+	// running is the worker, once there is one.
+	running atomic.Pointer[worker.Worker]
 	// home is the worker whose store is to be opened; nil is any. id is the one
 	// that was.
 	home *uuid.UUID
@@ -126,19 +135,32 @@ func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store) (*
 	if err != nil {
 		return nil, err
 	}
+	var counted *metrics.Metrics
+	var seesWorker *worker.Observer
+	var seesReact *react.Observer
+	if s.registerer != nil {
+		if counted, err = metrics.New(s.registerer); err != nil {
+			return nil, err
+		}
+		seesWorker, seesReact = counted.Worker(), counted.React()
+	}
 	c := react.Config{
-		Providers: providers, Tools: tool.Builtin(), Record: record, Counters: &s.counts,
+		Providers: providers, Tools: tool.Builtin(), Record: record, Counters: &s.counts, Observer: seesReact,
 		Workspaces: func(dir string) (*tool.Workspace, error) {
 			return tool.OpenWorkspace(s.workspace, dir, tool.WorkspaceOptions{DataDir: data})
 		},
 	}
 	w := worker.New(worker.Config{
 		Dispatch: d, Local: kept, Queues: s.queues, Agents: s.agents, Tasks: s.tasks, Parked: s.parked, Drain: s.drain,
-		Logger: s.logger, Version: version,
+		Logger: s.logger, Version: version, Observer: seesWorker, TracerProvider: s.tracer,
 	})
 	w.RegisterAgent(react.Agent(c))
 	for _, t := range react.Tasks(c) {
 		w.RegisterTask(t)
+	}
+	s.running.Store(w)
+	if s.registerer != nil {
+		return w, counted.Watch(w, &s.counts)
 	}
 	return w, nil
 }

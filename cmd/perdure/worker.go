@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/ops"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/worker/remote"
 	"github.com/spf13/cobra"
@@ -30,6 +31,7 @@ type laborer struct {
 	addr     string
 	queues   []string
 	secure   secureFlags
+	opsAddr  string
 }
 
 func (a *app) workerCommand() *cobra.Command {
@@ -57,6 +59,7 @@ OPENAI_API_KEY, GEMINI_API_KEY. Workers of one queue must see the same files.`,
 	f.Lookup("server").Annotations = map[string][]string{envAnnotation: {"PERDURE_GRPC"}}
 	f.StringSliceVar(&l.queues, "queue", []string{"default"}, "queues to take work from")
 	l.secure.flags(cmd)
+	opsFlag(cmd, &l.opsAddr)
 	l.standard.flags(cmd)
 	l.standard.limits(cmd, 30*time.Second)
 	return cmd
@@ -87,12 +90,17 @@ func (l *laborer) run(ctx context.Context) error {
 	if err := l.near(&options, data); err != nil {
 		return err
 	}
+	stopOps, err := l.serveOps(log)
+	if err != nil {
+		return err
+	}
+	defer stopOps()
 	d, err := l.dial(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = d.Close() }() // all work has been given back
-	s.queues, s.logger = l.queues, log
+	s.queues, s.logger, s.tracer = l.queues, log, l.tracing.tracerProvider()
 	stop, err := s.start(ctx, d, data)
 	if err != nil {
 		return err
@@ -107,6 +115,19 @@ func (l *laborer) run(ctx context.Context) error {
 	fmt.Fprintln(l.stderr, "perdure: stopping; Ctrl-C again stops at once")
 	stop()
 	return nil
+}
+
+// serveOps opens the port for operators before the server is there, so that they
+// see that the worker waits for it.
+func (l *laborer) serveOps(log *slog.Logger) (stop func(), err error) {
+	listener, err := listenOps(l.opsAddr)
+	if listener == nil {
+		return func() {}, err
+	}
+	registry := ops.NewRegistry(version)
+	l.standard.registerer = registry
+	fmt.Fprintf(l.stdout, "  %-11s http://%s/metrics\n", "ops", listener.Addr())
+	return serveOps(listener, registry, healthOf(l.standard.running.Load), log), nil
 }
 
 // dial connects, waiting for a server that is not there yet: workers and

@@ -41,9 +41,11 @@ func work(ctx context.Context, d perdure.Dispatch, spec workerSpec) (*working, e
 	p := newProvider()
 	r := newRecorder()
 	c := react.Config{
-		Providers:  llm.NewProviders(p),
-		Tools:      []tool.Tool{lookUp},
-		Workspaces: func(string) (*tool.Workspace, error) { return tool.OpenWorkspace(os.TempDir(), "", tool.WorkspaceOptions{}) },
+		Providers: llm.NewProviders(p),
+		Tools:     []tool.Tool{lookUp},
+		Workspaces: func(string) (*tool.Workspace, error) {
+			return tool.OpenWorkspace(os.TempDir(), "", tool.WorkspaceOptions{})
+		},
 	}
 	w := worker.New(worker.Config{
 		Dispatch: d, Agents: spec.Slots, Tasks: spec.Slots, Parked: max(1000, 2*spec.Slots), Drain: 5 * time.Second, Logger: quietLogger(),

@@ -195,6 +195,8 @@ func (e *Engine) decideTaskClaim(s *store.State, p perdure.Poll, request uuid.UU
 
 // claimTask gives a task to a worker.
 func (d *draft) claimTask(t *perdure.Task, worker, claim uuid.UUID, embedded bool, lease perdure.Time) claimedTask {
+	queue, waited := t.Queue, d.s.Now.Sub(later(t.CreatedAt, t.NotBefore).Time)
+	d.observe(func(o Observer) { o.Claimed(WorkTask, queue, waited) })
 	t.Status, t.WorkerID, t.ClaimID, t.LeaseUntil = perdure.TaskRunning, &worker, claim, lease
 	t.Embedded = embedded
 	t.Attempt++

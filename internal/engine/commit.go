@@ -317,6 +317,9 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	if c.StateVersion != 0 {
 		metadata["state_version"] = c.StateVersion
 	}
+	if c.Traceparent != "" && len(c.Traceparent) <= traceparentLength {
+		metadata["traceparent"] = c.Traceparent
+	}
 	d.c.Checkpoint = &perdure.Checkpoint{
 		Sequence: d.x.CheckpointSeq, LeafEntryID: d.x.Leaf, State: state, Blob: c.State.Blob, CreatedAt: d.s.Now,
 		Metadata: fields(metadata),

@@ -42,6 +42,7 @@ func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure
 
 func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.Embedded = d.embedded
+	d.e.gone.back(d.org, p.WorkerID)
 	defer d.e.polling(d.org, p)()
 	claims, err := d.e.claimAgents(ctx, d.org, p)
 	for i := range claims {
@@ -66,6 +67,7 @@ func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Task
 
 func (d dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	d.e.beating(d.org, h.WorkerID)
+	d.e.gone.back(d.org, h.WorkerID)
 	return d.e.heartbeat(ctx, d.org, h)
 }
 

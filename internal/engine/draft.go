@@ -20,6 +20,7 @@ type draft struct {
 	hints []string
 	freed []freed
 	shown []shown            // to live readers
+	seen  []func(Observer)   // to tell the observer
 	tasks map[uuid.UUID]bool // already in c.Tasks
 }
 
@@ -38,7 +39,7 @@ func (d *draft) done(value any) *store.Changes {
 	d.x.UpdatedAt = d.s.Now
 	d.x.Version++
 	d.c.Execution = d.x
-	d.c.Answer = &decided{value: value, hints: d.hints, freed: d.freed, shown: d.shown}
+	d.c.Answer = &decided{value: value, hints: d.hints, freed: d.freed, shown: d.shown, seen: d.seen}
 	return &d.c
 }
 

@@ -51,6 +51,8 @@ func (d *draft) end(e ending) error {
 		members["error"], members["code"] = e.err.Message, e.err.Code
 	}
 	d.event(endEvents[e.status], place, members)
+	kind, status := d.x.Kind, e.status
+	d.observe(func(o Observer) { o.Ended(kind, status) })
 	return nil
 }
 

@@ -25,8 +25,10 @@ type Config struct {
 	// pieces of text alone, and tells whether it could use it: readers inside this
 	// process are spared the hint of the log then. It is set before the engine is
 	// used.
-	Grown  func(Growth) bool
-	Logger *slog.Logger
+	Grown func(Growth) bool
+	// Observer is told what happens; may be nil.
+	Observer Observer
+	Logger   *slog.Logger
 	// Lease is how long a claim lasts without a renewal; default 15 s.
 	Lease time.Duration
 	// CancelGrace is how long a cancelled execution's worker may take to end
@@ -54,6 +56,7 @@ type Engine struct {
 	live       live
 	parked     parkedBoard
 	alone      aloneBoard
+	gone       goneBoard
 	// refs reads like Store, and leaves contents that rest in blobs there: the
 	// server never holds them whole.
 	refs store.Reader
@@ -94,8 +97,11 @@ func (e *Engine) do(ctx context.Context, c store.Command) ([]*decided, error) {
 }
 
 func (e *Engine) write(ctx context.Context, c store.Command) ([]*decided, error) {
+	ctx, end := startCommit(ctx, c)
 	answers, err := e.Store.Do(ctx, c)
+	end(err)
 	if err != nil {
+		e.refused(c, err)
 		return nil, err
 	}
 	var all []*decided
@@ -117,6 +123,7 @@ func (e *Engine) tell(all []*decided) {
 // publish gives a decision's hints. A place that is free again may let a task
 // go on whose queue nothing else tells of.
 func (e *Engine) publish(d *decided) {
+	e.observed(d)
 	tell := e.Hints.Publish
 	if d.growth != nil && e.Grown != nil && e.Grown(*d.growth) {
 		tell = e.Hints.PublishAway
@@ -166,7 +173,8 @@ type decided struct {
 	value any
 	hints []string
 	freed []freed
-	shown []shown // to live readers
+	shown []shown          // to live readers
+	seen  []func(Observer) // to tell the observer
 	// growth is all that hints tells of, unless nil.
 	growth *Growth
 }

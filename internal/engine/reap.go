@@ -74,6 +74,8 @@ func (e *Engine) round(ctx context.Context, now perdure.Time, reap bool) error {
 		e.sweep(ctx, "cancel overdue", store.PickCancelOverdue, endNeeds, decideCancelOverdue),
 		e.sweep(ctx, "task deadlines", store.PickTaskDeadlines, pickedTaskNeeds, decideDeadline),
 		e.sweep(ctx, "loose blobs", store.PickLooseBlobs, nil, decideLooseBlobs),
+		// Not held up after an outage: these workers had been connected since.
+		e.takeFromGone(ctx, now),
 	}
 	if reap {
 		jitter := rand.Float64()
@@ -148,6 +150,7 @@ func decideReap(s *store.State, now perdure.Time) (*store.Changes, error) {
 		return nil, nil
 	}
 	d := begin(s)
+	d.lostLease(WorkExecution, x.Queue)
 	why := fmt.Sprintf("its worker was lost %d times since the last checkpoint, at last worker %s, silent since before %s",
 		x.Crashes+1, x.WorkerID, x.LeaseUntil)
 	return d.putOff(&d.x.Crashes, why, "crash_loop", perdure.WokeLost)
@@ -178,6 +181,7 @@ func decideReapTask(s *store.State, now perdure.Time) (*store.Changes, error) {
 		return nil, nil
 	}
 	d := begin(s)
+	d.lostLease(WorkTask, t.Queue)
 	if err := d.loseAttempt(t, "the worker that ran it was lost"); err != nil {
 		return nil, err
 	}

@@ -189,12 +189,14 @@ func decideReturnEmbedded(s *store.State) (*store.Changes, error) {
 	d := begin(s)
 	for _, t := range sortedTasks(s.Tasks) {
 		if t.Status == perdure.TaskRunning && t.Embedded {
+			d.lostLease(WorkTask, t.Queue)
 			if err := d.loseAttempt(t, "the process that ran it ended"); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if s.Execution.Status.Held() && s.Execution.Embedded {
+		d.lostLease(WorkExecution, s.Execution.Queue)
 		return d.giveBack(perdure.WokeLost)
 	}
 	return d.done(nil), nil

@@ -32,12 +32,7 @@ func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat)
 			return err
 		})
 	}
-	for i, parked := range h.Parked {
-		group.Go(func() (err error) {
-			reply.Parked[i], err = e.parkedState(ctx, org, parked)
-			return err
-		})
-	}
+	group.Go(func() error { return e.parkedStates(ctx, org, h.Parked, reply.Parked) })
 	if err := group.Wait(); err != nil {
 		return reply, err
 	}
@@ -100,10 +95,29 @@ func taskHeldBy(t *perdure.Task, l perdure.TaskLease) bool {
 	return t != nil && t.Status == perdure.TaskRunning && t.Attempt == l.Attempt && t.ClaimID == l.ClaimID
 }
 
+// parkedAtOnce is how many goroutines one read asks about.
+const parkedAtOnce = 100
+
+// parkedStates asks about all that a worker keeps, many in one read.
+func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.Parked, states []perdure.ParkedState) error {
+	for at := 0; at < len(parked); at += parkedAtOnce {
+		err := e.refs.Together(ctx, func(refs store.Reader) (err error) {
+			for i := at; i < min(at+parkedAtOnce, len(parked)) && err == nil; i++ {
+				states[i], err = parkedState(ctx, refs, org, parked[i])
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // parkedState tells whether a goroutine that waits for its execution is worth
 // keeping: not once another claim has moved it on.
-func (e *Engine) parkedState(ctx context.Context, org string, p perdure.Parked) (perdure.ParkedState, error) {
-	x, err := e.refs.Execution(ctx, org, p.ExecutionID)
+func parkedState(ctx context.Context, refs store.Reader, org string, p perdure.Parked) (perdure.ParkedState, error) {
+	x, err := refs.Execution(ctx, org, p.ExecutionID)
 	switch {
 	case perdure.IsCode(err, perdure.NotFound):
 		return perdure.ParkedEnded, nil

@@ -59,6 +59,9 @@ const (
 // key. Errors: invalid_argument, not_found (definition), idempotency_key_reused,
 // payload_too_large, rate_limited.
 func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdure.Execution, error) {
+	if own := ownTraceparent(ctx); own != "" {
+		r.Traceparent = own // what it does hangs on the request, not beside it
+	}
 	x, err := e.prepare(ctx, org, r)
 	if err != nil {
 		return nil, err

@@ -85,6 +85,13 @@ func (d *draft) claimFor(worker, claim uuid.UUID, embedded bool, lease perdure.T
 		d.x.StartedAt = &now
 		event = perdure.EventStarted
 	}
+	queue, waited, lost := d.x.Queue, d.s.Now.Sub(later(d.x.ReadyAt, d.x.NotBefore).Time), d.x.Woke == perdure.WokeLost
+	d.observe(func(o Observer) {
+		o.Claimed(WorkExecution, queue, waited)
+		if lost {
+			o.TakenOver(queue)
+		}
+	})
 	d.x.Status = perdure.StatusRunning
 	d.x.WorkerID = &worker
 	d.x.Fence++

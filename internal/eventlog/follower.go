@@ -143,7 +143,7 @@ func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Reco
 		if err != nil {
 			return false
 		}
-		item.Cursor = perdure.Cursor{Epoch: l.Cursor(head).Epoch, Pos: r.Pos}
+		item.Cursor, item.At = perdure.Cursor{Epoch: l.Cursor(head).Epoch, Pos: r.Pos}, r.CreatedAt
 		items[i] = item
 	}
 	f.take(items, head, nil)

@@ -45,6 +45,10 @@ type Item struct {
 	// More says that another item follows at once, so that a reader can write
 	// several together.
 	More bool
+	// At is when the record was committed; zero for an item that is none. Live
+	// says that the reader had caught up with the log before.
+	At   perdure.Time
+	Live bool
 }
 
 // From says where to begin. The zero value is the start of the log.
@@ -103,7 +107,7 @@ func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit in
 		if err != nil {
 			return nil, head, err
 		}
-		item.Cursor = perdure.Cursor{Epoch: epoch, Pos: r.Pos}
+		item.Cursor, item.At = perdure.Cursor{Epoch: epoch, Pos: r.Pos}, r.CreatedAt
 		items = append(items, item)
 	}
 	if len(items) == 0 && pos < head.LastPos {

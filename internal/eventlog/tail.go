@@ -88,7 +88,7 @@ func (t *tail) step(ctx context.Context) error {
 		return t.wait(ctx, seen.changed)
 	}
 	for i, item := range seen.items {
-		item.More = i < len(seen.items)-1
+		item.More, item.Live = i < len(seen.items)-1, t.follower != nil
 		if err := t.pass(item); err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (t *tail) pass(item Item) error {
 		t.ended, item.More = true, true
 	}
 	if t.covered(item) {
-		item = Item{Cursor: item.Cursor, More: item.More}
+		item = Item{Cursor: item.Cursor, More: item.More, Live: item.Live}
 	}
 	return t.give(item)
 }

@@ -15,6 +15,7 @@ type agentService struct {
 	backend  Backend
 	limit    int64
 	draining <-chan struct{}
+	lines    *lines
 }
 
 func (s *agentService) PollAgent(ctx context.Context, m *perdurev1.PollAgentRequest) (*perdurev1.PollAgentResponse, error) {
@@ -24,6 +25,7 @@ func (s *agentService) PollAgent(ctx context.Context, m *perdurev1.PollAgentRequ
 	}
 	c := callerOf(ctx)
 	p.Embedded = c.Embedded
+	s.lines.note(ctx, c.Org, p.WorkerID)
 	claims, err := waitFor(ctx, s.draining, p, c.PollAgents)
 	if err != nil {
 		return nil, err

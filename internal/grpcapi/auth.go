@@ -53,7 +53,11 @@ type callerKey struct{}
 func callerOf(ctx context.Context) caller { return ctx.Value(callerKey{}).(caller) }
 
 func (a access) unary(ctx context.Context, m any, call *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
+	ctx = withSubject(ctx, m)
 	defer a.answers.end(ctx, call.FullMethod, &err)
+	if isHealth(call.FullMethod) {
+		return next(ctx, m)
+	}
 	ctx, bearer, err := a.admit(ctx, call.FullMethod)
 	if err != nil {
 		return nil, err
@@ -74,8 +78,12 @@ var long = map[string]bool{
 }
 
 func (a access) stream(server any, s grpc.ServerStream, call *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-	defer a.answers.end(s.Context(), call.FullMethod, &err)
-	ctx, bearer, err := a.admit(s.Context(), call.FullMethod)
+	named := withSubject(s.Context(), nil)
+	defer a.answers.end(named, call.FullMethod, &err)
+	if isHealth(call.FullMethod) {
+		return next(server, s)
+	}
+	ctx, bearer, err := a.admit(named, call.FullMethod)
 	if err != nil {
 		return err
 	}
@@ -111,6 +119,7 @@ func (a access) admit(ctx context.Context, method string) (context.Context, stri
 			return ctx, "", err
 		}
 	}
+	about(ctx, who.Org)
 	return context.WithValue(ctx, callerKey{}, caller{who, a.backend.Dispatch(who.Org)}), bearer, nil
 }
 

@@ -56,11 +56,11 @@ func (a answers) shown(ctx context.Context, method string, err error) *perdure.E
 	var coded *perdure.Error
 	if errors.As(err, &coded) && coded.Code != perdure.Internal {
 		if coded.Err != nil {
-			a.logger.WarnContext(ctx, "a call was refused", "method", method, "error", err)
+			a.lines(ctx).WarnContext(ctx, "a call was refused", "method", method, "error", err)
 		}
 		return coded
 	}
 	id := uuid.NewString()[:8]
-	a.logger.ErrorContext(ctx, "a call failed", "id", id, "method", method, "error", err)
+	a.lines(ctx).ErrorContext(ctx, "a call failed", "id", id, "method", method, "error", err)
 	return perdure.Errorf(perdure.Internal, "something went wrong inside the server; its log has it under %s", id)
 }

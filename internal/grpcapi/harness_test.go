@@ -215,6 +215,7 @@ type world struct {
 	server  *grpcapi.Server
 	log     *lockedBuffer
 	addr    string
+	gone    chan [2]string // org and worker
 }
 
 func start(t *testing.T) *world {
@@ -223,7 +224,7 @@ func start(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{fake: &fake{}, log: &lockedBuffer{}, addr: listener.Addr().String()}
+	w := &world{fake: &fake{}, log: &lockedBuffer{}, addr: listener.Addr().String(), gone: make(chan [2]string, 8)}
 	w.backend = &backend{fake: w.fake}
 	w.keys = &keys{keys: map[string]grpcapi.Principal{
 		"worker":   {Org: "acme", Role: perdure.KeyWorker},
@@ -231,7 +232,9 @@ func start(t *testing.T) *world {
 		"embedded": {Org: "acme", Role: perdure.KeyWorker, Embedded: true},
 		"client":   {Org: "acme", Role: perdure.KeyClient},
 	}}
-	w.server = grpcapi.New(w.backend, w.keys, slog.New(slog.NewTextHandler(w.log, nil)), grpcapi.Options{Recheck: 5 * time.Millisecond})
+	w.server = grpcapi.New(w.backend, w.keys, slog.New(slog.NewTextHandler(w.log, nil)), grpcapi.Options{
+		Recheck: 5 * time.Millisecond, Gone: func(org string, worker uuid.UUID) { w.gone <- [2]string{org, worker.String()} },
+	})
 	served := make(chan error, 1)
 	go func() { served <- w.server.Serve(listener) }()
 	t.Cleanup(func() {

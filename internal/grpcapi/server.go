@@ -15,13 +15,24 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/internal/health"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 )
 
-// maxMessage is gRPC's own default, which every client keeps to.
-const maxMessage = 4 << 20
+const (
+	// maxMessage is gRPC's own default, which every client keeps to.
+	maxMessage = 4 << 20
+	// maxHeaders is the most bytes of a call's metadata, maxStreams how many calls
+	// one connection may have open, and connectWithin how long it may take to
+	// become one. gRPC's own are 16 MiB, any number and two minutes.
+	maxHeaders    = 64 << 10
+	maxStreams    = 1000
+	connectWithin = 10 * time.Second
+)
 
 // Backend is what the server serves.
 type Backend interface {
@@ -49,13 +60,26 @@ type Options struct {
 	// again; default 2 s. With what the Authenticator itself remembers it adds
 	// up to the time in which a revoked key stops.
 	Recheck time.Duration
+	// Observer is told of calls; may be nil.
+	Observer Observer
+	// TracerProvider makes spans of calls that come with a traceparent; nil makes
+	// none.
+	TracerProvider trace.TracerProvider
+	// Health is what the service grpc.health.v1 answers by; default: it serves
+	// until it is told to stop.
+	Health health.Check
+	// Gone, if set, is told of a worker whose last connection over TCP to this
+	// server has ended, unless this server stops. It must not block.
+	Gone func(org string, worker uuid.UUID)
 }
 
 // Server answers workers.
 type Server struct {
 	grpc     *grpc.Server
+	health   *healthService
 	draining chan struct{}
 	drain    sync.Once
+	lines    *lines
 }
 
 // New makes a server; Serve starts it.
@@ -66,14 +90,17 @@ func New(backend Backend, auth Authenticator, logger *slog.Logger, o Options) *S
 	if o.PayloadLimit <= 0 {
 		o.PayloadLimit = perdure.DefaultPayloadLimit
 	}
-	s := &Server{draining: make(chan struct{})}
+	s := &Server{draining: make(chan struct{}), health: newHealthService(o.Health)}
+	s.lines = &lines{gone: o.Gone, draining: s.draining}
 	answers := answers{logger: logger}
 	access := access{backend: backend, auth: auth, recheck: o.Recheck, answers: answers}
-	s.grpc = grpc.NewServer(append(transport(o.TLS),
-		grpc.UnaryInterceptor(access.unary),
-		grpc.StreamInterceptor(access.stream))...)
-	perdurev1.RegisterAgentDispatchServer(s.grpc, &agentService{backend: backend, limit: o.PayloadLimit, draining: s.draining})
-	perdurev1.RegisterWorkerDispatchServer(s.grpc, &workerService{answers: answers, draining: s.draining})
+	options := append(transport(o.TLS), observed(o.Observer)...)
+	options = append(options, traced(o.TracerProvider)...)
+	options = append(options, grpc.ChainUnaryInterceptor(access.unary), grpc.ChainStreamInterceptor(access.stream))
+	s.grpc = grpc.NewServer(options...)
+	healthpb.RegisterHealthServer(s.grpc, s.health)
+	perdurev1.RegisterAgentDispatchServer(s.grpc, &agentService{backend: backend, limit: o.PayloadLimit, draining: s.draining, lines: s.lines})
+	perdurev1.RegisterWorkerDispatchServer(s.grpc, &workerService{answers: answers, draining: s.draining, lines: s.lines})
 	return s
 }
 
@@ -81,6 +108,9 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
+		grpc.MaxHeaderListSize(maxHeaders),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ConnectionTimeout(connectWithin),
 		// A worker that is gone without a word is noticed, so that its polls do
 		// not claim for it.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 15 * time.Second, Timeout: 10 * time.Second}),
@@ -93,12 +123,17 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 }
 
 // Serve answers on the listener until Shutdown, and then gives nil.
-func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(listener) }
+func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(s.lines.listen(listener)) }
+
+// Announce makes the health service say that the server does not serve, ahead of
+// Shutdown. It may be called more than once.
+func (s *Server) Announce() { s.health.stop() }
 
 // Shutdown takes no new calls, answers open polls with nothing, lets the other
 // calls finish, and returns when all are done. When ctx is over it cuts off what
 // is left, and gives ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.Announce()
 	s.drain.Do(func() { close(s.draining) })
 	done := make(chan struct{})
 	go func() {

@@ -15,6 +15,7 @@ type workerService struct {
 	perdurev1.UnimplementedWorkerDispatchServer
 	answers  answers
 	draining <-chan struct{}
+	lines    *lines
 }
 
 func (s *workerService) Register(ctx context.Context, m *perdurev1.RegisterRequest) (*perdurev1.RegisterResponse, error) {
@@ -36,7 +37,9 @@ func (s *workerService) Heartbeat(ctx context.Context, m *perdurev1.HeartbeatReq
 	if err != nil {
 		return nil, err
 	}
-	reply, err := callerOf(ctx).Heartbeat(ctx, h)
+	c := callerOf(ctx)
+	s.lines.note(ctx, c.Org, h.WorkerID)
+	reply, err := c.Heartbeat(ctx, h)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,9 @@ import (
 	"github.com/perdure/perdure/internal/durablestream"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/health"
 	"github.com/perdure/perdure/internal/openaiapi"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // BodyLimit is the most bytes of a request's body.
@@ -41,6 +43,13 @@ type Config struct {
 	// pages may read the answers (CORS).
 	Origins []string
 	Logger  *slog.Logger
+	// Observer is told of requests and readers; may be nil.
+	Observer Observer
+	// TracerProvider makes spans of requests; nil makes none.
+	TracerProvider trace.TracerProvider
+	// Health looks whether requests can be served; default: whether the store
+	// answers, and Stop is not closed.
+	Health health.Check
 	// Version is the program's, shown in the OpenAPI document.
 	Version string
 	// Pages are the files of the user interface, index.html among them; nil shows
@@ -57,6 +66,9 @@ type Config struct {
 	// WriteTimeout is how long a stream's reader may take for one write before
 	// its connection is reset; default 30 s.
 	WriteTimeout time.Duration
+	// BodyTimeout is how long a request's body may take to come; default one
+	// minute. Uploads have that long for each piece.
+	BodyTimeout time.Duration
 	// RecheckEvery is how often an open stream's key is looked at again;
 	// default 2 s. With the time that a key is believed without a look at the
 	// store, 2 s, a revoked one stops within 5 s.
@@ -64,9 +76,6 @@ type Config struct {
 	// StreamsPerKey is how many streams, WebSockets and waiting polls may be open
 	// with one key; default 20,000.
 	StreamsPerKey int
-	// Degraded, if set, names what works slower than it should, for who asks
-	// whether the server is ready. It does not block.
-	Degraded func() []string
 }
 
 // server holds what the operations share.
@@ -80,6 +89,7 @@ type server struct {
 	// streams are the general ones.
 	streams *durablestream.Streams
 	readers readers
+	tracer  trace.Tracer // nil without a provider
 
 	watch *watch // of open streams
 }
@@ -88,6 +98,9 @@ type server struct {
 func New(c Config) (http.Handler, error) {
 	s := &server{Config: c.normal(), mux: http.NewServeMux(), readers: readers{open: map[string]int{}}, streams: durablestream.New(c.Engine.Store, c.Engine.Hints)}
 	s.watch = &watch{s: s}
+	if c.TracerProvider != nil {
+		s.tracer = c.TracerProvider.Tracer("github.com/perdure/perdure/internal/httpapi")
+	}
 	s.api = humago.New(s.mux, humaConfig(c.Version))
 	s.openAI()
 	s.routes()
@@ -107,6 +120,12 @@ func (c Config) normal() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	if c.Observer == nil {
+		c.Observer = nobody{}
+	}
+	if c.Health == nil {
+		c.Health = c.answers
+	}
 	if c.Streams == nil {
 		c.Streams = &sync.WaitGroup{}
 	}
@@ -116,6 +135,9 @@ func (c Config) normal() Config {
 	if c.WriteTimeout <= 0 {
 		c.WriteTimeout = 30 * time.Second
 	}
+	if c.BodyTimeout <= 0 {
+		c.BodyTimeout = time.Minute
+	}
 	if c.RecheckEvery <= 0 {
 		c.RecheckEvery = 2 * time.Second
 	}
@@ -123,6 +145,22 @@ func (c Config) normal() Config {
 		c.StreamsPerKey = 20_000
 	}
 	return c
+}
+
+// answers is the default of Health.
+func (c Config) answers(ctx context.Context) (r health.Report) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if _, err := c.Engine.Read().AnyKey(ctx); err != nil {
+		c.Logger.WarnContext(ctx, "the store does not answer", "error", err)
+		r.Unready = append(r.Unready, health.Reason{Check: "store", Detail: "the store does not answer"})
+	}
+	select {
+	case <-c.Stop:
+		r.Unready = append(r.Unready, health.Reason{Check: "stopping", Detail: "the server is stopping"})
+	default:
+	}
+	return r
 }
 
 // storedKeys authenticates by the keys in the store.

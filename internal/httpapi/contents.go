@@ -81,7 +81,7 @@ func (s *server) send(hc huma.Context, content io.Reader, length int64) {
 	out := slowly{w: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
 	n, err := io.CopyBuffer(out, struct{ io.Reader }{content}, make([]byte, perdure.BlobChunk))
 	if err != nil || n != length {
-		s.Logger.WarnContext(r.Context(), "a content was cut off", slog.Int64("bytes", n), slog.Int64("of", length), slog.Any("cause", err))
+		s.lines(r.Context()).WarnContext(r.Context(), "a content was cut off", slog.Int64("bytes", n), slog.Int64("of", length), slog.Any("cause", err))
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -31,7 +31,7 @@ func (s *server) durableRoutes() {
 			return
 		}
 		if r.Method == http.MethodGet && r.URL.Query().Get("live") != "" {
-			leave, p := s.admit(c)
+			leave, p := s.admit(c, transportDurable)
 			if p != nil {
 				p.write(w)
 				return

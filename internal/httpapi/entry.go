@@ -128,7 +128,7 @@ func (s *server) pass(hc huma.Context, answer io.Reader) {
 	out := slowly{w: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
 	n, err := io.CopyBuffer(out, struct{ io.Reader }{answer}, make([]byte, perdure.BlobChunk))
 	if err != nil {
-		s.Logger.WarnContext(r.Context(), "an entry was cut off", slog.Int64("bytes", n), slog.Any("cause", err))
+		s.lines(r.Context()).WarnContext(r.Context(), "an entry was cut off", slog.Int64("bytes", n), slog.Any("cause", err))
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/openaiapi"
+	"go.opentelemetry.io/otel/trace"
 )
 
 type secureKey struct{}
@@ -31,12 +32,21 @@ type queryKey struct{}
 func (s *server) front() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := &answer{ResponseWriter: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
+		if s.Observer != (nobody{}) || s.tracer != nil {
+			method, began, route := r.Method, time.Now(), s.routeOf(r)
+			defer func() { s.Observer.Request(method, route, answer.code(), time.Since(began)) }()
+			if s.tracer != nil {
+				var span trace.Span
+				r, span = s.traced(r, route)
+				defer func() { ended(span, answer.code()) }()
+			}
+		}
 		defer s.recovered(answer, r)
 		answer.Header().Set("X-Content-Type-Options", "nosniff")
 		answer.Header().Set("Referrer-Policy", "no-referrer")
 		// A copy, for by its own the server knows that a client still waits to
 		// be told to send.
-		body := &kept{ReadCloser: r.Body}
+		body := &kept{ReadCloser: r.Body, c: answer.c, within: s.BodyTimeout}
 		r = r.WithContext(r.Context())
 		r.Body = body
 		s.serve(answer, r)
@@ -64,7 +74,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
-	ctx := context.WithValue(r.Context(), secureKey{}, r.TLS != nil)
+	ctx := context.WithValue(aboutExecution(r.Context(), r), secureKey{}, r.TLS != nil)
 	if strings.HasPrefix(r.URL.Path, "/api/") {
 		w.Header().Set("Cache-Control", "no-store")
 	}
@@ -183,6 +193,15 @@ type answer struct {
 	status  int
 }
 
+// code is the status of the answer; that of a connection which was taken over is
+// 200.
+func (a *answer) code() int {
+	if a.status == 0 {
+		return http.StatusOK
+	}
+	return a.status
+}
+
 // answerPiece is what a client has that time for, in bytes.
 const answerPiece = 64 << 10
 
@@ -211,8 +230,26 @@ func (a *answer) Write(b []byte) (n int, err error) {
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // kept is a body that stays open when its reader closes it, so that the rest
-// can be drained.
-type kept struct{ io.ReadCloser }
+// can be drained. It has its time from its first reading on, unless who reads
+// gives it another.
+type kept struct {
+	io.ReadCloser
+	c      *http.ResponseController
+	within time.Duration
+	began  bool
+}
+
+func (k *kept) Read(b []byte) (int, error) {
+	if !k.began {
+		k.began = true
+		_ = k.c.SetReadDeadline(time.Now().Add(k.within)) // without one, it may take for ever
+	}
+	n, err := k.ReadCloser.Read(b)
+	if errors.Is(err, io.EOF) {
+		_ = k.c.SetReadDeadline(time.Time{}) // the answer may take as long as it wants
+	}
+	return n, err
+}
 
 func (k *kept) Close() error { return nil }
 

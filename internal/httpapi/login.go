@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/health"
 )
 
 const (
@@ -78,35 +79,26 @@ func (s *server) logout(ctx context.Context, _ *struct{}) (*clearOutput, error) 
 	return &clearOutput{SetCookie: s.cookie("", 0, isSecure(ctx)).String()}, nil
 }
 
-type health struct {
-	Status   string   `json:"status"`
-	Degraded []string `json:"degraded,omitempty" doc:"What works slower than it should; hints: other servers are not told what is new, and find it within a second."`
+type healthBody struct {
+	Status   string          `json:"status" doc:"ok, or ready."`
+	Degraded []health.Reason `json:"degraded,omitempty" doc:"What does not work as well as it should."`
 }
 
-func (s *server) healthz(context.Context, *struct{}) (*body[health], error) {
-	return &body[health]{health{Status: "ok"}}, nil
+func (s *server) healthz(context.Context, *struct{}) (*body[healthBody], error) {
+	return &body[healthBody]{healthBody{Status: "ok"}}, nil
 }
 
-func (s *server) readyz(ctx context.Context, _ *struct{}) (*body[health], error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if _, err := s.Engine.Read().AnyKey(ctx); err != nil {
-		s.Logger.WarnContext(ctx, "not ready", "error", err)
-		return nil, newProblem(perdure.Unavailable, "the store does not answer")
+// readyz names what is wrong in the problem's errors.
+func (s *server) readyz(ctx context.Context, _ *struct{}) (*body[healthBody], error) {
+	report := s.Health(ctx)
+	if report.Ready() {
+		return &body[healthBody]{healthBody{Status: "ready", Degraded: report.Degraded}}, nil
 	}
-	select {
-	case <-s.Stop:
-		return nil, newProblem(perdure.Unavailable, "the server is stopping")
-	default:
-		return &body[health]{health{"ready", s.degraded()}}, nil
+	p := newProblem(perdure.Unavailable, report.Unready[0].Detail)
+	for _, r := range report.Unready {
+		p.Errors = append(p.Errors, perdure.FieldError{Location: r.Check, Message: r.Detail})
 	}
-}
-
-func (s *server) degraded() []string {
-	if s.Degraded == nil {
-		return nil
-	}
-	return s.Degraded()
+	return nil, p
 }
 
 // tokenLogin turns the token in the address that dev mode prints into a cookie,

@@ -258,7 +258,7 @@ func (s *server) open(ctx context.Context, in *streamInput, v view) (*huma.Strea
 			ctx.SetStatus(204)
 			return
 		}
-		leave, p := s.admit(callerOf(ctx.Context()))
+		leave, p := s.admit(callerOf(ctx.Context()), transportSSE)
 		if p != nil {
 			s.refuse(ctx, p)
 			return

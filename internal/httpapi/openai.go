@@ -9,7 +9,7 @@ import (
 
 func (s *server) openAI() {
 	s.ai = openaiapi.New(openaiapi.Config{
-		Engine: s.Engine, Log: s.Log, Logger: s.Logger, Stop: s.Stop, PingEvery: s.PingEvery, WriteTimeout: s.WriteTimeout,
+		Engine: s.Engine, Log: s.Log, Logger: s.Logger, Stop: s.Stop, Reading: func() func() { return s.Observer.Reading(transportResponses) }, PingEvery: s.PingEvery, WriteTimeout: s.WriteTimeout,
 		Recheck: func(r *http.Request) func() error {
 			key := recheck{s: s, at: time.Now()}
 			return func() error { return key.still(r.Context()) }

@@ -95,7 +95,7 @@ func (s *server) problemOf(ctx context.Context, err error) *problem {
 	switch {
 	case errors.As(err, &coded) && coded.Code != perdure.Internal:
 		if coded.Code == perdure.Unavailable {
-			s.Logger.WarnContext(ctx, "unavailable", slog.Any("error", err))
+			s.lines(ctx).WarnContext(ctx, "unavailable", slog.Any("error", err))
 		}
 		p := newProblem(coded.Code, coded.Message, coded.Fields...)
 		p.retryAfter = coded.RetryAfter
@@ -104,7 +104,7 @@ func (s *server) problemOf(ctx context.Context, err error) *problem {
 		return newProblem(perdure.Unavailable, "the request was given up before it was answered")
 	}
 	id := uuid.NewString()
-	s.Logger.ErrorContext(ctx, "internal error", slog.String("error_id", id), slog.Any("error", err))
+	s.lines(ctx).ErrorContext(ctx, "internal error", slog.String("error_id", id), slog.Any("error", err))
 	return newProblem(perdure.Internal, "an error inside the server; it is in the server's log as "+id)
 }
 

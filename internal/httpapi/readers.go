@@ -41,9 +41,9 @@ type readers struct {
 	open map[string]int
 }
 
-// admit counts the caller's next one in, and gives what counts it out. Over the
-// limit it is rate_limited.
-func (s *server) admit(c caller) (leave func(), p *problem) {
+// admit counts the caller's next one in, over the transport, and gives what counts
+// it out. Over the limit it is rate_limited.
+func (s *server) admit(c caller, transport string) (leave func(), p *problem) {
 	s.readers.mu.Lock()
 	defer s.readers.mu.Unlock()
 	if s.readers.open[c.secret] >= s.StreamsPerKey {
@@ -51,7 +51,9 @@ func (s *server) admit(c caller) (leave func(), p *problem) {
 			"%d streams are open with this key, as many as one key may have; close some, or start the server with a higher --streams-per-key", s.StreamsPerKey))
 	}
 	s.readers.open[c.secret]++
+	left := s.Observer.Reading(transport)
 	return func() {
+		left()
 		s.readers.mu.Lock()
 		defer s.readers.mu.Unlock()
 		if s.readers.open[c.secret]--; s.readers.open[c.secret] == 0 {

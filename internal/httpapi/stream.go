@@ -52,7 +52,7 @@ func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From
 	r, w := humago.Unwrap(hc)
 	asEvents(w.Header())
 	if own, err := takeOver(w, r); err == nil {
-		ctx := context.WithValue(context.Background(), callerKey{}, callerOf(hc.Context()))
+		ctx := context.WithValue(context.WithValue(context.Background(), callerKey{}, callerOf(hc.Context())), executionKey{}, execution)
 		s.Streams.Go(func() {
 			defer leave()
 			s.streamAlone(ctx, own, execution, from, v)
@@ -96,13 +96,13 @@ func (s *server) streamAlone(ctx context.Context, own *ownConn, execution uuid.U
 }
 
 func (s *server) wasReset(ctx context.Context, execution uuid.UUID, cause error) {
-	s.Logger.DebugContext(ctx, "stream reset", slog.String("execution", execution.String()), slog.Any("cause", cause))
+	s.lines(ctx).DebugContext(ctx, "stream reset", slog.Any("cause", cause))
 }
 
 // recoveredAlone keeps a panic from ending the process. The connection is reset.
 func (s *server) recoveredAlone(ctx context.Context, execution uuid.UUID) {
 	if cause := recover(); cause != nil {
-		s.Logger.ErrorContext(ctx, "panic in a stream", slog.String("execution", execution.String()), slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
+		s.lines(ctx).ErrorContext(ctx, "panic in a stream", slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
 	}
 }
 
@@ -135,6 +135,7 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 		if err != nil {
 			return err
 		}
+		s.delivered(transportSSE, item)
 	}
 	return out.flush()
 }

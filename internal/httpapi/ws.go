@@ -41,7 +41,7 @@ func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
-	leave, p := s.admit(callerOf(r.Context()))
+	leave, p := s.admit(callerOf(r.Context()), transportWebSocket)
 	if p != nil {
 		p.write(w)
 		return
@@ -50,7 +50,7 @@ func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 	// The origin has been looked at, with all the origins that are ours.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
-		s.Logger.DebugContext(r.Context(), "no websocket", slog.Any("cause", err))
+		s.lines(r.Context()).DebugContext(r.Context(), "no websocket", slog.Any("cause", err))
 		return // Accept has answered
 	}
 	conn.SetReadLimit(wsFrame)
@@ -58,7 +58,7 @@ func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 	defer over()
 	k := &socket{server: s, conn: conn, org: callerOf(ctx).org, execution: x.ID, items: make(chan eventlog.Item)}
 	err = k.run(ctx, x)
-	s.Logger.DebugContext(ctx, "websocket closed", slog.String("execution", x.ID.String()), slog.Any("cause", err))
+	s.lines(ctx).DebugContext(ctx, "websocket closed", slog.Any("cause", err))
 }
 
 // socketTarget checks what the operations check of others.
@@ -222,7 +222,11 @@ func (k *socket) item(ctx context.Context, i eventlog.Item) error {
 	if i.Event == eventlog.Reset {
 		k.given = nil
 	}
-	return k.send(ctx, "event", wireEvent(i))
+	if err := k.send(ctx, "event", wireEvent(i)); err != nil {
+		return err
+	}
+	k.delivered(transportWebSocket, i)
+	return nil
 }
 
 func wireEvent(i eventlog.Item) event {

@@ -24,6 +24,7 @@ var rules = map[string][]string{
 	"worker":                           {"agent", "worker/local"},
 	"worker/local":                     nil, // with a SQLite driver of its own
 	"worker/remote":                    {"api/..."},
+	"worker/metrics":                   {"worker", "react", "internal/meter"},
 	"react":                            {"agent", "llm", "tool", "internal/response"},
 	"llm":                              {"internal/response"},
 	"llm/anthropic":                    {"llm"},
@@ -57,9 +58,12 @@ var rules = map[string][]string{
 	"internal/notify/notifytest":           {"internal/notify"},
 	"internal/eventlog":                    {"internal/store", "internal/notify"},
 	"internal/durablestream":               {"internal/store", "internal/notify"},
-	"internal/httpapi":                     {"internal/durablestream", "internal/engine", "internal/eventlog", "internal/markdown", "internal/notify", "internal/openaiapi", "internal/store"},
+	"internal/httpapi":                     {"internal/durablestream", "internal/engine", "internal/eventlog", "internal/health", "internal/markdown", "internal/notify", "internal/openaiapi", "internal/store"},
 	"internal/openaiapi":                   {"internal/engine", "internal/eventlog", "internal/response", "internal/store"},
-	"internal/grpcapi":                     {"api/..."},
+	"internal/grpcapi":                     {"api/...", "internal/health"},
+	"internal/health":                      nil,
+	"internal/ops":                         {"internal/health"},
+	"internal/meter":                       nil, // pure: the worker's side uses it, too
 	"internal/markdown":                    nil,
 	"internal/response":                    nil,
 	"internal/bubble":                      nil,
@@ -86,11 +90,25 @@ var rules = map[string][]string{
 // library.
 var rootLibraries = []string{"github.com/google/uuid", "github.com/gowebpki/jcs"}
 
+const (
+	prometheus = "github.com/prometheus"
+	otelSDK    = "go.opentelemetry.io/otel/sdk"
+)
+
 // barred say which packages must not see which technology.
 var barred = map[string][]string{
-	"internal/engine": {"database/sql", "net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "modernc.org/sqlite"},
-	"agent":           {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf"},
-	"worker":          {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "database/sql"},
+	"internal/engine": {"database/sql", "net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "modernc.org/sqlite", prometheus, otelSDK},
+	"agent":           {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", prometheus, otelSDK},
+	"worker":          {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "database/sql", prometheus, otelSDK},
+	"worker/remote":   {prometheus, otelSDK},
+	"react":           {prometheus, otelSDK},
+	"llm":             {prometheus, otelSDK},
+	"client":          {prometheus, otelSDK},
+	"internal/store":  {prometheus, otelSDK},
+	// What sends spans, and to whom, is the program's to say.
+	"server":           {otelSDK},
+	"internal/httpapi": {prometheus, otelSDK},
+	"internal/grpcapi": {prometheus, otelSDK},
 }
 
 type pkg struct {

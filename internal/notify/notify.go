@@ -6,6 +6,7 @@ package notify
 import (
 	"hash/fnv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 )
@@ -68,18 +69,35 @@ func MarkOf(topic string) Mark {
 	return Mark(h.Sum64())
 }
 
+// Counted is implemented by a Notifier that counts, since it was made, the hints
+// that were published, and of those the ones that it knows to be lost.
+type Counted interface {
+	Counts() (sent, lost int64)
+}
+
+// Checked is implemented by a Notifier that depends on something which may be
+// away. Check gives what is wrong now; it does not wait.
+type Checked interface {
+	Check() error
+}
+
 // Local carries hints inside one process. The zero value is ready.
 type Local struct {
 	// Shared says that other processes write to the store, too, and their hints do
 	// not come here.
 	Shared bool
 
+	sent atomic.Int64
+
 	mu   sync.Mutex // guards subs
 	subs map[Mark]map[chan struct{}]bool
 }
 
 // Publish implements Notifier.
-func (l *Local) Publish(topic string) { l.Hint(MarkOf(topic)) }
+func (l *Local) Publish(topic string) {
+	l.sent.Add(1)
+	l.Hint(MarkOf(topic))
+}
 
 // PublishAway implements Notifier.
 func (l *Local) PublishAway(string) {}
@@ -96,6 +114,9 @@ func (l *Local) Hint(m Mark) {
 		}
 	}
 }
+
+// Counts implements Counted. Inside one process none is lost.
+func (l *Local) Counts() (sent, lost int64) { return l.sent.Load(), 0 }
 
 // Subscribe implements Notifier.
 func (l *Local) Subscribe(topics ...string) (<-chan struct{}, func()) {

@@ -25,6 +25,9 @@ type Config struct {
 	// Recheck tells, about once a second of an open stream, whether its caller
 	// still may read. An error resets the stream.
 	Recheck func(r *http.Request) func() error
+	// Reading is called for each stream that begins, and what it gives at the
+	// stream's end; may be nil.
+	Reading func() (left func())
 }
 
 // API serves /v1/responses and /v1/models to callers that are known already.
@@ -71,6 +74,20 @@ func WithOrg(ctx context.Context, org string) context.Context {
 func orgOf(r *http.Request) string {
 	org, _ := r.Context().Value(orgKey{}).(string)
 	return org
+}
+
+// Route is the pattern that a request matches, without the method; "" if none.
+func (a *API) Route(r *http.Request) string {
+	_, pattern := a.mux.Handler(r)
+	return WithoutMethod(pattern)
+}
+
+// WithoutMethod is the path of a pattern of a ServeMux.
+func WithoutMethod(pattern string) string {
+	if _, path, found := strings.Cut(pattern, " "); found {
+		return path
+	}
+	return pattern
 }
 
 // ServeHTTP implements http.Handler.

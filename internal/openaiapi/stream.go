@@ -16,6 +16,9 @@ var errStopping = errors.New("the server is stopping")
 // begun, whatever ends it but the response's own end resets the connection:
 // clients take a clean end for success.
 func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int64) {
+	if a.Reading != nil {
+		defer a.Reading()()
+	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stopped := a.cancelOnStop(ctx, cancel)
 	defer func() { cancel(nil); <-stopped }()

@@ -397,6 +397,8 @@ type ExecutionFilter struct {
 // otherwise. In the place of a content that is withheld its reference is given.
 type Reader interface {
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
+	// HeldBy gives the executions of the org on which the worker has a lease.
+	HeldBy(ctx context.Context, org string, worker uuid.UUID) ([]uuid.UUID, error)
 	// Executions lists newest first, without input and output contents.
 	Executions(ctx context.Context, org string, f ExecutionFilter) (Page[*perdure.Execution], error)
 
@@ -510,6 +512,7 @@ type Reader interface {
 	// NextDue gives the earliest moment at which PickTimers, PickTasks' NotBefore
 	// or PickAgents' NotBefore finds something new; false if none.
 	NextDue(ctx context.Context) (perdure.Time, bool, error)
+	Counter
 }
 
 // Event is an event of a log by its seq: its record, or a block whole.

@@ -128,7 +128,7 @@ const releaseTimeout = 5 * time.Second
 // giveUp gives an execution back that cannot go on here. Lost contents count
 // like a panic, so that the run fails, visibly, when they stay lost.
 func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
-	d.logger.ErrorContext(ctx, "an execution cannot go on: its contents cannot be had from this worker's store", "execution", l.ExecutionID, "error", why)
+	d.logger.ErrorContext(ctx, "an execution cannot go on: its contents cannot be had from this worker's store", "execution", l.ExecutionID, "fence", l.Fence, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	a := perdure.AgentRelease{Lease: l}
@@ -136,13 +136,13 @@ func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 		a.Panic = why.Error()
 	}
 	if err := d.Dispatch.Release(ctx, perdure.Release{WorkerID: d.store.id, Agents: []perdure.AgentRelease{a}}); err != nil {
-		d.logger.WarnContext(ctx, "the execution could not be given back", "execution", l.ExecutionID, "error", err)
+		d.logger.WarnContext(ctx, "the execution could not be given back", "execution", l.ExecutionID, "fence", l.Fence, "worker", d.store.id, "error", err)
 	}
 }
 
 // failTask ends an attempt that cannot be run, so that its agent learns why.
 func (d *Dispatch) failTask(ctx context.Context, l perdure.TaskLease, why error) {
-	d.logger.ErrorContext(ctx, "a task cannot be run: its input cannot be had from this worker's store", "task", l.TaskID, "error", why)
+	d.logger.ErrorContext(ctx, "a task cannot be run: its input cannot be had from this worker's store", "execution", l.ExecutionID, "task", l.TaskID, "attempt", l.Attempt, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if perdure.IsCode(why, perdure.Unavailable) {
@@ -154,7 +154,7 @@ func (d *Dispatch) failTask(ctx context.Context, l perdure.TaskLease, why error)
 		})
 	}
 	if why != nil {
-		d.logger.WarnContext(ctx, "the task could not be ended", "task", l.TaskID, "error", why)
+		d.logger.WarnContext(ctx, "the task could not be ended", "execution", l.ExecutionID, "task", l.TaskID, "attempt", l.Attempt, "worker", d.store.id, "error", why)
 	}
 }
 

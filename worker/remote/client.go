@@ -53,6 +53,10 @@ type Client struct {
 	worker perdurev1.WorkerDispatchClient
 	frames frameStream
 	closed sync.Once
+
+	again    chan struct{} // holds one
+	stop     context.CancelFunc
+	watching sync.WaitGroup
 }
 
 var _ perdure.Dispatch = (*Client)(nil)
@@ -92,6 +96,10 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 		agents: perdurev1.NewAgentDispatchClient(conn),
 		worker: perdurev1.NewWorkerDispatchClient(conn),
 	}
+	c.again = make(chan struct{}, 1)
+	watched, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stop = stop
+	c.watching.Go(func() { c.watch(watched) })
 	c.frames.open = c.worker.StreamData
 	c.frames.init()
 	return c, nil
@@ -116,6 +124,7 @@ func dialOptions(o Options, last *lastError, wire *wire) []grpc.DialOption {
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return wire.dial(ctx, addr, last) }),
 		grpc.WithPerRPCCredentials(bearer(o.Token)),
 		grpc.WithUserAgent("perdure-worker"),
+		grpc.WithChainUnaryInterceptor(withTraceparent),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 15 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 5 * time.Second}),
@@ -142,11 +151,44 @@ func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *last
 	}
 }
 
+// Reconnected implements worker.Line.
+func (c *Client) Reconnected() <-chan struct{} { return c.again }
+
+// watch keeps the connection up, and tells when it has come back.
+func (c *Client) watch(ctx context.Context) {
+	lost := false
+	for {
+		state := c.conn.GetState()
+		switch state {
+		case connectivity.Ready:
+			if lost {
+				select {
+				case c.again <- struct{}{}:
+				default: // one waits already
+				}
+			}
+			lost = false
+		case connectivity.Shutdown:
+			return
+		case connectivity.Idle:
+			lost = true
+			c.conn.Connect()
+		default:
+			lost = true
+		}
+		if !c.conn.WaitForStateChange(ctx, state) {
+			return
+		}
+	}
+}
+
 // Close ends the connection. Calls that are under way get an error.
 func (c *Client) Close() (err error) {
 	c.closed.Do(func() {
 		c.frames.close()
 		err = c.conn.Close()
+		c.stop()
+		c.watching.Wait()
 	})
 	return err
 }

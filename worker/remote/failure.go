@@ -116,8 +116,8 @@ func ended(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// again makes a call until it is answered with anything but unavailable, or ctx
-// is over. It is for calls that may be delivered twice.
+// again makes a call until it is answered with anything but unavailable or
+// rate_limited, or ctx is over. It is for calls that may be delivered twice.
 func again[T any](ctx context.Context, c *Client, name string, call func(context.Context) (T, error)) (T, error) {
 	trying, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -131,7 +131,7 @@ func again[T any](ctx context.Context, c *Client, name string, call func(context
 		switch {
 		case err == nil:
 			return reply, nil
-		case !perdure.IsCode(err, perdure.Unavailable) || errors.Is(err, errClosed):
+		case !perdure.IsCode(err, perdure.Unavailable) && !perdure.IsCode(err, perdure.RateLimited) || errors.Is(err, errClosed):
 			return reply, backoff.Permanent(err)
 		}
 		unavailable = err

@@ -176,10 +176,17 @@ func valuesOf(signals []*perdurev1.Signal) []*perdurev1.Content {
 // giveBack releases a claim that cannot be used. If that fails, too, the claim
 // comes back with the end of its lease.
 func (c *Client) giveBack(ctx context.Context, why error, r perdure.Release) {
-	c.o.Logger.ErrorContext(ctx, "a claim is given back, for its contents cannot be had", "error", why)
+	log := c.o.Logger.With("worker", r.WorkerID)
+	for _, a := range r.Agents {
+		log = log.With("execution", a.Lease.ExecutionID, "fence", a.Lease.Fence)
+	}
+	for _, t := range r.Tasks {
+		log = log.With("execution", t.Lease.ExecutionID, "task", t.Lease.TaskID, "attempt", t.Lease.Attempt)
+	}
+	log.ErrorContext(ctx, "a claim is given back, for its contents cannot be had", "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if err := c.Release(ctx, r); err != nil {
-		c.o.Logger.WarnContext(ctx, "the claim could not be given back", "error", err)
+		log.WarnContext(ctx, "the claim could not be given back", "error", err)
 	}
 }

@@ -641,7 +641,10 @@ type NewCheckpoint struct {
 	State  *Content               `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	Reason string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// In the checkpoint's metadata as state_version, unless it is 0.
-	StateVersion  int64 `protobuf:"varint,3,opt,name=state_version,json=stateVersion,proto3" json:"state_version,omitempty"`
+	StateVersion int64 `protobuf:"varint,3,opt,name=state_version,json=stateVersion,proto3" json:"state_version,omitempty"`
+	// W3C Trace Context of the span that it was made under; in the metadata as
+	// traceparent, unless it is empty.
+	Traceparent   string `protobuf:"bytes,4,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -695,6 +698,13 @@ func (x *NewCheckpoint) GetStateVersion() int64 {
 		return x.StateVersion
 	}
 	return 0
+}
+
+func (x *NewCheckpoint) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 // Outcome is how a commit leaves the execution.
@@ -2923,11 +2933,12 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12+\n" +
 	"\x06result\x18\x03 \x01(\v2\x13.perdure.v1.ContentR\x06result\x12+\n" +
-	"\x05error\x18\x04 \x01(\v2\x15.perdure.v1.TaskErrorR\x05error\"w\n" +
+	"\x05error\x18\x04 \x01(\v2\x15.perdure.v1.TaskErrorR\x05error\"\x99\x01\n" +
 	"\rNewCheckpoint\x12)\n" +
 	"\x05state\x18\x01 \x01(\v2\x13.perdure.v1.ContentR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12#\n" +
-	"\rstate_version\x18\x03 \x01(\x03R\fstateVersion\"\xce\x01\n" +
+	"\rstate_version\x18\x03 \x01(\x03R\fstateVersion\x12 \n" +
+	"\vtraceparent\x18\x04 \x01(\tR\vtraceparent\"\xce\x01\n" +
 	"\aOutcome\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.perdure.v1.OutcomeKindR\x04kind\x12$\n" +
 	"\x04wait\x18\x02 \x01(\v2\x10.perdure.v1.WaitR\x04wait\x12+\n" +

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -61,7 +62,10 @@ type Hints struct {
 	subject string
 	conn    *nats.Conn
 	trouble atomic.Pointer[string] // why other servers get no hints; nil if they do
-	closed  chan struct{}          // by the connection, once its callbacks are over
+	// sent and lostHints count: all that were published, and those of them that are
+	// known not to have left.
+	sent, lostHints atomic.Int64
+	closed          chan struct{} // by the connection, once its callbacks are over
 
 	more    chan struct{} // holds one when there is something to send
 	sending context.Context
@@ -128,6 +132,17 @@ func (h *Hints) Trouble() string {
 	return ""
 }
 
+// Check implements notify.Checked.
+func (h *Hints) Check() error {
+	if why := h.Trouble(); why != "" {
+		return errors.New(why)
+	}
+	return nil
+}
+
+// Counts implements notify.Counted. What NATS loses on its way nobody can count.
+func (h *Hints) Counts() (sent, lost int64) { return h.sent.Load(), h.lostHints.Load() }
+
 // Close ends the connection. Hints go on inside the process.
 func (h *Hints) Close() {
 	h.end()
@@ -138,6 +153,7 @@ func (h *Hints) Close() {
 
 // Publish implements notify.Notifier.
 func (h *Hints) Publish(topic string) {
+	h.sent.Add(1)
 	m := notify.MarkOf(topic)
 	h.Hint(m)
 	if !notify.Inside(topic) {
@@ -146,13 +162,18 @@ func (h *Hints) Publish(topic string) {
 }
 
 // PublishAway implements notify.Notifier.
-func (h *Hints) PublishAway(topic string) { h.away(notify.MarkOf(topic)) }
+func (h *Hints) PublishAway(topic string) {
+	h.sent.Add(1)
+	h.away(notify.MarkOf(topic))
+}
 
 // away leaves a hint to be sent.
 func (h *Hints) away(m notify.Mark) {
 	h.mu.Lock()
 	if len(h.pending) < mostPending {
 		h.pending[m] = struct{}{}
+	} else {
+		h.lostHints.Add(1)
 	}
 	h.mu.Unlock()
 	select {
@@ -175,7 +196,9 @@ func (h *Hints) send() {
 		}
 		for batch := range slices.Chunk(h.take(), mostMarks) {
 			// Without a connection they are lost: nothing is kept for later.
-			_ = h.conn.Publish(h.subject, encode(batch))
+			if h.conn.Publish(h.subject, encode(batch)) != nil {
+				h.lostHints.Add(int64(len(batch)))
+			}
 		}
 		rest.Reset(pace)
 		select {

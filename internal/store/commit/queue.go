@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
@@ -77,6 +78,10 @@ func (l *lane) pop() {
 
 // Queue holds what the committer will run.
 type Queue struct {
+	// Observer is told of commands and batches, if set. It is set before the queue
+	// is used.
+	Observer *store.Observer
+
 	mu      sync.Mutex
 	lanes   [store.Lanes]lane
 	waiting map[string]int // by org, without LaneClaims
@@ -216,6 +221,10 @@ func (q *Queue) Do(ctx context.Context, command store.Command) ([]any, error) {
 		return nil, err
 	}
 	c := &Call{Command: command, done: make(chan Outcome, 1)}
+	if q.Observer != nil && q.Observer.Command != nil {
+		began := time.Now()
+		defer func() { q.Observer.Command(c.Lane, time.Since(began)) }()
+	}
 	if err := q.push(c); err != nil {
 		return nil, err
 	}

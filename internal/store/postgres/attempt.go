@@ -92,15 +92,11 @@ func (a *attempt) sideBySide() error {
 // rows are read as they are under the locks.
 func (a *attempt) prepare(c relational.Conn) error {
 	ids := a.executions()
-	lock := skipRows
-	if a.wait {
-		lock = lockRows
-	}
 	reads := []func(relational.Conn) error{a.readTime}
 	if len(ids) > 0 {
 		reads = []func(relational.Conn) error{
 			func(c relational.Conn) error {
-				return c.Each(a.ctx, lock, []any{rawIDs(ids)}, func(row func(...any) error) error {
+				return c.Each(a.ctx, skipRows, []any{rawIDs(ids)}, func(row func(...any) error) error {
 					var id uuid.UUID
 					err := row(&id)
 					a.locked[id] = true

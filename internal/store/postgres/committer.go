@@ -49,7 +49,7 @@ func (c *committer) run() {
 		} else if batch = c.Take(); batch == nil {
 			break
 		}
-		missed = commit.Process(c, c.logger, batch)
+		missed = commit.Process(c.Observed(c), c.logger, batch)
 	}
 	c.disconnect()
 }
@@ -63,7 +63,7 @@ func (c *committer) alone(missed []*commit.Call) (rest []*commit.Call) {
 			rest = append(rest, call)
 			continue
 		}
-		for _, again := range commit.Process(c, c.logger, []*commit.Call{call}) {
+		for _, again := range commit.Process(c.Observed(c), c.logger, []*commit.Call{call}) {
 			again.Misses = 0
 			rest = append(rest, again)
 		}
@@ -99,7 +99,7 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 			return nil, err
 		}
 		for {
-			if time.Now().After(giveUp) {
+			if time.Now().After(giveUp) || c.db.gone.Load() {
 				return nil, err
 			}
 			time.Sleep(pause)

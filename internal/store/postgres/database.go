@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/perdure/perdure"
 )
 
@@ -23,11 +25,38 @@ type database struct {
 	silence time.Duration
 }
 
-// newDatabase reads a URL. Settings that it names itself stay.
-func newDatabase(url string, fatal func(error)) (*database, error) {
+// errReadOnly says that a server takes no writes.
+var errReadOnly = errors.New("the server is read only")
+
+// parse reads a URL. Of many hosts the one is taken that writes, unless it says
+// otherwise; so the URL stays the same after a failover.
+func parse(url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: "the store's URL cannot be used", Err: err}
+	}
+	asked := config.ValidateConnect
+	config.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if asked != nil {
+			return readOnlyOf(asked(ctx, conn))
+		}
+		return readOnlyOf(pgconn.ValidateConnectTargetSessionAttrsReadWrite(ctx, conn))
+	}
+	return config, nil
+}
+
+func readOnlyOf(err error) error {
+	if err != nil && codeOf(err) == "" {
+		return fmt.Errorf("%w: %w", errReadOnly, err)
+	}
+	return err
+}
+
+// newDatabase reads a URL. Settings that it names itself stay.
+func newDatabase(url string, fatal func(error)) (*database, error) {
+	config, err := parse(url)
+	if err != nil {
+		return nil, err
 	}
 	for name, value := range map[string]string{
 		"application_name":              "perdure",

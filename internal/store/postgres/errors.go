@@ -17,6 +17,13 @@ const (
 	badEscape         = "22P05"
 	undefinedTable    = "42P01"
 	readOnly          = "25006" // the server has become a standby
+	noPassword        = "28P01"
+	noLogin           = "28000"
+	noDatabase        = "3D000"
+	noRight           = "42501"
+	tooMany           = "53300"
+	diskFull          = "53100"
+	starting          = "57P03"
 	serialization     = "40001"
 	deadlock          = "40P01"
 	lockTimeout       = "55P03"
@@ -66,6 +73,46 @@ func unavailable(err error, format string, args ...any) error {
 	return &perdure.Error{Code: perdure.Unavailable, Message: fmt.Sprintf(format, args...), Err: err}
 }
 
+const onlyStandby = "the database that answers takes no writes: it is a standby; let the store's URL name the primary too, as host1,host2"
+
+// unreachable says why there is no connection, and what to do.
+func unreachable(err error) error {
+	return unavailable(err, "%s", orElse(advice(err), "the database cannot be reached"))
+}
+
+// advice says what to do about an error that is the server's; "" where there is
+// nothing to say.
+func advice(err error) string {
+	switch codeOf(err) {
+	case noPassword, noLogin:
+		return "the database refuses the user or its password; correct the store's URL"
+	case noDatabase:
+		return "there is no such database; create it, with the encoding UTF8"
+	case tooMany:
+		return "the database has too many connections; raise its max_connections, by 20 for each server"
+	case diskFull:
+		return "the database's disk is full"
+	case noRight:
+		return "the database's user has no right to this; let it own the tables, or read and write them all"
+	case readOnly:
+		return onlyStandby
+	case starting:
+		return "the database is starting up or shutting down"
+	case "":
+		if errors.Is(err, errReadOnly) {
+			return onlyStandby
+		}
+	}
+	return ""
+}
+
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
+
 // refusal turns an error into what the caller of a command, or of a read, is
 // told. Coded errors pass as they are.
 func refusal(err error) error {
@@ -74,7 +121,7 @@ func refusal(err error) error {
 	case err == nil || errors.As(err, &coded):
 		return err
 	case errors.Is(err, errLost):
-		return unavailable(err, "the database cannot be reached")
+		return unreachable(err)
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
@@ -85,8 +132,8 @@ func refusal(err error) error {
 		return &perdure.Error{Code: perdure.InvalidArgument, Message: "a text holds a zero byte or bytes that are no UTF-8", Err: err}
 	case code == lockTimeout || code == queryCancelled || code == serialization || code == deadlock:
 		return unavailable(err, "the database is busy")
-	case isTrouble(err):
-		return unavailable(err, "the database has trouble of its own")
+	case isTrouble(err) || advice(err) != "":
+		return unavailable(err, "%s", orElse(advice(err), "the database has trouble of its own"))
 	}
 	return &perdure.Error{Code: perdure.Internal, Message: "the store failed", Err: err}
 }

@@ -15,7 +15,13 @@ import (
 )
 
 // grouped keeps the statements for many rows, by the statement for one.
-type grouped struct{ made sync.Map }
+type grouped struct {
+	made   sync.Map
+	single bool // a single row goes that way, too, for tests
+}
+
+// asks tells whether so many rows are worth a statement for many.
+func (g *grouped) asks(rows int) bool { return rows > 1 || g.single }
 
 // of gives the statement for many rows of a shape; "" if there is none. The first
 // time it asks the database what types the parameters are.
@@ -133,15 +139,30 @@ func (g *group) takes(s *shape, args []any, seen map[string]bool) bool {
 func keyOf(args []any, at []int) string {
 	var b strings.Builder
 	for _, i := range at {
-		switch v := args[i].(type) {
-		case []byte:
-			b.Write(v)
-		case string:
-			b.WriteString(v)
-		default:
-			fmt.Fprint(&b, v)
-		}
+		writeKey(&b, args[i])
 		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+func writeKey(b *strings.Builder, arg any) {
+	switch v := arg.(type) {
+	case []byte:
+		b.Write(v)
+	case string:
+		b.WriteString(v)
+	default:
+		fmt.Fprint(b, v)
+	}
+}
+
+// wholeKey differs wherever the parameters do.
+func wholeKey(args []any) string {
+	var b, one strings.Builder
+	for _, arg := range args {
+		one.Reset()
+		writeKey(&one, arg)
+		fmt.Fprintf(&b, "%T %d %s", arg, one.Len(), one.String())
 	}
 	return b.String()
 }
@@ -149,7 +170,7 @@ func keyOf(args []any, at []int) string {
 // queue adds a group that nobody waits for.
 func (p *pipe) queue(batch *pgx.Batch, g group) error {
 	many := ""
-	if s := shapeOf(g.query); s != nil && len(g.rows) > 1 {
+	if s := shapeOf(g.query); s != nil && s.params == len(g.rows[0]) && p.grouped.asks(len(g.rows)) {
 		var err error
 		if many, err = p.grouped.of(p.ctx, p.conn, g.query, s); err != nil {
 			return err
@@ -168,17 +189,14 @@ func (p *pipe) queue(batch *pgx.Batch, g group) error {
 // queueAsked adds the questions of one statement, together where that can be.
 func (p *pipe) queueAsked(batch *pgx.Batch, asked []*question) error {
 	s := shapeOf(asked[0].query)
-	if len(asked) > 1 && s != nil && s.params == len(asked[0].args) && asked[0].rows != nil && differ(asked, s.unlike) {
+	if p.grouped.asks(len(asked)) && s != nil && s.params == len(asked[0].args) && asked[0].rows != nil && differ(asked, s.unlike) {
 		many, err := p.grouped.of(p.ctx, p.conn, asked[0].query, s)
 		if err != nil {
 			return err
 		}
 		if many != "" {
-			rows := make([][]any, len(asked))
-			for i, q := range asked {
-				rows[i] = q.args
-			}
-			batch.Queue(many, columns(rows)...).Query(func(rows pgx.Rows) error { return handOut(rows, asked, s) })
+			rows, askers := distinctRows(asked)
+			batch.Queue(many, columns(rows)...).Query(func(rows pgx.Rows) error { return handOut(rows, askers, s) })
 			return nil
 		}
 	}
@@ -194,6 +212,21 @@ func (p *pipe) queueAsked(batch *pgx.Batch, asked []*question) error {
 		queued.Query(func(rows pgx.Rows) error { return eachRow(rows, q.rows) })
 	}
 	return nil
+}
+
+// distinctRows gives the parameters of questions, each once, and who asks them.
+func distinctRows(asked []*question) (rows [][]any, askers [][]*question) {
+	known := map[string]int{}
+	for _, q := range asked {
+		key := wholeKey(q.args)
+		i, again := known[key]
+		if !again {
+			i = len(rows)
+			known[key], rows, askers = i, append(rows, q.args), append(askers, nil)
+		}
+		askers[i] = append(askers[i], q)
+	}
+	return rows, askers
 }
 
 // differ tells whether the questions differ in these parameters.
@@ -212,20 +245,20 @@ func differ(asked []*question, at []int) bool {
 	return true
 }
 
-// handOut gives each row to the question that it answers: the last column says
+// handOut gives each row to the questions that it answers: the last column says
 // which, or for inserted rows those that it is known by.
-func handOut(rows pgx.Rows, asked []*question, s *shape) error {
+func handOut(rows pgx.Rows, asked [][]*question, s *shape) error {
 	defer rows.Close()
 	var byKey map[string]int
 	if s.match != nil {
 		byKey = make(map[string]int, len(asked))
 		for i, q := range asked {
-			byKey[keyOf(q.args, s.match)] = i
+			byKey[keyOf(q[0].args, s.match)] = i
 		}
 	}
 	last := max(1, len(s.match))
 	row := scannerOf(rows, last)
-	stopped := make([]bool, len(asked))
+	stopped := map[*question]bool{}
 	for rows.Next() {
 		i, err := answers(rows.RawValues(), last, byKey)
 		if err != nil {
@@ -234,11 +267,13 @@ func handOut(rows pgx.Rows, asked []*question, s *shape) error {
 		if i < 0 || i >= len(asked) {
 			return fmt.Errorf("a row answers question %d of %d", i, len(asked))
 		}
-		if stopped[i] {
-			continue
-		}
-		if stopped[i], err = stops(asked[i].rows(row)); err != nil {
-			return err
+		for _, q := range asked[i] {
+			if stopped[q] {
+				continue
+			}
+			if stopped[q], err = stops(q.rows(row)); err != nil {
+				return err
+			}
 		}
 	}
 	return rows.Err()

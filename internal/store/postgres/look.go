@@ -23,6 +23,7 @@ func OpenLook(ctx context.Context, url string) (*Look, error) {
 	if err != nil {
 		return nil, err
 	}
+	db.config.ValidateConnect = nil // a standby will do
 	if err := checkVersion(ctx, db.config); err != nil {
 		return nil, refusal(err)
 	}
@@ -44,7 +45,7 @@ func OpenLook(ctx context.Context, url string) (*Look, error) {
 func checkVersion(ctx context.Context, config *pgx.ConnConfig) error {
 	conn, err := pgx.ConnectConfig(ctx, config.Copy())
 	if err != nil {
-		return unavailable(err, "the database cannot be reached")
+		return unreachable(err)
 	}
 	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
 	if there, err := unfinished(ctx, conn); err != nil {

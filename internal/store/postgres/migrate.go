@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"embed"
 	"io/fs"
+	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -31,17 +33,22 @@ func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 // migrateFor is Migrate, for a copy or for anybody else: where a copy has begun
 // and has not ended, they would find half of what there is.
 func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err error) {
-	config, err := pgx.ParseConfig(url)
+	config, err := parse(url)
 	if err != nil {
-		return 0, 0, &perdure.Error{Code: perdure.InvalidArgument, Message: "the store's URL cannot be used", Err: err}
+		return 0, 0, err
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return 0, 0, unavailable(err, "the database cannot be reached")
+		return 0, 0, unreachable(err)
 	}
 	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
 	if err := checkServer(ctx, conn); err != nil {
 		return 0, 0, refusal(err)
+	}
+	if version, files, known := newestMigration(); known && isAt(ctx, conn, version, files) {
+		if there, err := unfinished(ctx, conn); err != nil || !there {
+			return version, version, refusal(err)
+		}
 	}
 	// It is given back with the connection.
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(migrating)); err != nil {
@@ -58,6 +65,27 @@ func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err
 		return from, to, refusal(err)
 	}
 	return from, to, refusal(makeStore(ctx, conn))
+}
+
+// newestMigration gives the number of the last file, and how many there are.
+func newestMigration() (version int64, files int, known bool) {
+	all, err := migrationFiles.ReadDir("migrations")
+	if err != nil || len(all) == 0 {
+		return 0, 0, false
+	}
+	number, _, _ := strings.Cut(all[len(all)-1].Name(), "_")
+	version, err = strconv.ParseInt(number, 10, 64)
+	return version, len(all), err == nil
+}
+
+// isAt tells whether there is nothing to do, in one round trip and with no right
+// but to read.
+func isAt(ctx context.Context, conn *pgx.Conn, version int64, files int) bool {
+	var at int64
+	var applied int
+	err := conn.QueryRow(ctx, "SELECT max(version_id), count(DISTINCT version_id) FROM goose_db_version"+
+		" WHERE is_applied AND version_id > 0 AND EXISTS (SELECT 1 FROM store)").Scan(&at, &applied)
+	return err == nil && at == version && applied == files
 }
 
 func migrate(ctx context.Context, db *sql.DB) (from, to int64, err error) {

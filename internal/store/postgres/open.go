@@ -41,6 +41,8 @@ type Options struct {
 	// opened: restored, or failed over to a standby. The process should end and
 	// start anew; the store writes no more.
 	Fatal func(error)
+	// Observer is told what the committers do; may be nil.
+	Observer *store.Observer
 }
 
 // Store is a PostgreSQL database.
@@ -106,8 +108,10 @@ func (s *Store) start(ctx context.Context, o Options) error {
 	}
 	s.Reader = relational.Reader{Tx: s.read, Clock: s.clock.Now, Words: words}
 	for range o.Committers {
+		queue := commit.NewQueue()
+		queue.Observer = o.Observer
 		c := &committer{
-			Queue: commit.NewQueue(), id: uuid.New(), db: s.db, clock: s.clock, logger: o.Logger, ended: make(chan struct{}),
+			Queue: queue, id: uuid.New(), db: s.db, clock: s.clock, logger: o.Logger, ended: make(chan struct{}),
 		}
 		s.committers = append(s.committers, c)
 		go c.run()
@@ -124,7 +128,7 @@ const staleCommitter = 7 * 24 * time.Hour
 func (s *Store) learn(ctx context.Context) error {
 	conn, err := s.db.connect(ctx)
 	if err != nil {
-		return unavailable(err, "the database cannot be reached")
+		return unreachable(err)
 	}
 	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
 	epoch, err := readEpoch(ctx, conn)
@@ -149,7 +153,7 @@ func (s *Store) read(ctx context.Context, read func(c relational.Conn) error) er
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return unavailable(err, "the database cannot be reached")
+		return unreachable(err)
 	}
 	defer conn.Release()
 	err = read(&plain{conn: conn.Conn(), first: []statement{{query: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}}})

@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
 	"github.com/perdure/perdure/internal/store/relational"
 	"github.com/perdure/perdure/internal/store/storetest"
@@ -99,69 +98,6 @@ func TestAnotherHistoryIsNoticed(t *testing.T) {
 	noted(t, again, id, 0)
 }
 
-// trips counts what goes over to the database and back.
-type trips struct{ n atomic.Int64 }
-
-func (c *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	c.n.Add(1)
-	return ctx
-}
-func (c *trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-func (c *trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
-func (c *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return ctx
-}
-func (c *trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-// A hundred commands in one batch take as many round trips as one.
-func TestRoundTripsDoNotGrow(t *testing.T) {
-	s := open(t, Options{Committers: 1})
-	var c trips
-	s.db.config.Tracer = &c
-	ids := make([]uuid.UUID, 100)
-	for i := range ids {
-		ids[i] = begin(t, s)
-	}
-	before := c.n.Load()
-	if err := note(t.Context(), s, ids[0], uuid.New()); err != nil {
-		t.Fatal(err)
-	}
-	one := c.n.Load() - before
-	if one < 3 || one > 4 {
-		t.Errorf("one command takes %d round trips", one)
-	}
-
-	entered, leave := make(chan struct{}), make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		_, err := do(t.Context(), s, ids[0], store.Needs{}, func(*store.State) (*store.Changes, error) {
-			close(entered)
-			<-leave
-			return nil, nil
-		})
-		if err != nil {
-			t.Error(err)
-		}
-	})
-	<-entered
-	for _, id := range ids {
-		queued := make(chan struct{})
-		wg.Go(func() {
-			if err := note(queueing{t.Context(), sync.OnceFunc(func() { close(queued) })}, s, id, uuid.New()); err != nil {
-				t.Error(err)
-			}
-		})
-		<-queued
-	}
-	before = c.n.Load()
-	close(leave)
-	wg.Wait()
-	// One more ends the transaction of the command that was waited for.
-	if many := c.n.Load() - before - 1; many != one {
-		t.Errorf("a hundred commands take %d round trips, one takes %d", many, one)
-	}
-}
-
 // The shared statements, and those of this store, are statements of PostgreSQL's,
 // and those of the hot paths need no whole table.
 func TestHotStatementsUseIndexes(t *testing.T) {
@@ -175,15 +111,60 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	for _, set := range []string{"SET enable_seqscan = off", "SET plan_cache_mode = force_generic_plan"} {
-		if _, err := conn.Exec(t.Context(), set); err != nil {
+	for name, value := range planning {
+		if _, err := conn.Exec(t.Context(), "SET "+name+" = "+value); err != nil {
 			t.Fatal(err)
 		}
 	}
+	many := 0
 	for name, query := range queries {
-		for _, step := range plan(t, conn, name, query) {
-			if strings.Contains(step, "Seq Scan") {
-				t.Errorf("%s: %s", name, step)
+		usesIndexes(t, name, plan(t, conn, name, translate(query)))
+		s := shapeOf(query)
+		if s == nil {
+			continue
+		}
+		var g grouped
+		grouped, err := g.of(t.Context(), conn, query, s)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if grouped != "" {
+			many++
+			usesIndexes(t, name+", many", plan(t, conn, name+", many", grouped))
+		}
+	}
+	if many < len(queries)*2/3 {
+		t.Errorf("only %d of %d statements have one for many rows", many, len(queries))
+	}
+}
+
+func usesIndexes(t *testing.T, name string, steps []string) {
+	t.Helper()
+	for _, step := range steps {
+		if strings.Contains(step, "Seq Scan") {
+			t.Errorf("%s: %s", name, step)
+		}
+	}
+}
+
+// A row is looked for by its key, and never among all of its execution's, however
+// little is known of the table.
+func TestRowsAreFoundByTheirKeys(t *testing.T) {
+	conn, err := pgx.Connect(t.Context(), emptyDatabase(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if _, err := conn.Exec(t.Context(), "SET plan_cache_mode = force_generic_plan"); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"agent_entry", "task_execution", "agent_signal", "blob"} {
+		for _, query := range []string{
+			"SELECT 1 FROM ONLY " + table + " x WHERE agent_execution_id = ? AND id = ? FOR KEY SHARE OF x", // as foreign keys ask
+			"UPDATE " + table + " SET created_at = ? WHERE agent_execution_id = ? AND id = ?",
+		} {
+			steps := strings.Join(plan(t, conn, query[:7]+table, translate(query)), "\n")
+			if !strings.Contains(steps, table+"_pkey") {
+				t.Errorf("%s:\n%s", query, steps)
 			}
 		}
 	}
@@ -191,7 +172,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 
 func plan(t *testing.T, conn *pgx.Conn, name, query string) (steps []string) {
 	t.Helper()
-	described, err := conn.Prepare(t.Context(), name, translate(query))
+	described, err := conn.Prepare(t.Context(), name, query)
 	if err != nil {
 		t.Errorf("%s: %v", name, err)
 		return nil

@@ -230,7 +230,7 @@ func (s *strand) Write(_ context.Context, query string, args ...any) error {
 // Each implements [relational.Conn].
 func (s *strand) Each(_ context.Context, query string, args []any, scan scan) error {
 	s.wrote = s.wrote || strings.HasPrefix(query, "INSERT")
-	s.asks = &question{statement: statement{query, args}, rows: scan}
+	s.asks = &question{statement: statement{waiting(query, s.wait), args}, rows: scan}
 	return s.pause()
 }
 

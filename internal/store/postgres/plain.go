@@ -50,7 +50,7 @@ func (p *plain) Write(ctx context.Context, query string, args ...any) error {
 // Each implements [relational.Conn].
 func (p *plain) Each(ctx context.Context, query string, args []any, scan scan) error {
 	return p.send(ctx, func(b *pgx.Batch) {
-		b.Queue(translate(query), args...).Query(func(rows pgx.Rows) error { return eachRow(rows, scan) })
+		b.Queue(translate(waiting(query, p.wait)), args...).Query(func(rows pgx.Rows) error { return eachRow(rows, scan) })
 	})
 }
 

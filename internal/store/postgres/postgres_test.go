@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"flag"
 	"os"
 	"testing"
 
@@ -12,6 +13,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		// What these are about is shared with SQLite, whose tests draw more.
+		if err := checks.Value.Set("20"); err != nil {
+			panic(err)
+		}
+	}
 	code := postgrestest.Main(m)
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
@@ -51,8 +59,14 @@ func open(t testing.TB, o Options) *Store {
 	return s
 }
 
+// Statements go over as those for many rows, though there is often one row. The
+// engine's tests use the others.
 func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, Options{}) })
+	storetest.Run(t, func(t *testing.T) store.Store {
+		s := open(t, Options{Committers: 2})
+		s.db.grouped.single = true
+		return s
+	})
 }
 
 func TestDurable(t *testing.T) {

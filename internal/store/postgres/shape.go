@@ -31,8 +31,8 @@ var (
 	insertShape = regexp.MustCompile(`^(INSERT INTO \w+ \(([\w, ]+)\)) VALUES \(([?, ]+)\)(?: (ON CONFLICT(?: DO NOTHING| \(([\w, ]+)\) DO (?:NOTHING|UPDATE SET [^?]+))))?(?: (RETURNING \w+))?$`)
 	updateShape = regexp.MustCompile(`^(UPDATE (\w+) SET )([^()]+) WHERE ([^()]+)$`)
 	deleteShape = regexp.MustCompile(`^(DELETE FROM (\w+)) WHERE ([^()]+)$`)
-	// equals is a column that is set, or compared.
-	equals = regexp.MustCompile(`^(\w+)(?: = (\?|-?\d+|NULL|'\w*')| (IS NOT NULL|IS NULL))$`)
+	// equals is a column that is set, or compared. What is set may grow by a value.
+	equals = regexp.MustCompile(`^(\w+)(?: = (\w+ \+ )?(\?|-?\d+|NULL|'\w*')| (IS NOT NULL|IS NULL))$`)
 	locks  = regexp.MustCompile(`\bFOR (NO KEY UPDATE|UPDATE|SHARE|KEY SHARE)\b`)
 	marked = regexp.MustCompile(`\$(\d+)`)
 )
@@ -145,11 +145,11 @@ func (s *shape) conditions(list, separator, table string) (made string, params [
 	parts := strings.Split(list, separator)
 	for i, part := range parts {
 		m := equals.FindStringSubmatch(part)
-		if m == nil {
+		if m == nil || m[2] != "" && table != "" {
 			return "", nil, false
 		}
-		value := m[2]
-		if m[3] != "" {
+		value := m[3]
+		if m[4] != "" {
 			parts[i] = table + part
 			continue
 		}
@@ -158,7 +158,7 @@ func (s *shape) conditions(list, separator, table string) (made string, params [
 			s.params++
 			value = "u.p" + strconv.Itoa(s.params)
 		}
-		parts[i] = table + m[1] + " = " + value
+		parts[i] = table + m[1] + " = " + m[2] + value
 	}
 	return strings.Join(parts, separator), params, true
 }

@@ -40,9 +40,9 @@ func OpenTarget(ctx context.Context, url string) (*Target, error) {
 	if _, _, err := migrateFor(ctx, url, true); err != nil {
 		return nil, err
 	}
-	config, err := pgx.ParseConfig(url)
+	config, err := parse(url)
 	if err != nil {
-		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: "the store's URL cannot be used", Err: err}
+		return nil, err
 	}
 	config.RuntimeParams["application_name"] = "perdure store copy"
 	// Whatever the last transaction commits durably makes what was before it so.
@@ -51,7 +51,7 @@ func OpenTarget(ctx context.Context, url string) (*Target, error) {
 	config.RuntimeParams["lock_timeout"] = "3s"
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return nil, unavailable(err, "the database cannot be reached")
+		return nil, unreachable(err)
 	}
 	t := &Target{conn: conn}
 	if err := t.take(ctx); err != nil {

@@ -56,7 +56,13 @@ func begin(t *testing.T, s *Store) uuid.UUID {
 // note appends an entry and an event, once for each id, and counts them in the
 // execution's version.
 func note(ctx context.Context, s *Store, execution, id uuid.UUID) error {
-	_, err := do(ctx, s, execution, store.Needs{Entries: []uuid.UUID{id}}, func(s *store.State) (*store.Changes, error) {
+	return noteAfter(ctx, s, execution, id, store.Needs{})
+}
+
+// noteAfter asks for more before it decides.
+func noteAfter(ctx context.Context, s *Store, execution, id uuid.UUID, needs store.Needs) error {
+	needs.Entries = []uuid.UUID{id}
+	_, err := do(ctx, s, execution, needs, func(s *store.State) (*store.Changes, error) {
 		if _, known := s.Entries[id]; known {
 			return nil, nil
 		}

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,10 @@ var words = &relational.Words{
 	MetadataMember: func(key, value string) (string, []any) { return metadataMember, []any{key, key, value} },
 	QueryMatch:     matchQuery,
 	Spoils:         func(err error) bool { return !isStatement(err) },
+	Size: func(ctx context.Context, c relational.Conn) (bytes int64, err error) {
+		err = c.Each(ctx, "SELECT pg_database_size(current_database())", nil, func(row func(...any) error) error { return row(&bytes) })
+		return bytes, err
+	},
 }
 
 var looseBlobMillis = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
@@ -35,7 +40,19 @@ func rawIDs(ids []uuid.UUID) [][]byte {
 	return raw
 }
 
-const lockExecution = " FOR NO KEY UPDATE OF x SKIP LOCKED"
+const (
+	skipLocked    = " SKIP LOCKED"
+	lockExecution = " FOR NO KEY UPDATE OF x" + skipLocked
+)
+
+// waiting makes a statement wait for what others hold, for a command that runs
+// alone because it was missed too often.
+func waiting(query string, wait bool) string {
+	if !wait {
+		return query
+	}
+	return strings.TrimSuffix(query, skipLocked)
+}
 
 var due = map[store.PickKind]string{
 	store.PickTimers: "SELECT x.id, NULL FROM agent_timer t JOIN agent_execution x ON x.id = t.agent_execution_id" +
@@ -117,8 +134,7 @@ func escapeBytes(text string) string {
 // lockRows are the executions that a batch names. What waits for a lock has a
 // limit: see connect.
 const (
-	lockRows = "SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id FOR NO KEY UPDATE"
-	skipRows = lockRows + " SKIP LOCKED"
+	skipRows = "SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id FOR NO KEY UPDATE" + skipLocked
 	timeNow  = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 	tryHold  = "SELECT pg_try_advisory_xact_lock(?)"
 	waitHold = "SELECT pg_advisory_xact_lock(?) IS NULL"

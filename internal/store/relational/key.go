@@ -27,7 +27,10 @@ func putKey(v view, k *perdure.APIKey) error {
 
 func keyScan(k *perdure.APIKey) []any {
 	return []any{
-		&k.ID, &k.Org, &k.Name, text[perdure.KeyRole]{&k.Role}, (*hashCol)(&k.Hash), (*timeCol)(&k.CreatedAt), optTime{&k.RevokedAt},
+		&k.ID, &k.Org, &k.Name,
+		text[perdure.KeyRole]{&k.Role},
+		(*hashCol)(&k.Hash), (*timeCol)(&k.CreatedAt),
+		optTime{&k.RevokedAt},
 		&k.Limits.RequestsPerSecond, &k.Limits.MaxRunning, &k.Limits.MaxStored,
 	}
 }

@@ -111,7 +111,7 @@ func (t *Transaction) decidePick(c *store.Command, one candidate, answer *any) e
 	case err != nil && !isRefused(err):
 		return err
 	case err != nil:
-		t.logger.Warn("a candidate was left out", "command", c.Name, "execution", one.execution, "err", refusedBy(err))
+		t.logger.Warn("a candidate was left out", "command", c.Name, "org", c.Org, "execution", one.execution, "err", refusedBy(err))
 	case changes != nil:
 		*answer = changes.Answer
 	}

@@ -111,6 +111,21 @@ func (r *Reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perd
 	return x, nil
 }
 
+const heldByWorker = "SELECT id FROM agent_execution WHERE worker_id = ? AND status IN ('RUNNING', 'CANCELLING') AND org_id = ?"
+
+// HeldBy implements [store.Reader].
+func (r *Reader) HeldBy(ctx context.Context, org string, worker uuid.UUID) (held []uuid.UUID, err error) {
+	err = r.read(ctx, func(v view) error {
+		return v.each(heldByWorker, []any{worker[:], org}, func(row func(...any) error) error {
+			var id uuid.UUID
+			err := row(&id)
+			held = append(held, id)
+			return err
+		})
+	})
+	return held, err
+}
+
 // Checkpoint implements [store.Reader].
 func (r *Reader) Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error) {
 	var found []*perdure.Checkpoint

@@ -32,7 +32,8 @@ func streamScan(s *store.Stream, by *closedBy) []any {
 	return []any{
 		&s.ID, &s.Org, &s.Path, &s.ContentType, &s.Tail, (*flagCol)(&s.Closed),
 		text[string]{&s.Seq},
-		&by.id, &by.epoch, &by.seq, (*timeCol)(&s.CreatedAt), optUUID{&s.KeyID},
+		&by.id, &by.epoch, &by.seq, (*timeCol)(&s.CreatedAt),
+		optUUID{&s.KeyID},
 	}
 }
 

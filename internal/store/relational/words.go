@@ -48,6 +48,8 @@ type Words struct {
 	Free func(ctx context.Context, c Conn, pages int) error
 	// Unused is [store.Reader]'s; nil where none is known.
 	Unused func(ctx context.Context, c Conn) (pages, pageSize int64, err error)
+	// Size is how many bytes the database takes on disk.
+	Size func(ctx context.Context, c Conn) (bytes int64, err error)
 	// Audit checks that no row refers to one that is gone; nil where the database
 	// sees to it.
 	Audit func(ctx context.Context, c Conn) error

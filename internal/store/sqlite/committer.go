@@ -39,7 +39,7 @@ type committer struct {
 func (c *committer) run() {
 	defer close(c.ended)
 	for batch := c.Take(); batch != nil; batch = c.Take() {
-		commit.Process(c, c.logger, batch)
+		commit.Process(c.Observed(c), c.logger, batch)
 		if c.brokenErr() == nil {
 			c.trim()
 			c.forget(batch)

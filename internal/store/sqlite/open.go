@@ -38,6 +38,8 @@ type Options struct {
 	// MaxPages bounds the file to that many pages of 4 KiB, beyond which it is
 	// a full disk; 0 is no bound.
 	MaxPages int
+	// Observer is told what the committer does; may be nil.
+	Observer *store.Observer
 }
 
 // Store is a SQLite database.
@@ -134,11 +136,13 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	queue := commit.NewQueue()
+	queue.Observer = o.Observer
 	s := &Store{
 		Reader: relational.Reader{Tx: pool.readRows, Clock: o.Clock, Words: words},
 		pool:   pool,
 		committer: &committer{
-			Queue: commit.NewQueue(), conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
+			Queue: queue, conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
 			path: o.Path, walLimit: walLimit,
 		},
 		path:  o.Path,

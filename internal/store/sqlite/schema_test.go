@@ -81,7 +81,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	for name, query := range queries {
 		for _, step := range plan(t, s, query) {
 			found := scan.FindStringSubmatch(step)
-			if found != nil && found[1] != "up" && found[1] != "class" && found[1] != "j" && found[1] != "CONSTANT" && !partial(step) {
+			if found != nil && found[1] != "up" && found[1] != "class" && found[1] != "j" && found[1] != "CONSTANT" && !partial(step) && !counts(name, step) {
 				t.Errorf("%s: %s", name, step)
 			}
 			if strings.Contains(step, "TEMP B-TREE FOR ORDER BY") && !sorted[name] {
@@ -96,6 +96,20 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 func partial(step string) bool {
 	for _, index := range []string{"_embedded", "_deferred", "_timer_due", "_stream_dead"} {
 		if strings.Contains(step, index) {
+			return true
+		}
+	}
+	return false
+}
+
+// counts tells whether a scan is that of a count, which goes through all of an
+// index: one that holds nothing that has ended.
+func counts(name, step string) bool {
+	if !strings.HasPrefix(name, "census") {
+		return false
+	}
+	for _, index := range []string{"_dispatch", "_alone", "_blocked", "_lease", "_waiting"} {
+		if strings.HasSuffix(step, index) {
 			return true
 		}
 	}

@@ -28,7 +28,7 @@ var words = &relational.Words{
 		return queryMatch, []any{id, plain, plain, escaped, plain, escaped}
 	},
 	Spoils: func(err error) bool { return isFull(err) || isBroken(err) },
-	Free:   free, Unused: unused, Audit: foreignKeys,
+	Free:   free, Unused: unused, Size: size, Audit: foreignKeys,
 }
 
 var due = map[store.PickKind]string{
@@ -118,6 +118,15 @@ func unused(ctx context.Context, c relational.Conn) (pages, pageSize int64, err 
 	}
 	pages, err = pragma(ctx, c, "freelist_count")
 	return pages, pageSize, err
+}
+
+func size(ctx context.Context, c relational.Conn) (bytes int64, err error) {
+	pageSize, err := pragma(ctx, c, "page_size")
+	if err != nil {
+		return 0, err
+	}
+	pages, err := pragma(ctx, c, "page_count")
+	return pages * pageSize, err
 }
 
 func pragma(ctx context.Context, c relational.Conn, name string) (n int64, err error) {

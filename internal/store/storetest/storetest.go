@@ -22,10 +22,11 @@ import (
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, group := range []map[string]func(*fixture){
 		rowTests, signalTests, decideTests, orderTests, pickTests, limitTests, aloneTests, leaseTests, logTests, contentTests, localTests, pathTests, listTests, outsideTests,
-		pruneTests, retentionTests, streamTests, responseTests, namedTests, resultTests, quotaTests,
+		pruneTests, retentionTests, streamTests, responseTests, namedTests, resultTests, quotaTests, censusTests,
 	} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel() // most of the time goes into waiting for a disk, or a socket
 				f := &fixture{T: t, s: open(t), ctx: t.Context()}
 				test(f)
 				Invariants(t, f.s)

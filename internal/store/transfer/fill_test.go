@@ -85,6 +85,9 @@ func column[T any](t *testing.T, db *sql.DB, query string, args ...any) (all []T
 		}
 		all = append(all, v)
 	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return all
 }
 

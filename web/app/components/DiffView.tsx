@@ -24,7 +24,7 @@ export function DiffView({ diff, label }: { diff: Diff; label: string }) {
         {diff.lines.map((l, i) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name
           <div key={i} className={`flex min-w-max ${looks[l.kind]}`}>
-            <span aria-hidden="true" className="w-10 shrink-0 pr-2 text-right opacity-70 select-none">
+            <span aria-hidden="true" className="w-10 shrink-0 pr-2 text-right select-none">
               {l.after ?? l.before ?? ""}
             </span>
             <span aria-hidden="true" className="w-4 shrink-0 select-none">

@@ -1,7 +1,7 @@
 import { type ReactNode, useId, useState } from "react";
 import type { ModelConfig } from "../../client/src/index";
 import { CloseIcon, PlusIcon } from "../components/icons";
-import { Button, Field, IconButton, inputClass } from "../components/ui";
+import { Button, Field, IconButton, inputClass, inputLook } from "../components/ui";
 import { type AgentDraft, builtInTools, type Faults, providers, thinkingLevels } from "./draft";
 
 export interface FieldsProps {
@@ -43,7 +43,7 @@ export function ModelsField({ draft, faults, onChange }: FieldsProps) {
               aria-label={`Provider of model ${i + 1}`}
               value={m.provider}
               onChange={(e) => set(i, { provider: e.target.value })}
-              className={`${inputClass} w-40 shrink-0 max-sm:w-32`}
+              className={`${inputLook} w-40 shrink-0 max-sm:w-32`}
             >
               {[...new Set([...providers, m.provider])].map((p) => (
                 <option key={p}>{p}</option>
@@ -55,7 +55,7 @@ export function ModelsField({ draft, faults, onChange }: FieldsProps) {
               value={m.modelId}
               aria-invalid={Boolean(faults.models) && !m.modelId.trim()}
               onChange={(e) => set(i, { modelId: e.target.value })}
-              className={`${inputClass} font-mono`}
+              className={`${inputLook} flex-1 font-mono`}
             />
             {draft.models.length > 1 && (
               <IconButton
@@ -126,7 +126,7 @@ export function ToolsField({ draft, faults, onChange }: FieldsProps) {
               e.preventDefault();
               add();
             }}
-            className={`${inputClass} h-9 w-36 font-mono`}
+            className={`${inputLook} h-9 w-36 font-mono`}
           />
           <IconButton label="Add the tool" onClick={add} disabled={!other.trim()}>
             <PlusIcon />

@@ -13,6 +13,7 @@ import {
   Empty,
   ErrorBanner,
   inputClass,
+  inputLook,
   Skeleton,
   StatusBadge,
 } from "../components/ui";
@@ -99,7 +100,7 @@ function Filters() {
           aria-label="Agent"
           value={search.agent ?? ""}
           onChange={(e) => void navigate({ search: (s) => withAgent(s, e.target.value) })}
-          className={`${inputClass} w-auto max-w-48`}
+          className={`${inputLook} max-w-48`}
         >
           <option value="">All agents</option>
           {agents.data?.map((a) => (
@@ -117,7 +118,7 @@ function Filters() {
             type="button"
             aria-pressed={search.status === f.status}
             onClick={() => void navigate({ search: (s) => withStatus(s, f.status) })}
-            className="h-8 rounded-md px-2.5 text-sm text-soft hover:text-ink aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent-strong"
+            className="h-8 rounded-md px-2.5 text-sm whitespace-nowrap text-soft hover:text-ink aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent-strong"
           >
             {f.label}
           </button>

@@ -23,7 +23,7 @@ export function Thinking({ text }: { text: string }) {
       <summary className="flex w-fit max-w-full list-none items-center gap-1.5 rounded-md py-0.5 text-faint hover:text-ink [&::-webkit-details-marker]:hidden">
         <ThoughtIcon className="size-4" />
         <span className="font-medium">{now ? "Thinking" : "Thought"}</span>
-        <span className="truncate opacity-90 group-open:hidden">· {firstLine(text, 80)}</span>
+        <span className="truncate group-open:hidden">· {firstLine(text, 80)}</span>
         <ChevronIcon className="size-3.5 transition-transform group-open:rotate-90" />
       </summary>
       <p className="mt-1.5 ml-2 border-l-2 border-line pl-4 [overflow-wrap:anywhere] whitespace-pre-wrap text-soft">

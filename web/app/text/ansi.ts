@@ -14,7 +14,7 @@ type Style = Omit<Piece, "text">;
 
 // CSI … final byte; OSC … BEL or ST; two-character escapes.
 const escapes =
-  /\x1b(?:\[([0-9;:?<=>]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])/g;
+  /\x1b(?:\[([0-9;:?<=>]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-OQ-WYZ\\`-~])/g;
 const unseen = /[\x00-\x08\x0b-\x1f\x7f]/g;
 
 /**

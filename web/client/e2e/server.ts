@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -80,6 +80,17 @@ export class Dev {
     const gone = new Promise((resolve) => p.once("exit", resolve));
     p.kill("SIGKILL");
     await gone;
+  }
+
+  /** Puts a copy of what a stopped server keeps aside, and later back in its place. */
+  copyData(to: string): void {
+    const filter = (from: string) => !from.endsWith(".sock");
+    cpSync(join(this.#dir, "data"), join(this.#dir, to), { recursive: true, filter });
+  }
+
+  restoreData(from: string): void {
+    rmSync(join(this.#dir, "data"), { recursive: true });
+    cpSync(join(this.#dir, from), join(this.#dir, "data"), { recursive: true });
   }
 
   async close(): Promise<void> {

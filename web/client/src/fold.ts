@@ -70,7 +70,7 @@ export class ViewFold {
   readonly #files: ExecutionView["files"] = [];
   readonly #others: ExecutionView["others"] = [];
 
-  constructor(base: Base) {
+  constructor(base: Base = {}) {
     const x = base.snapshot?.execution;
     this.#status = x?.status ?? base.status ?? null;
     this.#reason = x?.waitReason ?? null;

@@ -660,9 +660,10 @@ export interface components {
             location: string;
             message: string;
         };
-        Health: {
-            /** @description What works slower than it should; hints: other servers are not told what is new, and find it within a second. */
-            degraded?: string[] | null;
+        HealthBody: {
+            /** @description What does not work as well as it should. */
+            degraded?: components["schemas"]["Reason"][] | null;
+            /** @description ok, or ready. */
             status: string;
         };
         KeyLimits: {
@@ -841,6 +842,10 @@ export interface components {
             logs: components["schemas"]["PruneCount"];
             /** @description There is more to prune; ask again. */
             more: boolean;
+        };
+        Reason: {
+            check: string;
+            detail: string;
         };
         ResetData: {
             /**
@@ -2269,7 +2274,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Health"];
+                    "application/json": components["schemas"]["HealthBody"];
                 };
             };
             /** @description An error (RFC 9457) */
@@ -2298,7 +2303,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Health"];
+                    "application/json": components["schemas"]["HealthBody"];
                 };
             };
             /** @description An error (RFC 9457) */

@@ -64,7 +64,7 @@ func newCheckpointToProto(c *perdure.NewCheckpoint) *perdurev1.NewCheckpoint {
 	if c == nil {
 		return nil
 	}
-	return &perdurev1.NewCheckpoint{State: PayloadToProto(c.State), Reason: c.Reason, StateVersion: int64(c.StateVersion)}
+	return &perdurev1.NewCheckpoint{State: PayloadToProto(c.State), Reason: c.Reason, StateVersion: int64(c.StateVersion), Traceparent: c.Traceparent}
 }
 
 // NewCheckpointFromProto converts what asks for a checkpoint; nil stays nil.
@@ -77,7 +77,7 @@ func (d *decoder) newCheckpoint(m *perdurev1.NewCheckpoint) *perdure.NewCheckpoi
 		return nil
 	}
 	return &perdure.NewCheckpoint{
-		State: d.payload("checkpoint.state", m.GetState()), Reason: m.GetReason(), StateVersion: int(m.GetStateVersion()),
+		State: d.payload("checkpoint.state", m.GetState()), Reason: m.GetReason(), StateVersion: int(m.GetStateVersion()), Traceparent: m.GetTraceparent(),
 	}
 }
 

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,18 +56,7 @@ func (c *Cluster) URL(database string) string {
 }
 
 func (c *Cluster) make() (err error) {
-	if c.folder, err = os.MkdirTemp("", "perdure-postgres-"); err != nil {
-		return err
-	}
-	if c.owner, err = unprivileged(); err != nil {
-		return err
-	}
-	if c.owner != nil {
-		if err := os.Chown(c.folder, int(c.owner.Uid), int(c.owner.Gid)); err != nil {
-			return err
-		}
-	}
-	if c.port, err = freePort(); err != nil {
+	if err := c.place(); err != nil {
 		return err
 	}
 	initdb, err := c.command("initdb", "-D", c.data(), "-U", "perdure", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-instructions", "--no-sync")
@@ -76,8 +66,56 @@ func (c *Cluster) make() (err error) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
+	return nil
+}
+
+// place makes the folder, and finds a port.
+func (c *Cluster) place() (err error) {
+	if c.owner, err = unprivileged(); err != nil {
+		return err
+	}
+	if c.folder, err = c.scratch(); err != nil {
+		return err
+	}
+	if c.port, err = freePort(); err != nil {
+		return err
+	}
 	c.log, err = os.Create(filepath.Join(c.folder, "log"))
 	return err
+}
+
+// scratch makes a folder that the server's user owns and can get into: the usual
+// one may lie below a folder that is closed to all but this process' user.
+func (c *Cluster) scratch() (string, error) {
+	var failed error
+	for _, parent := range []string{os.TempDir(), "/tmp", "/var/tmp", "/dev/shm"} {
+		folder, err := os.MkdirTemp(parent, "perdure-postgres-")
+		if err == nil {
+			if err = c.own(folder); err == nil {
+				return folder, nil
+			}
+			err = errors.Join(err, os.RemoveAll(folder))
+		}
+		failed = errors.Join(failed, err)
+	}
+	return "", fmt.Errorf("there is no folder that the user of PostgreSQL can get into: %w", failed)
+}
+
+// own gives the folder to the server's user, and lets that look into it.
+func (c *Cluster) own(folder string) error {
+	if c.owner == nil {
+		return nil
+	}
+	if err := os.Chown(folder, int(c.owner.Uid), int(c.owner.Gid)); err != nil {
+		return err
+	}
+	look := exec.Command("ls", folder)
+	look.Dir = "/"
+	look.SysProcAttr = &syscall.SysProcAttr{Credential: c.owner}
+	if out, err := look.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(out))
+	}
+	return nil
 }
 
 func (c *Cluster) data() string { return filepath.Join(c.folder, "data") }
@@ -113,15 +151,36 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
+// debian is where Debian and Ubuntu put PostgreSQL's programs, by major version
+// and outside of PATH.
+const debian = "/usr/lib/postgresql"
+
+// find gives the path of one of PostgreSQL's programs: that of PATH, else that of
+// the newest version in the folder.
+func find(folder, name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path, nil
+	}
+	installed, globErr := filepath.Glob(folder + "/*/bin/" + name)
+	if globErr != nil || len(installed) == 0 {
+		return "", fmt.Errorf("PostgreSQL is not installed (scripts/deps.sh does it): %w", err)
+	}
+	return slices.MaxFunc(installed, func(a, b string) int { return cmp.Compare(major(a), major(b)) }), nil
+}
+
+// major gives the version in the path of a program; 0, the oldest, for 9.6 and
+// what has no number.
+func major(path string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
+	return n
+}
+
 // command is one of PostgreSQL's programs, of the newest version there is.
 func (c *Cluster) command(name string, args ...string) (*exec.Cmd, error) {
-	path, err := exec.LookPath(name)
+	path, err := find(debian, name)
 	if err != nil {
-		installed, globErr := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
-		if globErr != nil || len(installed) == 0 {
-			return nil, fmt.Errorf("PostgreSQL is not installed (scripts/deps.sh does it): %w", err)
-		}
-		path = slices.Max(installed)
+		return nil, err
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir = c.folder
@@ -133,9 +192,11 @@ func (c *Cluster) command(name string, args ...string) (*exec.Cmd, error) {
 
 // Run starts the server and waits until it answers.
 func (c *Cluster) Run() error {
-	args := []string{"-D", c.data(), "-p", strconv.Itoa(c.port), "-k", "", "-c", "listen_addresses=127.0.0.1",
+	args := []string{
+		"-D", c.data(), "-p", strconv.Itoa(c.port), "-k", "", "-c", "listen_addresses=127.0.0.1",
 		"-c", "max_connections=300", "-c", "shared_buffers=64MB", "-c", "fsync=on", "-c", "max_wal_size=256MB", "-c", "min_wal_size=32MB",
-		"-c", "autovacuum_naptime=5s", "-c", "log_min_messages=warning"}
+		"-c", "autovacuum_naptime=5s", "-c", "log_min_messages=warning",
+	}
 	for _, setting := range c.extra {
 		args = append(args, "-c", setting)
 	}
@@ -210,6 +271,9 @@ func (c *Cluster) end(signal syscall.Signal) error {
 	c.server = nil
 	return err
 }
+
+// Crash ends the server without a word to its clients. It does not start again.
+func (c *Cluster) Crash() error { return c.end(syscall.SIGQUIT) }
 
 // Stop ends the server and removes its folder.
 func (c *Cluster) Stop() error {

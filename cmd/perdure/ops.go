@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+
+	"github.com/perdure/perdure/internal/health"
+	"github.com/perdure/perdure/internal/ops"
+	"github.com/perdure/perdure/worker"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+)
+
+// opsFlag adds --ops-addr to a command that stays.
+func opsFlag(cmd *cobra.Command, addr *string) {
+	cmd.Flags().StringVar(addr, "ops-addr", "", "private address for operators, without a key: /metrics, /healthz, /readyz, and /debug/pprof/ for this machine; default: none")
+}
+
+// registerer is what everything in this process is counted in, nil where nobody
+// can read it.
+func (s *serving) registerer() prometheus.Registerer {
+	if s.opsAddr == "" {
+		return nil
+	}
+	if s.registry == nil {
+		s.registry = ops.NewRegistry(version)
+	}
+	return s.registry
+}
+
+// listenOps opens a worker's port for operators; a nil listener for none.
+func listenOps(addr string) (net.Listener, error) {
+	if addr == "" {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, usageError{"cannot listen on --ops-addr " + addr + ": " + err.Error(), "give another address, like 127.0.0.1:9464"}
+	}
+	return l, nil
+}
+
+// serveOps answers on a worker's port for operators until the function is called
+// that it gives.
+func serveOps(l net.Listener, g prometheus.Gatherer, check health.Check, logger *slog.Logger) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var over sync.WaitGroup
+	over.Go(func() {
+		if err := ops.Serve(ctx, l, ops.Handler(ops.Config{Gatherer: g, Health: check, Logger: logger}), logger); err != nil {
+			logger.Error("the port for operators failed", "error", err)
+		}
+	})
+	return func() { cancel(); over.Wait() }
+}
+
+// healthOf looks whether a worker takes work.
+func healthOf(w func() *worker.Worker) health.Check {
+	return func(context.Context) (r health.Report) {
+		running := w()
+		if running == nil {
+			r.Unready = append(r.Unready, health.Reason{Check: "starting", Detail: "the worker is starting"})
+			return r
+		}
+		switch err := running.Check(); {
+		case errors.Is(err, worker.ErrDraining):
+			r.Unready = append(r.Unready, health.Reason{Check: "stopping", Detail: "the worker is stopping"})
+		case err != nil:
+			r.Unready = append(r.Unready, health.Reason{Check: "server", Detail: "the server does not answer the worker"})
+		}
+		return r
+	}
+}

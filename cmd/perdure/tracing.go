@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// tracing is where a command's spans go. The zero value makes none.
+type tracing struct {
+	provider *sdktrace.TracerProvider
+	root     trace.Span // of a command that ends
+}
+
+// tracesWanted tells whether the variables of OpenTelemetry ask for traces: by
+// OTEL_TRACES_EXPORTER=otlp, or by an endpoint.
+func tracesWanted() (bool, error) {
+	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+		return false, nil
+	}
+	switch exporter := os.Getenv("OTEL_TRACES_EXPORTER"); exporter {
+	case "":
+		return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "", nil
+	case "none":
+		return false, nil
+	case "otlp":
+		return true, nil
+	default:
+		return false, usageError{"OTEL_TRACES_EXPORTER is " + exporter + "; perdure can export otlp or none", "set it to otlp"}
+	}
+}
+
+// startTracing begins to export spans if the variables ask for it.
+func startTracing(ctx context.Context) (tracing, error) {
+	wanted, err := tracesWanted()
+	if err != nil || !wanted {
+		return tracing{}, err
+	}
+	exporter, err := newExporter(ctx)
+	if err != nil {
+		return tracing{}, usageError{"traces cannot be exported: " + err.Error(), "look at the variables OTEL_EXPORTER_OTLP_*"}
+	}
+	// What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say counts more.
+	about, err := resource.New(ctx,
+		resource.WithAttributes(semconv.ServiceName("perdure"), semconv.ServiceVersion(version)),
+		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithFromEnv())
+	if err != nil {
+		return tracing{}, usageError{"traces cannot be exported: " + err.Error(), "look at the variable OTEL_RESOURCE_ATTRIBUTES"}
+	}
+	return tracing{provider: sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))}, nil
+}
+
+// newExporter makes the exporter of the protocol that the variables name; it
+// reads endpoint, headers, certificates and timeouts from them itself.
+func newExporter(ctx context.Context) (*otlptrace.Exporter, error) {
+	protocol := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
+	if protocol == "" {
+		protocol = os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL")
+	}
+	if protocol == "grpc" {
+		return otlptracegrpc.New(ctx)
+	}
+	return otlptracehttp.New(ctx)
+}
+
+// tracerProvider is what server and worker take; nil for no spans.
+func (t tracing) tracerProvider() trace.TracerProvider {
+	if t.provider == nil {
+		return nil // not a nil pointer in an interface
+	}
+	return t.provider
+}
+
+// begin begins the span of a command that ends, under the one that the variable
+// TRACEPARENT names.
+func (t *tracing) begin(ctx context.Context, name string) context.Context {
+	if t.provider == nil {
+		return ctx
+	}
+	ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": os.Getenv("TRACEPARENT")})
+	ctx, t.root = t.provider.Tracer("github.com/perdure/perdure/cmd/perdure").Start(ctx, name)
+	return ctx
+}
+
+// trace begins to export spans if the variables ask for it, with one for the whole
+// of a command that does something and ends.
+func (a *app) trace(cmd *cobra.Command) error {
+	var err error
+	if a.tracing, err = startTracing(cmd.Context()); err != nil {
+		return err
+	}
+	if cmd.GroupID != "serve" {
+		cmd.SetContext(a.tracing.begin(cmd.Context(), cmd.CommandPath()))
+	}
+	return nil
+}
+
+// exportWithin is how long the last spans may take to be exported.
+const exportWithin = 5 * time.Second
+
+// end exports what is left. Spans that cannot be exported are no error of the
+// command: the exporter has said so in its own way.
+func (t tracing) end() {
+	if t.provider == nil {
+		return
+	}
+	if t.root != nil {
+		t.root.End()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), exportWithin)
+	defer cancel()
+	_ = t.provider.Shutdown(ctx)
+}

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// goneAfter is how long a worker whose connection was lost has to show that it
+// lives, before its executions go to others. One that does connects again, here
+// or to another server, and renews its leases first.
+const goneAfter = 500 * time.Millisecond
+
+// goneBoard knows workers whose last connection to this server was lost. It is a
+// server's own memory: without it leases run out.
+type goneBoard struct {
+	mu    sync.Mutex // guards since
+	since map[workerKey]perdure.Time
+}
+
+// WorkerGone says that the last connection of a worker to this server was lost.
+// Its executions are claimable soon, unless it renews their leases; its tasks
+// are left to their leases, for what they do outside may go on.
+func (e *Engine) WorkerGone(org string, worker uuid.UUID) {
+	e.gone.mu.Lock()
+	defer e.gone.mu.Unlock()
+	if e.gone.since == nil {
+		e.gone.since = map[workerKey]perdure.Time{}
+	}
+	e.gone.since[workerKey{org, worker}] = e.Store.Now()
+}
+
+// back says that the worker was heard of.
+func (b *goneBoard) back(org string, worker uuid.UUID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.since, workerKey{org, worker})
+}
+
+// due takes those off that have been gone for long enough.
+func (b *goneBoard) due(now perdure.Time) map[workerKey]perdure.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	due := map[workerKey]perdure.Time{}
+	for key, since := range b.since {
+		if since.Add(goneAfter).Reached(now) {
+			due[key] = since
+			delete(b.since, key)
+		}
+	}
+	return due
+}
+
+// takeFromGone takes back what workers that are gone have not renewed since.
+func (e *Engine) takeFromGone(ctx context.Context, now perdure.Time) error {
+	for key, since := range e.gone.due(now) {
+		held, err := e.Store.HeldBy(ctx, key.org, key.worker)
+		if err != nil {
+			return fmt.Errorf("what worker %s held: %w", key.worker, err)
+		}
+		for _, id := range held {
+			_, err := e.do(ctx, store.Command{
+				Name: "take from gone", Lane: store.LaneSweeps, Org: key.org, Execution: id, Needs: endNeeds,
+				Decide: func(s *store.State) (*store.Changes, error) { return e.decideGone(s, key.worker, since) },
+			})
+			if err != nil {
+				return fmt.Errorf("take from worker %s: %w", key.worker, err)
+			}
+		}
+	}
+	return nil
+}
+
+// decideGone is decideReap for a lease that has not run out: it counts as a
+// crash, too.
+func (e *Engine) decideGone(s *store.State, worker uuid.UUID, since perdure.Time) (*store.Changes, error) {
+	x := s.Execution
+	if x == nil || !x.Status.Held() || x.WorkerID == nil || *x.WorkerID != worker || !x.LeaseUntil.Before(since.Add(e.Lease).Time) {
+		return nil, nil
+	}
+	d := begin(s)
+	why := fmt.Sprintf("its worker was lost %d times since the last checkpoint, at last worker %s, whose connection broke at %s", x.Crashes+1, worker, since)
+	return d.putOff(&d.x.Crashes, why, "crash_loop", perdure.WokeLost)
+}

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// traceparentLength is that of a W3C traceparent of version 00; what is longer is
+// not kept.
+const traceparentLength = 55
+
+// startCommit begins the span of a command, from the queue to its outcome, under
+// that of the request that it came with. There is none where nobody traces, and
+// none for what no request has asked for.
+func startCommit(ctx context.Context, c store.Command) (context.Context, func(error)) {
+	above := trace.SpanFromContext(ctx)
+	if !above.IsRecording() {
+		return ctx, func(error) {}
+	}
+	attributes := []attribute.KeyValue{attribute.String("perdure.lane", c.Lane.String()), attribute.String("perdure.org", c.Org)}
+	if c.Pick == nil {
+		attributes = append(attributes, attribute.String("perdure.execution.id", c.Execution.String()))
+	}
+	tracer := above.TracerProvider().Tracer("github.com/perdure/perdure/internal/engine")
+	ctx, span := tracer.Start(ctx, "write "+c.Name, trace.WithAttributes(attributes...))
+	return ctx, func(err error) {
+		if err != nil {
+			code := string(perdure.CodeOf(err))
+			span.SetAttributes(semconv.ErrorTypeKey.String(code))
+			span.SetStatus(codes.Error, code)
+		}
+		span.End()
+	}
+}
+
+// ownTraceparent names the span that this process has begun for a request; ""
+// where it makes none.
+func ownTraceparent(ctx context.Context) string {
+	if span := trace.SpanContextFromContext(ctx); !span.IsValid() || span.IsRemote() {
+		return ""
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	return carrier["traceparent"]
+}

@@ -1,0 +1,65 @@
+package grpcapi
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/google/uuid"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+)
+
+// subject is whose call it is, and which execution it is about: filled in as it
+// becomes known, for the log.
+type subject struct {
+	org       string
+	execution uuid.UUID
+	fence     int64
+	attempt   uint32
+}
+
+type subjectKey struct{}
+
+// withSubject gives a call's context with what its message names.
+func withSubject(ctx context.Context, m any) context.Context {
+	s := &subject{}
+	switch m := m.(type) {
+	case interface{ GetLease() *perdurev1.Lease }:
+		s.execution, _ = uuid.FromBytes(m.GetLease().GetExecutionId()) // what is no id names nothing
+		s.fence = m.GetLease().GetFence()
+	case interface{ GetLease() *perdurev1.TaskLease }:
+		s.execution, _ = uuid.FromBytes(m.GetLease().GetExecutionId())
+		s.attempt = uint32(m.GetLease().GetAttempt())
+	case interface{ GetExecutionId() []byte }:
+		s.execution, _ = uuid.FromBytes(m.GetExecutionId())
+	}
+	return context.WithValue(ctx, subjectKey{}, s)
+}
+
+// about says that the call is the org's.
+func about(ctx context.Context, org string) {
+	if s, ok := ctx.Value(subjectKey{}).(*subject); ok {
+		s.org = org
+	}
+}
+
+// lines are those about a call.
+func (a answers) lines(ctx context.Context) *slog.Logger {
+	l := a.logger
+	s, ok := ctx.Value(subjectKey{}).(*subject)
+	if !ok {
+		return l
+	}
+	if s.org != "" {
+		l = l.With("org", s.org)
+	}
+	if s.execution != uuid.Nil {
+		l = l.With("execution", s.execution)
+	}
+	if s.fence != 0 {
+		l = l.With("fence", s.fence)
+	}
+	if s.attempt != 0 {
+		l = l.With("attempt", s.attempt)
+	}
+	return l
+}

@@ -1,0 +1,39 @@
+package grpcapi
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Observer is told of calls. Its method is called by many goroutines at once and
+// must not block.
+type Observer interface {
+	// Call has ended; method is the full one of the service. Polls and streams
+	// take as long as they wait.
+	Call(method string, code codes.Code, took time.Duration)
+}
+
+// observed are the interceptors that tell the observer, ahead of all others.
+func observed(o Observer) []grpc.ServerOption {
+	if o == nil {
+		return nil
+	}
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, m any, call *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			began := time.Now()
+			reply, err := next(ctx, m)
+			o.Call(call.FullMethod, status.Code(err), time.Since(began))
+			return reply, err
+		}),
+		grpc.ChainStreamInterceptor(func(server any, s grpc.ServerStream, call *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+			began := time.Now()
+			err := next(server, s)
+			o.Call(call.FullMethod, status.Code(err), time.Since(began))
+			return err
+		}),
+	}
+}

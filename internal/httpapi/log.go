@@ -1,0 +1,39 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+type executionKey struct{}
+
+// aboutExecution notes which execution a path names, for the log.
+func aboutExecution(ctx context.Context, r *http.Request) context.Context {
+	pieces := strings.Split(r.URL.Path, "/")
+	for i, piece := range pieces[:len(pieces)-1] {
+		if piece != "agent-executions" && piece != "executions" {
+			continue
+		}
+		if id, err := uuid.Parse(pieces[i+1]); err == nil {
+			return context.WithValue(ctx, executionKey{}, id)
+		}
+	}
+	return ctx
+}
+
+// lines are those about a request: they name the org and the execution that it is
+// about, where it is known by then.
+func (s *server) lines(ctx context.Context) *slog.Logger {
+	l := s.Logger
+	if org := callerOf(ctx).org; org != "" {
+		l = l.With("org", org)
+	}
+	if id, ok := ctx.Value(executionKey{}).(uuid.UUID); ok {
+		l = l.With("execution", id)
+	}
+	return l
+}

@@ -1,0 +1,107 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/internal/httpapi"
+)
+
+// A body that trickles in is given up after its time by every operation that
+// takes one, and the connection with it.
+func TestBodiesThatTrickle(t *testing.T) {
+	h := open(t, func(c *httpapi.Config) { c.BodyTimeout = 200 * time.Millisecond })
+	x := h.start("")
+	for _, line := range []string{
+		"POST /api/orgs/default/agent-executions", "POST /api/login", "PUT /v1/stream/s", "POST /v1/responses",
+		"POST /api/orgs/default/agent-executions/" + x.ID.String() + "/signal",
+	} {
+		t.Run(line, func(t *testing.T) {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", line, h.client)
+			in := bufio.NewReader(conn)
+			res, err := http.ReadResponse(in, nil) // it comes without the rest being sent
+			if err != nil {
+				if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+					t.Fatal(err)
+				}
+				return
+			}
+			if res.StatusCode < 400 {
+				t.Errorf("half a body was answered %s", res.Status)
+			}
+			if _, err := io.Copy(io.Discard, res.Body); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := in.ReadByte(); err == nil {
+				t.Error("the connection goes on")
+			}
+		})
+	}
+}
+
+// A stream that was asked for with a body outlives the body's time.
+func TestStreamsOutliveTheirBodies(t *testing.T) {
+	h := open(t, func(c *httpapi.Config) { c.BodyTimeout, c.PingEvery = 100*time.Millisecond, 300*time.Millisecond })
+	res, err := http.DefaultClient.Do(h.request("POST", "./v1/responses", `{"model":"scripted/m","input":"hi","stream":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	in, pings := bufio.NewScanner(res.Body), 0
+	for pings < 2 && in.Scan() {
+		if strings.HasPrefix(in.Text(), ":") {
+			pings++
+		}
+	}
+	if pings < 2 {
+		t.Errorf("the stream %s ended after %d pings: %v", res.Status, pings, in.Err())
+	}
+}
+
+// Headers have their time, too.
+func TestHeadersHaveTheirTime(t *testing.T) {
+	s := httpapi.NewServer(http.NotFoundHandler(), nil)
+	if s.ReadHeaderTimeout <= 0 || s.ReadHeaderTimeout > 10*time.Second {
+		t.Errorf("headers may take %s", s.ReadHeaderTimeout)
+	}
+}
+
+// Bodies that are compressed, nested beyond reason or hold absurd numbers are
+// refused, and nothing is made of them.
+func TestBodiesThatAreBombs(t *testing.T) {
+	h := open(t)
+	bomb := strings.Repeat("[", 4<<20)
+	for name, body := range map[string]string{
+		"depth":       `{"kind":"agent","input":` + bomb + `}`,
+		"closed":      `{"kind":"agent","input":` + strings.Repeat("[", 1<<20) + strings.Repeat("]", 1<<20) + `}`,
+		"keys":        strings.Repeat(`{"kind":`, 1<<19),
+		"huge number": `{"kind":"agent","userPrompt":1e999999999}`,
+		"huge limit":  `{"name":"n","role":"client","limits":{"maxRunning":1e300}}`,
+	} {
+		path := "/agent-executions"
+		if name == "huge limit" {
+			path = "/keys"
+		}
+		if r := h.call("POST", path, body, "Authorization", "Bearer "+h.admin); r.status != 400 {
+			t.Errorf("%s: %d %.200s", name, r.status, r.body)
+		}
+	}
+	if r := h.call("POST", "/agent-executions", "\x1f\x8b\x08\x00\x00\x00\x00\x00", "Content-Encoding", "gzip"); r.status != 400 {
+		t.Errorf("gzip: %d %.200s", r.status, r.body)
+	}
+	if r := h.call("GET", "/agent-executions", ""); strings.Contains(string(r.body), `"id"`) {
+		t.Errorf("it was made: %.300s", r.body)
+	}
+}

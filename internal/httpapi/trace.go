@@ -1,0 +1,35 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	otel "go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// traced begins the span of a request, under the one that its traceparent names.
+// Of a stream that outlives its request, it covers the beginning.
+func (s *server) traced(r *http.Request, route string) (*http.Request, trace.Span) {
+	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	name := r.Method
+	if route != "" {
+		name += " " + route
+	}
+	ctx, span := s.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+		semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(route), semconv.URLPath(r.URL.Path),
+	))
+	return r.WithContext(ctx), span
+}
+
+// ended ends the span of a request with its answer.
+func ended(span trace.Span, status int) {
+	span.SetAttributes(semconv.HTTPResponseStatusCode(status))
+	if status >= http.StatusInternalServerError {
+		span.SetAttributes(attribute.String("error.type", http.StatusText(status)))
+		span.SetStatus(otel.Error, http.StatusText(status))
+	}
+	span.End()
+}

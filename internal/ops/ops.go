@@ -1,0 +1,111 @@
+// Package ops serves a port for those who operate a process: its metrics, whether
+// it lives and is ready, and its profiles. It asks for no key, so it is a port of
+// its own, which only a private network reaches.
+package ops
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/perdure/perdure/internal/health"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Config says what is served.
+type Config struct {
+	Gatherer prometheus.Gatherer
+	Health   health.Check
+	Logger   *slog.Logger
+}
+
+// NewRegistry makes a registry with the metrics of the process, the Go runtime
+// and the build.
+func NewRegistry(version string) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Namespace: "perdure", Name: "build_info", Help: "1, with the version of the program, its revision and that of Go.",
+	}, []string{"version", "revision", "goversion"})
+	build.WithLabelValues(version, revision(), runtime.Version()).Set(1)
+	r.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+func revision() string {
+	if built, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range built.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return "unknown"
+}
+
+// Handler serves what c says.
+func Handler(c Config) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn), MaxRequestsInFlight: 4, Timeout: 20 * time.Second,
+		// What can be told is told, though a part of it cannot.
+		ErrorHandling: promhttp.ContinueOnError,
+	}))
+	mux.HandleFunc("GET /healthz", health.Alive)
+	mux.HandleFunc("GET /readyz", c.Health.Handler)
+	mux.Handle("/debug/pprof/", here(http.HandlerFunc(pprof.Index)))
+	mux.Handle("/debug/pprof/cmdline", here(http.HandlerFunc(pprof.Cmdline)))
+	mux.Handle("/debug/pprof/profile", here(http.HandlerFunc(pprof.Profile)))
+	mux.Handle("/debug/pprof/symbol", here(http.HandlerFunc(pprof.Symbol)))
+	mux.Handle("/debug/pprof/trace", here(http.HandlerFunc(pprof.Trace)))
+	return mux
+}
+
+// here serves only this machine, and no page of a browser on it: a profile of
+// the memory holds what was in it. A name that was pointed at this machine to get
+// around that is refused by the Host.
+func here(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !loopback(r.RemoteAddr) || !loopback(r.Host) || r.Header.Get("Origin") != "" {
+			http.Error(w, "profiles are given to this machine alone, by an address of its own", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Serve answers on the listener until ctx ends, and closes it.
+func Serve(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Logger) error {
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	_ = server.Close() // what is asked here may be asked again
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// String is the lane's name in metrics.
+func (l Lane) String() string {
+	if l < 0 || int(l) >= len(laneNames) {
+		return "unknown"
+	}
+	return laneNames[l]
+}
+
+var laneNames = [Lanes]string{"claims", "commits", "chunks", "sweeps"}
+
+// Observer is told what a store's committers do. Its functions are called by
+// many goroutines at once, must not block, and may be nil.
+type Observer struct {
+	// Command has got its outcome; took counts from when it was queued, so it is
+	// what the caller has waited.
+	Command func(lane Lane, took time.Duration)
+	// Batch is durable; commands counts those in it by lane, and took is the
+	// transaction alone.
+	Batch func(commands [Lanes]int, took time.Duration)
+}
+
+// Census is how much there is in the store that waits or runs, over all orgs,
+// as of one moment.
+type Census struct {
+	At     perdure.Time // by the store's clock
+	Queues []QueueCensus
+	// Held counts the executions that workers hold, by status: RUNNING and
+	// CANCELLING.
+	Held map[perdure.Status]int
+	// Waiting counts those that wait, by the reason.
+	Waiting map[string]int
+	// Bytes is what the database takes on disk, the pages included that it holds
+	// without need. A write-ahead log beside it is not counted.
+	Bytes int64
+}
+
+// QueueCensus is what is PENDING on one queue: executions, or tasks.
+type QueueCensus struct {
+	Queue string
+	Tasks bool
+	// Pending counts all, Ready those that may be claimed now. The others are put
+	// off, as after a failed attempt.
+	Pending, Ready int
+	// Since is when the one that has been ready longest became so; the zero time
+	// if none is.
+	Since perdure.Time
+}
+
+// Counter takes the census. Every Reader of a database is one.
+type Counter interface {
+	// Census costs as much as is pending, running and waiting, by indexes alone:
+	// what has ended does not count.
+	Census(ctx context.Context) (Census, error)
+}

@@ -1,0 +1,222 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/storetest"
+)
+
+// trips counts what goes over to the database and back.
+type trips struct{ n atomic.Int64 }
+
+func (c *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	c.n.Add(1)
+	return ctx
+}
+func (c *trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+func (c *trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+func (c *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+func (c *trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// together runs calls in one batch of the only committer, and gives how many
+// round trips that takes.
+func together(t *testing.T, s *Store, c *trips, calls []func(ctx context.Context) error) int64 {
+	t.Helper()
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, err := do(t.Context(), s, uuid.New(), store.Needs{}, func(*store.State) (*store.Changes, error) {
+			close(entered)
+			<-leave
+			return nil, nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-entered
+	for _, call := range calls {
+		queued := make(chan struct{})
+		wg.Go(func() {
+			if err := call(queueing{t.Context(), sync.OnceFunc(func() { close(queued) })}); err != nil {
+				t.Error(err)
+			}
+		})
+		<-queued
+	}
+	before := c.n.Load()
+	close(leave)
+	wg.Wait()
+	return c.n.Load() - before - 1 // one ends the transaction of the command that was waited for
+}
+
+func tripsOf(s *Store) *trips {
+	var c trips
+	s.db.config.Tracer = &c
+	return &c
+}
+
+// A hundred commands in one batch take as many round trips as one, also where all
+// of them wake executions for one worker.
+func TestRoundTripsDoNotGrow(t *testing.T) {
+	worker := uuid.New()
+	for name, needs := range map[string]store.Needs{"notes": {}, "one worker's": {Worker: &worker}} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, Options{Committers: 1})
+			c := tripsOf(s)
+			var ids []uuid.UUID
+			calls := make([]func(context.Context) error, 100)
+			for i := range calls {
+				id := begin(t, s)
+				ids = append(ids, id)
+				calls[i] = func(ctx context.Context) error { return noteAfter(ctx, s, id, uuid.New(), needs) }
+			}
+			together(t, s, c, calls) // so that statements are known
+			one := together(t, s, c, calls[:1])
+			if one < 3 || one > 6 {
+				t.Errorf("one command takes %d round trips", one)
+			}
+			if many := together(t, s, c, calls); many != one {
+				t.Errorf("a hundred commands take %d round trips, one takes %d", many, one)
+			}
+			noted(t, s, ids[0], 3)
+			noted(t, s, ids[1], 2)
+			storetest.Invariants(t, s)
+		})
+	}
+}
+
+// Several commands of one execution in one batch are done in their order, beside
+// those of others.
+func TestOneExecutionsCommandsStayInOrder(t *testing.T) {
+	s := open(t, Options{Committers: 1})
+	c := tripsOf(s)
+	ids := []uuid.UUID{begin(t, s), begin(t, s), begin(t, s)}
+	var calls []func(context.Context) error
+	for n := range 60 {
+		calls = append(calls, func(ctx context.Context) error { return note(ctx, s, ids[n%3], uuid.New()) })
+	}
+	together(t, s, c, calls)
+	for _, id := range ids {
+		noted(t, s, id, 20)
+	}
+	storetest.Invariants(t, s)
+}
+
+// pickAgents claims up to two pending agents for a worker.
+func pickAgents(ctx context.Context, s *Store, worker uuid.UUID) (got []uuid.UUID, err error) {
+	answers, err := s.Do(ctx, store.Command{
+		Org: org, Pick: &store.Pick{Kind: store.PickAgents, Queues: []string{"default"}, Kinds: []string{"agent"}, Limit: 2, Worker: worker},
+		Decide: func(s *store.State) (*store.Changes, error) {
+			x := s.Execution
+			x.Status, x.WorkerID, x.ClaimID, x.LeaseUntil = perdure.StatusRunning, &worker, uuid.New(), s.Now.Add(time.Minute)
+			x.Fence++
+			return &store.Changes{Execution: x, Answer: x.ID}, nil
+		},
+	})
+	for _, answer := range answers {
+		got = append(got, answer.(uuid.UUID))
+	}
+	return got, err
+}
+
+// Fifty pollers take as many round trips as one, each gets its own, and who finds
+// less shares it.
+func TestPicksOfManyPollersAreOne(t *testing.T) {
+	s := open(t, Options{Committers: 1})
+	c := tripsOf(s)
+	var mu sync.Mutex
+	claimed := map[uuid.UUID]bool{}
+	var each []int
+	poll := func(ctx context.Context) error {
+		got, err := pickAgents(ctx, s, uuid.New())
+		mu.Lock()
+		defer mu.Unlock()
+		each = append(each, len(got))
+		for _, id := range got {
+			if claimed[id] {
+				t.Errorf("%s was claimed twice", id)
+			}
+			claimed[id] = true
+		}
+		return err
+	}
+	polls := make([]func(context.Context) error, 50)
+	for i := range polls {
+		polls[i] = poll
+	}
+	for range 177 {
+		begin(t, s)
+	}
+	together(t, s, c, polls[:1])
+	one := together(t, s, c, polls[:1])
+	many := together(t, s, c, polls)
+	if many != one {
+		t.Errorf("fifty polls take %d round trips, one takes %d", many, one)
+	}
+	for _, n := range each {
+		if n != 2 {
+			t.Errorf("a poll got %d, though there were enough", n)
+		}
+	}
+	each = nil
+	together(t, s, c, polls) // 73 are left for 50 pollers
+	for _, n := range each {
+		if n == 0 {
+			t.Error("a poll got none, another two")
+		}
+	}
+	if len(claimed) != 177 {
+		t.Errorf("%d of 177 were claimed", len(claimed))
+	}
+	storetest.Invariants(t, s)
+}
+
+// A pick that finds nothing but what another transaction holds waits for that,
+// instead of giving nothing.
+func TestHeldCandidatesAreWaitedFor(t *testing.T) {
+	s := open(t, Options{Committers: 1, Logger: quiet})
+	id := begin(t, s)
+	conn, err := pgx.ConnectConfig(t.Context(), s.db.config.Copy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	for _, query := range []string{"BEGIN", "SELECT 1 FROM agent_execution FOR NO KEY UPDATE"} {
+		if _, err := conn.Exec(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var waits atomic.Bool
+	done := make(chan []uuid.UUID)
+	go func() {
+		got, err := pickAgents(t.Context(), s, uuid.New())
+		if err != nil || !waits.Load() {
+			t.Errorf("the pick gives %v, %v", got, err)
+		}
+		done <- got
+	}()
+	observer := open(t, Options{URL: s.db.config.ConnString()})
+	for blocked := 0; blocked == 0; {
+		if err := observer.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&blocked); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waits.Store(true)
+	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; len(got) != 1 || got[0] != id {
+		t.Errorf("the pick gives %v, want %s", got, id)
+	}
+}

@@ -1,0 +1,29 @@
+package cluster
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The newest version that is installed is used, by number and not by letters, and
+// whatever it is; without any it is said so.
+func TestTheNewestVersionIsFound(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	folder := t.TempDir()
+	if _, err := find(folder, "initdb"); err == nil {
+		t.Error("something is found where nothing is")
+	}
+	for _, version := range []string{"9.6", "15", "100", "17"} {
+		bin := filepath.Join(folder, version, "bin")
+		if err := os.MkdirAll(bin, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(bin, "initdb"), nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if path, err := find(folder, "initdb"); err != nil || path != filepath.Join(folder, "100", "bin", "initdb") {
+		t.Errorf("found %s, %v", path, err)
+	}
+}

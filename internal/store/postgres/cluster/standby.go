@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Standby makes a cluster that follows this one over a streaming connection, and
+// waits until it does.
+func (c *Cluster) Standby() (*Cluster, error) {
+	s := &Cluster{}
+	if err := s.copyOf(c); err != nil {
+		return nil, errors.Join(err, s.remove())
+	}
+	if err := s.Run(); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	if err := c.until("SELECT EXISTS (SELECT 1 FROM pg_stat_replication WHERE state = 'streaming')"); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+func (c *Cluster) copyOf(primary *Cluster) error {
+	if err := c.place(); err != nil {
+		return err
+	}
+	backup, err := c.command("pg_basebackup", "-D", c.data(), "-h", "127.0.0.1", "-p", strconv.Itoa(primary.port), "-U", "perdure",
+		"-R", "-X", "stream", "-c", "fast", "--no-sync")
+	if err != nil {
+		return err
+	}
+	if out, err := backup.CombinedOutput(); err != nil {
+		return fmt.Errorf("pg_basebackup: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// Synchronous lets every COMMIT wait from now on until a standby has it on its
+// disk.
+func (c *Cluster) Synchronous() error {
+	ctx := context.Background()
+	for _, query := range []string{"ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"} {
+		if err := execute(ctx, c.URL("postgres"), query); err != nil {
+			return err
+		}
+	}
+	return c.until("SELECT EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync')")
+}
+
+// Promote makes a standby take writes.
+func (c *Cluster) Promote() error {
+	return execute(context.Background(), c.URL("postgres"), "SELECT pg_promote()")
+}
+
+// Both is the URL of a database of two clusters, of which one takes writes.
+func Both(a, b *Cluster, database string) string {
+	return fmt.Sprintf("postgres://perdure@127.0.0.1:%d,127.0.0.1:%d/%s?sslmode=disable&target_session_attrs=read-write", a.port, b.port, database)
+}
+
+// until asks again and again, as long as a start may take.
+func (c *Cluster) until(query string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, c.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // what was asked for is there
+	for so := false; !so; {
+		if err := conn.QueryRow(ctx, query+" FROM pg_sleep(0.02)").Scan(&so); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func execute(ctx context.Context, url, query string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, query)
+	return errors.Join(err, conn.Close(ctx))
+}

@@ -1,0 +1,139 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/postgres/cluster"
+	"github.com/perdure/perdure/internal/store/storetest"
+)
+
+// restarted is a store that is opened anew, as a server is by its supervisor,
+// when the database has become another one.
+type restarted struct {
+	t     *testing.T
+	url   string
+	mu    sync.Mutex // guards what follows
+	s     *Store
+	told  chan error // by Fatal
+	times int
+}
+
+func (r *restarted) open() {
+	r.told = make(chan error, 2)
+	s, err := Open(context.WithoutCancel(r.t.Context()), Options{URL: r.url, Logger: quiet, Fatal: func(err error) { r.told <- err }})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.s = s
+}
+
+// store gives the store to use now.
+func (r *restarted) store() *Store {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.told:
+		r.times++
+		if err := r.s.Close(); err != nil {
+			r.t.Logf("what is left of the old store: %v", err)
+		}
+		r.open()
+	default:
+	}
+	return r.s
+}
+
+// A synchronous standby takes over in the middle of writes: whatever was answered
+// is there, whatever was not is done once when it is asked for again, and the
+// server learns that it follows another history.
+func TestStandbyTakesOver(t *testing.T) {
+	primary, standby := pair(t)
+	if err := primary.Synchronous(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(t.Context(), Options{URL: standby.URL("postgres"), Logger: quiet})
+	if !perdure.IsCode(err, perdure.Unavailable) || !strings.Contains(err.Error(), "standby") {
+		t.Errorf("a standby alone gives %v", err)
+	}
+	r := &restarted{t: t, url: cluster.Both(primary, standby, "postgres")}
+	r.open()
+	defer func() {
+		if err := r.s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	before := r.s.Epoch()
+	ids := []uuid.UUID{begin(t, r.s), begin(t, r.s), begin(t, r.s)}
+	const writers, each = 8, 40
+	half := make(chan struct{}, writers*each)
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			for n := range each {
+				id := uuid.New()
+				for {
+					err := note(context.WithoutCancel(t.Context()), r.store(), ids[(i+n)%3], id)
+					if err == nil {
+						break
+					}
+					if !perdure.IsCode(err, perdure.Unavailable) {
+						t.Errorf("a write: %v", err)
+						return
+					}
+				}
+				half <- struct{}{}
+			}
+		})
+	}
+	for range writers * each / 2 {
+		<-half
+	}
+	if err := primary.Crash(); err != nil {
+		t.Error(err)
+	}
+	if err := standby.Promote(); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	s := r.store()
+	total := int64(0)
+	for _, id := range ids {
+		x, err := s.Execution(t.Context(), org, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		noted(t, s, id, x.EntryCount)
+		total += x.EntryCount
+	}
+	if total != writers*each {
+		t.Errorf("%d notes were answered, %d are stored", writers*each, total)
+	}
+	if r.times != 1 || s.Epoch() == before {
+		t.Errorf("the server was told %d times, the epoch was %d and is %d", r.times, before, s.Epoch())
+	}
+	storetest.Invariants(t, s)
+}
+
+// pair starts a cluster and a standby of it.
+func pair(t *testing.T) (primary, standby *cluster.Cluster) {
+	t.Helper()
+	start := func(start func() (*cluster.Cluster, error)) *cluster.Cluster {
+		c, err := start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := c.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		return c
+	}
+	primary = start(func() (*cluster.Cluster, error) { return cluster.Start() })
+	return primary, start(primary.Standby)
+}

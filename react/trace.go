@@ -1,0 +1,97 @@
+package react
+
+import (
+	"context"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/tool"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// The spans are children of the attempt's, and come from the same provider of
+// tracers: none, unless the worker was given one. What is said is in none of
+// them.
+
+func tracerOf(ctx context.Context) trace.Tracer {
+	return trace.SpanFromContext(ctx).TracerProvider().Tracer("github.com/perdure/perdure/react")
+}
+
+func startModelSpan(ctx agent.TaskContext, m perdure.ModelConfig, r llm.Request) (context.Context, func(answer *llm.Response, failure string)) {
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		return ctx, func(*llm.Response, string) {}
+	}
+	attributes := []attribute.KeyValue{
+		semconv.GenAIOperationNameChat, providerName(m.Provider), semconv.GenAIRequestModel(m.ModelID),
+		semconv.GenAIRequestStream(true), semconv.GenAIConversationID(ctx.Task().ExecutionID.String()),
+	}
+	if r.MaxTokens > 0 {
+		attributes = append(attributes, semconv.GenAIRequestMaxTokens(r.MaxTokens))
+	}
+	if r.Temperature != nil {
+		attributes = append(attributes, semconv.GenAIRequestTemperature(*r.Temperature))
+	}
+	spanned, span := tracerOf(ctx).Start(ctx, "chat "+m.ModelID, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
+	return spanned, func(answer *llm.Response, failure string) {
+		defer span.End()
+		if failure != "" {
+			span.SetAttributes(semconv.ErrorTypeKey.String(failure))
+			span.SetStatus(codes.Error, failure)
+			return
+		}
+		span.SetAttributes(answered(answer)...)
+	}
+}
+
+// answered is what a span says of an answer.
+func answered(a *llm.Response) []attribute.KeyValue {
+	all := []attribute.KeyValue{semconv.GenAIResponseFinishReasons(string(a.StopReason))}
+	if a.Model != "" {
+		all = append(all, semconv.GenAIResponseModel(a.Model))
+	}
+	if a.ProviderResponseID != "" {
+		all = append(all, semconv.GenAIResponseID(a.ProviderResponseID))
+	}
+	if u := a.Usage; u != nil {
+		all = append(all,
+			// By the convention, all that was put in, wherever it was read from.
+			semconv.GenAIUsageInputTokens(int(u.Input+u.CacheRead+u.CacheWrite)), semconv.GenAIUsageOutputTokens(int(u.Output)),
+			semconv.GenAIUsageCacheReadInputTokens(int(u.CacheRead)), semconv.GenAIUsageCacheCreationInputTokens(int(u.CacheWrite)))
+	}
+	return all
+}
+
+// providerName is a provider as the convention calls it.
+func providerName(name string) attribute.KeyValue {
+	switch {
+	case name == "gemini":
+		return semconv.GenAIProviderNameGCPGemini
+	case strings.HasPrefix(name, "openai"):
+		return semconv.GenAIProviderNameOpenAI
+	}
+	return semconv.GenAIProviderNameKey.String(name)
+}
+
+func startToolSpan(ctx agent.TaskContext, t tool.Tool) (context.Context, func(ToolOutcome)) {
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		return ctx, func(ToolOutcome) {}
+	}
+	spanned, span := tracerOf(ctx).Start(ctx, "execute_tool "+t.Name, trace.WithAttributes(
+		semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolName(t.Name), semconv.GenAIToolType("function"),
+		semconv.GenAIToolCallID(ctx.Task().Place.ToolCallID), semconv.GenAIConversationID(ctx.Task().ExecutionID.String()),
+	))
+	return spanned, func(outcome ToolOutcome) {
+		if outcome != ToolOK {
+			span.SetAttributes(semconv.ErrorTypeKey.String(string(outcome)))
+		}
+		if outcome == ToolFailed || outcome == ToolCancelled {
+			span.SetStatus(codes.Error, string(outcome))
+		}
+		span.End()
+	}
+}

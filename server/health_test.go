@@ -1,0 +1,171 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/internal/store/opentest"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+)
+
+// healthStand is a server that serves, and what ends it.
+type healthStand struct {
+	*testing.T
+	*Server
+	cancel context.CancelFunc
+	over   chan error
+	health healthpb.HealthClient
+}
+
+func startHealthStand(t *testing.T, c Config) *healthStand {
+	t.Helper()
+	c.Data, c.Dev, c.HTTPAddr, c.GRPCAddr, c.OpsAddr = t.TempDir(), true, "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	c.Logger = slog.New(slog.DiscardHandler)
+	s, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	h := &healthStand{T: t, Server: s, cancel: cancel, over: make(chan error, 1)}
+	go func() { h.over <- s.Run(ctx) }()
+	conn, err := grpc.NewClient(s.GRPCAddress(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.health = healthpb.NewHealthClient(conn)
+	t.Cleanup(func() {
+		_ = conn.Close() // the server has gone
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return h
+}
+
+// end stops the server, which must have been told to.
+func (h *healthStand) end() {
+	h.Helper()
+	if err := <-h.over; err != nil {
+		h.Error(err)
+	}
+	if err := h.Close(); err != nil {
+		h.Error(err)
+	}
+}
+
+func (h *healthStand) get(url, key string) (int, string) {
+	h.Helper()
+	req, err := http.NewRequestWithContext(h.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		h.Fatal(err)
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+// wantReady checks every way to ask whether the server is ready; reason is the
+// check that says no, "" for yes.
+func (h *healthStand) wantReady(reason string) {
+	h.Helper()
+	want, serving := http.StatusOK, healthpb.HealthCheckResponse_SERVING
+	if reason != "" {
+		want, serving = http.StatusServiceUnavailable, healthpb.HealthCheckResponse_NOT_SERVING
+	}
+	for _, base := range []string{h.HTTPAddress(), h.OpsAddress()} {
+		status, body := h.get("http://"+base+"/readyz", "")
+		if status != want || !strings.Contains(body, reason) || !json.Valid([]byte(body)) {
+			h.Errorf("/readyz of %s answers %d %s, want %d because of %q", base, status, body, want, reason)
+		}
+		if status, _ := h.get("http://"+base+"/healthz", ""); status != http.StatusOK {
+			h.Errorf("/healthz of %s answers %d", base, status)
+		}
+	}
+	for _, service := range []string{"", "perdure.v1.WorkerDispatch", "perdure.v1.AgentDispatch"} {
+		reply, err := h.health.Check(h.Context(), &healthpb.HealthCheckRequest{Service: service})
+		if err != nil || reply.GetStatus() != serving {
+			h.Errorf("the health of %q is %v (%v), want %v", service, reply.GetStatus(), err, serving)
+		}
+	}
+}
+
+// A server that is told to stop says first that it is not ready, and serves on
+// for the delay.
+func TestReadinessGoesFirst(t *testing.T) {
+	h := startHealthStand(t, Config{DrainDelay: time.Hour})
+	h.wantReady("")
+	watch, err := h.health.Watch(t.Context(), &healthpb.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, err := watch.Recv(); err != nil || now.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("a watch is told %v (%v)", now.GetStatus(), err)
+	}
+	h.cancel()
+	if now, err := watch.Recv(); err != nil || now.GetStatus() != healthpb.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("a watch is told %v (%v)", now.GetStatus(), err)
+	}
+	h.wantReady("stopping")
+	if status, body := h.get("http://"+h.HTTPAddress()+"/api/orgs/default/agent-executions", h.Token()); status != http.StatusOK {
+		t.Errorf("a request is answered %d before the delay is over: %s", status, body)
+	}
+	h.fail(errors.New("enough")) // ends the delay
+	h.end()
+}
+
+// A server whose store does not answer lives, and is not ready; the reason is the
+// store.
+func TestNotReadyWithoutItsStore(t *testing.T) {
+	for name, url := range map[string]func() string{
+		"sqlite":   func() string { return "" },
+		"postgres": func() string { return opentest.URL(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := startHealthStand(t, Config{Store: url()})
+			h.wantReady("")
+			if err := h.store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			h.wantReady("store")
+			if _, body := h.get("http://"+h.OpsAddress()+"/metrics", ""); !strings.Contains(body, "\nperdure_store_up 0\n") {
+				t.Error("a scrape does not tell that the store is away")
+			}
+			h.cancel()
+			h.end()
+		})
+	}
+}
+
+// A service that is none is unknown, and the health of the server needs no key;
+// everything else does.
+func TestHealthNeedsNoKey(t *testing.T) {
+	h := startHealthStand(t, Config{})
+	if _, err := h.health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "other"}); err == nil {
+		t.Error("an unknown service has a health")
+	}
+	if status, body := h.get("http://"+h.HTTPAddress()+"/api/orgs/default/agent-executions", ""); status != http.StatusUnauthorized {
+		t.Errorf("a request without a key is answered %d %s", status, body)
+	}
+	h.cancel()
+	h.end()
+}

@@ -1,0 +1,49 @@
+package server
+
+import (
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/grpcapi"
+	"github.com/perdure/perdure/internal/httpapi"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/ops"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// observers are told what the parts of a server do; all nil where nothing is
+// counted.
+type observers struct {
+	registerer prometheus.Registerer
+	store      *store.Observer
+	engine     engine.Observer
+	http       httpapi.Observer
+	grpc       grpcapi.Observer
+}
+
+// observers makes them, and the registry if none was given and one is served.
+func (s *Server) observers() (observers, error) {
+	if s.Registerer == nil && s.OpsAddr != "" {
+		s.Registerer = ops.NewRegistry(s.Version)
+	}
+	if s.Registerer == nil {
+		return observers{}, nil
+	}
+	m, err := newMetrics(s.Registerer)
+	return observers{registerer: s.Registerer, store: m.store(), engine: m, http: m, grpc: m}, err
+}
+
+// reads registers what is read when it is scraped.
+func (o observers) reads(s store.Counter, hints notify.Notifier) error {
+	if o.registerer == nil {
+		return nil
+	}
+	return register(o.registerer, append(hintCounters(hints), newCensus(s))...)
+}
+
+// gatherer is what the port for operators shows.
+func (s *Server) gatherer() prometheus.Gatherer {
+	if g, ok := s.Registerer.(prometheus.Gatherer); ok {
+		return g
+	}
+	return prometheus.DefaultGatherer
+}

@@ -1,0 +1,116 @@
+package server_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/perdure/perdure/server"
+)
+
+// ears keep all that is logged.
+type ears struct {
+	mu  sync.Mutex // guards all
+	all bytes.Buffer
+}
+
+func (e *ears) Write(b []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.all.Write(b)
+}
+
+func (e *ears) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.all.String()
+}
+
+// The secrets of keys, and the token, are in no log, answer or file, whatever is
+// asked with them and however it goes wrong; a key's hash is no key.
+func TestSecretsOfKeysAreNowhere(t *testing.T) {
+	logged := &ears{}
+	w := newWorld(t, func(c *server.Config) {
+		c.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	w.keys["token"] = w.Token()
+	w.keys["wrong"] = "prd_wrong-" + strings.Repeat("w", 22)
+	conn := connect(t, w.Server)
+	answers := map[string]string{}
+	for who, key := range w.keys {
+		for _, name := range slices.SortedFunc(maps.Keys(routes), last) {
+			if name == "POST /api/login" {
+				continue // its cookie is the key
+			}
+			a := w.request(name, key, w.names)
+			answers[name+" as "+who] = a.head + a.body
+			a = w.request(name, key, w.strangeNames())
+			answers[name+" of nothing as "+who] = a.head + a.body
+		}
+		for name, m := range methods(t) {
+			said, err := w.call(conn, key, m, w.namingAcme().requests(m)...)
+			if err != nil {
+				said += err.Error()
+			}
+			answers[name+" as "+who] = said
+		}
+		sum := sha256.Sum256([]byte(key))
+		for _, hash := range []string{hex.EncodeToString(sum[:]), base64.RawURLEncoding.EncodeToString(sum[:])} {
+			if a := w.ask(hash, "GET", "/v1/models", ""); a.status != 401 {
+				t.Errorf("the hash of the key of %s is let in: %d", who, a.status)
+			}
+		}
+	}
+	for who, key := range w.keys {
+		for what, said := range answers {
+			if strings.Contains(said, key) {
+				t.Errorf("the answer to %s holds the key of %s", what, who)
+			}
+		}
+		if strings.Contains(logged.String(), key) {
+			t.Errorf("the log holds the key of %s", who)
+		}
+		for _, file := range w.files() {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				continue // a socket
+			}
+			if bytes.Contains(raw, []byte(key)) && (who != "token" || filepath.Base(file) != "token") {
+				t.Errorf("%s holds the key of %s", file, who)
+			}
+		}
+	}
+	if !strings.Contains(readAll(t, filepath.Join(w.Data, "perdure.db"))+readAll(t, filepath.Join(w.Data, "perdure.db-wal")), canary) {
+		t.Error("not even what is there is found in the files")
+	}
+}
+
+func readAll(t *testing.T, file string) string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// files are those of the data directory.
+func (w *world) files() (all []string) {
+	w.Helper()
+	w.must(filepath.Walk(w.Data, func(path string, info os.FileInfo, err error) error {
+		if err == nil && info.Mode().IsRegular() {
+			all = append(all, path)
+		}
+		return err
+	}))
+	return all
+}

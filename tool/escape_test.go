@@ -1,0 +1,127 @@
+package tool
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// outsideFile is a secret beside the workspace, and the workspace.
+func outsideFile(t *testing.T) (w *Workspace, outside string) {
+	t.Helper()
+	outside = t.TempDir()
+	put(t, filepath.Join(outside, "secret"), "top secret")
+	return plainWorkspace(t, "sub/secret", "inside"), outside
+}
+
+// A folder that is exchanged for a link, again and again while the tools work,
+// leads nowhere either.
+func TestRenameRacesLeadNowhere(t *testing.T) {
+	w, outside := outsideFile(t)
+	at := func(name string) string { return filepath.Join(w.Dir(), name) }
+	if err := os.Symlink(outside, at("link")); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer close(stop)
+	group.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for _, pair := range [][2]string{{"sub", "aside"}, {"link", "sub"}, {"sub", "link"}, {"aside", "sub"}} {
+				_ = os.Rename(at(pair[0]), at(pair[1])) // the next round puts it right
+			}
+		}
+	})
+	for range 12 {
+		for name, a := range map[string]args{
+			"read-file":  {"path": "sub/secret"},
+			"write-file": {"path": "sub/secret", "content": "inside"},
+			"edit-file":  {"path": "sub/secret", "oldString": "secret", "newString": "no"},
+			"grep":       {"path": "sub", "pattern": "secret"},
+			"find":       {"path": "sub", "pattern": "**"},
+		} {
+			if r := use(t, w, name, a); strings.Contains(r.PlainText(), "top secret") {
+				t.Fatalf("%s leaks: %s", name, r.PlainText())
+			}
+		}
+	}
+	if got := content(t, filepath.Join(outside, "secret")); got != "top secret" {
+		t.Errorf("the file outside is now %q", got)
+	}
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
+		t.Errorf("something was made outside: %v, %v", entries, err)
+	}
+}
+
+// The process's own files, by their path or by a link, are outside like others.
+func TestProcIsOutside(t *testing.T) {
+	w, outside := outsideFile(t)
+	t.Setenv("CANARY_API_KEY", "top secret")
+	for link, to := range map[string]string{"self": "/proc/self", "root": "/proc/self/root", "fd": "/proc/self/fd", "env": "/proc/self/environ", "chain": "root", "dev": "/dev/fd"} {
+		if err := os.Symlink(to, filepath.Join(w.Dir(), link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{
+		"/proc/self/environ", "self/environ", "env", "root" + outside + "/secret", "chain" + outside + "/secret", "fd/0", "dev/0",
+	} {
+		for name, a := range map[string]args{
+			"read-file": {}, "write-file": {"content": "x"}, "edit-file": {"oldString": "top", "newString": "no"}, "grep": {"pattern": "secret"},
+		} {
+			a["path"] = path
+			r := use(t, w, name, a)
+			wantError(t, r)
+			if strings.Contains(r.PlainText(), "top secret") {
+				t.Errorf("%s %s leaks: %s", name, path, r.PlainText())
+			}
+		}
+	}
+}
+
+// Patterns find what is in the workspace alone.
+func TestPatternsLeadNowhere(t *testing.T) {
+	w, outside := outsideFile(t)
+	if err := os.Symlink(outside, filepath.Join(w.Dir(), "link")); err != nil {
+		t.Fatal(err)
+	}
+	base := filepath.Base(outside)
+	for _, pattern := range []string{"../**", "../" + base + "/*", "sub/../../" + base + "/secret", outside + "/*", "link/*", "link/**", "{..,sub}/*", "**/../../**", "[.][.]/*", "./../**"} {
+		for name, a := range map[string]args{"find": {"pattern": pattern}, "grep": {"pattern": "secret", "glob": pattern}} {
+			r := use(t, w, name, a)
+			if text := r.PlainText(); strings.Contains(text, "top secret") || strings.Contains(text, outside+"/secret\n") || strings.Contains(text, "link/secret") {
+				t.Errorf("%s by %s finds %s", name, pattern, text)
+			}
+		}
+	}
+}
+
+// A second name of a file outside is that file as far as reading goes: who could
+// give it one could read it. Written, it becomes a file of the workspace's own.
+func TestWritingLeavesOtherNamesOfAFileAlone(t *testing.T) {
+	w, outside := outsideFile(t)
+	if err := os.Link(filepath.Join(outside, "secret"), filepath.Join(w.Dir(), "hard")); err != nil {
+		t.Fatal(err)
+	}
+	wantOK(t, use(t, w, "write-file", args{"path": "hard", "content": "overwritten"}))
+	if got := content(t, filepath.Join(outside, "secret")); got != "top secret" {
+		t.Errorf("the file outside is now %q", got)
+	}
+	if err := os.Remove(filepath.Join(w.Dir(), "hard")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(filepath.Join(outside, "secret"), filepath.Join(w.Dir(), "hard")); err != nil {
+		t.Fatal(err)
+	}
+	wantOK(t, use(t, w, "edit-file", args{"path": "hard", "oldString": "top", "newString": "no"}))
+	if got := content(t, filepath.Join(outside, "secret")); got != "top secret" {
+		t.Errorf("the file outside is now %q", got)
+	}
+}

@@ -1,0 +1,119 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { foldView, HeldLog, type Prompt, ViewFold } from "../../client/src/index";
+import { type Log, LogWriter, recordedRun, tangledRun } from "../../client/test/log";
+import { rowsOf } from "../fold/rows";
+import { spansOf } from "../fold/timings";
+
+const logs: [string, Log][] = [
+  ["the recorded run", recordedRun()],
+  ["the tangled run", tangledRun()],
+];
+
+describe.each(logs)("%s", (_, log) => {
+  test("taken in by pieces of any size, the view is that of all at once", () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(12), { minLength: 1, maxLength: 200 }), (sizes) => {
+        const held = new HeldLog();
+        held.takeChanges();
+        let fold = new ViewFold();
+        for (let at = 0, i = 0; at < log.length; i++) {
+          const size = 1 + (sizes[i % sizes.length] ?? 0);
+          for (const e of log.slice(at, at + size)) held.apply(e);
+          at += size;
+          const changes = held.takeChanges();
+          if (!changes?.every((m) => fold.take(m))) {
+            fold = new ViewFold();
+            for (const m of held.messages) fold.take(m);
+          }
+          expect(fold.view()).toEqual(foldView(held.messages));
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("begun at any event and loaded backwards, the view is that of the whole log", () => {
+    const whole = new HeldLog();
+    for (const e of log) whole.apply(e);
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: whole.messages.length }), (from) => {
+        // What a page gives of the log from there on, and then what is before it.
+        const newer = whole.messages.slice(from - 1);
+        const older = whole.messages.slice(0, from - 1);
+        expect(foldView([...older, ...newer])).toEqual(foldView(whole.messages));
+        const late = foldView(newer);
+        expect(late.status).toBe(foldView(whole.messages).status);
+        // What is shown of the newer part is shown of the whole, too.
+        const ids = foldView(whole.messages).messages.map((m) => m.id);
+        expect(ids.filter((id) => late.messages.some((m) => m.id === id))).toEqual(
+          late.messages.map((m) => m.id),
+        );
+      }),
+    );
+  });
+});
+
+test("what has not changed stays the same object, so that it is not drawn again", () => {
+  const w = new LogWriter();
+  const entry = (id: string, role: string, text: string) =>
+    w.event("entry.appended", {
+      id,
+      entryType: "message",
+      role,
+      content: { parts: [{ type: "text", text }] },
+    });
+  w.event("agent.started", { status: "RUNNING" });
+  entry("u1", "user", "hi");
+  entry("a1", "assistant", "hello");
+  const block = w.open("token", "More", { messageId: "a2", taskExecutionId: "t", attempt: 1 });
+  w.chunk("token", block, " and more", { messageId: "a2", taskExecutionId: "t", attempt: 1 });
+  const held = new HeldLog();
+  const fold = new ViewFold();
+  for (const e of w.log.slice(0, -1)) held.apply(e);
+  for (const m of held.messages) fold.take(m);
+  held.takeChanges();
+  const before = fold.view();
+  const last = w.log.at(-1);
+  if (last) held.apply(last);
+  for (const m of held.takeChanges() ?? []) expect(fold.take(m)).toBe(true);
+  const after = fold.view();
+  expect(after.messages[2]?.parts).toEqual([{ type: "text", text: "More and more", open: true }]);
+  expect(after.messages[0]).toBe(before.messages[0]);
+  expect(after.messages[1]).toBe(before.messages[1]);
+  expect(rowsOf(after, [])[0]).toBe(rowsOf(before, [])[0]);
+  expect(rowsOf(after, [])[2]).not.toBe(rowsOf(before, [])[2]);
+});
+
+test("what is sent stands last and once, also while the log shows it already", () => {
+  const w = new LogWriter();
+  w.event("agent.waiting", { status: "WAITING", reason: "signal", wait: { signal: "userMessage" } });
+  w.event("signal.received", { signalId: "p1", signalName: "userMessage", signalValue: { text: "one" } });
+  const held = new HeldLog();
+  for (const e of w.log) held.apply(e);
+  const prompt = (id: string): Prompt => ({ id, text: id, state: "pending", error: null });
+  const rows = rowsOf(foldView(held.messages), [prompt("p1"), prompt("p2")]);
+  expect(rows.map((r) => [r.kind, r.id])).toEqual([
+    ["queued", "p1"],
+    ["sent", "p2"],
+  ]);
+});
+
+test("the waterfall has each turn with its model call and its tools, and nothing runs after the end", () => {
+  const w = new LogWriter();
+  const task = { taskExecutionId: "t1", attempt: 1, turnId: "turn_0", kind: "llm-request" };
+  const tool = { taskExecutionId: "t2", attempt: 1, turnId: "turn_0", kind: "bash" };
+  w.event("task.started", task);
+  w.event("task.completed", task);
+  w.event("task.started", tool);
+  const held = new HeldLog();
+  for (const e of w.log) held.apply(e);
+  expect(spansOf(held.messages).map((s) => [s.kind, s.label, s.outcome])).toEqual([
+    ["turn", "Turn 1", "running"],
+    ["model", "model", "done"],
+    ["tool", "bash", "running"],
+  ]);
+  w.event("agent.cancelled", { status: "CANCELLED" });
+  for (const e of w.log) held.apply(e);
+  expect(spansOf(held.messages).filter((s) => s.outcome === "running")).toEqual([]);
+});

@@ -1,0 +1,43 @@
+import { expect, start, test } from "./stand";
+
+test.use({ allowed: [/401|403/] });
+
+test("who is not signed in is asked for a key, and then is where the address led", async ({
+  page,
+  context,
+  dev,
+}) => {
+  await context.clearCookies();
+  const x = await start(dev.client(), "short", "only for those who know");
+  await page.goto(`${dev.url}/ai/runs/${x.id}?panel=overview`);
+  await page.getByLabel("API key").fill("wrong");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByText("unknown or revoked")).toBeVisible();
+  await page.getByLabel("API key").fill(dev.key);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("heading", { name: "only for those who know" })).toBeVisible();
+  await expect(page).toHaveURL(new RegExp(`${x.id}\\?panel=overview$`));
+  const readable = await page.evaluate(
+    () => JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie,
+  );
+  expect(readable).not.toContain(dev.key);
+  await page.goto(`${dev.url}/ai/settings`);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await expect(page.getByLabel("API key")).toBeVisible();
+});
+
+test("a key is made, shown once, used, and revoked", async ({ page, dev }) => {
+  await page.goto(`${dev.url}/ai/settings`);
+  await page.getByLabel("Name", { exact: true }).fill("laptop");
+  await page.getByRole("button", { name: "Make a key" }).click();
+  const secret = (await page.locator("code", { hasText: "prd_" }).textContent()) ?? "";
+  await page.getByRole("button", { name: "Done" }).click();
+  await expect(page.getByText(secret)).toHaveCount(0);
+  const list = () =>
+    fetch(`${dev.url}/api/orgs/default/agent-executions`, { headers: { Authorization: `Bearer ${secret}` } });
+  expect((await list()).status).toBe(200);
+  await page.getByRole("button", { name: "Revoke laptop" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await expect(page.getByRole("list", { name: "API keys" })).toContainText("revoked");
+  await expect.poll(async () => (await list()).status).toBe(401);
+});

@@ -1,0 +1,118 @@
+import { expect, RunView, start, test } from "./stand";
+
+test("a run is started in the form, and streams to its end", async ({ page, dev }) => {
+  await page.goto(dev.url);
+  await expect(page).toHaveURL(/\/ai\/runs$/);
+  await page.getByRole("link", { name: "New run" }).click();
+  await page.getByRole("button", { name: "Start the run" }).click();
+  await expect(page.getByText("Say what the agent is to do.")).toBeVisible();
+  await expect(page.getByText("Name at least one model.")).toBeVisible();
+  await page.getByLabel("Prompt", { exact: true }).fill("Look around");
+  await page.getByLabel("Provider of model 1").selectOption("scripted");
+  await page.getByLabel("Id of model 1").fill("tour");
+  await page.getByRole("button", { name: "Start the run" }).click();
+  await expect(page).toHaveURL(/\/ai\/runs\/[0-9a-f-]{36}$/);
+
+  const run = new RunView(page);
+  await expect(page.getByRole("heading", { name: "Look around" })).toBeVisible();
+  await expect(run.user).toHaveText(/Look around/);
+  await run.yourTurn();
+  const last = run.assistant.last();
+  await expect(last.getByRole("heading", { name: "What I found" })).toBeVisible();
+  await expect(last.getByRole("row")).toHaveCount(2);
+  await expect(last.getByRole("link", { name: "the tour" })).toHaveAttribute("rel", /noopener/);
+  await expect(page.locator("[data-busy=true], [data-state=running]")).toHaveCount(0);
+
+  await run.log.evaluate((box) => box.scrollTo(0, 0));
+  const bash = page.locator("[data-tool=bash]");
+  await expect(bash).toHaveAttribute("data-state", "done");
+  await expect(bash.getByText("green", { exact: true })).toHaveCSS("color", "rgb(126, 231, 135)");
+  await expect(page.locator("[data-tool=edit-file]").getByText('println("hello, world")')).toBeVisible();
+  await page.locator("summary", { hasText: "Thought" }).first().click();
+  await expect(page.getByText("I list the files first.").last()).toBeVisible();
+
+  await page.goBack();
+  await expect(page.getByLabel("Prompt", { exact: true })).toBeVisible();
+  await page.goForward();
+  await expect(run.assistant.last()).toContainText("What I found");
+});
+
+test("a message while it works steers, and one while it waits follows up", async ({ page, dev }) => {
+  const x = await start(dev.client(), "steer", "begin");
+  const run = new RunView(page);
+  await run.open(dev.url, x.id);
+  await expect(page.locator("[data-tool=bash]")).toHaveAttribute("data-state", "running");
+  await expect(run.input).toHaveAttribute("placeholder", /Steer/);
+  await run.say("do it another way");
+  await expect(run.user).toHaveCount(2);
+  await expect(run.assistant.last()).toContainText("another way");
+  await run.yourTurn();
+  await expect(run.input).toHaveAttribute("placeholder", /Reply/);
+  await run.say("one more thing");
+  await expect(run.assistant.last()).toContainText("Done with the follow-up.");
+  await run.yourTurn();
+  await expect(run.user).toHaveCount(3);
+  await expect(page.locator("[data-busy=true], [data-state=running]")).toHaveCount(0);
+});
+
+test("five messages in a row are five bubbles, in order, each once", async ({ page, dev }) => {
+  const x = await start(dev.client(), "short", "begin");
+  const run = new RunView(page);
+  await run.open(dev.url, x.id);
+  await run.yourTurn();
+  const words = ["one", "two", "three", "four", "five"].map((w) => `message ${w}`);
+  for (const w of words) await run.say(w);
+  await expect(run.user).toHaveCount(6);
+  await expect(page.locator("[data-kind=sent], [data-kind=queued]")).toHaveCount(0);
+  await run.yourTurn();
+  const said = await run.user.evaluateAll((all) => all.map((b) => b.querySelector("p")?.textContent));
+  expect(said).toEqual(["begin", ...words]);
+  await expect(run.input).toHaveValue("");
+  // The server has the same.
+  const { items } = await dev.client().executions.entries(x.id, { limit: 100 });
+  const stored = items
+    .filter((e) => e.role === "user")
+    .map((e) => e.content?.parts.map((p) => p.type === "text" && p.text).join(""));
+  expect(stored).toEqual(["begin", ...words]);
+});
+
+test("a run is cancelled, and its tools end with it", async ({ page, dev }) => {
+  const x = await start(dev.client(), "hang", "begin");
+  const run = new RunView(page);
+  await run.open(dev.url, x.id);
+  await expect(page.getByRole("log", { name: "Output of bash" })).toHaveText(/begun/);
+  await page.getByRole("button", { name: "Cancel the run" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click();
+  await expect(run.status).toHaveText("Cancelled");
+  await expect(page.locator("[data-busy=true], [data-state=running]")).toHaveCount(0);
+  await expect(page.getByText("This run has ended")).toBeVisible();
+  await page.goto(`${dev.url}/ai/runs?status=CANCELLED`);
+  await expect(page.getByRole("list", { name: "Runs" })).toContainText("begin");
+});
+
+test("a model that fails shows why and what to do, and the run goes on", async ({ page, dev }) => {
+  const x = await start(dev.client(), "broken", "begin");
+  const run = new RunView(page);
+  await run.open(dev.url, x.id);
+  await run.yourTurn();
+  const alert = page.getByRole("alert");
+  await expect(alert).toContainText("the key is not valid");
+  await expect(alert).toContainText("send a message", { ignoreCase: true });
+});
+
+test("the list finds runs, and its address says how", async ({ page, dev }) => {
+  const done = await start(dev.client(), "short", "needle in a haystack", true);
+  await start(dev.client(), "short", "something else");
+  await page.goto(`${dev.url}/ai/runs`);
+  await page.getByLabel("Search runs").fill("needle");
+  await expect(page).toHaveURL(/q=needle/);
+  const list = page.getByRole("list", { name: "Runs" });
+  await expect(list.getByRole("listitem")).toHaveCount(1);
+  await expect(list).toContainText("Completed");
+  await page.getByRole("button", { name: "Failed" }).click();
+  await expect(page.getByText("No run is like that")).toBeVisible();
+  await page.goBack();
+  await expect(list.getByRole("link")).toHaveAttribute("href", `/ai/runs/${done.id}`);
+  await page.reload();
+  await expect(page.getByLabel("Search runs")).toHaveValue("needle");
+});

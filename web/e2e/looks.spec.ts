@@ -1,0 +1,156 @@
+import { AxeBuilder } from "@axe-core/playwright";
+import type { Page } from "@playwright/test";
+import type { Dev } from "../client/e2e/server";
+import { expect, RunView, start, test } from "./stand";
+
+/** PERDURE_SCREENSHOTS=1 renews the pictures of the documentation. */
+const pictures = process.env.PERDURE_SCREENSHOTS
+  ? new URL("../../docs/screenshots/", import.meta.url).pathname
+  : null;
+
+interface Look {
+  theme: "light" | "dark";
+  width: "wide" | "phone";
+}
+
+const looks: Look[] = [
+  { theme: "light", width: "wide" },
+  { theme: "dark", width: "wide" },
+  { theme: "light", width: "phone" },
+  { theme: "dark", width: "phone" },
+];
+
+/** Runs of each kind, so that the pages have something to show. */
+async function furnish(dev: Dev): Promise<{ run: string; agent: string }> {
+  const client = dev.client();
+  const [first] = (await client.definitions.list()).items;
+  if (first) {
+    const runs = (await client.executions.list({ q: "Look around" })).items;
+    return { run: runs[0]?.id ?? "", agent: first.id };
+  }
+  const agent = await client.definitions.create({
+    name: "Reviewer",
+    description: "Reads a change, runs the tests, and says what it thinks.",
+    systemPrompt: "You review changes. Run the tests before you say anything.",
+    models: [
+      { provider: "scripted", modelId: "tour" },
+      { provider: "scripted", modelId: "short" },
+    ],
+    tools: ["bash", "read-file", "grep", "find"],
+    config: { maxTurns: 20, thinking: "medium" },
+  });
+  await client.definitions.create({
+    name: "Gardener",
+    description: "Keeps dependencies fresh and opens a change for each.",
+    models: [{ provider: "scripted", modelId: "short" }],
+    tools: ["bash", "edit-file"],
+  });
+  const hang = await start(client, "hang", "Watch the deployment until it is through");
+  await start(client, "short", "Summarise the changes of last week for the team", true);
+  const stopped = await start(client, "hang", "Rename the package everywhere and run the tests");
+  await client.executions.cancel(stopped.id);
+  const run = await start(client, "tour", "Look around and tell me what is in this folder");
+  const settled = async (id: string, status: string) => (await client.executions.get(id)).status === status;
+  await expect.poll(() => settled(hang.id, "WAITING")).toBe(true);
+  await expect.poll(async () => (await client.executions.get(run.id)).waitReason).toBe("signal");
+  return { run: run.id, agent: agent.id };
+}
+
+async function check(page: Page, name: string, look: Look): Promise<void> {
+  const { violations } = await new AxeBuilder({ page })
+    .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"])
+    .analyze();
+  const told = violations.map(
+    (v) =>
+      `${v.id}: ${v.nodes.map((n) => `${n.target.join(" ")} ${n.any.map((a) => a.message).join("; ")}`).join("\n  ")}`,
+  );
+  expect.soft(told, `${name}, ${look.theme}, ${look.width}`).toEqual([]);
+  const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  expect.soft(wider, `${name} is wider than the ${look.width} screen`).toBeLessThanOrEqual(0);
+  if (pictures)
+    await page.screenshot({
+      path: `${pictures}${name}-${look.theme}-${look.width}.png`,
+      animations: "disabled",
+    });
+}
+
+for (const look of looks) {
+  test.describe(`${look.theme} and ${look.width}: accessible, and no wider than the screen`, () => {
+    test.setTimeout(180_000);
+    let made: { run: string; agent: string };
+    let view: RunView;
+    let go: (path: string) => Promise<unknown>;
+
+    test.beforeEach(async ({ page, dev }) => {
+      made = await furnish(dev);
+      await page.emulateMedia({ colorScheme: look.theme, reducedMotion: "reduce" });
+      if (look.width === "phone") await page.setViewportSize({ width: 390, height: 800 });
+      view = new RunView(page);
+      go = (path) => page.goto(`${dev.url}${path}`);
+    });
+
+    test("lists and forms", async ({ page }) => {
+      await go("/ai/runs");
+      const row = page.getByRole("listitem").filter({ hasText: "Look around and tell me" });
+      await expect(row.getByTitle("Cost")).toHaveText("$0.00");
+      await check(page, "runs", look);
+      await go("/ai/runs/new");
+      await expect(page.getByLabel("Id of model 1")).toBeVisible();
+      await check(page, "new-run", look);
+      await go("/ai/agents");
+      await expect(page.getByText("Gardener")).toBeVisible();
+      await check(page, "agents", look);
+      await go(`/ai/agents/${made.agent}`);
+      await expect(page.getByLabel("Name", { exact: true })).toHaveValue("Reviewer");
+      await check(page, "agent", look);
+      await go("/ai/settings");
+      await expect(page.getByRole("button", { name: "Make a key" })).toBeVisible();
+      await check(page, "settings", look);
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await expect(page.getByLabel("API key")).toBeVisible();
+      await check(page, "sign-in", look);
+    });
+
+    test("a run", async ({ page }) => {
+      await go(`/ai/runs/${made.run}`);
+      await expect(view.assistant.last()).toContainText("What I found");
+      await expect(page.getByRole("heading", { name: "Look around" })).toBeVisible();
+      await check(page, "run", look);
+      await view.log.evaluate((box) => box.scrollTo(0, 0));
+      await expect(page.locator("[data-tool=bash]")).toBeVisible();
+      await check(page, "run-tools", look);
+      await go(`/ai/runs/${made.run}?panel=overview`);
+      for (const panel of ["Overview", "Timings", "Tasks", "Checkpoints", "Tree", "Events"]) {
+        await page.getByRole("tab", { name: panel }).click();
+        await expect(page.getByRole("tabpanel", { name: panel })).toContainText(
+          /llm-request|scripted|Turn 1|#1|assistant/,
+        );
+        await check(page, `run-${panel.toLowerCase()}`, look);
+      }
+    });
+  });
+}
+
+test("the keyboard alone starts a run and answers it", async ({ page, dev }) => {
+  await page.goto(`${dev.url}/ai/runs`);
+  await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
+  await page.keyboard.press("Tab");
+  await expect(page.getByText("Skip to content")).toBeFocused();
+  const newRun = page.getByRole("link", { name: "New run" });
+  for (let i = 0; i < 12 && !(await newRun.evaluate((e) => e === document.activeElement)); i++)
+    await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await expect(page.getByLabel("Prompt", { exact: true })).toBeFocused();
+  await page.keyboard.type("by keyboard");
+  await page.getByLabel("Provider of model 1").focus();
+  await page.keyboard.type("scripted");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("short");
+  await page.keyboard.press("Enter");
+  const run = new RunView(page);
+  await run.yourTurn();
+  await expect(run.input).toBeFocused();
+  await page.keyboard.type("thanks");
+  await page.keyboard.press("Enter");
+  await expect(run.assistant.last()).toContainText("Answer 1.");
+});

@@ -1,0 +1,39 @@
+package worker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// line is a dispatch whose connection the test lets come back.
+type line struct {
+	perdure.Dispatch
+	again chan struct{}
+}
+
+func (l line) Reconnected() <-chan struct{} { return l.again }
+
+// TestAWorkerBeatsWhenItsConnectionIsBack checks that leases are renewed at once
+// then: a server may take the worker for gone.
+func TestAWorkerBeatsWhenItsConnectionIsBack(t *testing.T) {
+	b := newBench(t, time.Hour) // no heartbeat comes by time
+	entered, goOn := make(chan struct{}), make(chan struct{})
+	b.agent("a", func(agent.Context) (string, error) {
+		close(entered)
+		<-goOn
+		return "fine", nil
+	})
+	again := make(chan struct{}, 1)
+	b.work(func(c *Config) { c.Dispatch = line{c.Dispatch, again} })
+	id := b.start("a")
+	wait(t, "the agent", entered)
+	before := b.execution(id).LeaseUntil
+	b.ahead.Add(int64(time.Second))
+	again <- struct{}{}
+	eventually(t, "its lease to be renewed", func() bool { return before.Before(b.execution(id).LeaseUntil.Time) })
+	close(goOn)
+	b.output(id, "fine")
+}

@@ -1,0 +1,167 @@
+// Package metrics counts what a worker does, for Prometheus: the calls of models
+// and tools with their tokens and cost, and what the worker holds. A server cannot
+// see these; docs/operations.md lists them.
+package metrics
+
+import (
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/meter"
+	"github.com/perdure/perdure/react"
+	"github.com/perdure/perdure/worker"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// maxLabels is how many models, tools and kinds are told apart; what comes beyond
+// is counted together as "other".
+const maxLabels = 100
+
+// Metrics count. Give Worker and React to the configurations of a worker and of
+// its react agent, and the worker itself to Watch.
+type Metrics struct {
+	registerer prometheus.Registerer
+	models     *meter.Bounded
+	tools      *meter.Bounded
+	kinds      *meter.Bounded
+	codes      *meter.Bounded
+
+	modelCalls, tokens, cost, toolCalls, leases, entries, attempts *prometheus.CounterVec
+	modelTimes, toolTimes                                          *prometheus.HistogramVec
+}
+
+const namespace = "perdure"
+
+// modelTimes and toolTimes are buckets in seconds.
+var (
+	modelTimes = []float64{.1, .25, .5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 600}
+	toolTimes  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 600}
+)
+
+// New registers the metrics. The error is the registerer's.
+func New(r prometheus.Registerer) (*Metrics, error) {
+	count := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	}
+	times := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
+	}
+	m := &Metrics{
+		registerer: r,
+		models:     meter.NewBounded(maxLabels), tools: meter.NewBounded(maxLabels), kinds: meter.NewBounded(maxLabels), codes: meter.NewBounded(maxLabels),
+
+		modelCalls: count("model_calls_total", "Calls of models, by outcome: ok, or the kind of the error.", "provider", "model", "outcome"),
+		modelTimes: times("model_call_duration_seconds", "Calls of models, to the end of the answer.", modelTimes, "provider", "model"),
+		tokens:     count("model_tokens_total", "Tokens by the provider's count: input (not cached), output, cache_read, cache_write.", "provider", "model", "type"),
+		cost:       count("model_cost_usd_total", "Cost of model calls in US dollars, of models whose price is known.", "provider", "model"),
+		toolCalls:  count("tool_calls_total", "Runs of tools, by outcome: ok, error (which the model reads), failed, cancelled.", "tool", "outcome"),
+		toolTimes:  times("tool_call_duration_seconds", "Runs of tools.", toolTimes, "tool"),
+		leases:     count("worker_leases_lost_total", "Executions and tasks that this worker had to drop because their lease was over.", "work"),
+		entries:    count("worker_entries_total", "How executions went on here: entered for the first time, entered again, or in place, parked before.", "kind", "how"),
+		attempts:   count("worker_task_attempts_total", "Attempts of tasks that ended here, by outcome: ok, or the error's code.", "kind", "outcome"),
+	}
+	for _, work := range []string{"execution", "task"} {
+		m.leases.WithLabelValues(work)
+	}
+	return m, m.register(m.modelCalls, m.modelTimes, m.tokens, m.cost, m.toolCalls, m.toolTimes, m.leases, m.entries, m.attempts)
+}
+
+func (m *Metrics) register(all ...prometheus.Collector) error {
+	for _, c := range all {
+		if err := m.registerer.Register(c); err != nil {
+			return &perdure.Error{Code: perdure.InvalidArgument, Message: "the registerer has metrics of a worker already", Err: err}
+		}
+	}
+	return nil
+}
+
+// Watch adds what the worker holds at the moment of a scrape, and what the react
+// agent's counters say; they may be nil. The error is the registerer's.
+func (m *Metrics) Watch(w *worker.Worker, counters *react.Counters) error {
+	held := func(name, help string, labels prometheus.Labels, value func(worker.Load) int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: labels},
+			func() float64 { return float64(value(w.Load())) })
+	}
+	const executions, tasks = "Executions that this worker runs, or keeps parked.", "Attempts of tasks that this worker runs."
+	all := []prometheus.Collector{
+		held("worker_executions", executions, prometheus.Labels{"state": "running"}, func(l worker.Load) int { return l.Executions }),
+		held("worker_executions", executions, prometheus.Labels{"state": "parked"}, func(l worker.Load) int { return l.Parked }),
+		held("worker_tasks", tasks, nil, func(l worker.Load) int { return l.Tasks }),
+		held("worker_parked_bytes", "About what parked executions hold in memory.", nil, func(l worker.Load) int { return l.ParkedBytes }),
+		held("worker_slots", "How many this worker runs at once.", prometheus.Labels{"work": "execution"}, func(worker.Load) int { return w.Agents }),
+		held("worker_slots", "How many this worker runs at once.", prometheus.Labels{"work": "task"}, func(worker.Load) int { return w.Tasks }),
+	}
+	if counters != nil {
+		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Namespace: namespace, Name: "prompt_prefix_changes_total",
+			Help: "Model calls whose prompt did not begin with that of the call before: they missed the provider's cache.",
+		}, func() float64 { return float64(counters.PrefixChanges.Load()) }))
+	}
+	return m.register(all...)
+}
+
+// Worker is what a worker's Config takes.
+func (m *Metrics) Worker() *worker.Observer {
+	return &worker.Observer{
+		LeaseLost: func(task bool) {
+			work := "execution"
+			if task {
+				work = "task"
+			}
+			m.leases.WithLabelValues(work).Inc()
+		},
+		Entered: func(kind string, again bool) {
+			how := "first"
+			if again {
+				how = "again"
+			}
+			m.entries.WithLabelValues(m.kinds.Of(kind), how).Inc()
+		},
+		Resumed: func(kind string) { m.entries.WithLabelValues(m.kinds.Of(kind), "in_place").Inc() },
+		Attempted: func(kind string, code perdure.Code) {
+			m.attempts.WithLabelValues(m.kinds.Of(kind), m.outcome(string(code))).Inc()
+		},
+	}
+}
+
+// outcome is an error's code as a label. Codes may be the application's own.
+func (m *Metrics) outcome(code string) string {
+	if code == "" {
+		return "ok"
+	}
+	return m.codes.Of(code)
+}
+
+// React is what the react agent's Config takes.
+func (m *Metrics) React() *react.Observer {
+	return &react.Observer{ModelCalled: m.modelCalled, ToolCalled: m.toolCalled}
+}
+
+// model gives the labels of a model: those of all beyond the bound are one.
+func (m *Metrics) model(c react.ModelCall) (provider, model string) {
+	if m.models.Of(c.Provider+"/"+c.Model) == meter.Other {
+		return meter.Other, meter.Other
+	}
+	return c.Provider, c.Model
+}
+
+func (m *Metrics) modelCalled(c react.ModelCall) {
+	provider, model := m.model(c)
+	m.modelCalls.WithLabelValues(provider, model, m.outcome(c.Error)).Inc()
+	m.modelTimes.WithLabelValues(provider, model).Observe(c.Took.Seconds())
+	if c.Usage == nil {
+		return
+	}
+	for kind, n := range map[string]int64{
+		"input": c.Usage.Input, "output": c.Usage.Output, "cache_read": c.Usage.CacheRead, "cache_write": c.Usage.CacheWrite,
+	} {
+		m.tokens.WithLabelValues(provider, model, kind).Add(float64(max(0, n)))
+	}
+	if c.Usage.Cost != nil {
+		m.cost.WithLabelValues(provider, model).Add(max(0, *c.Usage.Cost))
+	}
+}
+
+func (m *Metrics) toolCalled(c react.ToolCall) {
+	name := m.tools.Of(c.Name)
+	m.toolCalls.WithLabelValues(name, string(c.Outcome)).Inc()
+	m.toolTimes.WithLabelValues(name).Observe(c.Took.Seconds())
+}

@@ -1,0 +1,180 @@
+package worker
+
+import (
+	"context"
+
+	"github.com/perdure/perdure"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// All spans of an execution are of the trace that its start was part of, on
+// whatever worker: the execution keeps the traceparent. A span covers one claim,
+// from where it begins to where the execution waits, ends or is lost. What was
+// before is linked to.
+
+const tracerName = "github.com/perdure/perdure/worker"
+
+// tracer is nil where nobody asked for spans.
+func (w *Worker) tracer() trace.Tracer {
+	if w.TracerProvider == nil {
+		return nil
+	}
+	return w.TracerProvider.Tracer(tracerName)
+}
+
+// remote is the span that a traceparent names; an invalid one if it is none.
+func remote(traceparent string) trace.SpanContext {
+	if traceparent == "" {
+		return trace.SpanContext{}
+	}
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": traceparent})
+	return trace.SpanContextFromContext(ctx)
+}
+
+// traceparent names the span of a context; "" where there is none.
+func traceparent(ctx context.Context) string {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	return carrier["traceparent"]
+}
+
+// begun is a span that has begun, in a context that holds nothing else. The zero
+// value is none.
+type begun struct{ ctx context.Context }
+
+func (b begun) span() trace.Span {
+	if b.ctx == nil {
+		return trace.SpanFromContext(context.Background())
+	}
+	return trace.SpanFromContext(b.ctx)
+}
+
+// in gives ctx with the span.
+func (b begun) in(ctx context.Context) context.Context {
+	if b.ctx == nil {
+		return ctx
+	}
+	return trace.ContextWithSpan(ctx, b.span())
+}
+
+// end ends the span; err, if any, says why it failed.
+func (b begun) end(err error) {
+	if b.ctx == nil {
+		return
+	}
+	if err != nil {
+		code := string(perdure.CodeOf(err))
+		b.span().SetAttributes(semconv.ErrorTypeKey.String(code))
+		b.span().SetStatus(codes.Error, code)
+	}
+	b.span().End()
+}
+
+func execution(id, worker string) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attribute.String("perdure.execution.id", id), semconv.GenAIConversationID(id), attribute.String("perdure.worker.id", worker),
+	}
+}
+
+// beginSpan begins the span of a claim. It links the one that the goroutine was
+// parked under, or else the one that the newest checkpoint was made under.
+func (r *run) beginSpan(c perdure.AgentClaim) {
+	tracer := r.w.tracer()
+	if tracer == nil {
+		return
+	}
+	before := r.span.Load()
+	options := []trace.SpanStartOption{
+		trace.WithAttributes(append(execution(r.id.String(), r.w.ID.String()),
+			semconv.GenAIOperationNameInvokeAgent, semconv.GenAIAgentName(c.Execution.Kind),
+			attribute.String("perdure.org", c.Execution.Org), attribute.Int64("perdure.fence", c.Lease.Fence),
+			attribute.String("perdure.woke", string(c.Woke)))...),
+	}
+	switch {
+	case before != nil:
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: before.span().SpanContext()}))
+	case c.Checkpoint != nil:
+		if made := remote(c.Checkpoint.Traceparent()); made.IsValid() {
+			options = append(options, trace.WithLinks(trace.Link{SpanContext: made}))
+		}
+	}
+	parent := trace.ContextWithRemoteSpanContext(context.Background(), remote(c.Execution.Traceparent))
+	ctx, _ := tracer.Start(parent, "invoke_agent "+c.Execution.Kind, options...)
+	r.span.Store(&begun{ctx})
+}
+
+// endSpan ends the span of the claim, if it has not ended.
+func (r *run) endSpan() {
+	if b := r.span.Load(); b != nil {
+		b.span().End()
+	}
+}
+
+// spanned is ctx with the span of the claim.
+func (r *run) spanned(ctx context.Context) context.Context {
+	if b := r.span.Load(); b != nil {
+		return b.in(ctx)
+	}
+	return ctx
+}
+
+// Value implements context.Context: what agent code derives from the run has the
+// span of the claim that it runs under now.
+func (r *run) Value(key any) any {
+	if b := r.span.Load(); b != nil {
+		if v := b.ctx.Value(key); v != nil {
+			return v
+		}
+	}
+	return r.Context.Value(key)
+}
+
+// beginAttemptSpan begins the span of an attempt: under the claim's that asked for
+// it where that is here, else under what the execution was started by.
+func (w *Worker) beginAttemptSpan(c perdure.TaskClaim, asked trace.SpanContext) begun {
+	tracer := w.tracer()
+	if tracer == nil {
+		return begun{}
+	}
+	if !asked.IsValid() {
+		asked = remote(c.Traceparent)
+	}
+	parent := trace.ContextWithRemoteSpanContext(context.Background(), asked)
+	ctx, _ := tracer.Start(parent, "task "+c.Task.Kind, trace.WithAttributes(append(execution(c.Lease.ExecutionID.String(), w.ID.String()),
+		attribute.String("perdure.task.id", c.Lease.TaskID.String()), attribute.String("perdure.task.kind", c.Task.Kind),
+		attribute.Int("perdure.task.attempt", c.Lease.Attempt))...))
+	return begun{ctx}
+}
+
+// spanOf is the context of the span of the execution's claim, if it is here.
+func (w *Worker) spanOf(c perdure.TaskClaim) trace.SpanContext {
+	w.mu.Lock()
+	r := w.runs[c.Lease.ExecutionID]
+	if r == nil {
+		r = w.parked[c.Lease.ExecutionID]
+	}
+	w.mu.Unlock()
+	if r == nil {
+		return trace.SpanContext{}
+	}
+	if b := r.span.Load(); b != nil {
+		return b.span().SpanContext()
+	}
+	return trace.SpanContext{}
+}
+
+// called wraps a call of the server in a span, under that of ctx.
+func (w *Worker) called(ctx context.Context, name string, call func(ctx context.Context) error) error {
+	tracer := w.tracer()
+	if tracer == nil || !trace.SpanFromContext(ctx).IsRecording() {
+		return call(ctx)
+	}
+	ctx, _ = tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient))
+	err := call(ctx)
+	begun{ctx}.end(err)
+	return err
+}
