@@ -32,7 +32,6 @@ type fleet struct {
 	clients []*client.Client
 	gates   []*gate // before each server's port for workers
 	http    *http.Client
-	lease   time.Duration
 
 	mu   sync.Mutex // guards what follows
 	done map[string]int
@@ -44,10 +43,16 @@ type fleet struct {
 // is left of them is looked for when all tests are over.
 func newFleet(t *testing.T, n int, nats string) *fleet {
 	t.Helper()
-	f := &fleet{t: t, done: map[string]int{}, lease: 3 * time.Second, http: &http.Client{Transport: &http.Transport{}}}
+	return newFleetWith(t, n, nats, 0)
+}
+
+// newFleetWith sets how long leases last, too.
+func newFleetWith(t *testing.T, n int, nats string, lease time.Duration) *fleet {
+	t.Helper()
+	f := &fleet{t: t, done: map[string]int{}, http: &http.Client{Transport: &http.Transport{}}}
 	url := opentest.URL(t)
 	for range n {
-		f.open(server.Config{Store: url, NATS: nats, Lease: f.lease})
+		f.open(server.Config{Store: url, NATS: nats, Lease: lease})
 	}
 	_, secret, err := f.servers[0].CreateKey(t.Context(), server.DevOrg, "test", perdure.KeyAdmin)
 	if err != nil {
@@ -152,40 +157,62 @@ func (f *fleet) note(what string) {
 	f.done[what]++
 }
 
+// progress is where a teller is: what it has told before it waits is not told
+// again, should another worker go on.
+type progress struct {
+	Chapter int
+	Told    bool
+}
+
 // tell shows text piece by piece, and does steps and tasks in between.
 func (f *fleet) tell(ctx agent.Context, s story) (string, error) {
-	for n := range s.Chapters {
-		for word := range 30 {
-			ctx.Stream().Text(fmt.Sprintf("chapter %d, word %d. ", n, word))
-		}
-		name := fmt.Sprint(ctx.ID(), " ", n)
-		if _, err := agent.Step(ctx, fmt.Sprint("step ", n), func(context.Context) (int, error) { f.note("step " + name); return n, nil }); err != nil {
-			return "", err
-		}
-		task := ctx.Schedule("count", name)
-		text := fmt.Sprintf("chapter %d", n)
-		if s.Large {
-			text += strings.Repeat(" and so on", 10_000)
-		}
-		if _, err := ctx.Append(perdure.UserText(text), agent.WithKey(fmt.Sprint("chapter ", n))); err != nil {
-			return "", err
-		}
-		if _, err := agent.Await[string](ctx, task); err != nil {
-			return "", err
-		}
-		if s.Signals {
-			if _, err := ctx.WaitSignal("go.on", 0); err != nil {
+	var at progress
+	if _, err := ctx.State(&at); err != nil {
+		return "", err
+	}
+	for ; at.Chapter < s.Chapters; at = (progress{Chapter: at.Chapter + 1}) {
+		if !at.Told {
+			if err := f.chapter(ctx, s, at.Chapter); err != nil {
 				return "", err
 			}
-			f.mu.Lock()
-			hold := f.hold
-			f.mu.Unlock()
-			if hold != nil {
-				hold(ctx)
+			at.Told = true
+			if err := ctx.Checkpoint(at); err != nil {
+				return "", err
 			}
+		}
+		if _, err := agent.Await[string](ctx, ctx.Schedule("count", fmt.Sprint(ctx.ID(), " ", at.Chapter))); err != nil {
+			return "", err
+		}
+		if !s.Signals {
+			continue
+		}
+		if _, err := ctx.WaitSignal("go.on", 0); err != nil {
+			return "", err
+		}
+		f.mu.Lock()
+		hold := f.hold
+		f.mu.Unlock()
+		if hold != nil {
+			hold(ctx)
 		}
 	}
 	return "the end", nil
+}
+
+func (f *fleet) chapter(ctx agent.Context, s story, n int) error {
+	for word := range 30 {
+		ctx.Stream().Text(fmt.Sprintf("chapter %d, word %d. ", n, word))
+	}
+	name := fmt.Sprint(ctx.ID(), " ", n)
+	if _, err := agent.Step(ctx, fmt.Sprint("step ", n), func(context.Context) (int, error) { f.note("step " + name); return n, nil }); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("chapter %d", n)
+	if s.Large {
+		text += strings.Repeat(" and so on", 10_000)
+	}
+	_, err := ctx.Append(perdure.UserText(text), agent.WithKey(fmt.Sprint("chapter ", n)))
+	return err
 }
 
 func (f *fleet) start(at int, s story) uuid.UUID {

@@ -175,7 +175,8 @@ func TestWorkersGoOnAtAnotherServer(t *testing.T) {
 
 // A server that falls silent is left in time: no lease ends for it.
 func TestASilentServerIsLeft(t *testing.T) {
-	f := newFleet(t, 2, "")
+	const lease = 4 * time.Second
+	f := newFleetWith(t, 2, "", lease)
 	f.work(f.everywhere())
 	s := story{Chapters: 1, Signals: true}
 	id := f.start(0, s)
@@ -198,7 +199,7 @@ func TestASilentServerIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.until("the worker is at the other server", func() bool { _, open := f.gates[1-at].count(); return open > 0 })
-	f.until("the lease goes on that the silent server has given", func() bool { return time.Since(hushed) > f.lease+2*time.Second })
+	f.until("the lease goes on that the silent server has given", func() bool { return time.Since(hushed) > lease+2*time.Second })
 	close(release)
 	f.ended(1-at, id, s)
 	after, err := f.clients[1-at].Get(t.Context(), id)
