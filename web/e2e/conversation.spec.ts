@@ -44,8 +44,11 @@ test("a message while it works steers, and one while it waits follows up", async
   await expect(page.locator("[data-tool=bash]")).toHaveAttribute("data-state", "running");
   await expect(run.input).toHaveAttribute("placeholder", /Steer/);
   await run.say("do it another way");
-  await expect(run.user).toHaveCount(2);
+  await expect(page.locator("[data-kind=queued]")).toContainText("do it another way");
+  dev.file("steered", ""); // the tool that runs ends; the one after it never begins
   await expect(run.assistant.last()).toContainText("another way");
+  await expect(run.user).toHaveCount(2);
+  await expect(page.locator("[data-tool=write-file]")).toHaveAttribute("data-state", "failed");
   await run.yourTurn();
   await expect(run.input).toHaveAttribute("placeholder", /Reply/);
   await run.say("one more thing");

@@ -17,7 +17,8 @@ const looks: Look[] = [
   { theme: "light", width: "wide" },
   { theme: "dark", width: "wide" },
   { theme: "light", width: "phone" },
-  { theme: "dark", width: "phone" },
+  // Its colours and its places are those of two others: only a picture.
+  ...(pictures ? [{ theme: "dark", width: "phone" } as const] : []),
 ];
 
 /** Runs of each kind, so that the pages have something to show. */

@@ -1,4 +1,5 @@
 import type { Entry } from "../../client/src/index";
+import { ansi } from "../text/ansi";
 import { firstLine } from "../text/format";
 
 /** An entry of the tree as a line. */
@@ -66,5 +67,13 @@ function textOf(e: Entry): string {
       words.push(...(p.parts ?? []).flatMap((q) => (q.type === "text" ? [q.text] : [])));
     else if (p.type === "image") words.push("[image]");
   }
-  return firstLine(words.join(" "), 100);
+  if (words.length === 0 && e.entryType === "llm_call") return modelOf(e.metadata);
+  const plain = ansi(words.join(" ")).map((p) => p.text);
+  return firstLine(plain.join(""), 100);
+}
+
+/** The model that a call went to, as the entry's metadata says. */
+function modelOf(metadata: unknown): string {
+  const { model } = (metadata ?? {}) as { model?: { provider?: string; modelId?: string } };
+  return model?.modelId ? `${model.provider}/${model.modelId}` : "";
 }

@@ -189,7 +189,7 @@ function Group({
 }) {
   const id = useId();
   return (
-    <fieldset aria-describedby={id}>
+    <fieldset aria-describedby={id} className="min-w-0">
       <legend className="mb-1.5 text-sm font-medium">{label}</legend>
       {children}
       <p id={id} className={`mt-1.5 text-xs ${bad ? "text-bad" : "text-faint"}`}>

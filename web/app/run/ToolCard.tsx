@@ -106,7 +106,7 @@ function Arguments({ call }: { call: ToolCallView }) {
       </pre>
     );
   }
-  const text = call.arguments === undefined ? call.rawArguments : JSON.stringify(call.arguments, null, 2);
+  const text = argumentsText(call, args);
   if (!text || text === "{}") return null;
   return (
     <pre
@@ -118,6 +118,13 @@ function Arguments({ call }: { call: ToolCallView }) {
       {text}
     </pre>
   );
+}
+
+/** A file's content as it is; anything else as JSON. */
+function argumentsText(call: ToolCallView, args: Record<string, unknown>): string {
+  if (call.arguments === undefined) return call.rawArguments;
+  if (call.name === "write-file" && typeof args.content === "string") return args.content;
+  return JSON.stringify(call.arguments, null, 2);
 }
 
 function Answer({ call, text, diff }: { call: ToolCallView; text: string; diff: Diff | null }) {

@@ -4,6 +4,7 @@ import { foldView, HeldLog, type Prompt, ViewFold } from "../../client/src/index
 import { type Log, LogWriter, recordedRun, tangledRun } from "../../client/test/log";
 import { rowsOf } from "../fold/rows";
 import { spansOf } from "../fold/timings";
+import { branchesOf } from "../fold/tree";
 
 const logs: [string, Log][] = [
   ["the recorded run", recordedRun()],
@@ -116,4 +117,37 @@ test("the waterfall has each turn with its model call and its tools, and nothing
   w.event("agent.cancelled", { status: "CANCELLED" });
   for (const e of w.log) held.apply(e);
   expect(spansOf(held.messages).filter((s) => s.outcome === "running")).toEqual([]);
+});
+
+test("the tree shows what is beside the path below its parent, without escape sequences", () => {
+  const entry = (id: string, parentId: string | null, more: object) =>
+    ({
+      id,
+      parentId,
+      entryType: "message",
+      createdAt: "2026-11-21T08:00:00Z",
+      content: { parts: [] },
+      ...more,
+    }) as never;
+  const rows = branchesOf([
+    entry("u", null, { role: "user", content: { parts: [{ type: "text", text: "hi" }] } }),
+    entry("a", "u", { role: "assistant", content: { parts: [{ type: "toolCall", id: "c", name: "bash" }] } }),
+    entry("l", "a", { entryType: "llm_call", metadata: { model: { provider: "p", modelId: "m" } } }),
+    entry("old", "u", { role: "assistant", content: { parts: [{ type: "text", text: "left behind" }] } }),
+    entry("r", "a", {
+      role: "tool_result",
+      content: {
+        parts: [
+          { type: "toolResult", toolCallId: "c", parts: [{ type: "text", text: "\x1b[32mok\x1b[0m" }] },
+        ],
+      },
+    }),
+  ]);
+  expect(rows.map((r) => [r.label, r.text, r.depth, r.beside])).toEqual([
+    ["user", "hi", 0, false],
+    ["assistant", "left behind", 1, true],
+    ["assistant", "→ bash", 0, false],
+    ["llm call", "p/m", 1, true],
+    ["result", "ok", 0, false],
+  ]);
 });

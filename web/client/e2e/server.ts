@@ -34,6 +34,11 @@ export class Dev {
     writeFileSync(join(this.#dir, "scripts", name), text);
   }
 
+  /** Writes a file where the tools work. */
+  file(name: string, text: string): void {
+    writeFileSync(join(this.#dir, "workspace", name), text);
+  }
+
   get port(): number {
     return Number(this.#address.split(":")[1]);
   }
