@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"io"
+	"iter"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// ExecutionFilter narrows a list of executions. Zero fields do not narrow.
+type ExecutionFilter struct {
+	Status        []perdure.Status
+	Kind          string
+	DefinitionID  *uuid.UUID
+	CreatedAfter  *perdure.Time
+	CreatedBefore *perdure.Time
+	Metadata      map[string]string // top-level members, compared as text
+	Query         string            // in the id, kind, or the input's text
+	Cursor        string
+	Limit         int
+}
+
+// Reader reads. Every method that takes an org answers not_found for what is
+// another org's. Reads are short transactions that see only what is committed
+// and never block a writer. Contents are loaded, blobs joined in, unless said
+// otherwise. In the place of a content that is withheld its reference is given.
+type Reader interface {
+	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
+	// HeldBy gives the executions of the org on which the worker has a lease.
+	HeldBy(ctx context.Context, org string, worker uuid.UUID) ([]uuid.UUID, error)
+	// Executions lists newest first, without input and output contents.
+	Executions(ctx context.Context, org string, f ExecutionFilter) (Page[*perdure.Execution], error)
+
+	// Path gives the entries from after (exclusive; nil: the root) to leaf, in
+	// order, reading a few at a time; newest > 0 bounds it to the last that many,
+	// the leaf included. A content that is a blob is left as Blob if lazy is set.
+	// not_found if the leaf is none, or after is not on its path.
+	Path(ctx context.Context, execution uuid.UUID, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error]
+	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)
+	// EntriesOf gives entries by id, in the order asked, in one go for all, also
+	// from a lazy reader. Contents in blobs of at most that many bytes are joined
+	// in, others left as references. It ends early rather than give more than
+	// about PageBytes: the next call goes on. not_found if there is no such entry.
+	EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error)
+	// AllEntries lists every entry, oldest first.
+	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[perdure.Entry], error)
+
+	// Checkpoint gives one by number, the newest for 0; not_found if none.
+	Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error)
+	Checkpoints(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[*perdure.Checkpoint], error)
+
+	// Tasks gives tasks by id, in the order asked; nil where there is none. With
+	// lazy, inputs and results that are blobs are left as references.
+	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error)
+	// ListTasks lists oldest first, steps left out unless asked for.
+	ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (Page[*perdure.Task], error)
+
+	// PendingSignals gives those that match any pattern (all for none) and whose
+	// order is over after, oldest first, with values: at most limit, and about
+	// 1 MiB, of them.
+	PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error)
+	// Signal gives one by its id, with its value; not_found if none.
+	Signal(ctx context.Context, execution uuid.UUID, id string) (*perdure.Signal, error)
+	// Response gives the row of a response by its id, hidden ones too; not_found
+	// if none.
+	Response(ctx context.Context, org, id string) (*Response, error)
+	// TakenSignals gives those taken and not consumed, in the order taken.
+	TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error)
+
+	// Log gives the records after pos in order, at most limit (and about 1 MiB)
+	// of them, and the head as of the same moment. The chunks of a superseded
+	// block keep their positions and offsets, and have no text. The execution's MaxSeq is that of the head.
+	// Those of a block that is withheld have no text, and their length.
+	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, Head, error)
+	LogHead(ctx context.Context, execution uuid.UUID) (Head, error)
+	// LogHeads gives the heads of many logs with one query; executions that are
+	// none have none.
+	LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid.UUID]Head, error)
+	// Events gives the events of the log with seq in (after, upTo], in order, and
+	// the head as of the same moment. A block is given whole, as it is at the
+	// head. It gives fewer where there are not so many, or where they would be
+	// over about 1 MiB: the next read goes on after the last.
+	Events(ctx context.Context, execution uuid.UUID, after, upTo int64) ([]Event, Head, error)
+	// BlocksAcross gives, with their content, the blocks of up to seq n that are
+	// open or were closed by an event after n, oldest first, without those that
+	// are superseded by now, the position before event n+1 begins (the head's if
+	// there is none), and the head.
+	BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) ([]BlockContent, int64, Head, error)
+	// OpenBlocks gives the blocks that are open at the head, with their content.
+	OpenBlocks(ctx context.Context, execution uuid.UUID) ([]BlockContent, Head, error)
+
+	// Lazy gives the same reader, but contents that rest in blobs are left as
+	// references by all its methods, whatever they are asked.
+	Lazy() Reader
+	// Together lets several reads see one moment, for the cost of one: what it
+	// gives is a reader for the time of the call.
+	Together(ctx context.Context, read func(Reader) error) error
+
+	// Retention gives the org's policy; nil if none was set.
+	Retention(ctx context.Context, org string) (*perdure.Retention, error)
+	// Orgs lists the orgs that have executions.
+	Orgs(ctx context.Context) ([]string, error)
+	// Prunable gives a page of executions of which the policies keep something
+	// no longer. Those that only a longer look would find may be left to a later
+	// query, never the other way round.
+	Prunable(ctx context.Context, q PruneQuery) (Page[Prunable], error)
+	// Unused gives the number of pages that the store holds without need, and
+	// their size; 0 where they cannot be given back.
+	Unused(ctx context.Context) (pages, pageSize int64, err error)
+
+	// Blob reads a blob in pieces.
+	Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error)
+	// BlobRow gives a blob's row without its digest, whole or not; not_found if
+	// there is none.
+	BlobRow(ctx context.Context, execution, id uuid.UUID) (*Blob, error)
+	// BlobOf gives the row of a whole blob with that content, named by a row of
+	// the execution; not_found if there is none.
+	BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*Blob, error)
+
+	// Stream gives a stream by its path; not_found if there is none.
+	Stream(ctx context.Context, org, path string) (*Stream, error)
+	// StreamContent gives the rows of a stream that hold what follows the
+	// position, in order, and the stream as of the same moment: at most that
+	// many bytes, but at least one row if there is any; none for 0 bytes. The
+	// first may begin before the position. not_found once the stream is deleted.
+	StreamContent(ctx context.Context, id uuid.UUID, after int64, bytes int) ([]StreamPiece, *Stream, error)
+	// DeadStreams tells whether rows of deleted streams are left.
+	DeadStreams(ctx context.Context) (bool, error)
+
+	Definition(ctx context.Context, org string, id uuid.UUID) (*perdure.Definition, error)
+	DefinitionBySlug(ctx context.Context, org, slug string) (*perdure.Definition, error)
+	Definitions(ctx context.Context, org string, cursor string, limit int) (Page[*perdure.Definition], error)
+	// KeyByHash gives a key that is not revoked; not_found otherwise.
+	KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error)
+	// Keys lists those of an org, oldest first, revoked ones too, with their Use.
+	Keys(ctx context.Context, org string) ([]*perdure.APIKey, error)
+	// AuditLog lists what the org's audit log holds, newest first.
+	AuditLog(ctx context.Context, org, cursor string, limit int) (Page[perdure.AuditRecord], error)
+	AnyKey(ctx context.Context) (bool, error)
+	Kinds(ctx context.Context, org string) ([]Kind, error)
+	// NextDue gives the earliest moment at which PickTimers, PickTasks' NotBefore
+	// or PickAgents' NotBefore finds something new; false if none.
+	NextDue(ctx context.Context) (perdure.Time, bool, error)
+	Counter
+}
+
+// Event is an event of a log by its seq: its record, or a block whole.
+type Event struct {
+	Seq    int64
+	Record *perdure.Record // nil for a block
+	Block  *BlockContent
+}
+
+// BlockContent is a block and what it holds: nothing, once it is superseded.
+type BlockContent struct {
+	Block
+	Content string
+	// Pieces says, of a block that is withheld, where its pieces are in the log:
+	// Content is empty.
+	Pieces []Piece
+}
+
+// Piece is the place of a piece of a block.
+type Piece struct {
+	Pos, Length int64
+}
