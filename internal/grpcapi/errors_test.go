@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/worker/remote"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -47,7 +48,7 @@ func TestErrorsArriveExactly(t *testing.T) {
 			hidden := *sent
 			hidden.Err = errors.New("the table is locked")
 			w.fake.answer = func(string, any) (any, error) { return nil, fmt.Errorf("commit: %w", &hidden) }
-			_, err := c.Commit(ctx, perdure.Commit{})
+			err := call(ctx, c, code)
 			same(t, "the error", error(sent), err)
 			_, err = agents.Commit(ctx, &perdurev1.CommitRequest{})
 			if status.Code(err) != want {
@@ -58,6 +59,15 @@ func TestErrorsArriveExactly(t *testing.T) {
 			}
 		})
 	}
+}
+
+// call makes a call that the client does not try again after an error of code.
+func call(ctx context.Context, c *remote.Client, code perdure.Code) error {
+	if code == perdure.RateLimited {
+		return c.Release(ctx, perdure.Release{})
+	}
+	_, err := c.Commit(ctx, perdure.Commit{})
+	return err
 }
 
 func TestErrorsOfStreamsArriveExactly(t *testing.T) {
@@ -136,22 +146,24 @@ func TestUnavailableIsTriedAgainWhereItMayBe(t *testing.T) {
 		"Release":    {false, func() error { return c.Release(t.Context(), perdure.Release{}) }},
 	}
 	for name, call := range calls {
-		t.Run(name, func(t *testing.T) {
-			tries := 0
-			w.fake.answer = func(string, any) (any, error) {
-				if tries++; tries == 1 {
-					return nil, &perdure.Error{Code: perdure.Unavailable, Message: "in a moment", RetryAfter: time.Millisecond}
+		for _, code := range []perdure.Code{perdure.Unavailable, perdure.RateLimited} {
+			t.Run(name+" "+string(code), func(t *testing.T) {
+				tries := 0
+				w.fake.answer = func(string, any) (any, error) {
+					if tries++; tries == 1 {
+						return nil, &perdure.Error{Code: code, Message: "in a moment", RetryAfter: time.Millisecond}
+					}
+					return []perdure.FrameReply{{}}, nil
 				}
-				return []perdure.FrameReply{{}}, nil
-			}
-			err := call.do()
-			switch {
-			case call.again && (err != nil || tries != 2):
-				t.Errorf("%d tries gave %v", tries, err)
-			case !call.again && (!perdure.IsCode(err, perdure.Unavailable) || tries != 1):
-				t.Errorf("%d tries gave %v", tries, err)
-			}
-		})
+				err := call.do()
+				switch {
+				case call.again && (err != nil || tries != 2):
+					t.Errorf("%d tries gave %v", tries, err)
+				case !call.again && (!perdure.IsCode(err, code) || tries != 1):
+					t.Errorf("%d tries gave %v", tries, err)
+				}
+			})
+		}
 	}
 }
 
