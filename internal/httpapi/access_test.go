@@ -133,6 +133,9 @@ type ear struct {
 
 func (e *ear) Enabled(context.Context, slog.Level) bool { return true }
 
+// WithAttrs implements slog.Handler: records that say more are heard, too.
+func (e *ear) WithAttrs([]slog.Attr) slog.Handler { return e }
+
 func (e *ear) Handle(ctx context.Context, r slog.Record) error {
 	if r.Message == e.message {
 		e.once.Do(func() { close(e.heard) })
