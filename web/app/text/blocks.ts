@@ -1,7 +1,8 @@
 const fenceLine = /^ {0,3}(`{3,}|~{3,})(.*)$/;
 const marker = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)/;
-/** What reaches over blank lines: link definitions and footnotes, and some blocks of HTML. */
-const whole = /^ {0,3}(?:\[[^\]]+\]:|<(?:script|pre|style|textarea|[!?]))/im;
+const indented = /^(?: {4}| {0,3}\t)/;
+/** What reaches over blank lines: link definitions and footnotes, and blocks of HTML. */
+const whole = /^ {0,3}(?:\[[^\]]+\]:|<[a-z/!?])/im;
 
 /**
  * Cuts markdown into pieces that mean the same one by one as together, so that
@@ -16,6 +17,7 @@ export function blocksOf(text: string): string[] {
   let from = 0;
   let fence = "";
   let loose = false; // in a list, whose items may be apart
+  let before = ""; // the last line that is not blank
   for (const [i, line] of lines.entries()) {
     if (fence) {
       const m = fenceLine.exec(line);
@@ -23,13 +25,15 @@ export function blocksOf(text: string): string[] {
       continue;
     }
     const blankBefore = i > 0 && lines[i - 1]?.trim() === "";
-    const begins = /^\S/.test(line) && !(loose && marker.test(line));
+    // After indented code the parser reads some markers as words.
+    const begins = /^\S/.test(line) && !(marker.test(line) && (loose || indented.test(before)));
     if (blankBefore && begins) {
       if (i > from) blocks.push(lines.slice(from, i).join("\n"));
       from = i;
       loose = false;
     }
     if (marker.test(line)) loose = true;
+    if (line.trim()) before = line;
     const m = fenceLine.exec(line);
     if (m?.[1] && !(m[1][0] === "`" && m[2]?.includes("`"))) fence = m[1];
   }
