@@ -110,6 +110,7 @@ func TestInvariantsFindWhatIsWrong(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			s.committer.kept.Clear()
 			r := &recorder{TB: t}
 			storetest.Invariants(r, s)
 			all := strings.Join(r.errors, "\n")

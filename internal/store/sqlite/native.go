@@ -124,6 +124,20 @@ func callback(f func(*libc.TLS, uintptr) int32) uintptr {
 	return *(*uintptr)(unsafe.Pointer(&f))
 }
 
+// version is that of the file as this connection sees it since its last
+// transaction began; every commit changes it.
+func (n *native) version() (version uint32) {
+	place, err := n.malloc(int(unsafe.Sizeof(version)))
+	if err != nil {
+		return 0
+	}
+	defer n.free(place)
+	if lib.Xsqlite3_file_control(n.tls, n.db, 0, lib.SQLITE_FCNTL_DATA_VERSION, place) != lib.SQLITE_OK {
+		return 0
+	}
+	return *(*uint32)(at(place))
+}
+
 // close ends the connection; its statements have been closed.
 func (n *native) close() (err error) {
 	if n.db != 0 {

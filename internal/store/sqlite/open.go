@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"net/url"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
@@ -141,7 +143,7 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 		pool:   pool,
 		committer: &committer{
 			Queue: queue, conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
-			path: o.Path, walLimit: walLimit,
+			path: o.Path, walLimit: walLimit, kept: relational.NewKept(0),
 		},
 		path:  o.Path,
 		epoch: epoch,
@@ -221,6 +223,17 @@ func loadEpoch(v view, o Options) (epoch uint64, err error) {
 // Do implements [store.Store].
 func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return s.committer.Queue.Do(ctx, c)
+}
+
+// Audit is that of [relational.Reader], and that what the committer keeps of rows
+// is what is stored.
+func (s *Store) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
+	return func(yield func(uuid.UUID, error) bool) {
+		if err := s.committer.audit(ctx); err != nil && !yield(uuid.Nil, err) {
+			return
+		}
+		s.Reader.Audit(ctx)(yield)
+	}
 }
 
 // Epoch implements [store.Store].
