@@ -2,6 +2,7 @@ package relational
 
 import (
 	"strings"
+	"sync"
 )
 
 // table is what inserting and updating the rows of one table needs: the names
@@ -28,24 +29,42 @@ func (t table) insert(v view, values []any) error {
 // update writes the columns that differ between two versions of a row, so that
 // indexes of columns that stay are left alone.
 func (t table) update(v view, before, after []any) error {
-	var set strings.Builder
-	args := make([]any, 0, 8)
+	var changed uint64
+	args := make([]any, 0, 16)
 	for i := t.key; i < len(t.columns); i++ {
-		if same(before[i], after[i]) {
-			continue
+		if !same(before[i], after[i]) {
+			changed |= 1 << i
+			args = append(args, after[i])
 		}
-		if set.Len() > 0 {
-			set.WriteString(", ")
-		}
-		set.WriteString(t.columns[i])
-		set.WriteString(" = ?")
-		args = append(args, after[i])
 	}
 	if len(args) == 0 {
 		return nil
 	}
-	query := "UPDATE " + t.name + " SET " + set.String() + " WHERE " + strings.Join(t.columns[:t.key], " = ? AND ") + " = ?"
-	return v.write(query, append(args, after[:t.key]...)...)
+	return v.write(t.updateSQL(changed), append(args, after[:t.key]...)...)
+}
+
+// updates are the statements that change some columns of a table, by the table's
+// name and the columns, a bit each: there are few of those in practice.
+var updates sync.Map
+
+type updateOf struct {
+	table   string
+	columns uint64
+}
+
+func (t table) updateSQL(columns uint64) string {
+	if query, ok := updates.Load(updateOf{t.name, columns}); ok {
+		return query.(string)
+	}
+	var set []string
+	for i, column := range t.columns {
+		if columns&(1<<i) != 0 {
+			set = append(set, column+" = ?")
+		}
+	}
+	query := "UPDATE " + t.name + " SET " + strings.Join(set, ", ") + " WHERE " + strings.Join(t.columns[:t.key], " = ? AND ") + " = ?"
+	updates.Store(updateOf{t.name, columns}, query)
+	return query
 }
 
 // upsertSQL inserts a row or replaces all but its key.
