@@ -41,7 +41,7 @@ func New(config Config) *Provider {
 func (p *Provider) Name() string { return Name }
 
 // Stream implements llm.Provider.
-func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (_ *llm.Response, err error) {
 	endpoint, err := p.config.Endpoints.Resolve(Name, req.BaseURL, req.APIKeyEnv)
 	if err != nil {
 		return nil, err
@@ -50,6 +50,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 	if err != nil {
 		return nil, err
 	}
+	defer llm.HideKey(&err, key)
 	messages := anthropic.NewMessageService(options(p.config.Client, endpoint, key)...)
 	stream := messages.NewStreaming(ctx, params(req))
 	defer func() { _ = stream.Close() }() // all that was wanted has been read

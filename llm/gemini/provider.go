@@ -47,7 +47,7 @@ func New(config Config) *Provider {
 func (p *Provider) Name() string { return Name }
 
 // Stream implements llm.Provider.
-func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (_ *llm.Response, err error) {
 	endpoint, err := p.config.Endpoints.Resolve(Name, req.BaseURL, req.APIKeyEnv)
 	if err != nil {
 		return nil, err
@@ -56,6 +56,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 	if err != nil {
 		return nil, err
 	}
+	defer llm.HideKey(&err, key)
 	wire := newWire(p.config.Client.Transport, key)
 	ctx = context.WithValue(ctx, wireOf{}, wire)
 	models, err := p.open(ctx, endpoint.BaseURL)
