@@ -103,6 +103,10 @@ func (s *Store) start(ctx context.Context, o Options) error {
 	}
 	config.ConnConfig = s.db.config.Copy()
 	config.MaxConns, config.MinConns = int32(o.Readers), 0
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := s.db.meet(ctx, conn)
+		return err
+	}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return err
 	}
@@ -158,6 +162,9 @@ func (s *Store) read(ctx context.Context, read func(c relational.Conn) error) er
 	defer conn.Release()
 	err = read(&plain{conn: conn.Conn(), first: []statement{{query: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}}})
 	if conn.Conn().IsClosed() && err != nil {
+		if errors.Is(err, errSilent) {
+			s.pool.Reset() // what is idle has died of the same
+		}
 		err = lost(err)
 	} else if conn.Conn().PgConn().TxStatus() != 'I' {
 		always, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
