@@ -41,7 +41,7 @@ func (e *Engine) claimOf(ctx context.Context, w *woken) (*perdure.AgentClaim, er
 	if len(ids) == 0 && seen >= x.NextSignal {
 		return claim, nil
 	}
-	return claim, e.refs.Together(ctx, func(refs store.Reader) error {
+	err := e.refs.Together(ctx, func(refs store.Reader) error {
 		others, err := tasksOf(ctx, refs, x.ID, ids)
 		if err != nil {
 			return err
@@ -52,6 +52,10 @@ func (e *Engine) claimOf(ctx context.Context, w *woken) (*perdure.AgentClaim, er
 		}
 		return laterSignals(ctx, refs, claim, w.kept.Seen)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return claim, nil
 }
 
 // laterSignals puts the pending signals after seen into the claim.
