@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"regexp"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -34,6 +35,24 @@ func (m ModelConfig) CheckEndpoint(at string) error {
 		return FieldErrorf(at+"apiKeyEnv", "must be the name of an environment variable of the worker, such as OPENAI_API_KEY, and never a key itself")
 	}
 	return nil
+}
+
+// HidePassword gives a URL, or what was meant to be one, without what stands before
+// its last @, and without its query: for errors that say which URL is meant.
+func HidePassword(address string) string {
+	address, _, cut := strings.Cut(address, "?")
+	if cut {
+		address += "?..."
+	}
+	at := strings.LastIndex(address, "@")
+	if at < 0 {
+		return address
+	}
+	scheme, _, found := strings.Cut(address[:at], "://")
+	if !found {
+		return "..." + address[at:]
+	}
+	return scheme + "://..." + address[at:]
 }
 
 // ParseBaseURL reads the base URL of a model's endpoint. The error is
