@@ -1,6 +1,8 @@
 package relational
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
@@ -11,7 +13,13 @@ var taskTable = table{name: "task_execution", key: 2, contents: 2, columns: []st
 	"uncounted", "lost", "attempt_at", "sign_at", "attempt_due", "concurrency_key", "concurrency_limit",
 	"deadline_at", "step", "response_id", "turn_id", "message_id", "tool_call_id",
 	"created_at", "started_at", "completed_at", "input_blob", "result_blob", "input", "result",
-}}
+}}.written([]string{"lease_until"}, taskMoves, append(slices.Clone(taskMoves), "result"))
+
+// Columns that change together, with a claim or what ends one.
+var taskMoves = []string{
+	"status", "attempt", "error", "progress", "worker_id", "claim_id", "lease_until", "embedded", "not_before",
+	"uncounted", "lost", "attempt_at", "sign_at", "attempt_due", "started_at", "completed_at",
+}
 
 func taskValues(t *perdure.Task) ([]any, error) {
 	options, err := encode(t.Options)
