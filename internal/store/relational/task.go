@@ -158,9 +158,11 @@ func cloneTask(t *perdure.Task) *perdure.Task {
 	return &c
 }
 
-// putTask inserts the row, or updates it where there was one.
-func putTask(v view, before, t *perdure.Task, now perdure.Time) error {
+// putTask inserts the row, or updates it where there was one. It gives the row as
+// it is stored now, without contents.
+func putTask(v view, before, t *perdure.Task, now perdure.Time) (*perdure.Task, error) {
 	after := cloneTask(t)
+	after.Input, after.Result = nil, nil
 	input, result := planContent(t.Input, t.InputBlob), planContent(t.Result, t.ResultBlob)
 	if before != nil {
 		input = replaceContent(t.Input, t.InputBlob, before.InputBlob)
@@ -169,7 +171,7 @@ func putTask(v view, before, t *perdure.Task, now perdure.Time) error {
 	after.InputBlob, after.ResultBlob = input.ref, result.ref
 	values, err := taskValues(after)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	values = append(values, input.column(), result.column())
 	if before == nil {
@@ -185,10 +187,10 @@ func putTask(v view, before, t *perdure.Task, now perdure.Time) error {
 		}
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := makeRoom(v, before, after); err != nil {
-		return err
+		return nil, err
 	}
-	return spill(v, t.ExecutionID, now, input, result)
+	return after, spill(v, t.ExecutionID, now, input, result)
 }
