@@ -61,7 +61,7 @@ func (b *parkedBoard) discarded(worker uuid.UUID, ids []uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, id := range ids {
-		if b.keeper[id] == worker {
+		if keeper, kept := b.keeper[id]; kept && keeper == worker {
 			delete(b.keeper, id)
 			delete(b.workers[worker].keeps, id)
 		}
