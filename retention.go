@@ -55,13 +55,29 @@ func wrongPeriod(text string) error {
 }
 
 func (p Period) String() string {
-	switch {
-	case p == Forever:
+	if p == Forever {
 		return forever
-	case p%Day == 0:
-		return strconv.FormatInt(int64(p/Day), 10) + "d"
 	}
-	return time.Duration(p).String()
+	text := ""
+	if days := p / Day; days > 0 {
+		text = strconv.FormatInt(int64(days), 10) + "d"
+	}
+	if rest := time.Duration(p % Day); rest > 0 {
+		text += shortDuration(rest)
+	}
+	return text
+}
+
+// shortDuration leaves out the zeros at the end: 12h, not 12h0m0s.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // MarshalText writes what ParsePeriod reads.

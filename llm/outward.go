@@ -2,6 +2,7 @@ package llm
 
 import (
 	"encoding/json"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,10 +92,28 @@ func rename(parts []perdure.Part, names map[string]string) []perdure.Part {
 	return out
 }
 
-// Results gives the tool results in messages[i:] that answer the calls of
-// messages[i-1], in call order, and the index of the message after them. Where
-// no calls stand before them they keep their order.
-func Results(messages []perdure.Message, i int) (results []perdure.Part, next int) {
+// Turns gives messages as they go out: tool results that follow each other come
+// with the first of them, all at once and in the order of the calls that they
+// answer. Where no calls stand before them they keep their order.
+func Turns(messages []perdure.Message) iter.Seq2[perdure.Message, []perdure.Part] {
+	return func(yield func(perdure.Message, []perdure.Part) bool) {
+		for i := 0; i < len(messages); {
+			m, next := messages[i], i+1
+			var results []perdure.Part
+			if m.Role == perdure.RoleToolResult {
+				results, next = resultsAt(messages, i)
+			}
+			if !yield(m, results) {
+				return
+			}
+			i = next
+		}
+	}
+}
+
+// resultsAt gives the results from messages[i] on, and the index of the message
+// after them.
+func resultsAt(messages []perdure.Message, i int) (results []perdure.Part, next int) {
 	for next = i; next < len(messages) && messages[next].Role == perdure.RoleToolResult; next++ {
 		results = append(results, messages[next].Parts...)
 	}

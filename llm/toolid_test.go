@@ -101,7 +101,7 @@ func TestOutwardArguments(t *testing.T) {
 	}
 }
 
-func TestResultsInCallOrder(t *testing.T) {
+func TestResultsComeTogetherInCallOrder(t *testing.T) {
 	result := func(id string) perdure.Message {
 		return perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: id}}}}
 	}
@@ -109,13 +109,15 @@ func TestResultsInCallOrder(t *testing.T) {
 		assistant("openai", perdure.Part{ID: "a"}, perdure.Part{ID: "b"}),
 		result("stray"), result("b"), result("a"), perdure.UserText("go on"),
 	}
-	results, next := llm.Results(messages, 1)
 	var got []string
-	for _, r := range results {
-		got = append(got, r.ToolCallID)
+	for m, results := range llm.Turns(messages) {
+		got = append(got, string(m.Role))
+		for _, r := range results {
+			got = append(got, r.ToolCallID)
+		}
 	}
-	if diff := cmp.Diff([]string{"a", "b", "stray"}, got); diff != "" || next != 4 {
-		t.Errorf("next is %d, order (-want +got):\n%s", next, diff)
+	if diff := cmp.Diff([]string{"assistant", "tool_result", "a", "b", "stray", "user"}, got); diff != "" {
+		t.Errorf("turns (-want +got):\n%s", diff)
 	}
 }
 

@@ -153,10 +153,12 @@ func (w *Worker) beatOnce(ctx context.Context, within time.Duration) {
 
 // giveOverdueBack returns executions that this worker has let go of because their
 // lease was over by its own clock. The server may still keep them for it, and
-// would count a crash.
+// would count a crash. Two beats may be under way at once: each takes what it
+// returns off the list, and puts it back if it could not.
 func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 	w.mu.Lock()
 	overdue := w.overdue
+	w.overdue = nil
 	w.mu.Unlock()
 	if len(overdue) == 0 {
 		return
@@ -164,11 +166,10 @@ func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if err := w.Dispatch.Release(ctx, perdure.Release{WorkerID: w.ID, Agents: overdue}); err != nil {
-		return
+		w.mu.Lock()
+		w.overdue = append(overdue, w.overdue...)
+		w.mu.Unlock()
 	}
-	w.mu.Lock()
-	w.overdue = w.overdue[len(overdue):]
-	w.mu.Unlock()
 }
 
 // heard takes in what the heartbeat's reply says of a run. A reply about an

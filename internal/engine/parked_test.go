@@ -24,7 +24,8 @@ func (h *holder) keeping(worker uuid.UUID) {
 func (b *bench) openPoll(worker uuid.UUID) (closed func()) {
 	p := b.poll(1)
 	p.WorkerID = worker
-	return b.e.parked.polls(p)
+	o := b.e.parked.opens(org, p)
+	return func() { b.e.parked.closes(o) }
 }
 
 // A worker that names itself badly may say that it keeps something no more, as may

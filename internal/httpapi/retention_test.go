@@ -28,7 +28,7 @@ func TestRetentionPolicy(t *testing.T) {
 	h.call("PUT", "/retention", `{"executions":"soon"}`, admin...).problem(400, perdure.InvalidArgument, "retention.executions")
 	h.call("PUT", "/retention", `{"executions":"30d","logs":"36h"}`, admin...).want(200, &p)
 	h.call("GET", "/retention", "").want(200, &p)
-	if p != (policy{"30d", "7d", "36h0m0s", true}) {
+	if p != (policy{"30d", "7d", "1d12h", true}) {
 		t.Errorf("it is %+v", p)
 	}
 }

@@ -18,15 +18,12 @@ func conversation(req llm.Request, messages []perdure.Message) []anthropic.Messa
 		model: llm.Model{Provider: Name, ID: req.Model},
 		ids:   llm.ToolIDs(req.Messages, Name, llm.AnthropicIDs),
 	}
-	for i := 0; i < len(messages); i++ {
-		m := messages[i]
+	for m, results := range llm.Turns(messages) {
 		switch m.Role {
 		case perdure.RoleAssistant:
 			c.add(anthropic.MessageParamRoleAssistant, c.assistant(m))
 		case perdure.RoleToolResult:
-			results, next := llm.Results(messages, i)
 			c.add(anthropic.MessageParamRoleUser, c.results(results))
-			i = next - 1
 		default: // the API has no system messages inside a conversation
 			c.add(anthropic.MessageParamRoleUser, orEmpty(content(m.Parts)))
 		}

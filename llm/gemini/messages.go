@@ -55,15 +55,12 @@ func conversation(req llm.Request, messages []perdure.Message) []content {
 		ids: llm.ToolIDs(req.Messages, Name, llm.GeminiIDs), names: map[string]string{},
 		out: []content{},
 	}
-	for i := 0; i < len(messages); i++ {
-		m := messages[i]
+	for m, results := range llm.Turns(messages) {
 		switch m.Role {
 		case perdure.RoleAssistant:
 			c.assistant(m)
 		case perdure.RoleToolResult:
-			results, next := llm.Results(messages, i)
 			c.results(results)
-			i = next - 1
 		default: // the API has no system messages inside a conversation
 			c.user(m.Parts)
 		}

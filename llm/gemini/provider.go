@@ -15,14 +15,7 @@ import (
 const Name = "gemini"
 
 // Config of the provider.
-type Config struct {
-	// Endpoints resolves where calls go and with which key; required.
-	Endpoints *llm.Endpoints
-	// Client makes the calls; nil: llm.NewClient that allows Endpoints.Hosts.
-	Client *http.Client
-	// Prices fill the cost; nil: llm.DefaultPrices.
-	Prices llm.Prices
-}
+type Config = llm.Config
 
 // Provider implements llm.Provider.
 type Provider struct {
@@ -37,10 +30,7 @@ type Provider struct {
 // New makes the provider. It reads no environment of its own: a key that
 // Endpoints does not name is never sent.
 func New(config Config) *Provider {
-	if config.Client == nil {
-		config.Client = llm.NewClient(llm.TransportConfig{AllowHosts: config.Endpoints.Hosts()})
-	}
-	return &Provider{config: config, clients: map[string]*genai.Models{}}
+	return &Provider{config: config.Normal(), clients: map[string]*genai.Models{}}
 }
 
 // Name is "gemini".
@@ -48,18 +38,14 @@ func (p *Provider) Name() string { return Name }
 
 // Stream implements llm.Provider.
 func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (_ *llm.Response, err error) {
-	endpoint, err := p.config.Endpoints.Resolve(Name, req.BaseURL, req.APIKeyEnv)
+	to, err := p.config.Connect(Name, req)
 	if err != nil {
 		return nil, err
 	}
-	key, err := p.config.Endpoints.Key(Name, endpoint)
-	if err != nil {
-		return nil, err
-	}
-	defer llm.HideKey(&err, key)
-	wire := newWire(p.config.Client.Transport, key)
+	defer llm.HideKey(&err, to.Key)
+	wire := newWire(p.config.Client.Transport, to.Key)
 	ctx = context.WithValue(ctx, wireOf{}, wire)
-	models, err := p.open(ctx, endpoint.BaseURL)
+	models, err := p.open(ctx, to.BaseURL)
 	if err != nil {
 		return nil, err
 	}

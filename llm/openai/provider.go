@@ -16,14 +16,7 @@ import (
 const Name = "openai"
 
 // Config of the provider.
-type Config struct {
-	// Endpoints resolves where calls go and with which key; required.
-	Endpoints *llm.Endpoints
-	// Client makes the calls; nil: llm.NewClient that allows Endpoints.Hosts.
-	Client *http.Client
-	// Prices fill the cost; nil: llm.DefaultPrices.
-	Prices llm.Prices
-}
+type Config = llm.Config
 
 // Provider implements llm.Provider.
 type Provider struct{ config Config }
@@ -31,10 +24,7 @@ type Provider struct{ config Config }
 // New makes the provider. It reads no environment of its own: a key that
 // Endpoints does not name is never sent.
 func New(config Config) *Provider {
-	if config.Client == nil {
-		config.Client = llm.NewClient(llm.TransportConfig{AllowHosts: config.Endpoints.Hosts()})
-	}
-	return &Provider{config: config}
+	return &Provider{config: config.Normal()}
 }
 
 // Name is "openai".
@@ -42,17 +32,13 @@ func (p *Provider) Name() string { return Name }
 
 // Stream implements llm.Provider.
 func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (_ *llm.Response, err error) {
-	endpoint, err := p.config.Endpoints.Resolve(Name, req.BaseURL, req.APIKeyEnv)
+	to, err := p.config.Connect(Name, req)
 	if err != nil {
 		return nil, err
 	}
-	key, err := p.config.Endpoints.Key(Name, endpoint)
-	if err != nil {
-		return nil, err
-	}
-	defer llm.HideKey(&err, key)
-	completions := openai.NewChatCompletionService(options(p.config.Client, endpoint, key)...)
-	stream := completions.NewStreaming(ctx, params(req, serverAt(endpoint.BaseURL)))
+	defer llm.HideKey(&err, to.Key)
+	completions := openai.NewChatCompletionService(options(p.config.Client, to)...)
+	stream := completions.NewStreaming(ctx, params(req, serverAt(to.BaseURL)))
 	defer func() { _ = stream.Close() }() // all that was wanted has been read
 	answer := newAnswer(emit)
 	for stream.Next() {
@@ -70,15 +56,15 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 }
 
 // options sets all that the SDK would otherwise take from the environment.
-func options(client *http.Client, endpoint llm.Endpoint, key string) []option.RequestOption {
+func options(client *http.Client, to llm.Connection) []option.RequestOption {
 	opts := []option.RequestOption{
 		option.WithHTTPClient(client),
-		option.WithBaseURL(endpoint.BaseURL),
+		option.WithBaseURL(to.BaseURL),
 		option.WithMaxRetries(0), // the durable task retries
 		option.WithMiddleware(checkStatus),
 	}
-	if key != "" {
-		opts = append(opts, option.WithAPIKey(key))
+	if to.Key != "" {
+		opts = append(opts, option.WithAPIKey(to.Key))
 	}
 	return opts
 }

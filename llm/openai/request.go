@@ -55,8 +55,7 @@ func conversation(req llm.Request, s server) []message {
 	if !blank(req.System) {
 		c.out = append(c.out, openai.SystemMessage(req.System))
 	}
-	for i := 0; i < len(req.Messages); i++ {
-		m := req.Messages[i]
+	for m, results := range llm.Turns(req.Messages) {
 		switch m.Role {
 		case perdure.RoleSystem:
 			if text := m.PlainText(); !blank(text) {
@@ -65,9 +64,7 @@ func conversation(req llm.Request, s server) []message {
 		case perdure.RoleAssistant:
 			c.assistant(m)
 		case perdure.RoleToolResult:
-			results, next := llm.Results(req.Messages, i)
 			c.results(results)
-			i = next - 1
 		default:
 			c.user(m.Parts)
 		}

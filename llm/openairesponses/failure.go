@@ -13,14 +13,7 @@ import (
 
 // checkStatus is an SDK middleware.
 func checkStatus(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	resp, err := next(req)
-	if err != nil {
-		return nil, err
-	}
-	if err := llm.CheckStatus(Name, resp); err != nil {
-		return nil, err
-	}
-	return resp, nil
+	return llm.Checked(Name, req, next)
 }
 
 // failure turns an error of a stream into an *llm.Error.

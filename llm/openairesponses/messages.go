@@ -19,8 +19,7 @@ func conversation(req llm.Request) []inputItem {
 		ids:   llm.ToolIDs(req.Messages, Name, llm.OpenAIResponsesIDs),
 		out:   []inputItem{}, reasonings: map[string]bool{},
 	}
-	for i := 0; i < len(req.Messages); i++ {
-		m := req.Messages[i]
+	for m, results := range llm.Turns(req.Messages) {
 		switch m.Role {
 		case perdure.RoleSystem:
 			if text := m.PlainText(); !blank(text) {
@@ -29,9 +28,7 @@ func conversation(req llm.Request) []inputItem {
 		case perdure.RoleAssistant:
 			c.assistant(m)
 		case perdure.RoleToolResult:
-			results, next := llm.Results(req.Messages, i)
 			c.results(results)
-			i = next - 1
 		default:
 			c.user(m.Parts)
 		}

@@ -18,14 +18,7 @@ import (
 const Name = "openai-responses"
 
 // Config of the provider.
-type Config struct {
-	// Endpoints resolves where calls go and with which key; required.
-	Endpoints *llm.Endpoints
-	// Client makes the calls; nil: llm.NewClient that allows Endpoints.Hosts.
-	Client *http.Client
-	// Prices fill the cost; nil: llm.DefaultPrices.
-	Prices llm.Prices
-}
+type Config = llm.Config
 
 // Provider implements llm.Provider.
 type Provider struct{ config Config }
@@ -33,10 +26,7 @@ type Provider struct{ config Config }
 // New makes the provider. It reads no environment of its own: a key that
 // Endpoints does not name is never sent.
 func New(config Config) *Provider {
-	if config.Client == nil {
-		config.Client = llm.NewClient(llm.TransportConfig{AllowHosts: config.Endpoints.Hosts()})
-	}
-	return &Provider{config: config}
+	return &Provider{config: config.Normal()}
 }
 
 // Name is "openai-responses".
@@ -44,16 +34,12 @@ func (p *Provider) Name() string { return Name }
 
 // Stream implements llm.Provider.
 func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (_ *llm.Response, err error) {
-	endpoint, err := p.config.Endpoints.Resolve(Name, req.BaseURL, req.APIKeyEnv)
+	to, err := p.config.Connect(Name, req)
 	if err != nil {
 		return nil, err
 	}
-	key, err := p.config.Endpoints.Key(Name, endpoint)
-	if err != nil {
-		return nil, err
-	}
-	defer llm.HideKey(&err, key)
-	service := responses.NewResponseService(options(p.config.Client, endpoint, key)...)
+	defer llm.HideKey(&err, to.Key)
+	service := responses.NewResponseService(options(p.config.Client, to)...)
 	stream := service.NewStreaming(ctx, params(req))
 	defer func() { _ = stream.Close() }() // all that was wanted has been read
 	answer := newAnswer(emit)
@@ -72,15 +58,15 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 }
 
 // options sets all that the SDK would otherwise take from the environment.
-func options(client *http.Client, endpoint llm.Endpoint, key string) []option.RequestOption {
+func options(client *http.Client, to llm.Connection) []option.RequestOption {
 	opts := []option.RequestOption{
 		option.WithHTTPClient(client),
-		option.WithBaseURL(endpoint.BaseURL),
+		option.WithBaseURL(to.BaseURL),
 		option.WithMaxRetries(0), // the durable task retries
 		option.WithMiddleware(checkStatus),
 	}
-	if key != "" {
-		opts = append(opts, option.WithAPIKey(key))
+	if to.Key != "" {
+		opts = append(opts, option.WithAPIKey(to.Key))
 	}
 	return opts
 }

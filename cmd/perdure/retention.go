@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) retentionCommand() *cobra.Command {
+	var periods struct{ executions, checkpoints, logs string }
+	cmd := &cobra.Command{
+		Use: "retention", Short: "Show or change how long runs are kept", GroupID: "keep",
+		Long: `Shows how long ended runs, old checkpoints and logs are kept, or, with a flag,
+changes that for the whole org, for what there is already, too; what no flag names
+stays as it is. A sweep deletes what is over within a minute: "perdure runs prune
+--dry-run" says what that is beforehand. Definitions may say otherwise for their
+runs. Only an admin may change it; who owns the data directory is one.`,
+		Example: "  perdure retention\n  perdure retention --executions 30d --logs 7d\n  perdure retention --executions forever",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var change perdure.Retention
+			for _, one := range []struct {
+				flag, text string
+				into       **perdure.Period
+			}{
+				{"executions", periods.executions, &change.Executions},
+				{"checkpoints", periods.checkpoints, &change.Checkpoints},
+				{"logs", periods.logs, &change.Logs},
+			} {
+				if !cmd.Flags().Changed(one.flag) {
+					continue
+				}
+				p, err := perdure.ParsePeriod(one.text)
+				if err != nil {
+					return usageError{fmt.Sprintf("--%s %q is no period", one.flag, one.text), "write it like 30d, 12h or forever"}
+				}
+				*one.into = &p
+			}
+			return a.look(cmd.Context(), func(l *link) error {
+				kept, err := l.Retention(cmd.Context())
+				if err == nil && change != (perdure.Retention{}) {
+					kept, err = l.SetRetention(cmd.Context(), (perdure.Retention{
+						Executions: &kept.Executions, Checkpoints: &kept.Checkpoints, Logs: &kept.Logs,
+					}).Merge(change))
+				}
+				if err != nil {
+					return err
+				}
+				return a.printRetention(kept)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&periods.executions, "executions", "", "how long runs are kept after their end, like 30d, 12h or forever")
+	flags.StringVar(&periods.checkpoints, "checkpoints", "", "how long checkpoints are kept that others have followed")
+	flags.StringVar(&periods.logs, "logs", "", "how long events are kept after the end of their run")
+	a.jsonFlag(cmd)
+	return cmd
+}
+
+func (a *app) printRetention(r *client.Retention) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	by := ""
+	if !r.Set {
+		by = "   (the default)"
+	}
+	_, err := fmt.Fprintf(a.stdout, "runs         %s%s\ncheckpoints  %s\nlogs         %s\n", r.Executions, by, r.Checkpoints, r.Logs)
+	return err
+}
