@@ -35,15 +35,14 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 		}
 		claimed, waits := sortClaims(decisions)
 		e.alone.polled(p.WorkerID, claimed, waits, e.Store.Now())
-		var claims []perdure.AgentClaim
-		for _, x := range claimed {
+		claims, err := readable(claimed, func(x *perdure.Execution) (*perdure.AgentClaim, error) {
 			claim, err := e.agentClaim(ctx, x)
 			if err != nil {
-				return claims, 0, err
+				e.giveBack(ctx, org, agentBack(p.WorkerID, perdure.Lease{ExecutionID: x.ID, Fence: x.Fence, ClaimID: x.ClaimID}))
 			}
-			claims = append(claims, *claim)
-		}
-		return claims, first.over(), nil
+			return claim, err
+		})
+		return claims, first.over(), err
 	})
 }
 
@@ -159,15 +158,15 @@ func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]
 		if err != nil {
 			return nil, 0, err
 		}
-		var claims []perdure.TaskClaim
-		for _, d := range decisions {
-			claim, err := e.taskClaim(ctx, d.value.(claimedTask))
+		claims, err := readable(decisions, func(d *decided) (*perdure.TaskClaim, error) {
+			c := d.value.(claimedTask)
+			claim, err := e.taskClaim(ctx, c)
 			if err != nil {
-				return claims, 0, err
+				e.giveBack(ctx, org, taskBack(p.WorkerID, c.Lease))
 			}
-			claims = append(claims, *claim)
-		}
-		return claims, 0, nil
+			return claim, err
+		})
+		return claims, 0, err
 	})
 }
 

@@ -26,11 +26,18 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 	if err != nil {
 		return perdure.FinishReply{}, err
 	}
-	claimed, ok := d.value.(*perdure.Execution)
-	if !ok || claimed == nil {
+	again, ok := d.value.(heldAgain)
+	if ok {
+		d.value = again.Execution
+	}
+	claimed, _ := d.value.(*perdure.Execution)
+	if claimed == nil {
 		return perdure.FinishReply{}, nil
 	}
 	claim, err := e.agentClaim(ctx, claimed)
+	if err == nil && ok {
+		claim.LeaseFor = e.left(claimed.LeaseUntil)
+	}
 	return perdure.FinishReply{Claim: claim}, unanswered(err)
 }
 
@@ -92,12 +99,10 @@ func (e *Engine) repeatedFinish(s *store.State, f perdure.TaskFinish, t *perdure
 	if t.Status == perdure.TaskCancelled || t.Status == perdure.TaskInterrupted {
 		return nil, taskLeaseLost(t.ID)
 	}
-	x := s.Execution
-	var claimed *perdure.Execution
-	if f.Parked && x.Status.Held() && x.ClaimID == wakeClaim(f.Lease) {
-		claimed = x
+	if x := s.Execution; f.Parked && x.Status.Held() && x.ClaimID == wakeClaim(f.Lease) {
+		return answerOf(heldAgain{x}), nil
 	}
-	return answerOf(claimed), nil
+	return answerOf(nil), nil
 }
 
 // endAttempt decides what becomes of a task whose attempt has ended.
