@@ -20,7 +20,8 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 	}
 	defer e.parked.polls(p)()
 	topics := topicsOf(org, p, notify.Agents)
-	return poll(ctx, e, p, topics, func(ctx context.Context) ([]perdure.AgentClaim, time.Duration, error) {
+	stamp := func(c *perdure.AgentClaim, waited time.Duration) { c.Waited = waited }
+	return poll(ctx, e, p, topics, stamp, func(ctx context.Context) ([]perdure.AgentClaim, time.Duration, error) {
 		request, first := uuid.New(), e.parked.firstClaims(e, p.WorkerID)
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim agents", Lane: store.LaneClaims, Org: org,
@@ -148,7 +149,8 @@ func pendingSignals(ctx context.Context, refs store.Reader, execution uuid.UUID,
 // claimTasks claims up to p.Slots pending tasks, waiting for them.
 func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	topics := append(topicsOf(org, p, notify.Tasks), notify.Freed(org))
-	return poll(ctx, e, p, topics, func(ctx context.Context) ([]perdure.TaskClaim, time.Duration, error) {
+	stamp := func(c *perdure.TaskClaim, waited time.Duration) { c.Waited = waited }
+	return poll(ctx, e, p, topics, stamp, func(ctx context.Context) ([]perdure.TaskClaim, time.Duration, error) {
 		request := uuid.New()
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim tasks", Lane: store.LaneClaims, Org: org,
@@ -240,8 +242,9 @@ func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) 
 
 // poll tries to claim until it has something, p.Wait is over or ctx ends. It
 // subscribes before it looks, so that no hint falls between. A try may say how
-// soon the next one is worth it; 0 says nothing of it.
-func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string, try func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
+// soon the next one is worth it; 0 says nothing of it. Claims are stamped with how
+// long the poll had waited before the try that made them.
+func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string, stamp func(*T, time.Duration), try func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
 	if p.Slots <= 0 || len(p.Kinds) == 0 {
 		return nil, perdure.FieldErrorf("slots", "a poll needs a free slot and a kind")
 	}
@@ -251,10 +254,14 @@ func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string
 	defer over.Stop()
 	tick := time.NewTicker(e.Tick)
 	defer tick.Stop()
+	began, waited := time.Now(), time.Duration(0)
 	for {
 		// A claim that is under way is not cut off: its answer would be lost,
 		// and the lease with it.
 		claims, soon, err := try(context.WithoutCancel(ctx))
+		for i := range claims {
+			stamp(&claims[i], waited)
+		}
 		if err != nil || len(claims) > 0 {
 			return claims, err
 		}
@@ -271,5 +278,6 @@ func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string
 		case <-ctx.Done():
 			return nil, nil
 		}
+		waited = time.Since(began)
 	}
 }

@@ -7,11 +7,41 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/store"
 )
+
+// A claim tells how long its poll had waited, so that a worker can count the lease
+// from when it sent it, however long the answer takes.
+func TestClaimTellsHowLongItsPollWaited(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		for _, waits := range []time.Duration{0, 3 * time.Second} {
+			time.AfterFunc(waits, func() { b.start() })
+			if waits == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			p := b.poll(1)
+			p.Wait = time.Minute
+			claims, err := b.d.PollAgents(t.Context(), p)
+			b.must(err)
+			if claims[0].Waited != waits || claims[0].LeaseFor != testLease {
+				t.Errorf("it waited %s, want %s", claims[0].Waited, waits)
+			}
+			h := &holder{bench: b, claim: claims[0], id: claims[0].Lease.ExecutionID}
+			h.schedule("1")
+			tasks, err := b.d.PollTasks(t.Context(), p)
+			b.must(err)
+			if tasks[0].Waited != 0 {
+				t.Errorf("the task's poll waited %s", tasks[0].Waited)
+			}
+		}
+	})
+}
 
 // refusing is a store that cannot be read.
 type refusing struct {

@@ -132,12 +132,18 @@ func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.Com
 	if err := c.fitter(ctx).Commit(m, commit.Lease); err != nil {
 		return perdure.CommitReply{}, err
 	}
+	began := time.Now()
 	return again(ctx, c, "Commit", func(ctx context.Context) (perdure.CommitReply, error) {
-		reply, err := c.agents.Commit(ctx, m)
+		waited := time.Since(began) // for tries that were in vain
+		m, err := c.agents.Commit(ctx, m)
 		if err != nil {
 			return perdure.CommitReply{}, err
 		}
-		return c.commitReply(ctx, commit.Lease.ExecutionID, reply)
+		reply, err := c.commitReply(ctx, commit.Lease.ExecutionID, m)
+		for i := range reply.Claims {
+			reply.Claims[i].Waited += waited
+		}
+		return reply, err
 	})
 }
 
@@ -149,12 +155,17 @@ func (c *Client) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.
 	if err := c.fitter(ctx).Content(m.GetResult(), owner); err != nil {
 		return perdure.FinishReply{}, err
 	}
+	began := time.Now()
 	return again(ctx, c, "FinishTask", func(ctx context.Context) (perdure.FinishReply, error) {
+		waited := time.Since(began) // for tries that were in vain
 		reply, err := c.worker.FinishTask(ctx, m)
 		if err != nil || reply.GetClaim() == nil {
 			return perdure.FinishReply{}, err
 		}
 		claim, err := c.agentClaim(ctx, reply.GetClaim())
+		if claim != nil {
+			claim.Waited += waited
+		}
 		return perdure.FinishReply{Claim: claim}, err
 	})
 }

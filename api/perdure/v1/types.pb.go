@@ -2919,7 +2919,10 @@ type AgentClaim struct {
 	// There are others: GetSignals has them.
 	MoreSignals bool `protobuf:"varint,9,opt,name=more_signals,json=moreSignals,proto3" json:"more_signals,omitempty"`
 	// The signals taken since the checkpoint, in the order taken.
-	Again         []*Signal `protobuf:"bytes,10,rep,name=again,proto3" json:"again,omitempty"`
+	Again []*Signal `protobuf:"bytes,10,rep,name=again,proto3" json:"again,omitempty"`
+	// How long after the request came it was claimed: a poll waits. A worker counts
+	// the lease from when it sent the request, and this much on.
+	Waited        *durationpb.Duration `protobuf:"bytes,11,opt,name=waited,proto3" json:"waited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3024,14 +3027,23 @@ func (x *AgentClaim) GetAgain() []*Signal {
 	return nil
 }
 
+func (x *AgentClaim) GetWaited() *durationpb.Duration {
+	if x != nil {
+		return x.Waited
+	}
+	return nil
+}
+
 // TaskClaim is a claimed attempt of a task.
 type TaskClaim struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Lease         *TaskLease             `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
-	LeaseFor      *durationpb.Duration   `protobuf:"bytes,2,opt,name=lease_for,json=leaseFor,proto3" json:"lease_for,omitempty"`
-	Task          *Task                  `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
-	Workspace     string                 `protobuf:"bytes,4,opt,name=workspace,proto3" json:"workspace,omitempty"`
-	Traceparent   string                 `protobuf:"bytes,5,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Lease       *TaskLease             `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	LeaseFor    *durationpb.Duration   `protobuf:"bytes,2,opt,name=lease_for,json=leaseFor,proto3" json:"lease_for,omitempty"`
+	Task        *Task                  `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
+	Workspace   string                 `protobuf:"bytes,4,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	Traceparent string                 `protobuf:"bytes,5,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	// As of an AgentClaim.
+	Waited        *durationpb.Duration `protobuf:"bytes,6,opt,name=waited,proto3" json:"waited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3099,6 +3111,13 @@ func (x *TaskClaim) GetTraceparent() string {
 		return x.Traceparent
 	}
 	return ""
+}
+
+func (x *TaskClaim) GetWaited() *durationpb.Duration {
+	if x != nil {
+		return x.Waited
+	}
+	return nil
 }
 
 // BlockEnd gives the final length of a block that closes.
@@ -3685,7 +3704,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\asign_at\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\x06signAtB\v\n" +
 	"\t_progressB\f\n" +
 	"\n" +
-	"_worker_id\"\xe2\x03\n" +
+	"_worker_id\"\x95\x04\n" +
 	"\n" +
 	"AgentClaim\x12'\n" +
 	"\x05lease\x18\x01 \x01(\v2\x11.perdure.v1.LeaseR\x05lease\x123\n" +
@@ -3701,13 +3720,15 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\asignals\x18\b \x03(\v2\x12.perdure.v1.SignalR\asignals\x12!\n" +
 	"\fmore_signals\x18\t \x01(\bR\vmoreSignals\x12(\n" +
 	"\x05again\x18\n" +
-	" \x03(\v2\x12.perdure.v1.SignalR\x05again\"\xd6\x01\n" +
+	" \x03(\v2\x12.perdure.v1.SignalR\x05again\x121\n" +
+	"\x06waited\x18\v \x01(\v2\x19.google.protobuf.DurationR\x06waited\"\x89\x02\n" +
 	"\tTaskClaim\x12+\n" +
 	"\x05lease\x18\x01 \x01(\v2\x15.perdure.v1.TaskLeaseR\x05lease\x126\n" +
 	"\tlease_for\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bleaseFor\x12$\n" +
 	"\x04task\x18\x03 \x01(\v2\x10.perdure.v1.TaskR\x04task\x12\x1c\n" +
 	"\tworkspace\x18\x04 \x01(\tR\tworkspace\x12 \n" +
-	"\vtraceparent\x18\x05 \x01(\tR\vtraceparent\"k\n" +
+	"\vtraceparent\x18\x05 \x01(\tR\vtraceparent\x121\n" +
+	"\x06waited\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x06waited\"k\n" +
 	"\bBlockEnd\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x03R\aattempt\x12\x14\n" +
@@ -3975,22 +3996,24 @@ var file_perdure_v1_types_proto_depIdxs = []int32{
 	32, // 66: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
 	29, // 67: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
 	29, // 68: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
-	17, // 69: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
-	39, // 70: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
-	32, // 71: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
-	9,  // 72: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
-	19, // 73: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
-	17, // 74: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
-	16, // 75: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
-	9,  // 76: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
-	19, // 77: perdure.v1.Frame.place:type_name -> perdure.v1.Place
-	10, // 78: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
-	12, // 79: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
-	80, // [80:80] is the sub-list for method output_type
-	80, // [80:80] is the sub-list for method input_type
-	80, // [80:80] is the sub-list for extension type_name
-	80, // [80:80] is the sub-list for extension extendee
-	0,  // [0:80] is the sub-list for field type_name
+	39, // 69: perdure.v1.AgentClaim.waited:type_name -> google.protobuf.Duration
+	17, // 70: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
+	39, // 71: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
+	32, // 72: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
+	39, // 73: perdure.v1.TaskClaim.waited:type_name -> google.protobuf.Duration
+	9,  // 74: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
+	19, // 75: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
+	17, // 76: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
+	16, // 77: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
+	9,  // 78: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
+	19, // 79: perdure.v1.Frame.place:type_name -> perdure.v1.Place
+	10, // 80: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
+	12, // 81: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
+	82, // [82:82] is the sub-list for method output_type
+	82, // [82:82] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_types_proto_init() }
