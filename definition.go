@@ -2,6 +2,9 @@ package perdure
 
 import (
 	"encoding/json"
+	"net/url"
+	"regexp"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -16,6 +19,54 @@ type ModelConfig struct {
 }
 
 func (m ModelConfig) String() string { return m.Provider + "/" + m.ModelID }
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+
+// CheckEndpoint tells whether BaseURL and APIKeyEnv are what their names say, so
+// that neither a password nor a key is stored where they stand. The error is
+// invalid_argument, names the field under at, and does not repeat it.
+func (m ModelConfig) CheckEndpoint(at string) error {
+	if m.BaseURL != "" {
+		if _, err := ParseBaseURL(at+"baseUrl", m.BaseURL); err != nil {
+			return err
+		}
+	}
+	if m.APIKeyEnv != "" && !variableName.MatchString(m.APIKeyEnv) {
+		return FieldErrorf(at+"apiKeyEnv", "must be the name of an environment variable of the worker, such as OPENAI_API_KEY, and never a key itself")
+	}
+	return nil
+}
+
+// HidePassword gives a URL, or what was meant to be one, without what stands before
+// its last @, and without its query: for errors that say which URL is meant.
+func HidePassword(address string) string {
+	address, _, cut := strings.Cut(address, "?")
+	if cut {
+		address += "?..."
+	}
+	at := strings.LastIndex(address, "@")
+	if at < 0 {
+		return address
+	}
+	scheme, _, found := strings.Cut(address[:at], "://")
+	if !found {
+		return "..." + address[at:]
+	}
+	return scheme + "://..." + address[at:]
+}
+
+// ParseBaseURL reads the base URL of a model's endpoint. The error is
+// invalid_argument for field, and does not repeat the URL: it may hold a password.
+func ParseBaseURL(field, baseURL string) (*url.URL, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, FieldErrorf(field, "must be an http or https URL")
+	}
+	if u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return nil, FieldErrorf(field, "must hold no user, query or fragment")
+	}
+	return u, nil
+}
 
 // AgentConfig are the limits and settings of a react agent. A nil field stands
 // for the default.

@@ -152,6 +152,26 @@ type AgentClaim struct {
 	MoreSignals bool
 	// Again are the signals taken since the checkpoint, in the order taken.
 	Again []Signal
+	// SignalsTo is the order of the last signal up to which Signals leaves none
+	// out; 0 if that is not known.
+	SignalsTo int64
+	// Kept says that the claim goes on with what its worker said to keep (see
+	// Kept) and leaves out what that has: input, output, checkpoint, Again, and
+	// signals up to Kept.Seen; of the task whose end brought the claim in the
+	// answer to it, also input and result. A worker that does not keep it any more
+	// gives the claim back, and gets the whole with the next.
+	Kept bool
+}
+
+// Kept is what a worker knows of an execution whose goroutine it keeps while it
+// waits.
+type Kept struct {
+	WorkerID uuid.UUID
+	// At is the commit that the goroutine parked with.
+	At CommitNumber
+	// Seen is the order of the last signal up to which it knows all that are
+	// pending.
+	Seen int64
 }
 
 // TaskClaim is a claimed attempt of a task.
@@ -266,6 +286,9 @@ type Commit struct {
 	Place Place
 	// Chose records what waits came to, for a function that is entered again.
 	Chose []Choice
+	// Keeps, of a commit that suspends, says that the worker keeps the goroutine:
+	// it has first claim, and needs no more than is new. Nil says nothing of it.
+	Keeps *Kept
 }
 
 // Eager offers slots for tasks that the commit schedules.
@@ -376,6 +399,9 @@ type TaskFinish struct {
 	// a slot for it: if this end wakes it, the answer brings its claim.
 	Parked   bool
 	Embedded bool
+	// Kept, if it is parked, is what the goroutine knows; with nil the claim brings
+	// everything.
+	Kept *Kept
 }
 
 // FinishReply answers the end of an attempt.

@@ -21,7 +21,8 @@ const DefaultOrg = "default"
 
 // Options say where the server is and who calls.
 type Options struct {
-	// BaseURL is the server's, without a path; http or https. Required.
+	// BaseURL is the server's, without a path, user or password; http or https.
+	// Required.
 	BaseURL string
 	// Key is an API key's secret, or the token of dev mode.
 	Key string
@@ -47,11 +48,15 @@ type Client struct {
 	rand func() float64
 }
 
-// New makes a client. It connects at the first call. Error: invalid_argument.
+// New makes a client. It connects at the first call. Error: invalid_argument,
+// which does not repeat a BaseURL that may hold a password.
 func New(o Options) (*Client, error) {
 	base, err := url.Parse(o.BaseURL)
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, perdure.FieldErrorf("server", "%q is no address of a server; give it like http://127.0.0.1:8080", o.BaseURL)
+		return nil, perdure.FieldErrorf("server", "%q is no address of a server; give it like http://127.0.0.1:8080", perdure.HidePassword(o.BaseURL))
+	}
+	if base.User != nil {
+		return nil, perdure.FieldErrorf("server", "%q is no address of a server: it names a user, and what lets one in is the key", perdure.HidePassword(o.BaseURL))
 	}
 	if o.Org == "" {
 		o.Org = DefaultOrg

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -264,17 +266,36 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 
 // A connection that is silent for too long is given up for a new one.
 func TestFollowGivesUpOnSilence(t *testing.T) {
-	tries := 0
+	var again atomic.Bool
 	c, pauses := newClient(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if tries++; tries > 1 {
+		if again.Load() {
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}))
-	c.idle = time.Millisecond
-	if _, err := follow1(t, c, "c1"); err != nil || len(*pauses) != 1 {
-		t.Errorf("%v after %d pauses", err, len(*pauses))
+	c.idle = 10 * time.Millisecond
+	var why error
+	c.o.OnReconnect = func(cause error, _ time.Duration) {
+		why = cause
+		again.Store(true)
+		c.idle = time.Hour // a slow machine is not silence
+	}
+	if _, err := follow1(t, c, "c1"); err != nil || len(*pauses) != 1 || !errors.Is(why, errSilent) {
+		t.Errorf("%v after %d pauses, because of %v", err, len(*pauses), why)
+	}
+}
+
+// A large event that comes slowly is no silence: every piece of it counts.
+func TestEveryPieceOfAnEventCounts(t *testing.T) {
+	alive := 0
+	const text = "id: c1\nevent: token\ndata: {}\n\n"
+	in := newFrames(iotest.OneByteReader(strings.NewReader(text)), func() { alive++ })
+	if e, err := in.next(); err != nil || e.Cursor != "c1" {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	if alive != len(text) {
+		t.Errorf("heard %d times in %d pieces", alive, len(text))
 	}
 }

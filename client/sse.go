@@ -10,14 +10,26 @@ import (
 
 // frames reads server-sent events. What is not closed by a blank line when the
 // stream ends has not happened.
-type frames struct {
-	r *bufio.Reader
-	// alive is called for each line, comments too.
+type frames struct{ r *bufio.Reader }
+
+// newFrames reads from r. alive is called whenever something comes, be it a
+// piece of a line: a large event may take long.
+func newFrames(r io.Reader, alive func()) *frames {
+	return &frames{bufio.NewReaderSize(heard{r, alive}, 64<<10)}
+}
+
+// heard tells of each piece that is read.
+type heard struct {
+	io.Reader
 	alive func()
 }
 
-func newFrames(r io.Reader, alive func()) *frames {
-	return &frames{r: bufio.NewReaderSize(r, 64<<10), alive: alive}
+func (h heard) Read(b []byte) (int, error) {
+	n, err := h.Reader.Read(b)
+	if n > 0 {
+		h.alive()
+	}
+	return n, err
 }
 
 // next gives the next event; io.EOF or another error at the end of the stream.
@@ -29,7 +41,6 @@ func (f *frames) next() (Event, error) {
 		if err != nil {
 			return Event{}, err
 		}
-		f.alive()
 		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 		if len(line) == 0 {
 			if seen {

@@ -35,6 +35,8 @@ type setup struct {
 	dev   bool
 	lease time.Duration
 	env   []string // with which the worker finds its models
+	// server are variables of the server alone.
+	server []string
 	// origin is one whose pages may use the server; "" for none.
 	origin string
 }
@@ -61,7 +63,7 @@ func newStand(t *testing.T, with setup) *stand {
 			perdure, "dev", "--data", data, "--addr", web, "--grpc-addr", rpc, "--lease", lease, "--workspace", s.workspace,
 		}})
 	} else {
-		s.server = launch(t, command{name: "server", env: env, dir: root, argv: []string{
+		s.server = launch(t, command{name: "server", env: append(environment(filepath.Join(root, "home")), with.server...), dir: root, argv: []string{
 			perdure, "server", "--data", data, "--addr", web, "--grpc-addr", rpc, "--lease", lease, "--origin", with.origin,
 		}})
 	}

@@ -25,6 +25,21 @@ func TestAddresses(t *testing.T) {
 		{"64:ff9b::c0a8:101", false, false, true},
 		{"fd00::1", false, false, true},
 		{"100.64.0.1", false, false, true},
+		{"64:ff9b:1::a01:203", false, false, true}, // the same translation in a network's own prefix
+		{"64:ff9b:1:ffff::a9fe:a9fe", false, false, false},
+		{"2002:a01:203::1", false, false, true}, // 6to4
+		{"2002:a9fe:a9fe::", false, false, false},
+		{"2002:7f00:1::", false, true, true},
+		{"::10.1.2.3", false, false, true}, // IPv4-compatible
+		{"::169.254.169.254", false, false, false},
+		{"2001:0:a00:1::f5fe:fdfc", false, false, false}, // Teredo, which hides 10.1.2.3
+		{"fec0::1", false, false, true},                  // site-local, before fd00
+		{"198.18.0.1", false, false, true},
+		{"192.0.0.192", false, false, true}, // a cloud's metadata
+		{"255.255.255.255", false, false, false},
+		{"240.0.0.1", false, false, false},
+		{"100.100.100.200", false, false, true},
+		{"fd00:ec2::254", false, false, true},
 		{"169.254.169.254", false, false, false},
 		{"fe80::1", false, false, false},
 		{"64:ff9b::a9fe:a9fe", false, false, false},

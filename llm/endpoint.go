@@ -118,7 +118,7 @@ func (e *Endpoints) Resolve(provider, baseURL, apiKeyEnv string) (Endpoint, erro
 	}
 	origin, err := originOf(want.BaseURL)
 	if err != nil {
-		return Endpoint{}, perdure.Errorf(perdure.PermissionDenied, "endpoint %q is not allowed: %v", want.BaseURL, err)
+		return Endpoint{}, perdure.Errorf(perdure.PermissionDenied, "the endpoint is not allowed: %v", err)
 	}
 	if apiKeyEnv == "" {
 		if baseURL != "" && e.allowed[Endpoint{BaseURL: origin}] {
@@ -149,14 +149,11 @@ func (e *Endpoints) Key(provider string, endpoint Endpoint) (string, error) {
 }
 
 // originOf is scheme://host:port, in lower case and with the port given. The
-// error is invalid_argument.
+// error is invalid_argument, and does not repeat what may hold a password.
 func originOf(baseURL string) (string, error) {
-	u, err := url.Parse(baseURL)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", perdure.FieldErrorf("baseUrl", "%q must be an http or https URL", shorten(baseURL))
-	}
-	if u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		return "", perdure.FieldErrorf("baseUrl", "must hold no user, query or fragment")
+	u, err := perdure.ParseBaseURL("baseUrl", baseURL)
+	if err != nil {
+		return "", err
 	}
 	port := u.Port()
 	if port == "" {

@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -63,6 +64,21 @@ func TestMalformedEndpoints(t *testing.T) {
 		}
 		if _, err := llm.ParseEndpoint(base); !perdure.IsCode(err, perdure.InvalidArgument) {
 			t.Errorf("ParseEndpoint(%q): got %v, want invalid_argument", base, err)
+		}
+	}
+	// A URL that is none may hold a password, and the error is shown.
+	for _, base := range []string{"https://me:hunter22@x", "ftp://me:hunter22@x", "https://me:hun ter22@x", "https://me:hunter22@x:port/", "me:hunter22@x", "https://x/?key=hunter22", "https://x\x7f/hunter22"} {
+		_, err := llm.NewEndpoints(none, llm.Endpoint{BaseURL: base})
+		_, parseErr := llm.ParseEndpoint(base)
+		allowed, openErr := llm.NewEndpoints(none)
+		if openErr != nil {
+			t.Fatal(openErr)
+		}
+		_, resolveErr := allowed.Resolve("openai", base, "OPENAI_API_KEY")
+		for _, err := range []error{err, parseErr, resolveErr} {
+			if err == nil || strings.Contains(err.Error(), "hunter") || strings.Contains(err.Error(), "ter22") {
+				t.Errorf("%q: the error is %v", base, err)
+			}
 		}
 	}
 	pair, err := llm.ParseEndpoint("https://x.example/v1=X_KEY")

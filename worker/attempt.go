@@ -159,7 +159,22 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		a.log().Error("the outcome of a task was not stored", "error", err)
 	}
 	if reply.Claim != nil {
+		a.complete(reply.Claim, result)
 		a.w.startRun(a.live, *reply.Claim)
+	}
+}
+
+// complete puts the contents of this attempt's task into the claim that its end
+// brought, where the server has left them out.
+func (a *attempt) complete(c *perdure.AgentClaim, result json.RawMessage) {
+	for _, t := range c.Results {
+		if !c.Kept || t == nil || t.ID != a.claim.Lease.TaskID {
+			continue
+		}
+		t.Input, t.InputBlob = a.claim.Task.Input, a.claim.Task.InputBlob
+		if t.Status == perdure.TaskCompleted {
+			t.Result = result
+		}
 	}
 }
 
@@ -186,7 +201,7 @@ func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.Fi
 		}
 		f.Result, f.Error = perdure.Payload{}, &perdure.TaskError{Code: perdure.PayloadTooLarge, Message: err.Error(), Permanent: true}
 	}
-	f.Parked = a.w.reserveFor(a.claim.Lease.ExecutionID)
+	f.Parked, f.Kept = a.w.reserveFor(a.claim.Lease.ExecutionID)
 	var reply perdure.FinishReply
 	err = a.w.retry(ctx, func() error {
 		sent := a.w.Clock()
@@ -201,15 +216,19 @@ func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.Fi
 	return reply, err
 }
 
-// reserveFor takes an agent slot if the execution's goroutine waits here.
-func (w *Worker) reserveFor(execution uuid.UUID) bool {
+// reserveFor takes an agent slot if the execution's goroutine waits here, and
+// gives what that keeps.
+func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.Kept) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.parked[execution]
 	if r == nil {
 		r = w.runs[execution]
 	}
-	return !w.draining && w.keeps(r) && w.agentSlots.try(1) == 1
+	if w.draining || !w.keeps(r) || w.agentSlots.try(1) == 0 {
+		return false, nil
+	}
+	return true, r.kept
 }
 
 // giveBack returns the claim to the server.

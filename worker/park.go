@@ -13,6 +13,7 @@ import (
 // discarded.
 func (r *run) suspend(wait perdure.Wait) (perdure.Wait, error) {
 	r.setParking(true)
+	r.pending.Keeps = r.kept
 	reply, err := r.commit(perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &wait})
 	if err != nil || !reply.Suspended {
 		r.setParking(false)
@@ -36,6 +37,10 @@ func (r *run) setParking(parking bool) {
 	defer r.w.mu.Unlock()
 	r.parking = parking
 	r.parkAt = perdure.CommitNumber{Fence: r.claim.Lease.Fence, Number: r.number + 1}
+	r.kept = nil
+	if parking && r.w.Parked >= 0 && !r.w.draining {
+		r.kept = &perdure.Kept{WorkerID: r.w.ID, At: r.parkAt, Seen: r.seen}
+	}
 }
 
 // park gives up slot and lease, and waits for the next claim.

@@ -75,6 +75,7 @@ type run struct {
 	parking  bool
 	handed   bool
 	parkAt   perdure.CommitNumber
+	kept     *perdure.Kept // what is told of it; nil while it does not park
 	parkedAt time.Time
 	weight   int // bytes that it holds while it is parked
 }
@@ -92,9 +93,29 @@ func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
 	}
 }
 
+// giveClaimBack returns a claim that nothing was done with. It holds an agent slot
+// and counts as work.
+func (w *Worker) giveClaimBack(live context.Context, c perdure.AgentClaim) {
+	defer w.work.Done()
+	defer w.agentSlots.release(1)
+	ctx, cancel := context.WithTimeout(live, releaseTimeout)
+	defer cancel()
+	err := w.retry(ctx, func() error {
+		return w.Dispatch.Release(ctx, perdure.Release{WorkerID: w.ID, Agents: []perdure.AgentRelease{{Lease: c.Lease}}})
+	})
+	if err != nil {
+		w.lineOf("execution", c.Lease.ExecutionID, "fence", c.Lease.Fence).Warn("could not give an execution back; its lease will run out", "error", err)
+	}
+}
+
 // enter runs a claimed execution's function from the top. The claim holds an
-// agent slot and counts as work.
+// agent slot and counts as work. One for a goroutine that is gone meanwhile does
+// not bring enough, and is given back.
 func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
+	if c.Kept {
+		go w.giveClaimBack(live, c)
+		return
+	}
 	def, ok := w.agents[c.Execution.Kind]
 	if !ok {
 		w.agentSlots.release(1)
@@ -123,6 +144,11 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 
 // adopt takes over a claim: its lease, and what it brings.
 func (r *run) adopt(c perdure.AgentClaim) {
+	if c.Kept {
+		had := r.claim
+		c.Execution.Input, c.Execution.InputBlob = had.Execution.Input, had.Execution.InputBlob
+		c.Checkpoint, c.Again = had.Checkpoint, had.Again
+	}
 	r.claim, r.number = c, 0
 	r.beginSpan(c)
 	r.sayClaimed()

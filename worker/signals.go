@@ -48,13 +48,19 @@ func (r *run) addSignals(signals []perdure.Signal) {
 }
 
 // setSignals takes over the signals that a claim brings. Those that were given
-// again and not asked for yet are still to come.
+// again and not asked for yet are still to come. A claim for what is kept here
+// brings those that are new.
 func (r *run) setSignals(c perdure.AgentClaim) {
+	if c.Kept {
+		r.addSignals(c.Signals)
+		r.more, r.fresh, r.seen = c.MoreSignals, time.Now(), max(r.seen, c.SignalsTo)
+		return
+	}
 	again := slices.DeleteFunc(slices.Clone(r.signals), func(s perdure.Signal) bool { return s.State != perdure.SignalTaken })
 	r.signals = append(again, c.Signals...)
-	r.more, r.fresh, r.seen = c.MoreSignals, time.Now(), 0
+	r.more, r.fresh, r.seen = c.MoreSignals, time.Now(), c.SignalsTo
 	if n := len(c.Signals); n > 0 {
-		r.seen = c.Signals[n-1].Order
+		r.seen = max(r.seen, c.Signals[n-1].Order)
 	}
 }
 

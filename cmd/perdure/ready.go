@@ -50,8 +50,8 @@ func (a *app) ready(ctx context.Context, base string) error {
 		}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/readyz", http.NoBody)
-	if err != nil {
-		return usageError{base + " is no address of a server", "give one like http://127.0.0.1:8080"}
+	if err != nil || req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+		return usageError{perdure.HidePassword(base) + " is no address of a server", "give one like http://127.0.0.1:8080"}
 	}
 	if base == "http://perdure" {
 		req.Host = "localhost"

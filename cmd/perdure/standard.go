@@ -101,7 +101,7 @@ func (s *standard) endpoints() (*llm.Endpoints, error) {
 	for _, text := range s.allow {
 		pair, err := llm.ParseEndpoint(text)
 		if err != nil {
-			return nil, usageError{"--allow-endpoint " + text + ": " + plainError(err), "write it like https://models.example.com/v1=EXAMPLE_API_KEY"}
+			return nil, usageError{"--allow-endpoint " + perdure.HidePassword(text) + ": " + plainError(err), "write it like https://models.example.com/v1=EXAMPLE_API_KEY"}
 		}
 		pairs = append(pairs, pair)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -47,6 +48,9 @@ func startTracing(ctx context.Context) (tracing, error) {
 	if err != nil || !wanted {
 		return tracing{}, err
 	}
+	if err := checkExporter(); err != nil {
+		return tracing{}, err
+	}
 	exporter, err := newExporter(ctx)
 	if err != nil {
 		return tracing{}, usageError{"traces cannot be exported: " + err.Error(), "look at the variables OTEL_EXPORTER_OTLP_*"}
@@ -59,6 +63,26 @@ func startTracing(ctx context.Context) (tracing, error) {
 		return tracing{}, usageError{"traces cannot be exported: " + err.Error(), "look at the variable OTEL_RESOURCE_ATTRIBUTES"}
 	}
 	return tracing{provider: sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))}, nil
+}
+
+// checkExporter refuses what the exporter would pass over with a line in the log
+// that repeats it, password or key and all.
+func checkExporter() error {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
+		if u, err := url.Parse(os.Getenv(name)); err != nil || os.Getenv(name) != "" && u.Host == "" {
+			return usageError{name + " is no URL", "set it to one like http://127.0.0.1:4318"}
+		}
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
+		for pair := range strings.SplitSeq(os.Getenv(name), ",") {
+			key, value, both := strings.Cut(pair, "=")
+			_, err := url.PathUnescape(value)
+			if _, badKey := url.PathUnescape(key); pair != "" && (!both || strings.TrimSpace(key) == "" || badKey != nil || err != nil) {
+				return usageError{name + " holds what is no header", "write it like name=value,other=value, with % and commas escaped as in URLs"}
+			}
+		}
+	}
+	return nil
 }
 
 // newExporter makes the exporter of the protocol that the variables name; it

@@ -153,7 +153,7 @@ func (l *laborer) dial(ctx context.Context, o remote.Options) (*remote.Client, e
 func (l *laborer) near(o *remote.Options, data string) error {
 	switch {
 	case strings.Contains(o.Addr, "://"):
-		return usageError{"--server " + o.Addr + " is no gRPC address", "give host:port, such as 127.0.0.1:9090"}
+		return usageError{"--server " + perdure.HidePassword(o.Addr) + " is no gRPC address", "give host:port, such as 127.0.0.1:9090"}
 	case o.Addr != "" && o.Token == "" && !isLocal(o.Addr):
 		return usageError{"the API key is missing", "give one of the role worker with --key or PERDURE_KEY; perdure keys create --role worker NAME makes one"}
 	}

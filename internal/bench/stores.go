@@ -28,7 +28,7 @@ func (s *stores) begin(ctx context.Context, name, known string) (string, error) 
 	if name == "postgres" && s.cluster == nil {
 		var err error
 		// As for a small machine that PostgreSQL shares with its servers.
-		if s.cluster, err = cluster.Start("shared_buffers=256MB", "max_wal_size=2GB"); err != nil {
+		if s.cluster, err = cluster.Start("shared_buffers=256MB", "max_wal_size=2GB", "autovacuum_naptime=1min"); err != nil {
 			return known, err
 		}
 	}

@@ -18,10 +18,11 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 	if p.Local && p.WorkerID == uuid.Nil {
 		return nil, perdure.FieldErrorf("workerId", "is missing; a worker that keeps contents has an id that stays")
 	}
-	defer e.parked.polls(p)()
+	o := e.parked.opens(org, p)
+	defer e.parked.closes(o)
 	topics := topicsOf(org, p, notify.Agents)
-	stamp := func(c *perdure.AgentClaim, waited time.Duration) { c.Waited = waited }
-	return poll(ctx, e, p, topics, stamp, func(ctx context.Context) ([]perdure.AgentClaim, time.Duration, error) {
+	return e.untilClaimed(ctx, o, topics, func(ctx context.Context) ([]perdure.AgentClaim, time.Duration, error) {
+		waited := since(o.began)
 		request, first := uuid.New(), e.parked.firstClaims(e, p.WorkerID)
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim agents", Lane: store.LaneClaims, Org: org,
@@ -37,7 +38,7 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 		claimed, waits := sortClaims(decisions)
 		e.alone.polled(p.WorkerID, claimed, waits, e.Store.Now())
 		claims, err := readable(claimed, func(x *perdure.Execution) (*perdure.AgentClaim, error) {
-			claim, err := e.agentClaim(ctx, x)
+			claim, err := e.claimOf(ctx, &woken{execution: *x, kept: e.parked.claimed(x.ID, p.WorkerID), waited: waited})
 			if err != nil {
 				e.giveBack(ctx, org, agentBack(p.WorkerID, perdure.Lease{ExecutionID: x.ID, Fence: x.Fence, ClaimID: x.ClaimID}))
 			}
@@ -71,8 +72,10 @@ func (e *Engine) decideClaim(s *store.State, p perdure.Poll, request uuid.UUID) 
 	d := begin(s)
 	d.settle(p.WorkerID)
 	d.claimFor(p.WorkerID, derive(request, x.ID.String()), p.Embedded, s.Now.Add(e.Lease))
+	changes := d.done(nil)
 	claimed := *d.x
-	return d.done(&claimed), nil
+	changes.Answer.(*decided).value = &claimed
+	return changes, nil
 }
 
 // agentClaim gathers what a resume needs. It costs the same however long the
@@ -91,10 +94,7 @@ func (e *Engine) claimRead(ctx context.Context, refs store.Reader, claimed *perd
 	if err != nil {
 		return nil, err
 	}
-	claim := &perdure.AgentClaim{
-		Lease:    perdure.Lease{ExecutionID: x.ID, Fence: claimed.Fence, ClaimID: claimed.ClaimID},
-		LeaseFor: e.Lease, Woke: claimed.Woke, LastCommit: claimed.LastCommit,
-	}
+	claim := e.claimFor(claimed)
 	claim.Execution = x
 	if x.CheckpointSeq > 0 {
 		if claim.Checkpoint, err = refs.Checkpoint(ctx, x.ID, 0); err != nil {
@@ -104,13 +104,11 @@ func (e *Engine) claimRead(ctx context.Context, refs store.Reader, claimed *perd
 	if claim.Again, err = refs.TakenSignals(ctx, x.ID); err != nil {
 		return nil, err
 	}
-	if claimed.Wait != nil {
-		if claim.Results, err = tasksOf(ctx, refs, x.ID, claimed.Wait.Tasks()); err != nil {
-			return nil, err
-		}
+	if claim.Results, err = tasksOf(ctx, refs, x.ID, waitedFor(claimed)); err != nil {
+		return nil, err
 	}
-	claim.Signals, claim.MoreSignals, err = pendingSignals(ctx, refs, x.ID, nil)
-	return claim, err
+	claim.SignalsTo = x.NextSignal
+	return claim, laterSignals(ctx, refs, claim, 0)
 }
 
 func tasksOf(ctx context.Context, refs store.Reader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
@@ -130,10 +128,11 @@ func tasksOf(ctx context.Context, refs store.Reader, execution uuid.UUID, ids []
 	return tasks, nil
 }
 
-// pendingSignals gives the oldest pending signals up to about a mebibyte.
-func pendingSignals(ctx context.Context, refs store.Reader, execution uuid.UUID, patterns []string) ([]perdure.Signal, bool, error) {
+// pendingSignals gives the oldest pending signals after an order up to about a
+// mebibyte, and whether there are more.
+func pendingSignals(ctx context.Context, refs store.Reader, execution uuid.UUID, patterns []string, after int64) ([]perdure.Signal, bool, error) {
 	const most = 200
-	signals, err := refs.PendingSignals(ctx, execution, patterns, 0, most+1)
+	signals, err := refs.PendingSignals(ctx, execution, patterns, after, most+1)
 	if err != nil {
 		return nil, false, err
 	}
@@ -149,9 +148,9 @@ func pendingSignals(ctx context.Context, refs store.Reader, execution uuid.UUID,
 // claimTasks claims up to p.Slots pending tasks, waiting for them.
 func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	topics := append(topicsOf(org, p, notify.Tasks), notify.Freed(org))
-	stamp := func(c *perdure.TaskClaim, waited time.Duration) { c.Waited = waited }
-	return poll(ctx, e, p, topics, stamp, func(ctx context.Context) ([]perdure.TaskClaim, time.Duration, error) {
-		request := uuid.New()
+	began := time.Now()
+	return poll(ctx, e, p, topics, nil, func(ctx context.Context) ([]perdure.TaskClaim, time.Duration, error) {
+		request, waited := uuid.New(), since(began)
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim tasks", Lane: store.LaneClaims, Org: org,
 			Pick:   &store.Pick{Kind: store.PickTasks, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots, QueueLimits: e.QueueLimits},
@@ -165,8 +164,10 @@ func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]
 			claim, err := e.taskClaim(ctx, c)
 			if err != nil {
 				e.giveBack(ctx, org, taskBack(p.WorkerID, c.Lease))
+				return nil, err
 			}
-			return claim, err
+			claim.Waited = waited
+			return claim, nil
 		})
 		return claims, 0, err
 	})
@@ -242,9 +243,9 @@ func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) 
 
 // poll tries to claim until it has something, p.Wait is over or ctx ends. It
 // subscribes before it looks, so that no hint falls between. A try may say how
-// soon the next one is worth it; 0 says nothing of it. Claims are stamped with how
-// long the poll had waited before the try that made them.
-func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string, stamp func(*T, time.Duration), try func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
+// soon the next one is worth it; 0 says nothing of it. It tries, too, when other
+// holds a token.
+func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string, other <-chan struct{}, try func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
 	if p.Slots <= 0 || len(p.Kinds) == 0 {
 		return nil, perdure.FieldErrorf("slots", "a poll needs a free slot and a kind")
 	}
@@ -254,14 +255,10 @@ func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string
 	defer over.Stop()
 	tick := time.NewTicker(e.Tick)
 	defer tick.Stop()
-	began, waited := time.Now(), time.Duration(0)
 	for {
 		// A claim that is under way is not cut off: its answer would be lost,
 		// and the lease with it.
 		claims, soon, err := try(context.WithoutCancel(ctx))
-		for i := range claims {
-			stamp(&claims[i], waited)
-		}
 		if err != nil || len(claims) > 0 {
 			return claims, err
 		}
@@ -271,6 +268,7 @@ func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string
 		}
 		select {
 		case <-hints:
+		case <-other:
 		case <-again:
 		case <-tick.C:
 		case <-over.C:
@@ -278,6 +276,5 @@ func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string
 		case <-ctx.Done():
 			return nil, nil
 		}
-		waited = time.Since(began)
 	}
 }

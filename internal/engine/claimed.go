@@ -69,6 +69,7 @@ func (e *Engine) left(until perdure.Time) time.Duration {
 	return max(0, min(e.Lease, until.Sub(e.Store.Now().Time)))
 }
 
-// heldAgain is the answer of a finish that is delivered again: the execution
-// that it woke, and that is still held by the claim that it brought.
-type heldAgain struct{ *perdure.Execution }
+// since is how long a poll has waited, a little less rather than more.
+func since(began time.Time) time.Duration { return time.Since(began).Truncate(waitedStep) }
+
+const waitedStep = 100 * time.Millisecond

@@ -33,7 +33,11 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 	if err != nil {
 		return perdure.CommitReply{}, err
 	}
-	reply, err := e.commitReply(ctx, c, d.value.(commitAnswer))
+	answer := d.value.(commitAnswer)
+	if answer.Suspended && c.Keeps != nil && c.Keeps.WorkerID == answer.holder {
+		e.parked.keeps(c.Lease.ExecutionID, *c.Keeps, e.Store.Now())
+	}
+	reply, err := e.commitReply(ctx, c, answer)
 	return reply, unanswered(err)
 }
 
@@ -52,6 +56,8 @@ type commitAnswer struct {
 	Wait       *perdure.Wait           `json:"wait,omitempty"`
 	// again says that the commit is delivered again: what it claimed may be lost.
 	again bool
+
+	holder uuid.UUID // the worker that had the lease; not of a repeated answer
 }
 
 func (e *Engine) commitReply(ctx context.Context, c perdure.Commit, a commitAnswer) (perdure.CommitReply, error) {
@@ -59,7 +65,7 @@ func (e *Engine) commitReply(ctx context.Context, c perdure.Commit, a commitAnsw
 	execution := c.Lease.ExecutionID
 	var err error
 	if len(a.Patterns) > 0 {
-		if r.Signals, _, err = pendingSignals(ctx, e.refs, execution, a.Patterns); err != nil {
+		if r.Signals, _, err = pendingSignals(ctx, e.refs, execution, a.Patterns, 0); err != nil {
 			return r, err
 		}
 	}
@@ -150,6 +156,9 @@ func (e *Engine) decideCommit(s *store.State, c perdure.Commit) (*store.Changes,
 	d := begin(s)
 	d.eraseInput() // what a worker commits for, it has
 	a := commitAnswer{Claim: c.Lease.ClaimID, Adopted: map[uuid.UUID]uuid.UUID{}}
+	if x.WorkerID != nil {
+		a.holder = *x.WorkerID
+	}
 	if err := e.apply(d, c, &a); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ type draft struct {
 	shown []shown            // to live readers
 	seen  []func(Observer)   // to tell the observer
 	tasks map[uuid.UUID]bool // already in c.Tasks
+	woken *woken             // set where the decision makes a claim; done adds the execution
 }
 
 func begin(s *store.State) *draft {
@@ -39,7 +40,10 @@ func (d *draft) done(value any) *store.Changes {
 	d.x.UpdatedAt = d.s.Now
 	d.x.Version++
 	d.c.Execution = d.x
-	d.c.Answer = &decided{value: value, hints: d.hints, freed: d.freed, shown: d.shown, seen: d.seen}
+	if d.woken != nil {
+		d.woken.execution = *d.x
+	}
+	d.c.Answer = &decided{value: value, hints: d.hints, freed: d.freed, shown: d.shown, seen: d.seen, woken: d.woken}
 	return &d.c
 }
 

@@ -146,7 +146,7 @@ func (e *Engine) publish(d *decided) {
 func (e *Engine) one(ctx context.Context, c store.Command) (*decided, error) {
 	all, err := e.do(ctx, c)
 	if err != nil {
-		return nil, err
+		return &decided{}, err
 	}
 	if len(all) == 0 {
 		return &decided{}, nil
@@ -181,6 +181,7 @@ type decided struct {
 	seen  []func(Observer) // to tell the observer
 	// growth is all that hints tells of, unless nil.
 	growth *Growth
+	woken  *woken // the claim that was made beside what was asked for
 }
 
 // Growth is what a commit has added to a log.

@@ -26,17 +26,13 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 	if err != nil {
 		return perdure.FinishReply{}, err
 	}
-	again, ok := d.value.(heldAgain)
-	if ok {
-		d.value = again.Execution
-	}
-	claimed, _ := d.value.(*perdure.Execution)
-	if claimed == nil {
+	if d.woken == nil {
 		return perdure.FinishReply{}, nil
 	}
-	claim, err := e.agentClaim(ctx, claimed)
-	if err == nil && ok {
-		claim.LeaseFor = e.left(claimed.LeaseUntil)
+	e.parked.resumed(d.woken.execution.ID)
+	claim, err := e.claimOf(ctx, d.woken)
+	if err == nil && d.woken.again {
+		claim.LeaseFor = e.left(d.woken.execution.LeaseUntil)
 	}
 	return perdure.FinishReply{Claim: claim}, unanswered(err)
 }
@@ -80,13 +76,15 @@ func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, jitter float
 	if !t.Status.Terminal() {
 		return d.done(nil), nil
 	}
-	woken := d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
-	if !woken || !f.Parked || drains || s.Holds.Alone || mustBeAlone(s.Execution) || !mayClaim(d.x, f.WorkerID, true) {
+	woke := d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
+	if !woke || !f.Parked || drains || s.Holds.Alone || mustBeAlone(s.Execution) || !mayClaim(d.x, f.WorkerID, true) {
 		return d.done(nil), nil
 	}
 	d.claimFor(f.WorkerID, wakeClaim(f.Lease), f.Embedded, s.Now.Add(e.Lease))
-	claimed := *d.x
-	return d.done(&claimed), nil
+	ended := *t // its worker has the contents
+	ended.Input, ended.InputBlob, ended.Result, ended.ResultBlob = nil, nil, nil, nil
+	d.woken = &woken{kept: f.Kept, task: &ended}
+	return d.done(nil), nil
 }
 
 // wakeClaim is the claim id of the execution that the end of an attempt woke.
@@ -99,10 +97,12 @@ func (e *Engine) repeatedFinish(s *store.State, f perdure.TaskFinish, t *perdure
 	if t.Status == perdure.TaskCancelled || t.Status == perdure.TaskInterrupted {
 		return nil, taskLeaseLost(t.ID)
 	}
-	if x := s.Execution; f.Parked && x.Status.Held() && x.ClaimID == wakeClaim(f.Lease) {
-		return answerOf(heldAgain{x}), nil
+	x := s.Execution
+	changes := answerOf(nil)
+	if f.Parked && x.Status.Held() && x.ClaimID == wakeClaim(f.Lease) {
+		changes.Answer.(*decided).woken = &woken{execution: *x, again: true} // what it held may be another by now
 	}
-	return answerOf(nil), nil
+	return changes, nil
 }
 
 // endAttempt decides what becomes of a task whose attempt has ended.

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,9 +14,9 @@ import (
 // goroutine, from when it became PENDING.
 const firstClaimFor = 500 * time.Millisecond
 
-// parkedBoard knows which worker keeps whose goroutine, by their heartbeats, and
-// which of them have a poll open. It is a server's own memory: first claims are
-// a preference, and nothing is wrong without them.
+// parkedBoard knows which worker keeps whose goroutine, by their commits and
+// heartbeats, and which of them have a poll open. It is a server's own memory:
+// first claims are a preference, and nothing is wrong without them.
 type parkedBoard struct {
 	mu      sync.Mutex // guards what follows
 	workers map[uuid.UUID]*parker
@@ -23,9 +25,15 @@ type parkedBoard struct {
 
 // parker is a worker that keeps goroutines, or polls.
 type parker struct {
-	heard perdure.Time // the heartbeat that named them
-	keeps map[uuid.UUID]bool
-	polls int // open
+	heard perdure.Time // the newest heartbeat, or commit, that named some
+	keeps map[uuid.UUID]keeping
+	polls []*openPoll
+}
+
+// keeping is a goroutine that a worker keeps.
+type keeping struct {
+	perdure.Kept
+	whole bool // only At is known
 }
 
 func (b *parkedBoard) of(worker uuid.UUID) *parker {
@@ -34,7 +42,7 @@ func (b *parkedBoard) of(worker uuid.UUID) *parker {
 	}
 	p := b.workers[worker]
 	if p == nil {
-		p = &parker{keeps: map[uuid.UUID]bool{}}
+		p = &parker{keeps: map[uuid.UUID]keeping{}}
 		b.workers[worker] = p
 	}
 	return p
@@ -44,16 +52,64 @@ func (b *parkedBoard) of(worker uuid.UUID) *parker {
 func (b *parkedBoard) heard(h perdure.Heartbeat, states []perdure.ParkedState, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.forget(h.WorkerID)
 	p := b.of(h.WorkerID)
+	known := maps.Clone(p.keeps)
+	b.forget(h.WorkerID)
 	p.heard = now
 	for i, parked := range h.Parked {
-		if states[i] == perdure.ParkedKeep {
-			p.keeps[parked.ExecutionID] = true
-			b.keeper[parked.ExecutionID] = h.WorkerID
+		if states[i] != perdure.ParkedKeep {
+			continue
 		}
+		k := known[parked.ExecutionID]
+		if k.At != parked.At {
+			k = keeping{perdure.Kept{WorkerID: h.WorkerID, At: parked.At}, true}
+		}
+		p.keeps[parked.ExecutionID] = k
+		b.keeper[parked.ExecutionID] = h.WorkerID
 	}
 	b.tidy(h.WorkerID)
+}
+
+// keeps takes over what a commit that has suspended the execution says.
+func (b *parkedBoard) keeps(execution uuid.UUID, k perdure.Kept, now perdure.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.drop(execution)
+	p := b.of(k.WorkerID)
+	p.heard = now
+	p.keeps[execution] = keeping{k, false}
+	b.keeper[execution] = k.WorkerID
+}
+
+// resumed takes back that an execution's goroutine waits: it has been claimed.
+func (b *parkedBoard) resumed(execution uuid.UUID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.drop(execution)
+}
+
+// drop forgets who keeps the execution; b.mu is held.
+func (b *parkedBoard) drop(execution uuid.UUID) {
+	if worker, kept := b.keeper[execution]; kept {
+		delete(b.keeper, execution)
+		delete(b.workers[worker].keeps, execution)
+		b.tidy(worker)
+	}
+}
+
+// claimed takes note of a claim by a worker's poll, and gives what the worker
+// keeps of the execution; nil if that is not known in full.
+func (b *parkedBoard) claimed(execution, worker uuid.UUID) *perdure.Kept {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var kept *perdure.Kept
+	if b.keeper[execution] == worker && worker != uuid.Nil {
+		if k := b.workers[worker].keeps[execution]; !k.whole {
+			kept = &k.Kept
+		}
+	}
+	b.drop(execution)
+	return kept
 }
 
 // discarded takes back what a worker keeps no more.
@@ -62,24 +118,28 @@ func (b *parkedBoard) discarded(worker uuid.UUID, ids []uuid.UUID) {
 	defer b.mu.Unlock()
 	for _, id := range ids {
 		if b.keeper[id] == worker {
-			delete(b.keeper, id)
-			delete(b.workers[worker].keeps, id)
+			b.drop(id)
 		}
 	}
-	b.tidy(worker)
 }
 
-// polls counts a poll as open until the returned function is called.
-func (b *parkedBoard) polls(p perdure.Poll) (closed func()) {
+// opens counts a poll as open until it closes.
+func (b *parkedBoard) opens(org string, p perdure.Poll) *openPoll {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.of(p.WorkerID).polls++
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.of(p.WorkerID).polls--
-		b.tidy(p.WorkerID)
-	}
+	o := &openPoll{org: org, p: p, began: time.Now(), handed: make(chan struct{}, 1), settled: make(chan struct{}, 1)}
+	w := b.of(p.WorkerID)
+	w.polls = append(w.polls, o)
+	return o
+}
+
+// closes ends a poll.
+func (b *parkedBoard) closes(o *openPoll) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := b.of(o.p.WorkerID)
+	w.polls = slices.DeleteFunc(w.polls, func(other *openPoll) bool { return other == o })
+	b.tidy(o.p.WorkerID)
 }
 
 // forget drops what the worker keeps; b.mu is held.
@@ -98,7 +158,7 @@ func (b *parkedBoard) forget(worker uuid.UUID) {
 
 // tidy drops a worker of which nothing is known; b.mu is held.
 func (b *parkedBoard) tidy(worker uuid.UUID) {
-	if p := b.workers[worker]; p != nil && p.polls == 0 && len(p.keeps) == 0 {
+	if p := b.workers[worker]; p != nil && len(p.polls) == 0 && len(p.keeps) == 0 {
 		delete(b.workers, worker)
 	}
 }
@@ -125,7 +185,7 @@ func (b *parkedBoard) keptElsewhere(execution, worker uuid.UUID, since perdure.T
 		return false
 	}
 	p := b.workers[keeper]
-	return p != nil && p.polls > 0 && !p.heard.Before(since.Time)
+	return p != nil && len(p.polls) > 0 && !p.heard.Before(since.Time)
 }
 
 // firstClaims is one poll's view of the first claims of others.

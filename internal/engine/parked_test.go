@@ -24,7 +24,8 @@ func (h *holder) keeping(worker uuid.UUID) {
 func (b *bench) openPoll(worker uuid.UUID) (closed func()) {
 	p := b.poll(1)
 	p.WorkerID = worker
-	return b.e.parked.polls(p)
+	o := b.e.parked.opens(org, p)
+	return func() { b.e.parked.closes(o) }
 }
 
 // kept is an execution that keeper parked, said so, and that is pending again.

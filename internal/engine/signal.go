@@ -43,6 +43,7 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 	}
 	messages := messagesOf(r)
 	response := NewResponseID()
+	h := e.reserve(org, id)
 	d, err := e.one(ctx, store.Command{
 		Name: "signal", Lane: store.LaneCommits, Org: org, Execution: id, Bytes: len(r.Value),
 		Needs: func(x *perdure.Execution) store.Needs {
@@ -53,15 +54,17 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 			if r.Ref != nil {
 				n.Blobs = []uuid.UUID{*r.Ref}
 			}
+			h.needs(&n)
 			return n
 		},
 		Decide: func(s *store.State) (*store.Changes, error) {
 			if s.Execution == nil {
 				return nil, notFound(id)
 			}
-			return decideSignal(s, r, messages, response)
+			return e.decideSignal(s, r, messages, response, h)
 		},
 	})
+	e.settle(ctx, h, d.woken)
 	if err != nil {
 		return SignalReply{}, err
 	}
@@ -141,7 +144,7 @@ func checkUserParts(field string, parts []perdure.Part) error {
 	return nil
 }
 
-func decideSignal(s *store.State, r SignalRequest, messages []perdure.InputMessage, response string) (*store.Changes, error) {
+func (e *Engine) decideSignal(s *store.State, r SignalRequest, messages []perdure.InputMessage, response string, h *handover) (*store.Changes, error) {
 	if known, ok := s.Signals[r.ID]; ok {
 		return answerOf(SignalReply{r.ID, s.Execution.Status, known.ResponseID}), nil
 	}
@@ -178,6 +181,8 @@ func decideSignal(s *store.State, r SignalRequest, messages []perdure.InputMessa
 	waited := d.x.WaitReason
 	if d.wake(facts{signals: []string{r.Name}}, perdure.WokeSignal) {
 		d.begins(d.c.Signals[0], waited)
+		signal := d.c.Signals[0]
+		h.take(e, d, &signal)
 	}
 	return d.done(SignalReply{r.ID, d.x.Status, response}), nil
 }

@@ -262,6 +262,9 @@ func checkModels(models []perdure.ModelConfig, providers []string) error {
 		if m.ModelID == "" {
 			return perdure.FieldErrorf(at+".modelId", "is missing for provider %s", m.Provider)
 		}
+		if err := m.CheckEndpoint(at + "."); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -84,6 +85,7 @@ func (l *Log) forward(ctx context.Context, execution uuid.UUID, after int64, lim
 		return Window{}, err
 	}
 	w, err := l.windowOf(ctx, execution, events, head)
+	w.bound()
 	w.More = max(after, w.Last) < head.LastSeq
 	return w, err
 }
@@ -100,7 +102,10 @@ func (l *Log) backward(ctx context.Context, execution uuid.UUID, low, high int64
 			low = events[n-1].Seq
 			continue
 		}
+		slices.Reverse(events) // those next to high are the ones that have room
 		w, err := l.windowOf(ctx, execution, events, head)
+		slices.Reverse(w.Items)
+		w.bound()
 		if err == nil && w.First > 1 {
 			w.More, err = l.keepsBefore(ctx, execution, w.First)
 		}
@@ -119,12 +124,20 @@ func (l *Log) windowOf(ctx context.Context, execution uuid.UUID, events []store.
 	return w, l.fill(ctx, execution, &w, events)
 }
 
-// fill renders the events, as many at once as their entries allow.
-func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events []store.Event) error {
-	if len(events) > 0 {
-		w.First, w.Last = events[0].Seq, events[len(events)-1].Seq
+// bound says where the items, which are in order, begin and end.
+func (w *Window) bound() {
+	if n := len(w.Items); n > 0 {
+		w.First, w.Last = w.Items[0].Seq, w.Items[n-1].Seq
 	}
-	for len(events) > 0 {
+}
+
+// windowBytes is about how much a window holds.
+const windowBytes = 1 << 20
+
+// fill renders the events, at least one and as many as there is room for: what
+// entries hold counts, which the store's reading of events does not.
+func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events []store.Event) error {
+	for left := windowBytes; len(events) > 0; {
 		records := make([]perdure.Record, len(events)) // those of blocks name nothing
 		for i, e := range events {
 			if e.Record != nil {
@@ -139,6 +152,9 @@ func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events [
 			item, err := joined.eventItem(execution, e)
 			if err != nil {
 				return err
+			}
+			if left -= len(item.Data); left < 0 && len(w.Items) > 0 {
+				return nil
 			}
 			item.Cursor.Epoch = w.At.Epoch
 			w.Items = append(w.Items, item)

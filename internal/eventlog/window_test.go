@@ -1,9 +1,12 @@
 package eventlog_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/eventlog"
 )
@@ -130,5 +133,42 @@ func TestWhatIsNoLongerKeptIsTold(t *testing.T) {
 	kept := last - 1
 	if w := window(t, b, eventlog.Span{After: &kept, Limit: 100}); w.Stale || w.First != last {
 		t.Errorf("a page after %d: %+v", kept, w)
+	}
+}
+
+// A window holds about 1 MiB, whatever its limit and however much the entries
+// hold that its events name; windows joined still are the log.
+func TestWindowsAreBoundedInBytes(t *testing.T) {
+	b := newBook()
+	b.eventsAtOnce = 1000
+	for range 20 {
+		e := perdure.Entry{ID: uuid.New(), Content: json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`)}
+		b.entries[e.ID] = &e
+		b.event(perdure.EventEntry, fmt.Sprintf(`{"entryId":%q}`, e.ID))
+	}
+	check := func(w eventlog.Window) []int64 {
+		t.Helper()
+		var seqs []int64
+		size := 0
+		for _, i := range w.Items {
+			size += len(i.Data)
+			seqs = append(seqs, i.Seq)
+		}
+		if n := len(seqs); n == 0 || size > 1<<20 || w.First != seqs[0] || w.Last != seqs[n-1] {
+			t.Fatalf("%d events in %d bytes, from %d to %d: %v", n, size, w.First, w.Last, seqs)
+		}
+		return seqs
+	}
+	var forward, back []int64
+	for after, more := int64(0), true; more; after = forward[len(forward)-1] {
+		w := window(t, b, eventlog.Span{After: &after, Limit: 1000})
+		forward, more = append(forward, check(w)...), w.More
+	}
+	for before, more := int64(21), true; more; before = back[0] {
+		w := window(t, b, eventlog.Span{Before: &before, Limit: 1000})
+		back, more = append(check(w), back...), w.More
+	}
+	if len(forward) != 20 || fmt.Sprint(forward) != fmt.Sprint(back) {
+		t.Errorf("forward %v, backward %v", forward, back)
 	}
 }

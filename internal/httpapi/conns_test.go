@@ -208,11 +208,12 @@ func TestStreamsOfAKeyAreCounted(t *testing.T) {
 	durableOne := h.follow(durable(x.ID, "?offset=-1&live=sse"))
 	durableOne.block()
 	for _, path := range []string{h.path(x.ID, "/stream"), h.path(x.ID, "/stream/consolidated"), durable(x.ID, "?offset=now&live=long-poll"), durable(x.ID, "?offset=-1&live=sse")} {
-		if p := h.call("GET", path, "").problem(429, "rate_limited", ""); !strings.Contains(p.Detail, "--streams-per-key") {
-			t.Errorf("the answer is %s", p.Detail)
+		refused := h.call("GET", path, "")
+		if p := refused.problem(429, "rate_limited", ""); !strings.Contains(p.Detail, "--streams-per-key") || refused.header.Get("Retry-After") != "5" {
+			t.Errorf("the answer is %s, with %v", p.Detail, refused.header)
 		}
 	}
-	if _, res, err := h.dialSocket(x.ID); err == nil || res == nil || res.StatusCode != 429 {
+	if _, res, err := h.dialSocket(x.ID); err == nil || res == nil || res.StatusCode != 429 || res.Header.Get("Retry-After") != "5" {
 		t.Errorf("a fourth, a socket: %v %v", res, err)
 	}
 	h.call("GET", h.path(x.ID, "/events"), "").want(200, nil)

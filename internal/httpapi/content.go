@@ -40,7 +40,7 @@ func (s *server) contentRoute() {
 				Description: "It is stored.",
 				Content:     map[string]*huma.MediaType{"application/json": {Schema: contentSchema}},
 			},
-			"default": problemResponse,
+			"default": problemResponse, "429": tooMuchResponse,
 		},
 	})
 }

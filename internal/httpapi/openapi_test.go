@@ -77,6 +77,37 @@ func TestOpenAPIDescribesEverything(t *testing.T) {
 	}
 }
 
+// Whoever reads the document knows that every operation of an org may have to
+// wait, and where the answer says how long.
+func TestOpenAPITellsOfLimits(t *testing.T) {
+	var doc struct {
+		Paths map[string]map[string]struct {
+			OperationID string
+			Responses   map[string]struct {
+				Headers map[string]struct{ Schema struct{ Type string } }
+				Content map[string]any
+			}
+		}
+	}
+	h := open(t)
+	h.call("GET", "./openapi.json", "").want(200, &doc)
+	operations := 0
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			if !strings.Contains(path, "{org}") {
+				continue
+			}
+			operations++
+			if r := op.Responses["429"]; r.Headers["Retry-After"].Schema.Type != "integer" || r.Content["application/problem+json"] == nil {
+				t.Errorf("%s %s says of too much %+v", method, path, r)
+			}
+		}
+	}
+	if operations < 30 {
+		t.Errorf("only %d operations were found", operations)
+	}
+}
+
 // Every answer is as the document says.
 func TestAnswersMatchTheOpenAPIDocument(t *testing.T) {
 	h := open(t)

@@ -110,7 +110,7 @@ func on[I, O any](s *server, method, path, id, summary string, do func(context.C
 		Security:     []map[string][]string{{"bearer": {}}, {"cookie": {}}},
 		MaxBodyBytes: BodyLimit + 1, BodyReadTimeout: time.Minute,
 		Middlewares: huma.Middlewares{s.ownOrg},
-		Responses:   map[string]*huma.Response{"default": problemResponse},
+		Responses:   map[string]*huma.Response{"default": problemResponse, "429": tooMuchResponse},
 	}
 	for _, f := range change {
 		f(&op)
@@ -135,6 +135,15 @@ func adminOnly(s *server) func(*huma.Operation) {
 var problemResponse = &huma.Response{
 	Description: "An error (RFC 9457)",
 	Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: &huma.Schema{Ref: "#/components/schemas/Problem"}}},
+}
+
+// tooMuchResponse is that of every operation: a key's limits are looked at first.
+var tooMuchResponse = &huma.Response{
+	Description: "A limit of the key is reached (RFC 9457)",
+	Headers: map[string]*huma.Param{"Retry-After": {
+		Description: "After how many seconds to ask again.", Required: true, Schema: &huma.Schema{Type: huma.TypeInteger},
+	}},
+	Content: problemResponse.Content,
 }
 
 func tagOf(path string) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -41,14 +42,20 @@ type readers struct {
 	open map[string]int
 }
 
+// crowdedPause is what a reader for whom there is no room is told to wait: until
+// others have gone, which nobody can foresee.
+const crowdedPause = 5 * time.Second
+
 // admit counts the caller's next one in, over the transport, and gives what counts
 // it out. Over the limit it is rate_limited.
 func (s *server) admit(c caller, transport string) (leave func(), p *problem) {
 	s.readers.mu.Lock()
 	defer s.readers.mu.Unlock()
 	if s.readers.open[c.secret] >= s.StreamsPerKey {
-		return nil, newProblem(perdure.RateLimited, fmt.Sprintf(
+		p := newProblem(perdure.RateLimited, fmt.Sprintf(
 			"%d streams are open with this key, as many as one key may have; close some, or start the server with a higher --streams-per-key", s.StreamsPerKey))
+		p.retryAfter = crowdedPause
+		return nil, p
 	}
 	s.readers.open[c.secret]++
 	left := s.Observer.Reading(transport)

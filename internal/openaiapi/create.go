@@ -208,7 +208,7 @@ func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, err
 		return "", err
 	}
 	var created perdure.Place
-	if len(page.Items) == 0 || page.Reset != nil {
+	if len(page.Items) == 0 || page.Items[0].Seq != 1 {
 		return "", perdure.Errorf(perdure.NotFound, "the beginning of execution %s is no longer kept", execution)
 	}
 	if err := json.Unmarshal(page.Items[0].Data, &created); err != nil {

@@ -108,6 +108,9 @@ func (a *API) current(ctx context.Context, f *fold) error {
 			}
 		}
 		f.take()
+		if p.UpToDate && f.status == "" {
+			return noResponse(f.id()) // of the first response the log is asked for from its start, which resets nobody
+		}
 		if f.ended() || p.UpToDate {
 			return nil
 		}

@@ -37,11 +37,12 @@ func New(config Config) *Provider {
 func (p *Provider) Name() string { return Name }
 
 // Stream implements llm.Provider.
-func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (_ *llm.Response, err error) {
 	to, err := p.config.Connect(Name, req)
 	if err != nil {
 		return nil, err
 	}
+	defer llm.HideKey(&err, to.Key)
 	wire := newWire(p.config.Client.Transport, to.Key)
 	ctx = context.WithValue(ctx, wireOf{}, wire)
 	models, err := p.open(ctx, to.BaseURL)

@@ -1,6 +1,8 @@
 package llmtest
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -80,6 +82,7 @@ func RunRemote(t *testing.T, r Remote, c Case) {
 		"the caller's deadline":                            testDeadline,
 		"trap 59 a redirect carries the key nowhere":       testRedirect,
 		"trap 59 an endpoint that nobody allowed":          testForeignEndpoint,
+		"trap 59 a provider that repeats the key":          testRepeatedKey,
 		"trap 59 a private address that nobody configured": testPrivateAddress,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, r) })
@@ -201,6 +204,29 @@ func testErrorEvent(t *testing.T, r Remote) {
 	}
 }
 
+// What a provider, or a proxy before it, says of a call may hold the call's key;
+// the error, which people are shown, does not.
+func testRepeatedKey(t *testing.T, r Remote) {
+	body := `{"type":"error","error":{"type":"some_error","message":"the reason: ` + Secret + ` is no good"}}`
+	answers := []Answer{{Text: []string{"half"}, Event: body}}
+	for _, status := range []int{400, 401, 403, 404, 409, 413, 429, 500, 503} {
+		answers = append(answers, Answer{Status: status, Body: body})
+	}
+	answers = append(answers, Answer{Status: 302, Header: map[string]string{"Location": "http://x.example/?key=" + Secret}})
+	for _, a := range answers {
+		p, _ := r.Serve(t, a)
+		_, _, err := TryAsk(t.Context(), p, r.request())
+		if err == nil || strings.Contains(fmt.Sprintf("%v %+v", err, err), Secret) {
+			t.Errorf("status %d: the error is %v", a.Status, err)
+		}
+		for ; err != nil; err = errors.Unwrap(err) { // the causes are for the log
+			if strings.Contains(err.Error(), Secret) {
+				t.Errorf("status %d: a cause is %v", a.Status, err)
+			}
+		}
+	}
+}
+
 func testRedirect(t *testing.T, r Remote) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		thief := NewServer(t, r.Wire, Answer{Text: []string{"mine now"}})
@@ -209,6 +235,17 @@ func testRedirect(t *testing.T, r Remote) {
 		_ = WantError(t, err, llm.InvalidRequest, false)
 		if len(thief.Requests()) != 0 {
 			t.Errorf("status %d was followed", status)
+		}
+	}
+	// Nor to anywhere else, be it the same server.
+	for _, to := range []string{"/elsewhere", "//thief.example/", "http://169.254.169.254/latest/meta-data", "http://[::ffff:169.254.169.254]/", "http://localhost:1/", "file:///etc/passwd"} {
+		for _, status := range []int{302, 307} {
+			p, server := r.Serve(t, Answer{Status: status, Header: map[string]string{"Location": to}})
+			_, _, err := TryAsk(t.Context(), p, r.request())
+			e := WantError(t, err, llm.InvalidRequest, false)
+			if n := len(server.Requests()); n != 1 || e.Status != status || strings.Contains(e.Error(), to) {
+				t.Errorf("a redirect to %s: %d requests, %v", to, n, e)
+			}
 		}
 	}
 }

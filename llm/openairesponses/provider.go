@@ -33,11 +33,12 @@ func New(config Config) *Provider {
 func (p *Provider) Name() string { return Name }
 
 // Stream implements llm.Provider.
-func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (_ *llm.Response, err error) {
 	to, err := p.config.Connect(Name, req)
 	if err != nil {
 		return nil, err
 	}
+	defer llm.HideKey(&err, to.Key)
 	service := responses.NewResponseService(options(p.config.Client, to)...)
 	stream := service.NewStreaming(ctx, params(req))
 	defer func() { _ = stream.Close() }() // all that was wanted has been read

@@ -1,3 +1,4 @@
+import { contentOf } from "../client/src/index";
 import { expect, RunView, start, test } from "./stand";
 
 test("a run is started in the form, and streams to its end", async ({ page, dev }) => {
@@ -75,7 +76,11 @@ test("five messages in a row are five bubbles, in order, each once", async ({ pa
   const { items } = await dev.client().executions.entries(x.id, { limit: 100 });
   const stored = items
     .filter((e) => e.role === "user")
-    .map((e) => e.content?.parts.map((p) => p.type === "text" && p.text).join(""));
+    .map((e) =>
+      contentOf(e)
+        ?.parts.map((p) => p.type === "text" && p.text)
+        .join(""),
+    );
   expect(stored).toEqual(["begin", ...words]);
 });
 

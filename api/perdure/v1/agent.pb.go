@@ -226,11 +226,14 @@ type CommitRequest struct {
 	Events      []*NewEvent    `protobuf:"bytes,8,rep,name=events,proto3" json:"events,omitempty"`
 	CancelTasks [][]byte       `protobuf:"bytes,9,rep,name=cancel_tasks,json=cancelTasks,proto3" json:"cancel_tasks,omitempty"`
 	// Every block that closes with the commit.
-	Blocks        []*BlockEnd `protobuf:"bytes,10,rep,name=blocks,proto3" json:"blocks,omitempty"`
-	Outcome       *Outcome    `protobuf:"bytes,11,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	Eager         *Eager      `protobuf:"bytes,12,opt,name=eager,proto3" json:"eager,omitempty"`
-	Place         *Place      `protobuf:"bytes,13,opt,name=place,proto3" json:"place,omitempty"`
-	Chose         []*Choice   `protobuf:"bytes,14,rep,name=chose,proto3" json:"chose,omitempty"`
+	Blocks  []*BlockEnd `protobuf:"bytes,10,rep,name=blocks,proto3" json:"blocks,omitempty"`
+	Outcome *Outcome    `protobuf:"bytes,11,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Eager   *Eager      `protobuf:"bytes,12,opt,name=eager,proto3" json:"eager,omitempty"`
+	Place   *Place      `protobuf:"bytes,13,opt,name=place,proto3" json:"place,omitempty"`
+	Chose   []*Choice   `protobuf:"bytes,14,rep,name=chose,proto3" json:"chose,omitempty"`
+	// Of a commit that suspends: the worker keeps the execution in memory, has
+	// first claim on it, and needs no more than is new.
+	Keeps         *Kept `protobuf:"bytes,15,opt,name=keeps,proto3" json:"keeps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -359,6 +362,13 @@ func (x *CommitRequest) GetPlace() *Place {
 func (x *CommitRequest) GetChose() []*Choice {
 	if x != nil {
 		return x.Chose
+	}
+	return nil
+}
+
+func (x *CommitRequest) GetKeeps() *Kept {
+	if x != nil {
+		return x.Keeps
 	}
 	return nil
 }
@@ -2894,7 +2904,7 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12\x14\n" +
 	"\x05local\x18\x06 \x01(\bR\x05local\"C\n" +
 	"\x11PollAgentResponse\x12.\n" +
-	"\x06claims\x18\x01 \x03(\v2\x16.perdure.v1.AgentClaimR\x06claims\"\xd2\x04\n" +
+	"\x06claims\x18\x01 \x03(\v2\x16.perdure.v1.AgentClaimR\x06claims\"\xfa\x04\n" +
 	"\rCommitRequest\x12'\n" +
 	"\x05lease\x18\x01 \x01(\v2\x11.perdure.v1.LeaseR\x05lease\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\x12.\n" +
@@ -2912,7 +2922,8 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\aoutcome\x18\v \x01(\v2\x13.perdure.v1.OutcomeR\aoutcome\x12'\n" +
 	"\x05eager\x18\f \x01(\v2\x11.perdure.v1.EagerR\x05eager\x12'\n" +
 	"\x05place\x18\r \x01(\v2\x11.perdure.v1.PlaceR\x05place\x12(\n" +
-	"\x05chose\x18\x0e \x03(\v2\x12.perdure.v1.ChoiceR\x05chose\"J\n" +
+	"\x05chose\x18\x0e \x03(\v2\x12.perdure.v1.ChoiceR\x05chose\x12&\n" +
+	"\x05keeps\x18\x0f \x01(\v2\x10.perdure.v1.KeptR\x05keeps\"J\n" +
 	"\x06Choice\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\x12\x14\n" +
@@ -3172,19 +3183,20 @@ var file_perdure_v1_agent_proto_goTypes = []any{
 	(*NewEvent)(nil),                    // 47: perdure.v1.NewEvent
 	(*BlockEnd)(nil),                    // 48: perdure.v1.BlockEnd
 	(*Place)(nil),                       // 49: perdure.v1.Place
-	(*Entry)(nil),                       // 50: perdure.v1.Entry
-	(*Content)(nil),                     // 51: perdure.v1.Content
-	(*TaskOptions)(nil),                 // 52: perdure.v1.TaskOptions
-	(*TaskError)(nil),                   // 53: perdure.v1.TaskError
-	(*Wait)(nil),                        // 54: perdure.v1.Wait
-	(ExecutionStatus)(0),                // 55: perdure.v1.ExecutionStatus
-	(*Signal)(nil),                      // 56: perdure.v1.Signal
-	(*Task)(nil),                        // 57: perdure.v1.Task
-	(*TaskClaim)(nil),                   // 58: perdure.v1.TaskClaim
-	(*timestamppb.Timestamp)(nil),       // 59: google.protobuf.Timestamp
-	(*Execution)(nil),                   // 60: perdure.v1.Execution
-	(*Checkpoint)(nil),                  // 61: perdure.v1.Checkpoint
-	(*Frame)(nil),                       // 62: perdure.v1.Frame
+	(*Kept)(nil),                        // 50: perdure.v1.Kept
+	(*Entry)(nil),                       // 51: perdure.v1.Entry
+	(*Content)(nil),                     // 52: perdure.v1.Content
+	(*TaskOptions)(nil),                 // 53: perdure.v1.TaskOptions
+	(*TaskError)(nil),                   // 54: perdure.v1.TaskError
+	(*Wait)(nil),                        // 55: perdure.v1.Wait
+	(ExecutionStatus)(0),                // 56: perdure.v1.ExecutionStatus
+	(*Signal)(nil),                      // 57: perdure.v1.Signal
+	(*Task)(nil),                        // 58: perdure.v1.Task
+	(*TaskClaim)(nil),                   // 59: perdure.v1.TaskClaim
+	(*timestamppb.Timestamp)(nil),       // 60: google.protobuf.Timestamp
+	(*Execution)(nil),                   // 61: perdure.v1.Execution
+	(*Checkpoint)(nil),                  // 62: perdure.v1.Checkpoint
+	(*Frame)(nil),                       // 63: perdure.v1.Frame
 }
 var file_perdure_v1_agent_proto_depIdxs = []int32{
 	44, // 0: perdure.v1.PollAgentRequest.wait:type_name -> google.protobuf.Duration
@@ -3200,94 +3212,95 @@ var file_perdure_v1_agent_proto_depIdxs = []int32{
 	10, // 10: perdure.v1.CommitRequest.eager:type_name -> perdure.v1.Eager
 	49, // 11: perdure.v1.CommitRequest.place:type_name -> perdure.v1.Place
 	4,  // 12: perdure.v1.CommitRequest.chose:type_name -> perdure.v1.Choice
-	50, // 13: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
-	51, // 14: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
-	51, // 15: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
-	52, // 16: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
-	49, // 17: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
-	51, // 18: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
-	53, // 19: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
-	51, // 20: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
-	0,  // 21: perdure.v1.Outcome.kind:type_name -> perdure.v1.OutcomeKind
-	54, // 22: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
-	51, // 23: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
-	53, // 24: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
-	55, // 25: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
-	56, // 26: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
-	57, // 27: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
-	58, // 28: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
-	12, // 29: perdure.v1.CommitResponse.adopted:type_name -> perdure.v1.AdoptedEntry
-	59, // 30: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
-	54, // 31: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
-	60, // 32: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
-	50, // 33: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
-	57, // 34: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
-	56, // 35: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
-	61, // 36: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
-	46, // 37: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
-	5,  // 38: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
-	11, // 39: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
-	46, // 40: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
-	8,  // 41: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
-	11, // 42: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
-	28, // 43: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
-	46, // 44: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
-	52, // 45: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
-	49, // 46: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
-	11, // 47: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
-	46, // 48: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
-	54, // 49: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
-	11, // 50: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	46, // 51: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
-	51, // 52: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
-	11, // 53: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	46, // 54: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
-	53, // 55: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
-	11, // 56: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	46, // 57: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
-	11, // 58: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
-	55, // 59: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
-	62, // 60: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
-	48, // 61: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
-	1,  // 62: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
-	3,  // 63: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
-	13, // 64: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
-	15, // 65: perdure.v1.AgentDispatch.GetEntries:input_type -> perdure.v1.GetEntriesRequest
-	17, // 66: perdure.v1.AgentDispatch.GetTasks:input_type -> perdure.v1.GetTasksRequest
-	19, // 67: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
-	21, // 68: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
-	23, // 69: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
-	25, // 70: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
-	27, // 71: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
-	30, // 72: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
-	32, // 73: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
-	34, // 74: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
-	36, // 75: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
-	38, // 76: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
-	40, // 77: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
-	42, // 78: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
-	2,  // 79: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
-	11, // 80: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
-	14, // 81: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
-	16, // 82: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
-	18, // 83: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
-	20, // 84: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
-	22, // 85: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
-	24, // 86: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
-	26, // 87: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
-	29, // 88: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
-	31, // 89: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
-	33, // 90: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
-	35, // 91: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
-	37, // 92: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
-	39, // 93: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
-	41, // 94: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
-	43, // 95: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
-	79, // [79:96] is the sub-list for method output_type
-	62, // [62:79] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	50, // 13: perdure.v1.CommitRequest.keeps:type_name -> perdure.v1.Kept
+	51, // 14: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
+	52, // 15: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
+	52, // 16: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
+	53, // 17: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
+	49, // 18: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
+	52, // 19: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
+	54, // 20: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
+	52, // 21: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
+	0,  // 22: perdure.v1.Outcome.kind:type_name -> perdure.v1.OutcomeKind
+	55, // 23: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
+	52, // 24: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
+	54, // 25: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
+	56, // 26: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
+	57, // 27: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
+	58, // 28: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
+	59, // 29: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
+	12, // 30: perdure.v1.CommitResponse.adopted:type_name -> perdure.v1.AdoptedEntry
+	60, // 31: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
+	55, // 32: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
+	61, // 33: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
+	51, // 34: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
+	58, // 35: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
+	57, // 36: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
+	62, // 37: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
+	46, // 38: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
+	5,  // 39: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
+	11, // 40: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
+	46, // 41: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
+	8,  // 42: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
+	11, // 43: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
+	28, // 44: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
+	46, // 45: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
+	53, // 46: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
+	49, // 47: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
+	11, // 48: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
+	46, // 49: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
+	55, // 50: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
+	11, // 51: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	46, // 52: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
+	52, // 53: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
+	11, // 54: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	46, // 55: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
+	54, // 56: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
+	11, // 57: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	46, // 58: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
+	11, // 59: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
+	56, // 60: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
+	63, // 61: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
+	48, // 62: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
+	1,  // 63: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
+	3,  // 64: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
+	13, // 65: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
+	15, // 66: perdure.v1.AgentDispatch.GetEntries:input_type -> perdure.v1.GetEntriesRequest
+	17, // 67: perdure.v1.AgentDispatch.GetTasks:input_type -> perdure.v1.GetTasksRequest
+	19, // 68: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
+	21, // 69: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
+	23, // 70: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
+	25, // 71: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
+	27, // 72: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
+	30, // 73: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
+	32, // 74: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
+	34, // 75: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
+	36, // 76: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
+	38, // 77: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
+	40, // 78: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
+	42, // 79: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
+	2,  // 80: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
+	11, // 81: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
+	14, // 82: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
+	16, // 83: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
+	18, // 84: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
+	20, // 85: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
+	22, // 86: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
+	24, // 87: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
+	26, // 88: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
+	29, // 89: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
+	31, // 90: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
+	33, // 91: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
+	35, // 92: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
+	37, // 93: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
+	39, // 94: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
+	41, // 95: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
+	43, // 96: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
+	80, // [80:97] is the sub-list for method output_type
+	63, // [63:80] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_agent_proto_init() }

@@ -2920,9 +2920,17 @@ type AgentClaim struct {
 	MoreSignals bool `protobuf:"varint,9,opt,name=more_signals,json=moreSignals,proto3" json:"more_signals,omitempty"`
 	// The signals taken since the checkpoint, in the order taken.
 	Again []*Signal `protobuf:"bytes,10,rep,name=again,proto3" json:"again,omitempty"`
+	// The order of the last signal up to which signals leaves none out; 0 if that
+	// is not known.
+	SignalsTo int64 `protobuf:"varint,11,opt,name=signals_to,json=signalsTo,proto3" json:"signals_to,omitempty"`
+	// The claim goes on with what the worker said to keep, and leaves out what that
+	// has: input, output, checkpoint, again, and signals up to Kept.seen; of the
+	// task whose end brought the claim in its answer, also input and result. A
+	// worker that does not keep it any more gives the claim back.
+	Kept bool `protobuf:"varint,12,opt,name=kept,proto3" json:"kept,omitempty"`
 	// How long after the request came it was claimed: a poll waits. A worker counts
 	// the lease from when it sent the request, and this much on.
-	Waited        *durationpb.Duration `protobuf:"bytes,11,opt,name=waited,proto3" json:"waited,omitempty"`
+	Waited        *durationpb.Duration `protobuf:"bytes,13,opt,name=waited,proto3" json:"waited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3027,11 +3035,89 @@ func (x *AgentClaim) GetAgain() []*Signal {
 	return nil
 }
 
+func (x *AgentClaim) GetSignalsTo() int64 {
+	if x != nil {
+		return x.SignalsTo
+	}
+	return 0
+}
+
+func (x *AgentClaim) GetKept() bool {
+	if x != nil {
+		return x.Kept
+	}
+	return false
+}
+
 func (x *AgentClaim) GetWaited() *durationpb.Duration {
 	if x != nil {
 		return x.Waited
 	}
 	return nil
+}
+
+// Kept is what a worker knows of an execution that it keeps in memory while that
+// waits.
+type Kept struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	WorkerId []byte                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	// The commit that it was suspended with.
+	At *CommitNumber `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	// The order of the last signal up to which it knows all that are pending.
+	Seen          int64 `protobuf:"varint,3,opt,name=seen,proto3" json:"seen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Kept) Reset() {
+	*x = Kept{}
+	mi := &file_perdure_v1_types_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Kept) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Kept) ProtoMessage() {}
+
+func (x *Kept) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Kept.ProtoReflect.Descriptor instead.
+func (*Kept) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Kept) GetWorkerId() []byte {
+	if x != nil {
+		return x.WorkerId
+	}
+	return nil
+}
+
+func (x *Kept) GetAt() *CommitNumber {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Kept) GetSeen() int64 {
+	if x != nil {
+		return x.Seen
+	}
+	return 0
 }
 
 // TaskClaim is a claimed attempt of a task.
@@ -3050,7 +3136,7 @@ type TaskClaim struct {
 
 func (x *TaskClaim) Reset() {
 	*x = TaskClaim{}
-	mi := &file_perdure_v1_types_proto_msgTypes[22]
+	mi := &file_perdure_v1_types_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3062,7 +3148,7 @@ func (x *TaskClaim) String() string {
 func (*TaskClaim) ProtoMessage() {}
 
 func (x *TaskClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[22]
+	mi := &file_perdure_v1_types_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3075,7 +3161,7 @@ func (x *TaskClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskClaim.ProtoReflect.Descriptor instead.
 func (*TaskClaim) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{22}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TaskClaim) GetLease() *TaskLease {
@@ -3137,7 +3223,7 @@ type BlockEnd struct {
 
 func (x *BlockEnd) Reset() {
 	*x = BlockEnd{}
-	mi := &file_perdure_v1_types_proto_msgTypes[23]
+	mi := &file_perdure_v1_types_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3149,7 +3235,7 @@ func (x *BlockEnd) String() string {
 func (*BlockEnd) ProtoMessage() {}
 
 func (x *BlockEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[23]
+	mi := &file_perdure_v1_types_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3162,7 +3248,7 @@ func (x *BlockEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockEnd.ProtoReflect.Descriptor instead.
 func (*BlockEnd) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{23}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BlockEnd) GetTaskId() []byte {
@@ -3206,7 +3292,7 @@ type NewEvent struct {
 
 func (x *NewEvent) Reset() {
 	*x = NewEvent{}
-	mi := &file_perdure_v1_types_proto_msgTypes[24]
+	mi := &file_perdure_v1_types_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3218,7 +3304,7 @@ func (x *NewEvent) String() string {
 func (*NewEvent) ProtoMessage() {}
 
 func (x *NewEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[24]
+	mi := &file_perdure_v1_types_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3231,7 +3317,7 @@ func (x *NewEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewEvent.ProtoReflect.Descriptor instead.
 func (*NewEvent) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{24}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *NewEvent) GetType() EventType {
@@ -3286,7 +3372,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_perdure_v1_types_proto_msgTypes[25]
+	mi := &file_perdure_v1_types_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3298,7 +3384,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[25]
+	mi := &file_perdure_v1_types_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3311,7 +3397,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{25}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Frame) GetLease() *TaskLease {
@@ -3417,7 +3503,7 @@ type FrameReply struct {
 
 func (x *FrameReply) Reset() {
 	*x = FrameReply{}
-	mi := &file_perdure_v1_types_proto_msgTypes[26]
+	mi := &file_perdure_v1_types_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3429,7 +3515,7 @@ func (x *FrameReply) String() string {
 func (*FrameReply) ProtoMessage() {}
 
 func (x *FrameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[26]
+	mi := &file_perdure_v1_types_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3442,7 +3528,7 @@ func (x *FrameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrameReply.ProtoReflect.Descriptor instead.
 func (*FrameReply) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{26}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FrameReply) GetHeld() int64 {
@@ -3704,7 +3790,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\asign_at\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\x06signAtB\v\n" +
 	"\t_progressB\f\n" +
 	"\n" +
-	"_worker_id\"\x95\x04\n" +
+	"_worker_id\"\xc8\x04\n" +
 	"\n" +
 	"AgentClaim\x12'\n" +
 	"\x05lease\x18\x01 \x01(\v2\x11.perdure.v1.LeaseR\x05lease\x123\n" +
@@ -3720,8 +3806,15 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\asignals\x18\b \x03(\v2\x12.perdure.v1.SignalR\asignals\x12!\n" +
 	"\fmore_signals\x18\t \x01(\bR\vmoreSignals\x12(\n" +
 	"\x05again\x18\n" +
-	" \x03(\v2\x12.perdure.v1.SignalR\x05again\x121\n" +
-	"\x06waited\x18\v \x01(\v2\x19.google.protobuf.DurationR\x06waited\"\x89\x02\n" +
+	" \x03(\v2\x12.perdure.v1.SignalR\x05again\x12\x1d\n" +
+	"\n" +
+	"signals_to\x18\v \x01(\x03R\tsignalsTo\x12\x12\n" +
+	"\x04kept\x18\f \x01(\bR\x04kept\x121\n" +
+	"\x06waited\x18\r \x01(\v2\x19.google.protobuf.DurationR\x06waited\"a\n" +
+	"\x04Kept\x12\x1b\n" +
+	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12(\n" +
+	"\x02at\x18\x02 \x01(\v2\x18.perdure.v1.CommitNumberR\x02at\x12\x12\n" +
+	"\x04seen\x18\x03 \x01(\x03R\x04seen\"\x89\x02\n" +
 	"\tTaskClaim\x12+\n" +
 	"\x05lease\x18\x01 \x01(\v2\x15.perdure.v1.TaskLeaseR\x05lease\x126\n" +
 	"\tlease_for\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bleaseFor\x12$\n" +
@@ -3882,7 +3975,7 @@ func file_perdure_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_perdure_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_perdure_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_perdure_v1_types_proto_goTypes = []any{
 	(ExecutionStatus)(0),          // 0: perdure.v1.ExecutionStatus
 	(PersistenceMode)(0),          // 1: perdure.v1.PersistenceMode
@@ -3918,24 +4011,25 @@ var file_perdure_v1_types_proto_goTypes = []any{
 	(*TaskError)(nil),             // 31: perdure.v1.TaskError
 	(*Task)(nil),                  // 32: perdure.v1.Task
 	(*AgentClaim)(nil),            // 33: perdure.v1.AgentClaim
-	(*TaskClaim)(nil),             // 34: perdure.v1.TaskClaim
-	(*BlockEnd)(nil),              // 35: perdure.v1.BlockEnd
-	(*NewEvent)(nil),              // 36: perdure.v1.NewEvent
-	(*Frame)(nil),                 // 37: perdure.v1.Frame
-	(*FrameReply)(nil),            // 38: perdure.v1.FrameReply
-	(*durationpb.Duration)(nil),   // 39: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
+	(*Kept)(nil),                  // 34: perdure.v1.Kept
+	(*TaskClaim)(nil),             // 35: perdure.v1.TaskClaim
+	(*BlockEnd)(nil),              // 36: perdure.v1.BlockEnd
+	(*NewEvent)(nil),              // 37: perdure.v1.NewEvent
+	(*Frame)(nil),                 // 38: perdure.v1.Frame
+	(*FrameReply)(nil),            // 39: perdure.v1.FrameReply
+	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
 }
 var file_perdure_v1_types_proto_depIdxs = []int32{
 	11, // 0: perdure.v1.Error.code:type_name -> perdure.v1.ErrorCode
 	13, // 1: perdure.v1.Error.fields:type_name -> perdure.v1.FieldError
-	39, // 2: perdure.v1.Error.retry_after:type_name -> google.protobuf.Duration
+	40, // 2: perdure.v1.Error.retry_after:type_name -> google.protobuf.Duration
 	14, // 3: perdure.v1.Content.blob:type_name -> perdure.v1.BlobRef
 	21, // 4: perdure.v1.Wait.any:type_name -> perdure.v1.WaitList
 	21, // 5: perdure.v1.Wait.all:type_name -> perdure.v1.WaitList
 	8,  // 6: perdure.v1.Wait.on:type_name -> perdure.v1.TaskCondition
-	40, // 7: perdure.v1.Wait.timer:type_name -> google.protobuf.Timestamp
-	39, // 8: perdure.v1.Wait.after:type_name -> google.protobuf.Duration
+	41, // 7: perdure.v1.Wait.timer:type_name -> google.protobuf.Timestamp
+	40, // 8: perdure.v1.Wait.after:type_name -> google.protobuf.Duration
 	20, // 9: perdure.v1.WaitList.waits:type_name -> perdure.v1.Wait
 	0,  // 10: perdure.v1.Execution.status:type_name -> perdure.v1.ExecutionStatus
 	20, // 11: perdure.v1.Execution.wait:type_name -> perdure.v1.Wait
@@ -3943,77 +4037,78 @@ var file_perdure_v1_types_proto_depIdxs = []int32{
 	15, // 13: perdure.v1.Execution.input:type_name -> perdure.v1.Content
 	15, // 14: perdure.v1.Execution.output:type_name -> perdure.v1.Content
 	11, // 15: perdure.v1.Execution.error_code:type_name -> perdure.v1.ErrorCode
-	40, // 16: perdure.v1.Execution.created_at:type_name -> google.protobuf.Timestamp
-	40, // 17: perdure.v1.Execution.updated_at:type_name -> google.protobuf.Timestamp
-	40, // 18: perdure.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	40, // 19: perdure.v1.Execution.completed_at:type_name -> google.protobuf.Timestamp
-	40, // 20: perdure.v1.Execution.lease_until:type_name -> google.protobuf.Timestamp
+	41, // 16: perdure.v1.Execution.created_at:type_name -> google.protobuf.Timestamp
+	41, // 17: perdure.v1.Execution.updated_at:type_name -> google.protobuf.Timestamp
+	41, // 18: perdure.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	41, // 19: perdure.v1.Execution.completed_at:type_name -> google.protobuf.Timestamp
+	41, // 20: perdure.v1.Execution.lease_until:type_name -> google.protobuf.Timestamp
 	18, // 21: perdure.v1.Execution.last_commit:type_name -> perdure.v1.CommitNumber
 	2,  // 22: perdure.v1.Execution.woke:type_name -> perdure.v1.Woke
 	23, // 23: perdure.v1.Execution.asked:type_name -> perdure.v1.Asked
 	26, // 24: perdure.v1.Execution.away:type_name -> perdure.v1.WorkerAway
 	24, // 25: perdure.v1.Asked.dues:type_name -> perdure.v1.Due
 	25, // 26: perdure.v1.Asked.outcomes:type_name -> perdure.v1.Outcomes
-	40, // 27: perdure.v1.Due.at:type_name -> google.protobuf.Timestamp
-	40, // 28: perdure.v1.WorkerAway.since:type_name -> google.protobuf.Timestamp
+	41, // 27: perdure.v1.Due.at:type_name -> google.protobuf.Timestamp
+	41, // 28: perdure.v1.WorkerAway.since:type_name -> google.protobuf.Timestamp
 	15, // 29: perdure.v1.Checkpoint.state:type_name -> perdure.v1.Content
-	40, // 30: perdure.v1.Checkpoint.created_at:type_name -> google.protobuf.Timestamp
+	41, // 30: perdure.v1.Checkpoint.created_at:type_name -> google.protobuf.Timestamp
 	3,  // 31: perdure.v1.Entry.entry_type:type_name -> perdure.v1.EntryType
 	4,  // 32: perdure.v1.Entry.role:type_name -> perdure.v1.Role
 	15, // 33: perdure.v1.Entry.content:type_name -> perdure.v1.Content
-	40, // 34: perdure.v1.Entry.created_at:type_name -> google.protobuf.Timestamp
+	41, // 34: perdure.v1.Entry.created_at:type_name -> google.protobuf.Timestamp
 	15, // 35: perdure.v1.Signal.signal_value:type_name -> perdure.v1.Content
 	5,  // 36: perdure.v1.Signal.state:type_name -> perdure.v1.SignalState
-	40, // 37: perdure.v1.Signal.created_at:type_name -> google.protobuf.Timestamp
-	39, // 38: perdure.v1.TaskOptions.backoff_base:type_name -> google.protobuf.Duration
-	39, // 39: perdure.v1.TaskOptions.backoff_max:type_name -> google.protobuf.Duration
-	39, // 40: perdure.v1.TaskOptions.schedule_to_close:type_name -> google.protobuf.Duration
-	39, // 41: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
-	39, // 42: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	41, // 37: perdure.v1.Signal.created_at:type_name -> google.protobuf.Timestamp
+	40, // 38: perdure.v1.TaskOptions.backoff_base:type_name -> google.protobuf.Duration
+	40, // 39: perdure.v1.TaskOptions.backoff_max:type_name -> google.protobuf.Duration
+	40, // 40: perdure.v1.TaskOptions.schedule_to_close:type_name -> google.protobuf.Duration
+	40, // 41: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
+	40, // 42: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
 	7,  // 43: perdure.v1.TaskOptions.on_lost:type_name -> perdure.v1.OnLost
-	39, // 44: perdure.v1.TaskOptions.key_ttl:type_name -> google.protobuf.Duration
+	40, // 44: perdure.v1.TaskOptions.key_ttl:type_name -> google.protobuf.Duration
 	11, // 45: perdure.v1.TaskError.code:type_name -> perdure.v1.ErrorCode
-	39, // 46: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
+	40, // 46: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
 	6,  // 47: perdure.v1.Task.status:type_name -> perdure.v1.TaskStatus
 	15, // 48: perdure.v1.Task.input:type_name -> perdure.v1.Content
 	15, // 49: perdure.v1.Task.result:type_name -> perdure.v1.Content
 	31, // 50: perdure.v1.Task.error:type_name -> perdure.v1.TaskError
-	40, // 51: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	40, // 52: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	40, // 53: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	41, // 51: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	41, // 52: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	41, // 53: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
 	30, // 54: perdure.v1.Task.options:type_name -> perdure.v1.TaskOptions
-	40, // 55: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
-	40, // 56: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
+	41, // 55: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
+	41, // 56: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
 	19, // 57: perdure.v1.Task.place:type_name -> perdure.v1.Place
-	40, // 58: perdure.v1.Task.attempt_at:type_name -> google.protobuf.Timestamp
-	40, // 59: perdure.v1.Task.sign_at:type_name -> google.protobuf.Timestamp
+	41, // 58: perdure.v1.Task.attempt_at:type_name -> google.protobuf.Timestamp
+	41, // 59: perdure.v1.Task.sign_at:type_name -> google.protobuf.Timestamp
 	16, // 60: perdure.v1.AgentClaim.lease:type_name -> perdure.v1.Lease
 	22, // 61: perdure.v1.AgentClaim.execution:type_name -> perdure.v1.Execution
-	39, // 62: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
+	40, // 62: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
 	2,  // 63: perdure.v1.AgentClaim.woke:type_name -> perdure.v1.Woke
 	27, // 64: perdure.v1.AgentClaim.checkpoint:type_name -> perdure.v1.Checkpoint
 	18, // 65: perdure.v1.AgentClaim.last_commit:type_name -> perdure.v1.CommitNumber
 	32, // 66: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
 	29, // 67: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
 	29, // 68: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
-	39, // 69: perdure.v1.AgentClaim.waited:type_name -> google.protobuf.Duration
-	17, // 70: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
-	39, // 71: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
-	32, // 72: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
-	39, // 73: perdure.v1.TaskClaim.waited:type_name -> google.protobuf.Duration
-	9,  // 74: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
-	19, // 75: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
-	17, // 76: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
-	16, // 77: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
-	9,  // 78: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
-	19, // 79: perdure.v1.Frame.place:type_name -> perdure.v1.Place
-	10, // 80: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
-	12, // 81: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
-	82, // [82:82] is the sub-list for method output_type
-	82, // [82:82] is the sub-list for method input_type
-	82, // [82:82] is the sub-list for extension type_name
-	82, // [82:82] is the sub-list for extension extendee
-	0,  // [0:82] is the sub-list for field type_name
+	40, // 69: perdure.v1.AgentClaim.waited:type_name -> google.protobuf.Duration
+	18, // 70: perdure.v1.Kept.at:type_name -> perdure.v1.CommitNumber
+	17, // 71: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
+	40, // 72: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
+	32, // 73: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
+	40, // 74: perdure.v1.TaskClaim.waited:type_name -> google.protobuf.Duration
+	9,  // 75: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
+	19, // 76: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
+	17, // 77: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
+	16, // 78: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
+	9,  // 79: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
+	19, // 80: perdure.v1.Frame.place:type_name -> perdure.v1.Place
+	10, // 81: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
+	12, // 82: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
+	83, // [83:83] is the sub-list for method output_type
+	83, // [83:83] is the sub-list for method input_type
+	83, // [83:83] is the sub-list for extension type_name
+	83, // [83:83] is the sub-list for extension extendee
+	0,  // [0:83] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_types_proto_init() }
@@ -4028,15 +4123,15 @@ func file_perdure_v1_types_proto_init() {
 	file_perdure_v1_types_proto_msgTypes[16].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[18].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[20].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[24].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[25].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_types_proto_rawDesc), len(file_perdure_v1_types_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1014,7 +1014,9 @@ type FinishTaskRequest struct {
 	Events   []*NewEvent            `protobuf:"bytes,6,rep,name=events,proto3" json:"events,omitempty"`
 	// The worker keeps the execution in memory and has a slot for it: if this end
 	// wakes it, the answer brings its claim.
-	Parked        bool `protobuf:"varint,7,opt,name=parked,proto3" json:"parked,omitempty"`
+	Parked bool `protobuf:"varint,7,opt,name=parked,proto3" json:"parked,omitempty"`
+	// What is kept, if parked is set; without it the claim brings everything.
+	Kept          *Kept `protobuf:"bytes,8,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1096,6 +1098,13 @@ func (x *FinishTaskRequest) GetParked() bool {
 		return x.Parked
 	}
 	return false
+}
+
+func (x *FinishTaskRequest) GetKept() *Kept {
+	if x != nil {
+		return x.Kept
+	}
+	return nil
 }
 
 type FinishTaskResponse struct {
@@ -1783,7 +1792,7 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12\x14\n" +
 	"\x05local\x18\x06 \x01(\bR\x05local\"A\n" +
 	"\x10PollTaskResponse\x12-\n" +
-	"\x06claims\x18\x01 \x03(\v2\x15.perdure.v1.TaskClaimR\x06claims\"\xab\x02\n" +
+	"\x06claims\x18\x01 \x03(\v2\x15.perdure.v1.TaskClaimR\x06claims\"\xd1\x02\n" +
 	"\x11FinishTaskRequest\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12+\n" +
 	"\x05lease\x18\x02 \x01(\v2\x15.perdure.v1.TaskLeaseR\x05lease\x12+\n" +
@@ -1791,7 +1800,8 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\x05error\x18\x04 \x01(\v2\x15.perdure.v1.TaskErrorR\x05error\x12,\n" +
 	"\x06blocks\x18\x05 \x03(\v2\x14.perdure.v1.BlockEndR\x06blocks\x12,\n" +
 	"\x06events\x18\x06 \x03(\v2\x14.perdure.v1.NewEventR\x06events\x12\x16\n" +
-	"\x06parked\x18\a \x01(\bR\x06parked\"B\n" +
+	"\x06parked\x18\a \x01(\bR\x06parked\x12$\n" +
+	"\x04kept\x18\b \x01(\v2\x10.perdure.v1.KeptR\x04kept\"B\n" +
 	"\x12FinishTaskResponse\x12,\n" +
 	"\x05claim\x18\x01 \x01(\v2\x16.perdure.v1.AgentClaimR\x05claim\"N\n" +
 	"\x11StreamDataRequest\x12\x0e\n" +
@@ -1901,11 +1911,12 @@ var file_perdure_v1_worker_proto_goTypes = []any{
 	(*TaskError)(nil),             // 33: perdure.v1.TaskError
 	(*BlockEnd)(nil),              // 34: perdure.v1.BlockEnd
 	(*NewEvent)(nil),              // 35: perdure.v1.NewEvent
-	(*AgentClaim)(nil),            // 36: perdure.v1.AgentClaim
-	(*Frame)(nil),                 // 37: perdure.v1.Frame
-	(*FrameReply)(nil),            // 38: perdure.v1.FrameReply
-	(*Error)(nil),                 // 39: perdure.v1.Error
-	(*BlobRef)(nil),               // 40: perdure.v1.BlobRef
+	(*Kept)(nil),                  // 36: perdure.v1.Kept
+	(*AgentClaim)(nil),            // 37: perdure.v1.AgentClaim
+	(*Frame)(nil),                 // 38: perdure.v1.Frame
+	(*FrameReply)(nil),            // 39: perdure.v1.FrameReply
+	(*Error)(nil),                 // 40: perdure.v1.Error
+	(*BlobRef)(nil),               // 41: perdure.v1.BlobRef
 }
 var file_perdure_v1_worker_proto_depIdxs = []int32{
 	2,  // 0: perdure.v1.RegisterRequest.agents:type_name -> perdure.v1.KindSpec
@@ -1930,38 +1941,39 @@ var file_perdure_v1_worker_proto_depIdxs = []int32{
 	33, // 19: perdure.v1.FinishTaskRequest.error:type_name -> perdure.v1.TaskError
 	34, // 20: perdure.v1.FinishTaskRequest.blocks:type_name -> perdure.v1.BlockEnd
 	35, // 21: perdure.v1.FinishTaskRequest.events:type_name -> perdure.v1.NewEvent
-	36, // 22: perdure.v1.FinishTaskResponse.claim:type_name -> perdure.v1.AgentClaim
-	37, // 23: perdure.v1.StreamDataRequest.frames:type_name -> perdure.v1.Frame
-	38, // 24: perdure.v1.StreamDataResponse.replies:type_name -> perdure.v1.FrameReply
-	39, // 25: perdure.v1.StreamDataResponse.error:type_name -> perdure.v1.Error
-	21, // 26: perdure.v1.PutBlobRequest.header:type_name -> perdure.v1.PutBlobHeader
-	28, // 27: perdure.v1.PutBlobHeader.lease:type_name -> perdure.v1.Lease
-	29, // 28: perdure.v1.PutBlobHeader.task_lease:type_name -> perdure.v1.TaskLease
-	40, // 29: perdure.v1.PutBlobResponse.blob:type_name -> perdure.v1.BlobRef
-	39, // 30: perdure.v1.ServeContentsRequest.error:type_name -> perdure.v1.Error
-	1,  // 31: perdure.v1.WorkerDispatch.Register:input_type -> perdure.v1.RegisterRequest
-	4,  // 32: perdure.v1.WorkerDispatch.Heartbeat:input_type -> perdure.v1.HeartbeatRequest
-	10, // 33: perdure.v1.WorkerDispatch.Release:input_type -> perdure.v1.ReleaseRequest
-	14, // 34: perdure.v1.WorkerDispatch.PollTask:input_type -> perdure.v1.PollTaskRequest
-	16, // 35: perdure.v1.WorkerDispatch.FinishTask:input_type -> perdure.v1.FinishTaskRequest
-	18, // 36: perdure.v1.WorkerDispatch.StreamData:input_type -> perdure.v1.StreamDataRequest
-	20, // 37: perdure.v1.WorkerDispatch.PutBlob:input_type -> perdure.v1.PutBlobRequest
-	23, // 38: perdure.v1.WorkerDispatch.GetBlob:input_type -> perdure.v1.GetBlobRequest
-	25, // 39: perdure.v1.WorkerDispatch.ServeContents:input_type -> perdure.v1.ServeContentsRequest
-	3,  // 40: perdure.v1.WorkerDispatch.Register:output_type -> perdure.v1.RegisterResponse
-	7,  // 41: perdure.v1.WorkerDispatch.Heartbeat:output_type -> perdure.v1.HeartbeatResponse
-	13, // 42: perdure.v1.WorkerDispatch.Release:output_type -> perdure.v1.ReleaseResponse
-	15, // 43: perdure.v1.WorkerDispatch.PollTask:output_type -> perdure.v1.PollTaskResponse
-	17, // 44: perdure.v1.WorkerDispatch.FinishTask:output_type -> perdure.v1.FinishTaskResponse
-	19, // 45: perdure.v1.WorkerDispatch.StreamData:output_type -> perdure.v1.StreamDataResponse
-	22, // 46: perdure.v1.WorkerDispatch.PutBlob:output_type -> perdure.v1.PutBlobResponse
-	24, // 47: perdure.v1.WorkerDispatch.GetBlob:output_type -> perdure.v1.GetBlobResponse
-	26, // 48: perdure.v1.WorkerDispatch.ServeContents:output_type -> perdure.v1.ServeContentsResponse
-	40, // [40:49] is the sub-list for method output_type
-	31, // [31:40] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	36, // 22: perdure.v1.FinishTaskRequest.kept:type_name -> perdure.v1.Kept
+	37, // 23: perdure.v1.FinishTaskResponse.claim:type_name -> perdure.v1.AgentClaim
+	38, // 24: perdure.v1.StreamDataRequest.frames:type_name -> perdure.v1.Frame
+	39, // 25: perdure.v1.StreamDataResponse.replies:type_name -> perdure.v1.FrameReply
+	40, // 26: perdure.v1.StreamDataResponse.error:type_name -> perdure.v1.Error
+	21, // 27: perdure.v1.PutBlobRequest.header:type_name -> perdure.v1.PutBlobHeader
+	28, // 28: perdure.v1.PutBlobHeader.lease:type_name -> perdure.v1.Lease
+	29, // 29: perdure.v1.PutBlobHeader.task_lease:type_name -> perdure.v1.TaskLease
+	41, // 30: perdure.v1.PutBlobResponse.blob:type_name -> perdure.v1.BlobRef
+	40, // 31: perdure.v1.ServeContentsRequest.error:type_name -> perdure.v1.Error
+	1,  // 32: perdure.v1.WorkerDispatch.Register:input_type -> perdure.v1.RegisterRequest
+	4,  // 33: perdure.v1.WorkerDispatch.Heartbeat:input_type -> perdure.v1.HeartbeatRequest
+	10, // 34: perdure.v1.WorkerDispatch.Release:input_type -> perdure.v1.ReleaseRequest
+	14, // 35: perdure.v1.WorkerDispatch.PollTask:input_type -> perdure.v1.PollTaskRequest
+	16, // 36: perdure.v1.WorkerDispatch.FinishTask:input_type -> perdure.v1.FinishTaskRequest
+	18, // 37: perdure.v1.WorkerDispatch.StreamData:input_type -> perdure.v1.StreamDataRequest
+	20, // 38: perdure.v1.WorkerDispatch.PutBlob:input_type -> perdure.v1.PutBlobRequest
+	23, // 39: perdure.v1.WorkerDispatch.GetBlob:input_type -> perdure.v1.GetBlobRequest
+	25, // 40: perdure.v1.WorkerDispatch.ServeContents:input_type -> perdure.v1.ServeContentsRequest
+	3,  // 41: perdure.v1.WorkerDispatch.Register:output_type -> perdure.v1.RegisterResponse
+	7,  // 42: perdure.v1.WorkerDispatch.Heartbeat:output_type -> perdure.v1.HeartbeatResponse
+	13, // 43: perdure.v1.WorkerDispatch.Release:output_type -> perdure.v1.ReleaseResponse
+	15, // 44: perdure.v1.WorkerDispatch.PollTask:output_type -> perdure.v1.PollTaskResponse
+	17, // 45: perdure.v1.WorkerDispatch.FinishTask:output_type -> perdure.v1.FinishTaskResponse
+	19, // 46: perdure.v1.WorkerDispatch.StreamData:output_type -> perdure.v1.StreamDataResponse
+	22, // 47: perdure.v1.WorkerDispatch.PutBlob:output_type -> perdure.v1.PutBlobResponse
+	24, // 48: perdure.v1.WorkerDispatch.GetBlob:output_type -> perdure.v1.GetBlobResponse
+	26, // 49: perdure.v1.WorkerDispatch.ServeContents:output_type -> perdure.v1.ServeContentsResponse
+	41, // [41:50] is the sub-list for method output_type
+	32, // [32:41] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_worker_proto_init() }

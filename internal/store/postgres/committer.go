@@ -33,6 +33,7 @@ type committer struct {
 	clock  *clock
 	logger *slog.Logger
 	conn   *pgx.Conn // nil where there is none
+	peer   backend   // of the newest connection
 	number int64     // of the last transaction that wrote
 	wait   bool      // for locks
 	ended  chan struct{}
@@ -145,12 +146,28 @@ func (c *committer) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = conn.Exec(ctx, "INSERT INTO committer (id, batch, seen_at) VALUES ($1, $2, 0) ON CONFLICT (id) DO NOTHING", c.id, c.number)
-	if err != nil {
+	if err := c.begin(ctx, conn); err != nil {
 		return errors.Join(err, conn.Close(ctx))
 	}
 	c.conn = conn
 	return nil
+}
+
+// begin makes a new connection ready. What the one before it was in the middle of
+// has either come to pass then, or never will.
+func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
+	if c.peer != (backend{}) {
+		if err := c.db.end(ctx, conn, c.peer); err != nil {
+			return err
+		}
+	}
+	peer, err := c.db.meet(ctx, conn)
+	if err != nil {
+		return err
+	}
+	c.peer = peer
+	_, err = conn.Exec(ctx, "INSERT INTO committer (id, batch, seen_at) VALUES ($1, $2, 0) ON CONFLICT (id) DO NOTHING", c.id, c.number)
+	return err
 }
 
 func (c *committer) disconnect() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -21,8 +22,11 @@ type database struct {
 	epoch   atomic.Uint64 // 0 until it is known
 	fatal   func(error)
 	gone    atomic.Bool // fatal was told
-	// silence is the constant, unless a test sets another.
-	silence time.Duration
+	// open opens a network connection. It, silence and doubt are the function and
+	// the constants, unless a test sets others.
+	open           func(ctx context.Context, network, addr string) (net.Conn, error)
+	silence, doubt time.Duration
+	pulse          pulse
 }
 
 // errReadOnly says that a server takes no writes.
@@ -63,7 +67,7 @@ func newDatabase(url string, fatal func(error)) (*database, error) {
 		"default_transaction_isolation": "read committed",
 		// A server that stops in the middle of a transaction must not keep others
 		// from what it has locked.
-		"idle_in_transaction_session_timeout": "10s",
+		"idle_in_transaction_session_timeout": "5s",
 		"lock_timeout":                        "10s",
 		"statement_timeout":                   "60s",
 	} {
@@ -72,8 +76,11 @@ func newDatabase(url string, fatal func(error)) (*database, error) {
 		}
 	}
 	config.RuntimeParams["standard_conforming_strings"] = "on"
-	d := &database{config: config, fatal: fatal, silence: silence}
+	d := &database{config: config, fatal: fatal, open: openConn, silence: silence, doubt: doubt}
 	config.DialFunc = d.dial
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = 2 * dialTime
+	}
 	return d, nil
 }
 

@@ -2,31 +2,43 @@ package postgres
 
 import (
 	"context"
+	"net"
 	"net/url"
+	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/e2e/chaos"
+	"github.com/perdure/perdure/internal/store"
 )
+
+// openBehind opens a store whose connections go through a proxy, and which is soon
+// in doubt.
+func openBehind(t *testing.T) (s *Store, proxy *chaos.Proxy, database string) {
+	t.Helper()
+	database = emptyDatabase(t)
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if proxy, err = chaos.Listen("127.0.0.1:0", u.Host); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { proxy.Close() })
+	u.Host = proxy.Addr()
+	s = open(t, Options{URL: u.String(), Logger: quiet, Committers: 1})
+	s.db.doubt = 50 * time.Millisecond
+	return s, proxy, database
+}
 
 // All connections die without a word, as after the failover of an address: reads
 // and writes that nobody has set a limit come back all the same, and go on over
 // new ones.
 func TestDeadConnectionsAreGivenUp(t *testing.T) {
-	u, err := url.Parse(emptyDatabase(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy, err := chaos.Listen("127.0.0.1:0", u.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { proxy.Close() })
-	u.Host = proxy.Addr()
-	s := open(t, Options{URL: u.String(), Logger: quiet, Committers: 1})
-	s.db.silence = 200 * time.Millisecond
+	s, proxy, _ := openBehind(t)
 	id := begin(t, s)
 	if _, err := s.LogHead(t.Context(), id); err != nil {
 		t.Fatal(err)
@@ -45,4 +57,147 @@ func TestDeadConnectionsAreGivenUp(t *testing.T) {
 		t.Errorf("a write over a dead connection: %v", err)
 	}
 	noted(t, s, id, 1)
+}
+
+// A connection dies in the middle of a transaction: its process goes with it, and
+// with that what it has locked, and the command is done once over another one.
+func TestDeadInTheMiddleOfATransaction(t *testing.T) {
+	s, proxy, database := openBehind(t)
+	id := begin(t, s)
+	times := 0
+	_, err := do(t.Context(), s, id, store.Needs{}, func(s *store.State) (*store.Changes, error) {
+		if times++; times == 1 {
+			proxy.HalfOpen()
+		}
+		s.Execution.Version++
+		return &store.Changes{Execution: s.Execution}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, err := s.Execution(t.Context(), org, id); err != nil || x.Version != 2 || times != 2 {
+		t.Errorf("the version is %d after %d tries, %v", x.Version, times, err)
+	}
+	var left int
+	observer := open(t, Options{URL: database})
+	const asked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'"
+	if err := observer.pool.QueryRow(t.Context(), asked).Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d transactions are left open, %v", left, err)
+	}
+}
+
+// mute is a connection whose answers no longer arrive once it is told to.
+type mute struct {
+	net.Conn
+	armed, muted *atomic.Bool // armed: from the next bytes on that are sent
+	own          atomic.Bool
+}
+
+func (m *mute) Write(b []byte) (int, error) {
+	if m.armed.CompareAndSwap(true, false) {
+		m.own.Store(true)
+		m.muted.Store(true)
+	}
+	return m.Conn.Write(b)
+}
+
+func (m *mute) Read(b []byte) (int, error) {
+	n, err := m.Conn.Read(b)
+	for m.own.Load() && err == nil {
+		n, err = m.Conn.Read(b) // until the deadline, which is no error of the network's
+	}
+	return n, err
+}
+
+// The answer to a COMMIT does not arrive, and nobody says so: the command is done
+// once, and its caller learns what it came to.
+func TestTheAnswerToACommitDoesNotArrive(t *testing.T) {
+	var armed, muted atomic.Bool
+	s := open(t, Options{Logger: quiet, Committers: 1})
+	s.db.doubt = 50 * time.Millisecond
+	s.db.open = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := openConn(ctx, network, addr)
+		return &mute{Conn: conn, armed: &armed, muted: &muted}, err
+	}
+	id := begin(t, s)
+	times := 0
+	raise := func(arm bool) ([]any, error) {
+		times = 0
+		return do(t.Context(), s, id, store.Needs{}, func(s *store.State) (*store.Changes, error) {
+			times++
+			armed.Store(arm && times == 1)
+			s.Execution.Version++
+			return &store.Changes{Execution: s.Execution, Answer: s.Execution.Version}, nil
+		})
+	}
+	if _, err := raise(false); err != nil { // so that statements are known
+		t.Fatal(err)
+	}
+	answers, err := raise(true)
+	if err != nil || !muted.Load() {
+		t.Fatal(err)
+	}
+	x, err := s.Execution(t.Context(), org, id)
+	if err != nil || x.Version != 3 || answers[0] != x.Version || times != 1 {
+		t.Errorf("the version is %d, the answer %v after %d tries, %v", x.Version, answers, times, err)
+	}
+}
+
+// What takes its time is not taken for dead, however soon somebody is in doubt.
+func TestSlowIsNotDead(t *testing.T) {
+	s := open(t, Options{Logger: quiet})
+	s.db.doubt = time.Millisecond
+	var slept string
+	if err := s.pool.QueryRow(context.Background(), "SELECT pg_sleep(2)::text").Scan(&slept); err != nil {
+		t.Errorf("a statement that takes longer than the doubt: %v", err)
+	}
+}
+
+// Where the database cannot be reached at all, a connection is given up.
+func TestUnreachableIsDead(t *testing.T) {
+	s, proxy, _ := openBehind(t)
+	id := begin(t, s)
+	if _, err := s.LogHead(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Set(chaos.Rule{HoldDown: true})
+	if _, err := s.LogHead(context.Background(), id); !perdure.IsCode(err, perdure.Unavailable) {
+		t.Errorf("a read while nothing arrives: %v", err)
+	}
+	proxy.Set(chaos.Rule{})
+	if _, err := s.LogHead(context.Background(), id); err != nil {
+		t.Errorf("a read after it: %v", err)
+	}
+}
+
+// A large statement is written in pieces, each for as long as the other side takes
+// it: a user's deadline ends it all the same.
+func TestWritesKeepTheirDeadline(t *testing.T) {
+	here, there := net.Pipe()
+	defer there.Close()
+	w := &watched{Conn: here, database: &database{silence: time.Hour, doubt: time.Millisecond}}
+	defer w.Close()
+	if err := w.SetWriteDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(make([]byte, 10)); !os.IsTimeout(err) {
+		t.Errorf("a write that nobody takes: %v", err)
+	}
+	if err := w.SetWriteDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := w.Write([]byte("whole"))
+		done <- err
+	}()
+	for _, want := range "whole" {
+		b := make([]byte, 1)
+		if _, err := there.Read(b); err != nil || b[0] != byte(want) {
+			t.Errorf("%q arrives, %v", b, err)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -21,8 +22,10 @@ import (
 )
 
 const (
-	defaultCommitters = 4
-	defaultReaders    = 16
+	// maxCommitters are enough for many cores: they take turns with the disk. More
+	// than there are cores only make the batches smaller.
+	maxCommitters  = 4
+	defaultReaders = 16
 )
 
 // Options say how a store is opened. The zero value of every field but URL
@@ -31,8 +34,8 @@ type Options struct {
 	// URL names the database: postgres://user:password@host/name?settings, as
 	// libpq reads it. The database must be there, with UTF8 as its encoding.
 	URL string
-	// Committers is how many connections write; default 4. Readers is how many
-	// read at most; default 16.
+	// Committers is how many connections write; by default one for each core, at
+	// least 2 and at most 4. Readers is how many read at most; default 16.
 	Committers, Readers int
 	// Clock replaces the database's own time, for tests.
 	Clock  func() time.Time
@@ -79,7 +82,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 func (o Options) normal() Options {
 	if o.Committers <= 0 {
-		o.Committers = defaultCommitters
+		o.Committers = min(maxCommitters, max(2, runtime.GOMAXPROCS(0)))
 	}
 	if o.Readers <= 0 {
 		o.Readers = defaultReaders
@@ -103,6 +106,10 @@ func (s *Store) start(ctx context.Context, o Options) error {
 	}
 	config.ConnConfig = s.db.config.Copy()
 	config.MaxConns, config.MinConns = int32(o.Readers), 0
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := s.db.meet(ctx, conn)
+		return err
+	}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return err
 	}
@@ -158,6 +165,9 @@ func (s *Store) read(ctx context.Context, read func(c relational.Conn) error) er
 	defer conn.Release()
 	err = read(&plain{conn: conn.Conn(), first: []statement{{query: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}}})
 	if conn.Conn().IsClosed() && err != nil {
+		if errors.Is(err, errSilent) {
+			s.pool.Reset() // what is idle has died of the same
+		}
 		err = lost(err)
 	} else if conn.Conn().PgConn().TxStatus() != 'I' {
 		always, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

@@ -22,6 +22,7 @@ var words = &relational.Words{
 	Numbers:        func(numbers []int64) (any, error) { return numbers, nil },
 	MetadataMember: func(key, value string) (string, []any) { return metadataMember, []any{key, key, value} },
 	QueryMatch:     matchQuery,
+	Sets:           true,
 	Spoils:         func(err error) bool { return !isStatement(err) },
 	Size: func(ctx context.Context, c relational.Conn) (bytes int64, err error) {
 		err = c.Each(ctx, "SELECT pg_database_size(current_database())", nil, func(row func(...any) error) error { return row(&bytes) })

@@ -154,13 +154,15 @@ func (t *Transaction) applyTasks(id uuid.UUID, k *known, ch *store.Changes) erro
 		before, asked := k.tasks[task.ID]
 		if !asked {
 			var err error
-			if before, err = loadTask(t.view, id, task.ID); err != nil {
+			if before, err = t.task(t.view, id, task.ID); err != nil {
 				return err
 			}
 		}
-		if err := putTask(t.view, before, task, t.now); err != nil {
+		row, err := putTask(t.view, before, task, t.now)
+		if err != nil {
 			return err
 		}
+		t.wrote(row)
 	}
 	return nil
 }
@@ -263,7 +265,7 @@ func (t *Transaction) applyOutside(org string, ch *store.Changes) error {
 		if err := t.write("DELETE FROM agent_definition WHERE id = ?1 AND (?2 = '' OR org_id = ?2)", ch.DeleteDefinition[:], org); err != nil {
 			return err
 		}
-		clear(t.rows) // references became null
+		t.forgetAll() // references became null
 	}
 	if ch.Idempotency != nil {
 		if err := putIdempotency(t.view, org, ch.Idempotency, t.now); err != nil {

@@ -111,8 +111,26 @@ func encode(v any) (string, error) {
 	return string(raw), nil
 }
 
+// NumberScanner is a place for a number. A store that knows a value's kind hands
+// it over so, without an interface around it; NULL goes to Scan.
+type NumberScanner interface {
+	ScanNumber(n int64) error
+}
+
+// BytesScanner is a place for a text or bytes, which are valid until it returns.
+// NULL goes to Scan.
+type BytesScanner interface {
+	ScanBytes(b []byte) error
+}
+
 // timeCol reads a time.
 type timeCol perdure.Time
+
+// ScanNumber implements NumberScanner.
+func (t *timeCol) ScanNumber(ms int64) error {
+	*t = timeCol(fromMillis(ms))
+	return nil
+}
 
 func (t *timeCol) Scan(src any) error {
 	ms, ok := src.(int64)
@@ -126,6 +144,13 @@ func (t *timeCol) Scan(src any) error {
 // optTime reads a time that may be NULL.
 type optTime struct{ p **perdure.Time }
 
+// ScanNumber implements NumberScanner.
+func (t optTime) ScanNumber(ms int64) error {
+	at := fromMillis(ms)
+	*t.p = &at
+	return nil
+}
+
 func (t optTime) Scan(src any) error {
 	*t.p = nil
 	if ms, ok := src.(int64); ok {
@@ -137,6 +162,16 @@ func (t optTime) Scan(src any) error {
 
 // optUUID reads an id that may be NULL.
 type optUUID struct{ p **uuid.UUID }
+
+// ScanBytes implements BytesScanner.
+func (u optUUID) ScanBytes(b []byte) error {
+	id, err := uuid.FromBytes(b)
+	if err != nil {
+		return err
+	}
+	*u.p = &id
+	return nil
+}
 
 func (u optUUID) Scan(src any) error {
 	*u.p = nil
@@ -155,6 +190,12 @@ func (u optUUID) Scan(src any) error {
 // optInt reads a number; NULL is 0.
 type optInt struct{ p *int64 }
 
+// ScanNumber implements NumberScanner.
+func (n optInt) ScanNumber(v int64) error {
+	*n.p = v
+	return nil
+}
+
 func (n optInt) Scan(src any) error {
 	*n.p, _ = src.(int64)
 	return nil
@@ -162,6 +203,15 @@ func (n optInt) Scan(src any) error {
 
 // hashCol reads a SHA-256; NULL is the zero hash.
 type hashCol perdure.Hash
+
+// ScanBytes implements BytesScanner.
+func (h *hashCol) ScanBytes(b []byte) error {
+	if len(b) != len(h) {
+		return fmt.Errorf("a hash is stored in %d bytes", len(b))
+	}
+	copy(h[:], b)
+	return nil
+}
 
 func (h *hashCol) Scan(src any) error {
 	raw, _ := src.([]byte)
@@ -175,6 +225,12 @@ func (h *hashCol) Scan(src any) error {
 
 // text reads a string; NULL is "".
 type text[T ~string] struct{ p *T }
+
+// ScanBytes implements BytesScanner.
+func (t text[T]) ScanBytes(b []byte) error {
+	*t.p = T(b)
+	return nil
+}
 
 func (t text[T]) Scan(src any) error {
 	switch v := src.(type) {
@@ -193,6 +249,13 @@ func (t text[T]) Scan(src any) error {
 // optString reads a string that may be NULL.
 type optString[T ~string] struct{ p **T }
 
+// ScanBytes implements BytesScanner.
+func (t optString[T]) ScanBytes(b []byte) error {
+	v := T(b)
+	*t.p = &v
+	return nil
+}
+
 func (t optString[T]) Scan(src any) error {
 	*t.p = nil
 	if v, ok := src.(string); ok {
@@ -205,6 +268,12 @@ func (t optString[T]) Scan(src any) error {
 // raw reads bytes from TEXT or BLOB. The driver hands out copies, which are
 // kept as they are. An empty value that is not NULL stays apart from NULL.
 type raw struct{ p *json.RawMessage }
+
+// ScanBytes implements BytesScanner.
+func (r raw) ScanBytes(b []byte) error {
+	*r.p = append(json.RawMessage{}, b...)
+	return nil
+}
 
 func (r raw) Scan(src any) error {
 	switch v := src.(type) {
@@ -226,6 +295,9 @@ func (r raw) Scan(src any) error {
 // decoded reads JSON into p; NULL leaves p alone.
 type decoded struct{ p any }
 
+// ScanBytes implements BytesScanner.
+func (d decoded) ScanBytes(b []byte) error { return json.Unmarshal(b, d.p) }
+
 func (d decoded) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:
@@ -241,6 +313,12 @@ func (d decoded) Scan(src any) error {
 // flagCol reads 0 or 1.
 type flagCol bool
 
+// ScanNumber implements NumberScanner.
+func (f *flagCol) ScanNumber(n int64) error {
+	*f = n != 0
+	return nil
+}
+
 func (f *flagCol) Scan(src any) error {
 	n, _ := src.(int64)
 	*f = n != 0
@@ -249,6 +327,12 @@ func (f *flagCol) Scan(src any) error {
 
 // unsigned reads 64 bits that stand for an unsigned number.
 type unsigned uint64
+
+// ScanNumber implements NumberScanner.
+func (u *unsigned) ScanNumber(n int64) error {
+	*u = unsigned(n)
+	return nil
+}
 
 func (u *unsigned) Scan(src any) error {
 	n, _ := src.(int64)

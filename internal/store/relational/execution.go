@@ -15,7 +15,24 @@ var executionTable = table{name: "agent_execution", key: 1, contents: 2, columns
 	"fence", "claim_id", "lease_until", "embedded", "last_commit_fence", "last_commit_number", "answer",
 	"ready_at", "not_before", "woke", "crashes", "panics", "cancel_by", "next_signal", "checkpoint_at", "asked", "home_worker_id", "unfit", "key_id",
 	"input_blob", "output_blob", "input", "output",
-}}
+}}.written(
+	[]string{"lease_until"}, executionGoesOn,
+	slices.Concat(executionMoves, []string{"updated_at", "version", "response_id"}),
+	slices.Concat(executionMoves, executionGoesOn),
+)
+
+// Columns that change together: with a commit that goes on, and where an execution
+// is given to somebody or taken from them.
+var (
+	executionGoesOn = []string{
+		"updated_at", "version", "last_commit_fence", "last_commit_number", "answer",
+		"current_checkpoint_seq", "checkpoint_at", "leaf_entry_id", "entry_count", "response_id", "asked",
+	}
+	executionMoves = []string{
+		"status", "wait_reason", "wait", "worker_id", "fence", "claim_id", "lease_until", "embedded", "started_at",
+		"ready_at", "not_before", "woke", "crashes", "panics", "cancel_by", "unfit", "next_signal",
+	}
+)
 
 // executionValues gives the row without its contents. MaxSeq is not in it: it
 // is the log head's.

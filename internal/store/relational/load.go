@@ -33,6 +33,9 @@ func (t *Transaction) load(org string, one candidate, l loadedExecution, n store
 	}
 	if l.row != nil {
 		s.Keys, s.Queues = map[string]store.Load{}, map[string]store.Load{}
+		if len(n.Tasks) > 0 {
+			fs = append(fs, func(v view) error { return t.loadNamedTasks(v, l.row, n, s, k) })
+		}
 		for _, part := range parts {
 			if part.asked(&n) {
 				fs = append(fs, func(v view) error { return part.load(v, l.row, n, s, k) })
@@ -62,7 +65,6 @@ type part struct {
 }
 
 var parts = []part{
-	{func(n *store.Needs) bool { return len(n.Tasks) > 0 }, loadNamedTasks},
 	{func(n *store.Needs) bool { return n.OpenTasks || n.HeldTasks }, loadListedTasks},
 	{func(n *store.Needs) bool { return len(n.Entries) > 0 }, loadEntries},
 	{func(n *store.Needs) bool { return len(n.EntryKeys) > 0 }, loadKeyedEntries},
@@ -84,9 +86,9 @@ func asksOutside(n store.Needs) bool {
 	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Stream != ""
 }
 
-func loadNamedTasks(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
+func (t *Transaction) loadNamedTasks(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
 	return forEach(v, distinctIDs(n.Tasks), func(v view, id uuid.UUID) error {
-		task, err := loadTask(v, x.ID, id)
+		task, err := t.task(v, x.ID, id)
 		if err != nil {
 			return err
 		}

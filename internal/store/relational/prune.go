@@ -28,7 +28,7 @@ func (t *Transaction) applyPrune(id uuid.UUID, p *store.Prune) error {
 		if err := t.execAll(id, markWhole, "DELETE FROM idempotency WHERE agent_execution_id = ?", dropTimer); err != nil {
 			return err
 		}
-		delete(t.rows, id)
+		t.forget(id)
 	}
 	if p.Log {
 		err := t.execAll(id,

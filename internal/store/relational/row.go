@@ -1,6 +1,7 @@
 package relational
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,58 @@ type table struct {
 	key      int // how many of the columns are the key
 	contents int // how many are contents, which list leaves out
 	columns  []string
+	// sets are columns that are written together, changed or not, by a store that
+	// writes many rows with one statement: so the rows of different commands have
+	// the same statement. The first that has all that has changed is taken.
+	sets []set
+}
+
+// set are some columns of a table.
+type set struct {
+	update string // the statement
+	at     []int  // in the table's columns
+	has    []bool // by column
+}
+
+// written gives the table with sets of these columns.
+func (t table) written(sets ...[]string) table {
+	for _, columns := range sets {
+		t.sets = append(t.sets, t.setOf(columns))
+	}
+	return t
+}
+
+// setOf makes a set; it panics for a column that there is not.
+func (t table) setOf(columns []string) set {
+	s := set{has: make([]bool, len(t.columns))}
+	for i, column := range t.columns {
+		if s.has[i] = slices.Contains(columns, column); s.has[i] {
+			s.at = append(s.at, i)
+		}
+	}
+	if len(s.at) != len(columns) {
+		panic("a set of " + t.name + " names a column that there is not")
+	}
+	names := make([]string, len(s.at))
+	for i, at := range s.at {
+		names[i] = t.columns[at]
+	}
+	s.update = "UPDATE " + t.name + " SET " + strings.Join(names, " = ?, ") + " = ?" + t.where()
+	return s
+}
+
+func (t table) where() string {
+	return " WHERE " + strings.Join(t.columns[:t.key], " = ? AND ") + " = ?"
+}
+
+// covers tells whether the set has all columns that differ.
+func (s *set) covers(differ []int) bool {
+	for _, at := range differ {
+		if !s.has[at] {
+			return false
+		}
+	}
+	return true
 }
 
 // unchanged stands for the value of a content that is not loaded, and stays.
@@ -26,26 +79,43 @@ func (t table) insert(v view, values []any) error {
 }
 
 // update writes the columns that differ between two versions of a row, so that
-// indexes of columns that stay are left alone.
+// indexes of columns that stay are left alone, or a set that has them.
 func (t table) update(v view, before, after []any) error {
-	var set strings.Builder
-	args := make([]any, 0, 8)
+	differ := make([]int, 0, 16)
 	for i := t.key; i < len(t.columns); i++ {
-		if same(before[i], after[i]) {
-			continue
+		if !same(before[i], after[i]) {
+			differ = append(differ, i)
 		}
-		if set.Len() > 0 {
-			set.WriteString(", ")
-		}
-		set.WriteString(t.columns[i])
-		set.WriteString(" = ?")
-		args = append(args, after[i])
 	}
-	if len(args) == 0 {
+	if len(differ) == 0 {
 		return nil
 	}
-	query := "UPDATE " + t.name + " SET " + set.String() + " WHERE " + strings.Join(t.columns[:t.key], " = ? AND ") + " = ?"
+	query := ""
+	if v.words.Sets {
+		if i := slices.IndexFunc(t.sets, func(s set) bool { return s.covers(differ) }); i >= 0 {
+			query, differ = t.sets[i].update, t.sets[i].at
+		}
+	}
+	if query == "" {
+		query = t.updateSQL(differ)
+	}
+	args := make([]any, 0, len(differ)+t.key)
+	for _, i := range differ {
+		args = append(args, after[i])
+	}
 	return v.write(query, append(args, after[:t.key]...)...)
+}
+
+func (t table) updateSQL(columns []int) string {
+	var b strings.Builder
+	b.WriteString("UPDATE " + t.name + " SET ")
+	for i, at := range columns {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(t.columns[at] + " = ?")
+	}
+	return b.String() + t.where()
 }
 
 // upsertSQL inserts a row or replaces all but its key.

@@ -1,9 +1,11 @@
 package relational
 
+import "fmt"
+
 // Statements gives the statements of the hot paths that all stores share, by
 // name, so that each store can check what its database makes of them.
 func Statements(w *Words) map[string]string {
-	return map[string]string{
+	all := map[string]string{
 		"execution": executionByID, "task": taskByID, "open tasks": tasksOpen, "held tasks": tasksHeld, "tasks page": tasksAfter,
 		"entry": entryByID, "entry head": entryHeadID, "entry key": entryHeadKey, "entries page": entriesAfter, "path": pathUp,
 		"checkpoint": checkpointNewest, "checkpoints page": checkpointsAfter, "signal": signalByID, "response": responseByID, "join": joinResponse, "hide": hideResponse,
@@ -28,4 +30,10 @@ func Statements(w *Words) map[string]string {
 		"census of the held": censusHeld, "census of the waiting": censusWaiting,
 		"dead stream": deadStream, "drop stream content": dropsStream[0].query, "drop producers": dropsStream[1].query,
 	}
+	for _, t := range []table{executionTable, taskTable} {
+		for i := range t.sets {
+			all[fmt.Sprintf("change %s %d", t.name, i)] = t.sets[i].update
+		}
+	}
+	return all
 }

@@ -1,6 +1,8 @@
 package relational
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
@@ -11,7 +13,13 @@ var taskTable = table{name: "task_execution", key: 2, contents: 2, columns: []st
 	"uncounted", "lost", "attempt_at", "sign_at", "attempt_due", "concurrency_key", "concurrency_limit",
 	"deadline_at", "step", "response_id", "turn_id", "message_id", "tool_call_id",
 	"created_at", "started_at", "completed_at", "input_blob", "result_blob", "input", "result",
-}}
+}}.written([]string{"lease_until"}, taskMoves, append(slices.Clone(taskMoves), "result"))
+
+// Columns that change together, with a claim or what ends one.
+var taskMoves = []string{
+	"status", "attempt", "error", "progress", "worker_id", "claim_id", "lease_until", "embedded", "not_before",
+	"uncounted", "lost", "attempt_at", "sign_at", "attempt_due", "started_at", "completed_at",
+}
 
 func taskValues(t *perdure.Task) ([]any, error) {
 	options, err := encode(t.Options)
@@ -150,9 +158,11 @@ func cloneTask(t *perdure.Task) *perdure.Task {
 	return &c
 }
 
-// putTask inserts the row, or updates it where there was one.
-func putTask(v view, before, t *perdure.Task, now perdure.Time) error {
+// putTask inserts the row, or updates it where there was one. It gives the row as
+// it is stored now, without contents.
+func putTask(v view, before, t *perdure.Task, now perdure.Time) (*perdure.Task, error) {
 	after := cloneTask(t)
+	after.Input, after.Result = nil, nil
 	input, result := planContent(t.Input, t.InputBlob), planContent(t.Result, t.ResultBlob)
 	if before != nil {
 		input = replaceContent(t.Input, t.InputBlob, before.InputBlob)
@@ -161,7 +171,7 @@ func putTask(v view, before, t *perdure.Task, now perdure.Time) error {
 	after.InputBlob, after.ResultBlob = input.ref, result.ref
 	values, err := taskValues(after)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	values = append(values, input.column(), result.column())
 	if before == nil {
@@ -177,10 +187,10 @@ func putTask(v view, before, t *perdure.Task, now perdure.Time) error {
 		}
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := makeRoom(v, before, after); err != nil {
-		return err
+		return nil, err
 	}
-	return spill(v, t.ExecutionID, now, input, result)
+	return after, spill(v, t.ExecutionID, now, input, result)
 }

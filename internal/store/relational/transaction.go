@@ -28,6 +28,11 @@ type batch struct {
 	erased  bool // something was deleted that must leave the disk soon
 	rows    map[uuid.UUID]loadedExecution
 	freed   bool // pages were given back
+	// kept are rows from transactions before, and tasks those of open tasks that
+	// this one has read or written; nil inside for one that has ended. Both are nil
+	// where nothing is kept.
+	kept  *Kept
+	tasks map[uuid.UUID]map[uuid.UUID]*perdure.Task
 }
 
 // Begin makes the transaction that c has begun. Now may be zero; then At comes
@@ -119,7 +124,7 @@ func (t *Transaction) decideApart(c *store.Command, one candidate) (*store.Chang
 	if t.words.Spoils(err) {
 		return nil, err
 	}
-	delete(t.rows, one.execution)
+	t.forget(one.execution)
 	if undoErr := t.write("ROLLBACK TO candidate"); undoErr != nil {
 		return nil, undoErr
 	}
@@ -173,6 +178,12 @@ func (t *Transaction) row(id uuid.UUID) (loadedExecution, error) {
 	}
 	if l, ok := t.rows[id]; ok {
 		return l, nil
+	}
+	if t.kept != nil {
+		if x := t.kept.get(id); x != nil {
+			t.rows[id] = x.loaded
+			return x.loaded, nil
+		}
 	}
 	l, err := loadExecution(t.view, id)
 	if err == nil && l.row != nil {

@@ -40,6 +40,9 @@ type Words struct {
 	// or input hold a text, given as it is, as JSON escapes it, and as what of an
 	// id it may be, all in small ASCII letters.
 	QueryMatch func(plain, escaped, id string) (condition string, args []any)
+	// Sets says that columns which often change together are written together,
+	// changed or not: many rows go with one statement then.
+	Sets bool
 	// Spoils tells whether the transaction is beyond going on after an error, even
 	// from a savepoint.
 	Spoils func(err error) bool

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -55,11 +54,11 @@ func remove(path string) error {
 }
 
 func vacuumInto(ctx context.Context, path, part string, told func(bytes, about int64)) error {
-	c, err := openConn(ctx, dsn(path, url.Values{"mode": {"rw"}}))
+	c, err := openConn(ctx, path, writing)
 	if err != nil {
 		return err
 	}
-	v := view{c, ctx}
+	v := view{conn: c, ctx: ctx}
 	var pages, free, size int64
 	for _, asked := range []struct {
 		pragma string
@@ -128,7 +127,7 @@ func flush(path string) error {
 
 // checkFile looks for damage in a file.
 func checkFile(ctx context.Context, path string) error {
-	c, err := openConn(ctx, dsn(path, url.Values{"mode": {"ro"}}))
+	c, err := openConn(ctx, path, reading)
 	if err != nil {
 		return damaged(err)
 	}
@@ -137,11 +136,11 @@ func checkFile(ctx context.Context, path string) error {
 
 // renewEpoch gives the store at path, which nobody has open, another epoch.
 func renewEpoch(ctx context.Context, path string) error {
-	c, err := openConn(ctx, dsn(path, url.Values{"mode": {"rw"}, "_pragma": {"synchronous(full)"}}))
+	c, err := openConn(ctx, path, writing, "synchronous(full)")
 	if err != nil {
 		return err
 	}
-	_, err = view{c, ctx}.exec("UPDATE store SET epoch = ? WHERE id = 1", randomEpoch())
+	_, err = view{conn: c, ctx: ctx}.exec("UPDATE store SET epoch = ? WHERE id = 1", randomEpoch())
 	return errors.Join(err, c.close())
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,12 @@ type committer struct {
 	broken atomic.Pointer[error]
 	ended  chan struct{}
 
+	// kept are rows of executions at work, as they are stored; version is that of
+	// the file when they were read. deciding is locked while a batch runs.
+	kept     *relational.Kept
+	version  uint32
+	deciding sync.Mutex
+
 	path     string
 	walLimit int64
 	batches  int
@@ -39,11 +46,17 @@ type committer struct {
 func (c *committer) run() {
 	defer close(c.ended)
 	for batch := c.Take(); batch != nil; batch = c.Take() {
-		commit.Process(c.Observed(c), c.logger, batch)
-		if c.brokenErr() == nil {
-			c.trim()
-			c.forget(batch)
-		}
+		c.process(batch)
+	}
+}
+
+func (c *committer) process(batch []*commit.Call) {
+	c.deciding.Lock()
+	defer c.deciding.Unlock()
+	commit.Process(c.Observed(c), c.logger, batch)
+	if c.brokenErr() == nil {
+		c.trim()
+		c.forget(batch)
 	}
 }
 
@@ -85,11 +98,20 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 	if err := c.brokenErr(); err != nil {
 		return nil, err
 	}
+	outcomes, err := c.attempt(batch, careful)
+	if err != nil {
+		c.kept.Clear()
+	}
+	return outcomes, err
+}
+
+func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
 	v := view{conn: c.conn, ctx: context.Background()}
 	if _, err := v.exec("BEGIN IMMEDIATE"); err != nil {
 		return nil, brokenOr(err)
 	}
-	t := relational.Begin(v.ctx, v, words, perdure.At(c.clock()), c.logger, careful)
+	c.notice()
+	t := relational.Begin(v.ctx, v, words, perdure.At(c.clock()), c.logger, careful).Keeping(c.kept)
 	outcomes := make([]commit.Outcome, len(batch))
 	for i, call := range batch {
 		var err error
@@ -100,6 +122,8 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 	if err := c.end(v); err != nil {
 		return nil, err
 	}
+	t.Committed()
+	c.version = c.conn.version()
 	c.erased = c.erased || t.Erased()
 	if t.Freed() {
 		// Only then is the file as short as the pages that were given back make
@@ -107,6 +131,40 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 		c.beginAnew(0)
 	}
 	return outcomes, nil
+}
+
+// notice lets go of what is kept where another connection has written: nobody
+// does but who looks into a store with tools of his own.
+func (c *committer) notice() {
+	if version := c.conn.version(); version != c.version {
+		c.kept.Clear()
+		c.version = version
+	}
+}
+
+// audit tells whether what is kept is what is stored.
+func (c *committer) audit(ctx context.Context) error {
+	c.deciding.Lock()
+	defer c.deciding.Unlock()
+	select {
+	case <-c.ended: // so nothing is kept
+		return nil
+	default:
+	}
+	if c.brokenErr() != nil {
+		return nil
+	}
+	v := view{conn: c.conn, ctx: context.WithoutCancel(ctx)}
+	if _, err := v.exec("BEGIN"); err != nil {
+		return err
+	}
+	_, err := v.one("SELECT epoch FROM store", nil, new(int64)) // now it sees the file
+	if err == nil {
+		c.notice()
+		err = c.kept.Compare(ctx, v, words)
+	}
+	_, endErr := v.exec("ROLLBACK")
+	return errors.Join(err, endErr)
 }
 
 func brokenOr(err error) error {

@@ -2,13 +2,14 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/perdure/perdure/internal/store/relational"
+	lib "modernc.org/sqlite/lib"
 )
 
 // maxStatements bounds the statements that a connection keeps compiled. The
@@ -19,123 +20,208 @@ const maxStatements = 512
 // conn is one connection with its compiled statements. One goroutine uses it
 // at a time.
 type conn struct {
-	db    *sql.DB
-	raw   *sql.Conn
-	stmts map[string]*sql.Stmt
+	*native
+	stmts map[string]*stmt
 }
 
-// dsn names the file with the pragmas that every connection sets. Opening
-// parameters are SQLite's own ("mode").
+// access is what a connection may do with its file.
+type access int32
+
+const (
+	reading access = lib.SQLITE_OPEN_READONLY
+	writing access = lib.SQLITE_OPEN_READWRITE
+)
+
+// dsn names the file for database/sql, with the pragmas that every connection
+// sets.
 func dsn(path string, query url.Values) string {
-	query.Add("_pragma", "busy_timeout(10000)")
-	query.Add("_pragma", "foreign_keys(1)")
-	query.Add("_pragma", "temp_store(memory)")
+	for _, pragma := range everywhere {
+		query.Add("_pragma", pragma)
+	}
 	escaped := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
 	return "file:" + escaped + "?" + query.Encode()
 }
 
-func openConn(ctx context.Context, source string) (*conn, error) {
-	db, err := sql.Open("sqlite", source)
+// everywhere are the pragmas that every connection sets.
+var everywhere = []string{"busy_timeout(10000)", "foreign_keys(1)", "temp_store(memory)"}
+
+// openConn opens a file that is there.
+func openConn(ctx context.Context, path string, mode access, pragmas ...string) (*conn, error) {
+	n, err := openNative(path, int32(mode))
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1)
-	raw, err := db.Conn(ctx)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
+	c := &conn{native: n, stmts: map[string]*stmt{}}
+	for _, pragma := range append(everywhere[:len(everywhere):len(everywhere)], pragmas...) {
+		if err := c.once(ctx, "PRAGMA "+pragma); err != nil {
+			return nil, errors.Join(err, c.close())
+		}
 	}
-	return &conn{db: db, raw: raw, stmts: map[string]*sql.Stmt{}}, nil
+	return c, nil
+}
+
+// once runs a statement that will not be needed again.
+func (c *conn) once(ctx context.Context, query string) error {
+	_, err := view{conn: c, ctx: ctx}.exec(query)
+	if s := c.stmts[query]; s != nil {
+		s.close()
+		delete(c.stmts, query)
+	}
+	return err
 }
 
 func (c *conn) close() error {
 	c.forget()
-	return errors.Join(c.raw.Close(), c.db.Close())
+	return c.native.close()
 }
 
 func (c *conn) forget() {
-	for _, stmt := range c.stmts {
-		stmt.Close() // a statement that does not close costs memory, no data
+	for _, s := range c.stmts {
+		s.close()
 	}
 	clear(c.stmts)
 }
 
-func (c *conn) prepared(query string) (*sql.Stmt, error) {
-	if stmt, ok := c.stmts[query]; ok {
-		return stmt, nil
+// prepared gives a statement that nobody else is in the middle of; release ends
+// its use.
+func (c *conn) prepared(query string) (s *stmt, release func(*stmt), err error) {
+	if s, ok := c.stmts[query]; ok && !s.running {
+		return s, (*stmt).end, nil
+	} else if ok {
+		s, err = c.compile(query)
+		return s, (*stmt).close, err
 	}
 	if len(c.stmts) >= maxStatements {
-		c.forget()
+		c.forgetIdle()
 	}
-	stmt, err := c.raw.PrepareContext(context.Background(), query)
+	if s, err = c.compile(query); err == nil {
+		c.stmts[query] = s
+	}
+	return s, (*stmt).end, err
+}
+
+func (c *conn) compile(query string) (*stmt, error) {
+	s, err := c.prepare(query)
 	if err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", query, err)
 	}
-	c.stmts[query] = stmt
-	return stmt, nil
+	return s, nil
+}
+
+// forgetIdle makes room for other statements.
+func (c *conn) forgetIdle() {
+	for query, s := range c.stmts {
+		if !s.running {
+			s.close()
+			delete(c.stmts, query)
+		}
+	}
+}
+
+// watch stops what runs on the connection when ctx ends, until release.
+func (c *conn) watch(ctx context.Context) (release func()) {
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		atomic.StoreInt32(c.stop(), 1)
+		close(ended)
+	})
+	return func() {
+		if !stop() {
+			<-ended
+			atomic.StoreInt32(c.stop(), 0)
+		}
+	}
 }
 
 // view is a connection in use for one purpose, under its caller's context.
 type view struct {
 	*conn
 	ctx context.Context
+	// watched says that the context's end is seen to already.
+	watched bool
+}
+
+// begin starts a statement; end ends it, and gives err as the caller is to see
+// it.
+func (v view) begin(query string, args []any) (s *stmt, end func(err error) error, err error) {
+	if err := v.ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	s, release, err := v.prepared(query)
+	if err != nil {
+		return nil, nil, err
+	}
+	unwatch := func() {}
+	if !v.watched && v.ctx.Done() != nil {
+		unwatch = v.watch(v.ctx)
+	}
+	end = func(err error) error {
+		release(s)
+		unwatch()
+		if ended := v.ctx.Err(); ended != nil && resultCode(err) == lib.SQLITE_INTERRUPT {
+			return ended
+		}
+		return err
+	}
+	if err := s.begin(args); err != nil {
+		return nil, nil, end(err)
+	}
+	return s, end, nil
 }
 
 // exec runs a statement and gives the number of rows that it changed.
 func (v view) exec(query string, args ...any) (int64, error) {
-	stmt, err := v.prepared(query)
+	s, end, err := v.begin(query, args)
 	if err != nil {
 		return 0, err
 	}
-	result, err := stmt.ExecContext(v.ctx, args...)
-	if err != nil {
-		return 0, err
+	row := true
+	for row && err == nil {
+		row, err = s.step()
 	}
-	return result.RowsAffected()
+	if err != nil {
+		return 0, end(err)
+	}
+	changed := lib.Xsqlite3_changes64(v.tls, v.db)
+	return changed, end(nil)
 }
 
 // one reads the first row into dest and tells whether there is one.
-func (v view) one(query string, args []any, dest ...any) (bool, error) {
-	stmt, err := v.prepared(query)
-	if err != nil {
-		return false, err
-	}
-	err = stmt.QueryRowContext(v.ctx, args...).Scan(dest...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+func (v view) one(query string, args []any, dest ...any) (found bool, err error) {
+	err = v.each(query, args, func(row func(...any) error) error {
+		found = true
+		if err := row(dest...); err != nil {
+			return err
+		}
+		return relational.ErrStop
+	})
+	return found && err == nil, err
 }
 
 // each reads every row; scan is called for each with the row's Scan. It stops
 // where scan tells it to, by an error or by relational.ErrStop.
-func (v view) each(query string, args []any, scan func(row func(dest ...any) error) error) (err error) {
-	stmt, err := v.prepared(query)
+func (v view) each(query string, args []any, scan func(row func(dest ...any) error) error) error {
+	s, end, err := v.begin(query, args)
 	if err != nil {
 		return err
 	}
-	rows, err := stmt.QueryContext(v.ctx, args...)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closeErr := rows.Close(); err == nil {
-			err = closeErr
+	for {
+		row, err := s.step()
+		if err == nil && row {
+			err = scan(s.row)
 		}
-	}()
-	for rows.Next() {
-		if err := scan(rows.Scan); err != nil {
-			if errors.Is(err, relational.ErrStop) {
-				return nil
-			}
-			return err
+		switch {
+		case errors.Is(err, relational.ErrStop):
+			return end(nil)
+		case err != nil || !row:
+			return end(err)
 		}
 	}
-	return rows.Err()
 }
 
 // Exec implements [relational.Conn], like the methods below.
 func (v view) Exec(ctx context.Context, query string, args ...any) (int64, error) {
-	return view{v.conn, ctx}.exec(query, args...)
+	return view{v.conn, ctx, v.watched}.exec(query, args...)
 }
 
 // Write is Exec at once.
@@ -146,7 +232,7 @@ func (v view) Write(ctx context.Context, query string, args ...any) error {
 
 // Each implements [relational.Conn].
 func (v view) Each(ctx context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error {
-	return view{v.conn, ctx}.each(query, args, scan)
+	return view{v.conn, ctx, v.watched}.each(query, args, scan)
 }
 
 // Together runs one function after the other.

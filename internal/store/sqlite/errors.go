@@ -6,15 +6,21 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure"
-	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 )
 
+// coded is an error of SQLite's, from here or by database/sql. Code gives the
+// extended result code.
+type coded interface {
+	error
+	Code() int
+}
+
 // resultCode gives SQLite's primary result code, 0 if err is none of SQLite's.
 func resultCode(err error) int {
-	var coded *sqlite.Error
-	if errors.As(err, &coded) {
-		return coded.Code() & 0xff
+	var failure coded
+	if errors.As(err, &failure) {
+		return failure.Code() & 0xff
 	}
 	return 0
 }
@@ -59,11 +65,11 @@ func refusal(err error) error {
 }
 
 func isUnique(err error) bool {
-	var coded *sqlite.Error
-	if !errors.As(err, &coded) {
+	var failure coded
+	if !errors.As(err, &failure) {
 		return false
 	}
-	switch coded.Code() {
+	switch failure.Code() {
 	case lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID:
 		return true
 	}

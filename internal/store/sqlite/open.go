@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"net/url"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
@@ -97,38 +99,36 @@ func makeFile(path string) error {
 }
 
 func openWriter(ctx context.Context, o Options) (*conn, error) {
-	query := url.Values{}
+	var pragmas []string
 	if size, err := os.Stat(o.Path); err == nil && size.Size() == 0 {
-		// It comes first and once: it holds only if there is nothing in the file
-		// yet, and writes to the file even where it changes nothing.
-		query.Add("_pragma", "auto_vacuum(incremental)")
+		// Once: it holds only if there is nothing in the file yet, and writes to the
+		// file even where it changes nothing.
+		pragmas = append(pragmas, "auto_vacuum(incremental)")
 	}
-	for _, pragma := range []string{
+	pragmas = append(pragmas,
 		// The cache is small, and the system's own serves what is beyond it: a
 		// large transfer fills whatever is allowed.
 		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "wal_autocheckpoint(4000)", "cache_size(-4096)",
 		// What is deleted is overwritten: it may have been only passing through.
 		"secure_delete(1)",
-	} {
-		query.Add("_pragma", pragma)
-	}
+	)
 	if o.MaxPages > 0 {
-		query.Add("_pragma", fmt.Sprintf("max_page_count(%d)", o.MaxPages))
+		pragmas = append(pragmas, fmt.Sprintf("max_page_count(%d)", o.MaxPages))
 	}
-	return openConn(ctx, dsn(o.Path, query))
+	return openConn(ctx, o.Path, writing, pragmas...)
 }
 
 func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 	if err := check(ctx, writer); err != nil {
 		return nil, err
 	}
-	if err := checkPlace(view{writer, ctx}); err != nil {
+	if err := checkPlace(view{conn: writer, ctx: ctx}); err != nil {
 		return nil, err
 	}
 	if err := migrate(ctx, o.Path); err != nil {
 		return nil, err
 	}
-	epoch, err := loadEpoch(view{writer, ctx}, o)
+	epoch, err := loadEpoch(view{conn: writer, ctx: ctx}, o)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 		pool:   pool,
 		committer: &committer{
 			Queue: queue, conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
-			path: o.Path, walLimit: walLimit,
+			path: o.Path, walLimit: walLimit, kept: relational.NewKept(0),
 		},
 		path:  o.Path,
 		epoch: epoch,
@@ -155,7 +155,7 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 // check looks for damage before anything is written.
 func check(ctx context.Context, c *conn) error {
 	var verdict string
-	_, err := view{c, ctx}.one("PRAGMA quick_check(1)", nil, &verdict)
+	_, err := view{conn: c, ctx: ctx}.one("PRAGMA quick_check(1)", nil, &verdict)
 	if err == nil && verdict != "ok" {
 		return &perdure.Error{Code: perdure.Internal, Message: damage, Err: errors.New(verdict)}
 	}
@@ -223,6 +223,17 @@ func loadEpoch(v view, o Options) (epoch uint64, err error) {
 // Do implements [store.Store].
 func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return s.committer.Queue.Do(ctx, c)
+}
+
+// Audit is that of [relational.Reader], and that what the committer keeps of rows
+// is what is stored.
+func (s *Store) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
+	return func(yield func(uuid.UUID, error) bool) {
+		if err := s.committer.audit(ctx); err != nil && !yield(uuid.Nil, err) {
+			return
+		}
+		s.Reader.Audit(ctx)(yield)
+	}
 }
 
 // Epoch implements [store.Store].

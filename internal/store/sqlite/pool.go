@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"net/url"
 
 	"github.com/perdure/perdure/internal/store/relational"
 )
@@ -18,7 +17,7 @@ type pool struct {
 func openPool(ctx context.Context, path string, size int) (*pool, error) {
 	p := &pool{free: make(chan *conn, size)}
 	for range size {
-		c, err := openConn(ctx, dsn(path, url.Values{"mode": {"ro"}, "_pragma": {"query_only(1)", "cache_size(-2048)"}}))
+		c, err := openConn(ctx, path, reading, "query_only(1)", "cache_size(-2048)")
 		if err != nil {
 			return nil, errors.Join(err, p.close())
 		}
@@ -49,11 +48,13 @@ func (p *pool) read(ctx context.Context, f func(v view) error) error {
 		return err
 	}
 	defer func() { p.free <- c }()
-	always := view{c, context.Background()}
+	always := view{conn: c, ctx: context.Background()}
 	if _, err := always.exec("BEGIN"); err != nil {
 		return refusal(err)
 	}
-	err = f(view{c, ctx})
+	unwatch := c.watch(ctx)
+	err = f(view{conn: c, ctx: ctx, watched: true})
+	unwatch()
 	_, endErr := always.exec("ROLLBACK")
 	switch {
 	case err == nil:

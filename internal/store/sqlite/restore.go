@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"time"
 
@@ -49,11 +48,11 @@ func checkBackup(ctx context.Context, backup string) error {
 	if err := checkFile(ctx, backup); err != nil {
 		return err
 	}
-	c, err := openConn(ctx, dsn(backup, url.Values{"mode": {"ro"}}))
+	c, err := openConn(ctx, backup, reading)
 	if err != nil {
 		return err
 	}
-	_, err = view{c, ctx}.one("SELECT epoch FROM store WHERE id = 1", nil, new(int64))
+	_, err = view{conn: c, ctx: ctx}.one("SELECT epoch FROM store WHERE id = 1", nil, new(int64))
 	if err != nil {
 		err = &perdure.Error{Code: perdure.InvalidArgument, Message: backup + " is no store", Err: err}
 	}

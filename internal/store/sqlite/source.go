@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/google/uuid"
@@ -36,7 +35,7 @@ const movedTable = "moved"
 // up to date nor renews the epoch: [Open] did, unless the store has been moved.
 // Errors: unavailable while another process has the file open.
 func OpenSource(ctx context.Context, path string) (*Source, error) {
-	c, err := openConn(ctx, dsn(path, url.Values{"mode": {"rw"}, "_pragma": {"synchronous(full)"}}))
+	c, err := openConn(ctx, path, writing, "synchronous(full)")
 	if err != nil {
 		return nil, refusal(err)
 	}
@@ -54,7 +53,7 @@ func OpenSource(ctx context.Context, path string) (*Source, error) {
 // hold keeps others out of the file, readers too. The mode takes hold with the
 // first transaction.
 func (s *Source) hold(ctx context.Context) error {
-	v := view{s.conn, ctx}
+	v := view{conn: s.conn, ctx: ctx}
 	if _, err := v.exec("PRAGMA busy_timeout = 1000"); err != nil {
 		return err
 	}
@@ -65,11 +64,11 @@ func (s *Source) hold(ctx context.Context) error {
 }
 
 func (s *Source) transact(ctx context.Context, f func(v view) error) error {
-	v := view{s.conn, ctx}
+	v := view{conn: s.conn, ctx: ctx}
 	if _, err := v.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	always := view{s.conn, context.WithoutCancel(ctx)}
+	always := view{conn: s.conn, ctx: context.WithoutCancel(ctx)}
 	if err := f(v); err != nil {
 		_, endErr := always.exec("ROLLBACK")
 		return errors.Join(err, endErr)
@@ -81,20 +80,20 @@ func (s *Source) transact(ctx context.Context, f func(v view) error) error {
 // Identity gives the store's epoch, and when it was made.
 func (s *Source) Identity(ctx context.Context) (epoch uint64, madeAt int64, err error) {
 	var stored int64
-	_, err = view{s.conn, ctx}.one("SELECT epoch, created_at FROM store WHERE id = 1", nil, &stored, &madeAt)
+	_, err = view{conn: s.conn, ctx: ctx}.one("SELECT epoch, created_at FROM store WHERE id = 1", nil, &stored, &madeAt)
 	return uint64(stored), madeAt, refusal(err)
 }
 
 // Opened gives a number that changes whenever a server opens the store.
 func (s *Source) Opened(ctx context.Context) (n int64, err error) {
-	_, err = view{s.conn, ctx}.one("PRAGMA user_version", nil, &n)
+	_, err = view{conn: s.conn, ctx: ctx}.one("PRAGMA user_version", nil, &n)
 	return n, refusal(err)
 }
 
 // Tables gives every table that holds what is stored; those by which the file
 // itself is known are left out.
 func (s *Source) Tables(ctx context.Context) ([]relational.Table, error) {
-	return tablesOf(view{s.conn, ctx})
+	return tablesOf(view{conn: s.conn, ctx: ctx})
 }
 
 const tableColumns = "SELECT m.name, c.name, c.pk FROM sqlite_schema m JOIN pragma_table_info(m.name) c" +
@@ -138,14 +137,9 @@ func (s *Source) Rows(ctx context.Context, t relational.Table, after []any, take
 	for i := range values {
 		dest[i] = &values[i]
 	}
-	err := view{s.conn, ctx}.each(query+" ORDER BY "+key, after, func(row func(...any) error) error {
+	err := view{conn: s.conn, ctx: ctx}.each(query+" ORDER BY "+key, after, func(row func(...any) error) error {
 		if err := row(dest...); err != nil {
 			return err
-		}
-		for i, v := range values {
-			if b, ok := v.([]byte); ok && b == nil {
-				values[i] = []byte{} // the driver's word for an empty one
-			}
 		}
 		return take(values)
 	})
@@ -154,7 +148,7 @@ func (s *Source) Rows(ctx context.Context, t relational.Table, after []any, take
 
 // Moved tells whether and where the store went; nil if it is here.
 func (s *Source) Moved(ctx context.Context) (*Moved, error) {
-	m, err := movedFrom(view{s.conn, ctx})
+	m, err := movedFrom(view{conn: s.conn, ctx: ctx})
 	return m, refusal(err)
 }
 

@@ -21,7 +21,7 @@ func TestWALIsBegunAnew(t *testing.T) {
 	if err := begin(t, s, id, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.committer.conn.raw.ExecContext(t.Context(), "PRAGMA wal_autocheckpoint = 0"); err != nil {
+	if _, err := (view{conn: s.committer.conn, ctx: t.Context()}).exec("PRAGMA wal_autocheckpoint = 0"); err != nil {
 		t.Fatal(err)
 	}
 	s.committer.walLimit = 512 << 10

@@ -58,7 +58,7 @@ func (c *committer) forget(batch []*commit.Call) {
 // beginAnew folds the log into the file and empties it, waiting at most that
 // many milliseconds for the reads under way; it tells whether it could.
 func (c *committer) beginAnew(patience int) bool {
-	v := view{c.conn, context.Background()}
+	v := view{conn: c.conn, ctx: context.Background()}
 	var busy, frames, folded int64
 	_, err := v.exec("PRAGMA busy_timeout = " + strconv.Itoa(patience))
 	if err == nil {

@@ -1,4 +1,4 @@
-import type { Entry } from "../../client/src/index";
+import { contentOf, type Entry } from "../../client/src/index";
 import { ansi } from "../text/ansi";
 import { firstLine } from "../text/format";
 
@@ -60,7 +60,7 @@ function labelOf(e: Entry): string {
 
 function textOf(e: Entry): string {
   const words: string[] = [];
-  for (const p of e.content?.parts ?? []) {
+  for (const p of contentOf(e)?.parts ?? []) {
     if (p.type === "text") words.push(p.text);
     else if (p.type === "toolCall") words.push(`→ ${p.name}`);
     else if (p.type === "toolResult")

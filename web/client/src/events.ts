@@ -34,9 +34,21 @@ interface Place {
   stream?: "stdout" | "stderr";
 }
 
-export type TextChunk = Common & Place & { data: string };
-export type ArgumentsChunk = Common & Place & { data: CallDelta };
-export type SnapshotData = Common & Place & { type: BlockType; snapshot: true; data: string | CallDelta };
+/**
+ * What stands in the place of `data` where that is on the worker of a LOCAL
+ * execution alone: its length in bytes. The whole block is the content with the
+ * hash of its block.closed.
+ */
+export interface Withheld {
+  data?: undefined;
+  content: "worker";
+  length: number;
+}
+
+export type TextChunk = Common & Place & ({ data: string } | Withheld);
+export type ArgumentsChunk = Common & Place & ({ data: CallDelta } | Withheld);
+export type SnapshotData = Common &
+  Place & { type: BlockType; snapshot: true } & ({ data: string | CallDelta } | Withheld);
 
 export type DataPayload =
   | { type: "tool_call_start"; tool_call: { id: string; name: string } }
@@ -93,7 +105,7 @@ interface EventData {
   token: TextChunk;
   thinking: TextChunk;
   terminal: TextChunk;
-  data: ArgumentsChunk | (Common & { data: DataPayload });
+  data: ArgumentsChunk | (Common & ({ data: DataPayload } | (Withheld & { sha256: string })));
   "block.closed": BlockClosed;
   error: Common & { message: string; code: string };
   snapshot: SnapshotData;
@@ -141,27 +153,35 @@ export interface Snapshot {
   cursor: string;
 }
 
+/** A piece of a block, or a whole one. */
+export interface Piece {
+  type: BlockType;
+  offset: number;
+  text: string;
+  /** The length of a text that is withheld, in bytes; `text` is empty then. */
+  withheld?: number;
+  data: TextChunk | ArgumentsChunk | SnapshotData;
+}
+
 /** The piece that a chunk or snapshot brings, if the event is one. */
-export function pieceOf(
-  e: LogEvent,
-): { type: BlockType; offset: number; text: string; data: TextChunk | ArgumentsChunk | SnapshotData } | null {
+export function pieceOf(e: LogEvent): Piece | null {
   switch (e.event) {
     case "token":
     case "thinking":
     case "terminal":
-      return { type: e.event, offset: e.data.offset, text: e.data.data, data: e.data };
+      return { type: e.event, offset: e.data.offset, ...textOf(e.data), data: e.data };
     case "data":
       return "offset" in e.data
-        ? { type: "data", offset: e.data.offset, text: e.data.data.delta, data: e.data }
+        ? { type: "data", offset: e.data.offset, ...textOf(e.data), data: e.data }
         : null;
     case "snapshot":
-      return {
-        type: e.data.type,
-        offset: 0,
-        text: typeof e.data.data === "string" ? e.data.data : e.data.data.delta,
-        data: e.data,
-      };
+      return { type: e.data.type, offset: 0, ...textOf(e.data), data: e.data };
     default:
       return null;
   }
+}
+
+function textOf(d: TextChunk | ArgumentsChunk | SnapshotData): Pick<Piece, "text" | "withheld"> {
+  if (d.data === undefined) return { text: "", withheld: d.length };
+  return { text: typeof d.data === "string" ? d.data : d.data.delta };
 }

@@ -3,6 +3,7 @@ import { hasSeq } from "./events";
 import type { HeldBlock, Message } from "./messages";
 import type { Content, Entry, Part, Status, WaitReason } from "./types";
 import {
+  contentOf,
   type ExecutionView,
   type MessageView,
   messageFrom,
@@ -101,13 +102,14 @@ export class ViewFold {
     switch (b.type) {
       case "token":
       case "thinking": {
+        if (b.withheld && b.text === "") break;
         const part = { type: b.type === "token" ? "text" : "thinking", text: b.text, open } as const;
         const said = this.#say(b.data, part);
         if (said) this.#slots.set(b.seq, { in: said, home: placeOf(b.data) });
         break;
       }
       case "data": {
-        const call = typeof b.data.data === "string" ? undefined : this.#calls.get(b.data.data.tool_call.id);
+        const call = typeof b.data.data === "object" ? this.#calls.get(b.data.data.tool_call.id) : undefined;
         if (call?.state !== "writing") break;
         this.#slots.set(b.seq, { in: "arguments", call, before: call.rawArguments });
         call.rawArguments += b.text;
@@ -322,17 +324,18 @@ export class ViewFold {
   #entry(e: Entry): void {
     if (e.entryType === "llm_call" || this.#messages.get(e.id)?.stored) return;
     if (e.role === "tool_result") {
-      this.#results(e.content);
+      this.#results(contentOf(e));
       return;
     }
     const m = messageFrom(e);
+    const content = contentOf(e);
     this.#messages.set(e.id, m);
     this.#touch(e.id);
-    if (e.content) {
-      m.parts = e.content.parts.flatMap((p) => this.#storedPart(e.id, p));
+    if (content) {
+      m.parts = content.parts.flatMap((p) => this.#storedPart(e.id, p));
       this.#live.delete(e.id);
     }
-    if (e.role === "user") this.#takeIn(e.content?.parts ?? []);
+    if (e.role === "user") this.#takeIn(content?.parts ?? []);
   }
 
   #storedPart(home: string, p: Part): PartView[] {
@@ -401,6 +404,7 @@ export class ViewFold {
   #data(e: EventOf<"data">): void {
     const d = e.data.data;
     const { seq } = e.data;
+    if (!d) return; // it is on the worker of a LOCAL execution
     if (d.type === "tool_call_start") {
       const { id, name } = (d as { tool_call: { id: string; name: string } }).tool_call;
       if (!this.#calls.has(id)) this.#say(e.data, this.#call(placeOf(e.data), id, name));

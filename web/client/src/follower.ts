@@ -154,7 +154,8 @@ export class StreamFollower extends Following {
 
   /**
    * Something is missing: read again from what is held. If that does not help,
-   * drop it and begin anew.
+   * drop it and begin anew. A log that does not begin at its first event, twice,
+   * is kept from there on only.
    */
   async #resync(signal: AbortSignal): Promise<void> {
     this.#resyncs++;
@@ -164,7 +165,7 @@ export class StreamFollower extends Following {
       return;
     }
     if (this.#resyncs > 2) await this.#afterGaps.pause(signal);
-    this.held.reset(this.#options.snapshot ? null : 0);
+    this.held.reset(this.#options.snapshot || this.held.messages.length === 0 ? null : 0);
     this.dropped();
     this.#begun = false;
     this.#from = {};

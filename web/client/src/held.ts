@@ -9,6 +9,7 @@ import {
   type Message,
   mergeMessagesWithSync,
   messageOf,
+  wholeOf,
 } from "./messages";
 
 /**
@@ -114,7 +115,7 @@ export class HeldLog {
     const held = this.message(e.data.seq);
     if (!held) return this.#opening(e, piece.offset);
     if (held.kind !== "block") return "known";
-    const grown = grow(held, piece.offset, piece.text);
+    const grown = grow(held, piece);
     if (!grown) return "gap";
     return this.#set(held, grown);
   }
@@ -200,13 +201,7 @@ export class HeldLog {
     const m = messageOf(e);
     if (!m) return "known";
     const held = this.message(m.seq);
-    if (
-      held &&
-      held.kind === "block" &&
-      (held.state !== "open" || held.text.startsWith(m.kind === "block" ? m.text : ""))
-    ) {
-      return "known";
-    }
+    if (held?.kind === "block" && m.kind === "block" && wholeOf(held, m) === held) return "known";
     this.#replace(mergeMessagesWithSync(this.#messages, [m]));
     return "taken";
   }

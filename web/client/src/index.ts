@@ -21,6 +21,7 @@ export type { Position } from "./stream";
 export { Transport, type TransportOptions } from "./transport";
 export * from "./types";
 export {
+  contentOf,
   type ExecutionView,
   type ImageView,
   type MessageView,

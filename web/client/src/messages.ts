@@ -1,4 +1,4 @@
-import type { BlockClosed, BlockReason, BlockType, LogEvent } from "./events";
+import type { BlockClosed, BlockReason, BlockType, LogEvent, Piece } from "./events";
 import { hasSeq, pieceOf } from "./events";
 import { byteLength, withoutBytes } from "./utf8";
 
@@ -17,9 +17,11 @@ export interface HeldBlock {
   seq: number;
   type: BlockType;
   /** The first chunk's, or the snapshot's, data: where the block belongs. */
-  data: NonNullable<ReturnType<typeof pieceOf>>["data"];
+  data: Piece["data"];
   text: string;
-  /** The length of the text in bytes of UTF-8; the next chunk's offset. */
+  /** The text lacks what is on the worker of a LOCAL execution, and all after it. */
+  withheld: boolean;
+  /** The length of the block so far in bytes of UTF-8; the next chunk's offset. */
   bytes: number;
   state: "open" | BlockReason;
   createdAt: string;
@@ -58,10 +60,16 @@ export function messageOf(e: LogEvent): Message | null {
     type: piece.type,
     data: piece.data,
     text: piece.text,
-    bytes: byteLength(piece.text),
+    withheld: piece.withheld !== undefined,
+    bytes: lengthOf(piece),
     state: "open",
     createdAt,
   };
+}
+
+/** How many bytes of its block a piece is. */
+function lengthOf(p: Piece): number {
+  return p.withheld ?? byteLength(p.text);
 }
 
 /**
@@ -81,7 +89,18 @@ export function mergeMessagesWithSync(held: readonly Message[], page: readonly M
 function merged(held: Message | undefined, m: Message): Message {
   if (!held) return m;
   if (held.kind !== "block" || m.kind !== "block") return held.kind === m.kind ? held : m;
-  return held.state !== "open" || held.text.startsWith(m.text) ? held : { ...m, state: held.state };
+  return wholeOf(held, m);
+}
+
+/**
+ * What is held of a block once it came whole: the same if all of that is known.
+ * Text that is held is kept where it is withheld by now.
+ */
+export function wholeOf(held: HeldBlock, m: HeldBlock): HeldBlock {
+  if (held.state !== "open") return held;
+  if (m.withheld) return m.bytes > held.bytes ? { ...held, bytes: m.bytes, withheld: true } : held;
+  if (held.withheld ? m.bytes < held.bytes : held.text.startsWith(m.text)) return held;
+  return { ...m, state: held.state };
 }
 
 /**
@@ -117,16 +136,19 @@ export function closeBlock(block: HeldBlock, by: BlockClosed): HeldBlock {
  * Adds a chunk to a block at its offset, leaving out the bytes that are known:
  * the longer block, the same one if all is known, or null if there is a hole
  * between both. A first chunk that is empty says that the block is superseded,
- * as its end is going to: nothing of it is left.
+ * as its end is going to: nothing of it is left. Of one that is withheld, and of
+ * what comes after it, the length alone is added.
  */
-export function grow(block: HeldBlock, offset: number, text: string): HeldBlock | null {
+export function grow(block: HeldBlock, p: Piece): HeldBlock | null {
   if (block.state !== "open") return block;
-  if (offset === 0 && text === "" && block.bytes > 0) return { ...block, text: "", bytes: 0 };
-  const known = block.bytes - offset;
+  const length = lengthOf(p);
+  if (p.offset === 0 && length === 0 && block.bytes > 0) return { ...block, text: "", bytes: 0 };
+  const known = block.bytes - p.offset;
   if (known < 0) return null;
-  const length = byteLength(text);
   if (known >= length) return block;
-  const rest = withoutBytes(text, known);
+  const bytes = p.offset + length;
+  if (block.withheld || p.withheld !== undefined) return { ...block, bytes, withheld: true };
+  const rest = withoutBytes(p.text, known);
   if (rest === null) return null;
-  return { ...block, text: block.text + rest, bytes: offset + length };
+  return { ...block, text: block.text + rest, bytes };
 }

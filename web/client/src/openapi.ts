@@ -1089,6 +1089,17 @@ export interface operations {
                     "application/json": components["schemas"]["ListDefinition"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -1127,6 +1138,17 @@ export interface operations {
                     "application/json": components["schemas"]["Definition"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -1161,6 +1183,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Definition"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description An error (RFC 9457) */
@@ -1206,6 +1239,17 @@ export interface operations {
                     "application/json": components["schemas"]["Definition"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -1237,6 +1281,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
             };
             /** @description An error (RFC 9457) */
             default: {
@@ -1287,6 +1342,17 @@ export interface operations {
                     "application/json": components["schemas"]["ListExecution"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -1329,6 +1395,17 @@ export interface operations {
                     "application/json": components["schemas"]["Execution"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -1365,6 +1442,17 @@ export interface operations {
                     "application/json": components["schemas"]["PruneReport"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -1397,6 +1485,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Execution"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description An error (RFC 9457) */
@@ -1443,6 +1542,17 @@ export interface operations {
                     "application/json": components["schemas"]["Execution"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -1482,6 +1592,17 @@ export interface operations {
                     "application/json": components["schemas"]["ListCheckpoint"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -1514,6 +1635,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Checkpoint"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description An error (RFC 9457) */
@@ -1550,6 +1682,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Checkpoint"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description An error (RFC 9457) */
@@ -1595,6 +1738,17 @@ export interface operations {
                     };
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -1629,6 +1783,17 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description An error (RFC 9457) */
@@ -1672,6 +1837,17 @@ export interface operations {
                     "application/json": components["schemas"]["ListEntry"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -1706,6 +1882,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Entry"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description An error (RFC 9457) */
@@ -1747,6 +1934,17 @@ export interface operations {
                     "application/json": components["schemas"]["EventPage"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -1779,6 +1977,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Execution"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description An error (RFC 9457) */
@@ -1819,6 +2028,17 @@ export interface operations {
                     "application/json": components["schemas"]["SignalReply"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -1854,6 +2074,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SnapshotBody"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description An error (RFC 9457) */
@@ -1909,6 +2140,17 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -1962,6 +2204,17 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -2003,6 +2256,17 @@ export interface operations {
                     "application/json": components["schemas"]["ListTask"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -2040,6 +2304,17 @@ export interface operations {
                     "application/json": components["schemas"]["ListAuditRecord"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -2070,6 +2345,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListAPIKey"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description An error (RFC 9457) */
@@ -2108,6 +2394,17 @@ export interface operations {
                     "application/json": components["schemas"]["NewKey"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -2140,6 +2437,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["APIKey"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description An error (RFC 9457) */
@@ -2180,6 +2488,17 @@ export interface operations {
                     "application/json": components["schemas"]["APIKey"];
                 };
             };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description An error (RFC 9457) */
             default: {
                 headers: {
@@ -2210,6 +2529,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RetentionBody"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description An error (RFC 9457) */
@@ -2246,6 +2576,17 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RetentionBody"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description An error (RFC 9457) */

@@ -353,7 +353,14 @@ export class SocketFollower extends Following {
 
   #refused(d: { code: ErrorCode; message: string; prompt_id?: string }): void {
     const error = new PerdureError(d.code, d.message);
-    if (d.prompt_id !== undefined) this.#settle(d.prompt_id, (w) => w.reject(error));
+    if (d.prompt_id !== undefined) {
+      this.#settle(d.prompt_id, (w) => w.reject(error));
+      return;
+    }
+    // It does not say what was refused: who waits for a page can ask again.
+    for (const w of this.#older.filter((o) => o.sent)) w.reject(error);
+    this.#older = this.#older.filter((o) => !o.sent);
+    if (this.#over && this.#older.length === 0) this.#ended();
     else this.stands(this.connection, error);
   }
 

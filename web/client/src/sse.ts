@@ -12,6 +12,7 @@ export interface RawEvent {
  */
 export class EventParser {
   #rest = "";
+  #seen = 0; // so much of the rest holds no end of a line
   #id = "";
   #event = "";
   #data: string[] = [];
@@ -26,7 +27,8 @@ export class EventParser {
       if (buffer.charCodeAt(0) === 0xfeff) buffer = buffer.slice(1);
     }
     let from = 0;
-    for (let i = 0; i < buffer.length; i++) {
+    let i = this.#seen;
+    for (; i < buffer.length; i++) {
       const c = buffer[i];
       if (c !== "\n" && c !== "\r") continue;
       if (c === "\r" && i + 1 === buffer.length) break; // a line feed may follow
@@ -35,6 +37,7 @@ export class EventParser {
       from = i + 1;
     }
     this.#rest = buffer.slice(from);
+    this.#seen = i - from;
     return out;
   }
 

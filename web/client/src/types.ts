@@ -93,8 +93,11 @@ export interface Content {
 
 /** A node of the conversation. */
 export type Entry = Omit<Schemas["Entry"], "content"> & {
-  /** Null in an event whose content is over 256 KiB: fetch the entry then. */
-  content: Content | null;
+  /**
+   * Null in an event whose content is over 256 KiB, and "worker" where it is on
+   * the worker of a LOCAL execution: fetch the entry then.
+   */
+  content: Content | "worker" | null;
 };
 
 /** A page of a list. */

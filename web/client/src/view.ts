@@ -59,7 +59,10 @@ export interface MessageView {
   turnId: string | null;
   responseId: string | null;
   parts: PartView[];
-  /** The entry is over 256 KiB and not here whole: fetch it by its id. */
+  /**
+   * The entry's content is not here: it is over 256 KiB, or on the worker of a
+   * LOCAL execution. Fetch the entry by its id.
+   */
   contentMissing: boolean;
   model: string | null;
   usage: Usage | null;
@@ -127,8 +130,14 @@ export function partsOfUserMessage(value: unknown): Part[] {
   return typeof v.text === "string" ? [{ type: "text", text: v.text }] : [];
 }
 
+/** The content of an entry; null where it was left out, or is on the worker of a LOCAL execution. */
+export function contentOf(e: Entry): Content | null {
+  return typeof e.content === "object" ? e.content : null;
+}
+
 export function messageFrom(e: Entry): MessageView {
-  const c: Partial<Content> = e.content ?? {};
+  const content = contentOf(e);
+  const c: Partial<Content> = content ?? {};
   return {
     id: e.id,
     role: e.role ?? "assistant",
@@ -136,7 +145,7 @@ export function messageFrom(e: Entry): MessageView {
     turnId: e.turnId ?? null,
     responseId: e.responseId ?? null,
     parts: [],
-    contentMissing: e.content === null,
+    contentMissing: content === null,
     model: c.provider && c.model ? `${c.provider}/${c.model}` : null,
     usage: c.usage ?? null,
     stopReason: c.stopReason ?? null,

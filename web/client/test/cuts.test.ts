@@ -131,3 +131,11 @@ test("a hole that stays is not asked for without a pause", async () => {
   await expect(f.until(() => false)).rejects.toThrow("stopped");
   expect(pauses).toBe(5);
 });
+
+test("a log whose beginning is no longer kept is followed from where it begins", async () => {
+  const server = new FakeServer(recordedRun().slice(-3));
+  const f = follow(server, "consolidated");
+  await ended(f);
+  expect(f.held.messages.length).toBe(3);
+  expect(f.view.status).toBe("COMPLETED");
+});

@@ -120,14 +120,14 @@ export function blocksAcross(log: Log, seq: number): SnapshotData[] {
     const whole = (before: string) => before + piece.text;
     const held = blocks.get(e.data.seq);
     const data = piece.data.data;
-    const text = held === undefined ? "" : typeof held.data === "string" ? held.data : held.data.delta;
+    const text = typeof held?.data === "object" ? held.data.delta : (held?.data ?? "");
     blocks.set(e.data.seq, {
       ...(held ?? (piece.data as SnapshotData)),
       type: piece.type,
       snapshot: true,
       offset: 0,
-      data: typeof data === "string" ? whole(text) : { ...data, delta: whole(text) },
-    });
+      data: typeof data === "object" ? { ...data, delta: whole(text) } : whole(text),
+    } as SnapshotData);
   }
   return [...blocks.values()];
 }

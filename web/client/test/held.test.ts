@@ -297,3 +297,48 @@ test("a writer's own log is taken in without a gap", () => {
   w.close(b);
   expect(filled(...w.log).messages.length).toBe(2);
 });
+
+describe("what is on the worker of a LOCAL execution", () => {
+  const common = (seq: number) => ({ seq, agentExecutionId: "x1", createdAt: "2026-11-21T08:00:00.000Z" });
+  const at = (event: string, data: object) => ({ cursor: "", event, data }) as LogEvent;
+  const withheld = (seq: number, offset: number, length: number) =>
+    at("token", { ...common(seq), offset, length, content: "worker" });
+  const said = (seq: number, offset: number, data: string) => at("token", { ...common(seq), offset, data });
+
+  test("counts by its length, and misses nothing", () => {
+    const log = new HeldLog();
+    const args = { ...common(2), offset: 0, length: 4, content: "worker" };
+    const events = [
+      withheld(1, 0, 5),
+      withheld(1, 5, 7),
+      at("data", args),
+      at("data", { ...common(3), content: "worker", length: 9, sha256: "" }),
+      at("block.closed", { ...common(4), blockSeq: 1, length: 12, sha256: "", reason: "done" }),
+    ];
+    expect(events.map((e) => log.apply(e))).toEqual(["taken", "taken", "taken", "taken", "taken"]);
+    expect(log.message(1)).toMatchObject({ bytes: 12, text: "", withheld: true, state: "done" });
+    expect(log.syncSeq).toBe(1); // the arguments are still open
+  });
+
+  test("takes away nothing that was shown, and nothing is joined over it", () => {
+    const log = new HeldLog();
+    expect(log.apply(said(1, 0, "ab"))).toBe("taken");
+    expect(log.apply(withheld(1, 0, 2))).toBe("known");
+    expect(log.apply(withheld(1, 2, 3))).toBe("taken");
+    expect(log.apply(said(1, 5, "fg"))).toBe("taken");
+    expect(log.message(1)).toMatchObject({ bytes: 7, text: "ab", withheld: true });
+    expect(log.apply(withheld(1, 9, 1))).toBe("gap");
+  });
+
+  test("comes whole in a page as a length, and later as a text", () => {
+    const log = new HeldLog();
+    log.apply(said(1, 0, "ab"));
+    const whole = (data: object) =>
+      at("snapshot", { ...common(1), type: "token", offset: 0, snapshot: true, ...data });
+    expect(log.apply(whole({ length: 2, content: "worker" }))).toBe("known");
+    expect(log.apply(whole({ length: 4, content: "worker" }))).toBe("taken");
+    expect(log.message(1)).toMatchObject({ bytes: 4, text: "ab", withheld: true });
+    expect(log.apply(whole({ data: "abcd" }))).toBe("taken");
+    expect(log.message(1)).toMatchObject({ bytes: 4, text: "abcd", withheld: false });
+  });
+});

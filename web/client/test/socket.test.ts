@@ -201,3 +201,17 @@ test("the end stops, a revoked key is final", async () => {
   (await nextOf()).connected(1).cut(1008);
   await expect(g.until(() => false)).rejects.toMatchObject({ code: "unauthenticated" });
 });
+
+test("a page that is refused is told, and can be asked for again", async () => {
+  const { f, next } = start();
+  const one = (await next()).connected(90);
+  one.page([note(41)], { has_more: true });
+  const refused = f.loadOlder();
+  one.says("error", { code: "unavailable", message: "the store does not answer" });
+  await expect(refused).rejects.toMatchObject({ code: "unavailable" });
+  const older = f.loadOlder();
+  one.page([note(40)], { max_seq: 90, prepend: true });
+  await older;
+  expect(seqs(f)).toEqual([40, 41]);
+  f.stop();
+});

@@ -181,3 +181,25 @@ function snapshotAt(log: Log): Snapshot | null {
   );
   return { execution, entries, entriesBefore: 0, openBlocks, cursor: "c" } as unknown as Snapshot;
 }
+
+test("of a LOCAL run that is followed late there is what the server knows", () => {
+  const log = recordedRun().map((e) => {
+    const { data } = e as unknown as { data: Record<string, unknown> };
+    if (e.event === "entry.appended") return { ...e, data: { ...data, content: "worker", contentBytes: 9 } };
+    if (!("data" in data)) return e;
+    const { data: text, ...rest } = data;
+    const length = new TextEncoder().encode(typeof text === "string" ? text : lengthOf(text)).length;
+    return { ...e, data: { ...rest, content: "worker", length } };
+  }) as Log;
+  const held = new HeldLog();
+  for (const e of log) expect(held.apply(e)).toBe("taken");
+  const view = foldView(held.messages);
+  expect(view).toMatchObject({ status: "COMPLETED", ended: true });
+  expect(view.messages.length).toBeGreaterThan(1);
+  expect(view.messages.every((m) => m.stored && m.contentMissing && m.parts.length === 0)).toBe(true);
+});
+
+/** What a piece of arguments, or an event of its own, holds. */
+function lengthOf(data: unknown): string {
+  return (data as { delta?: string }).delta ?? JSON.stringify(data);
+}

@@ -15,7 +15,7 @@ func CommitToProto(c perdure.Commit) *perdurev1.CommitRequest {
 		Events: each(c.Events, newEventToProto), CancelTasks: each(c.CancelTask, UUIDToProto),
 		Blocks: each(c.Blocks, BlockEndToProto), Outcome: outcomeToProto(c.Outcome),
 		Eager: eagerToProto(c.Eager), Place: placeToProto(c.Place),
-		Chose: each(c.Chose, choiceToProto),
+		Chose: each(c.Chose, choiceToProto), Keeps: keptToProto(c.Keeps),
 	}
 }
 
@@ -29,7 +29,7 @@ func CommitFromProto(m *perdurev1.CommitRequest) (perdure.Commit, error) {
 			Events: each(m.GetEvents(), d.newEvent), CancelTask: d.ids("cancel_tasks", m.GetCancelTasks()),
 			Blocks: each(m.GetBlocks(), d.blockEnd), Outcome: d.outcome(m.GetOutcome()),
 			Eager: d.eager(m.GetEager()), Place: PlaceFromProto(m.GetPlace()),
-			Chose: each(m.GetChose(), choiceFromProto),
+			Chose: each(m.GetChose(), choiceFromProto), Keeps: d.kept(m.GetKeeps()),
 		}
 	})
 }

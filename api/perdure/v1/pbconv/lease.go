@@ -74,7 +74,8 @@ func AgentClaimToProto(c *perdure.AgentClaim) *perdurev1.AgentClaim {
 		LeaseFor: durationToProto(c.LeaseFor), Woke: wokes.to[c.Woke],
 		Checkpoint: CheckpointToProto(c.Checkpoint), LastCommit: commitNumberToProto(c.LastCommit),
 		Results: each(c.Results, TaskToProto), Signals: each(c.Signals, SignalToProto),
-		MoreSignals: c.MoreSignals, Again: each(c.Again, SignalToProto), Waited: durationToProto(c.Waited),
+		MoreSignals: c.MoreSignals, Again: each(c.Again, SignalToProto),
+		SignalsTo: c.SignalsTo, Kept: c.Kept, Waited: durationToProto(c.Waited),
 	}
 }
 
@@ -92,8 +93,23 @@ func (d *decoder) agentClaim(m *perdurev1.AgentClaim) *perdure.AgentClaim {
 		LeaseFor: d.duration("claim.lease_for", m.GetLeaseFor()), Woke: read(d, wokes, "claim.woke", m.GetWoke()),
 		Checkpoint: d.checkpoint(m.GetCheckpoint()), LastCommit: commitNumber(m.GetLastCommit()),
 		Results: each(m.GetResults(), d.task), Signals: each(m.GetSignals(), d.signal),
-		MoreSignals: m.GetMoreSignals(), Again: each(m.GetAgain(), d.signal), Waited: d.duration("claim.waited", m.GetWaited()),
+		MoreSignals: m.GetMoreSignals(), Again: each(m.GetAgain(), d.signal),
+		SignalsTo: m.GetSignalsTo(), Kept: m.GetKept(), Waited: d.duration("claim.waited", m.GetWaited()),
 	}
+}
+
+func keptToProto(k *perdure.Kept) *perdurev1.Kept {
+	if k == nil {
+		return nil
+	}
+	return &perdurev1.Kept{WorkerId: UUIDToProto(k.WorkerID), At: commitNumberToProto(k.At), Seen: k.Seen}
+}
+
+func (d *decoder) kept(m *perdurev1.Kept) *perdure.Kept {
+	if m == nil {
+		return nil
+	}
+	return &perdure.Kept{WorkerID: d.id("kept.worker_id", m.GetWorkerId()), At: commitNumber(m.GetAt()), Seen: m.GetSeen()}
 }
 
 // TaskClaimToProto converts a claimed attempt.

@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// parks suspends for a signal, and says what the worker keeps.
+func (h *holder) parks(seen int64) {
+	h.Helper()
+	reply := h.commit(func(c *perdure.Commit) {
+		suspending(perdure.WaitSignal("go"))(c)
+		c.Keeps = &perdure.Kept{WorkerID: *h.execution(h.id).WorkerID, At: perdure.CommitNumber{Fence: c.Lease.Fence, Number: c.Number}, Seen: seen}
+	})
+	if !reply.Suspended {
+		h.Fatal("it goes on")
+	}
+}
+
+// waiting is a poll in the background.
+type waiting struct {
+	claims chan []perdure.AgentClaim
+	leave  context.CancelFunc
+}
+
+// waits polls in the background, and returns once the poll has looked in vain. Run
+// it in a bubble.
+func (b *bench) waits(d perdure.Dispatch, p perdure.Poll) *waiting {
+	ctx, leave := context.WithCancel(b.Context())
+	w := &waiting{make(chan []perdure.AgentClaim, 1), leave}
+	p.Wait = time.Minute
+	go func() {
+		claims, err := d.PollAgents(ctx, p)
+		if err != nil {
+			b.Error(err)
+		}
+		w.claims <- claims
+	}()
+	synctest.Wait()
+	return w
+}
+
+// A signal that wakes an execution whose goroutine a worker keeps is answered to
+// that worker's poll by the commit that stores the signal, with what is new.
+func TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		h := b.started()
+		b.signal(h.id, "seen", "s0")
+		h.parks(1)
+		poll := b.waits(b.e.Dispatch(org, true), b.poll(2))
+		reply, err := b.e.Signal(t.Context(), org, h.id, SignalRequest{Name: "go", ID: "s1", Value: []byte(`{"n":1}`)})
+		b.must(err)
+		if reply.Status != perdure.StatusRunning {
+			t.Errorf("the signal was answered %s, want RUNNING", reply.Status)
+		}
+		claims := <-poll.claims
+		if len(claims) != 1 {
+			t.Fatalf("the poll got %d claims, want 1", len(claims))
+		}
+		c, x := claims[0], b.execution(h.id)
+		if !c.Kept || c.Woke != perdure.WokeSignal || len(c.Signals) != 1 || string(c.Signals[0].Value) != `{"n":1}` || c.SignalsTo != 2 {
+			t.Errorf("the claim brings %+v", c)
+		}
+		if want := (perdure.Lease{ExecutionID: x.ID, Fence: x.Fence, ClaimID: x.ClaimID}); c.Lease != want || !x.Embedded || *x.WorkerID != b.worker {
+			t.Errorf("the lease is %+v, the row's %+v (embedded %t)", c.Lease, want, x.Embedded)
+		}
+		again := &holder{bench: b, claim: c, id: h.id}
+		again.commit(completing())
+	})
+}
+
+// What a poll may not claim is not handed to it: it stays PENDING for others.
+func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
+	for name, change := range map[string]func(b *bench, h *holder, p *perdure.Poll){
+		"another queue":  func(_ *bench, _ *holder, p *perdure.Poll) { p.Queues = []string{"other"} },
+		"another kind":   func(_ *bench, _ *holder, p *perdure.Poll) { p.Kinds = []string{"strict"} },
+		"another worker": func(_ *bench, _ *holder, p *perdure.Poll) { p.WorkerID = uuid.New() },
+		"another commit": func(b *bench, h *holder, _ *perdure.Poll) {
+			b.e.parked.keeps(h.id, perdure.Kept{WorkerID: b.worker, At: perdure.CommitNumber{Fence: 1, Number: 7}}, b.s.Now())
+		},
+		"its worker gets idle for another": func(*bench, *holder, *perdure.Poll) {}, // chosen below, once it waits
+		"discarded": func(b *bench, h *holder, _ *perdure.Poll) {
+			b.must(b.d.Release(b.Context(), perdure.Release{WorkerID: b.worker, Discarded: []uuid.UUID{h.id}}))
+		},
+		"another server": func(b *bench, h *holder, _ *perdure.Poll) { b.use(b.s) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				h := b.started()
+				h.parks(0)
+				p, there := b.poll(2), b.d
+				change(b, h, &p)
+				poll := b.waits(there, p)
+				if name == "its worker gets idle for another" {
+					b.e.alone.chosen = map[uuid.UUID]drain{uuid.New(): {b.worker, b.s.Now()}}
+				}
+				reply, err := b.e.Signal(t.Context(), org, h.id, SignalRequest{Name: "go"})
+				b.must(err)
+				if reply.Status != perdure.StatusPending {
+					t.Errorf("the signal was answered %s, want PENDING", reply.Status)
+				}
+				poll.leave()
+				<-poll.claims
+			})
+		})
+	}
+}
+
+// An execution that has to be alone, and a worker that holds one, are left to
+// polls, which know what to do.
+func TestNothingIsHandedBesideOneThatIsAlone(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		h := b.started()
+		h.parks(0)
+		b.dangerous()
+		if got := b.claims(); len(got) != 1 {
+			t.Fatalf("%d claims of the one that has to be alone", len(got))
+		}
+		poll := b.waits(b.d, b.poll(2))
+		b.signal(h.id, "go", "s1")
+		b.wantStatus(h.id, perdure.StatusPending)
+		poll.leave()
+		if got := <-poll.claims; len(got) != 0 {
+			t.Errorf("beside it, %d claims", len(got))
+		}
+	})
+}
+
+// A poll is handed no more than it has slots; what is over is there for the next.
+func TestHandoverIsBoundByThePollsSlots(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.start()
+		b.start()
+		for _, c := range b.claims() {
+			(&holder{bench: b, claim: c, id: c.Lease.ExecutionID}).parks(0)
+		}
+		poll := b.waits(b.d, b.poll(1))
+		for _, x := range b.claimable() {
+			go b.signal(x, "go", x.String())
+		}
+		first := <-poll.claims
+		synctest.Wait()
+		second := b.claims()
+		if len(first) != 1 || len(second) != 1 || first[0].Lease.ExecutionID == second[0].Lease.ExecutionID {
+			t.Errorf("a poll with one slot got %d, the next %d; want one each", len(first), len(second))
+		}
+	})
+}
+
+// claimable lists all executions.
+func (b *bench) claimable() []uuid.UUID {
+	b.Helper()
+	page, err := b.s.Executions(b.Context(), org, store.ExecutionFilter{Limit: 100})
+	b.must(err)
+	var ids []uuid.UUID
+	for _, x := range page.Items {
+		ids = append(ids, x.ID)
+	}
+	return ids
+}
+
+// gated holds up the commands of a name, and fails reads if it is told to.
+type gated struct {
+	store.Store
+	name   string
+	gate   chan struct{}
+	broken bool
+}
+
+func (g *gated) Do(ctx context.Context, c store.Command) ([]any, error) {
+	if c.Name == g.name {
+		<-g.gate
+	}
+	return g.Store.Do(ctx, c)
+}
+
+func (g *gated) Lazy() store.Reader { return g }
+
+func (g *gated) Together(ctx context.Context, read func(store.Reader) error) error {
+	if g.broken {
+		return errors.New("the disk is on fire")
+	}
+	return g.Store.Lazy().Together(ctx, read)
+}
+
+// A poll that ends while a claim is made for it waits for the claim and takes it
+// along: whoever polls gives it back, or is dead, and then its lease runs out.
+func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
+	for name, wakes := range map[string]bool{"woken": true, "not woken": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				g := &gated{Store: b.s, name: "signal", gate: make(chan struct{})}
+				b.use(g)
+				h := b.started()
+				h.parks(0)
+				poll := b.waits(b.d, b.poll(1))
+				signal := map[bool]string{true: "go", false: "other"}[wakes]
+				go b.signal(h.id, signal, "s1")
+				synctest.Wait()
+				poll.leave()
+				synctest.Wait()
+				select {
+				case <-poll.claims:
+					t.Fatal("the poll ended while a claim was made for it")
+				default:
+				}
+				close(g.gate)
+				if got := <-poll.claims; (len(got) == 1) != wakes {
+					t.Errorf("the poll ended with %d claims", len(got))
+				}
+				if wakes { // nobody takes it up
+					b.clock.advance(testLease + time.Second)
+					b.sweep()
+					b.wantStatus(h.id, perdure.StatusPending)
+				}
+			})
+		})
+	}
+}
+
+// A place that was not needed is given back: the next signal is handed over.
+func TestHandoverThatWasNotNeededLeavesThePoll(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		h := b.started()
+		h.parks(0)
+		poll := b.waits(b.d, b.poll(1))
+		b.signal(h.id, "other", "s1")
+		b.signal(h.id, "go", "s2")
+		got := <-poll.claims
+		if len(got) != 1 || len(got[0].Signals) != 2 {
+			t.Fatalf("the poll got %+v, want one claim with both signals", got)
+		}
+	})
+}
+
+// A claim that cannot be read is given back at once.
+func TestHandoverThatCannotBeReadIsGivenBack(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		g := &gated{Store: b.s}
+		b.use(g)
+		h := b.started()
+		b.signal(h.id, "before", "s0") // which the worker does not know
+		h.parks(0)
+		poll := b.waits(b.d, b.poll(1))
+		g.broken = true
+		b.signal(h.id, "go", "s1")
+		g.broken = false
+		b.wantStatus(h.id, perdure.StatusPending)
+		poll.leave()
+		if got := <-poll.claims; len(got) == 1 && got[0].Woke != perdure.WokeReturned {
+			t.Errorf("the poll got %+v", got)
+		}
+	})
+}
+
+// The answer to the end of a task that a kept goroutine waited for brings what is
+// new; without Kept, or at another commit, everything.
+func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
+	for name, c := range map[string]struct {
+		kept  func(h *holder) *perdure.Kept
+		whole bool
+	}{
+		"kept": {kept: func(h *holder) *perdure.Kept {
+			return &perdure.Kept{WorkerID: h.worker, At: perdure.CommitNumber{Fence: h.claim.Lease.Fence, Number: h.number}, Seen: 1}
+		}},
+		"nothing known":  {kept: func(*holder) *perdure.Kept { return nil }, whole: true},
+		"another commit": {kept: func(h *holder) *perdure.Kept { return &perdure.Kept{WorkerID: h.worker, Seen: 1} }, whole: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			h := b.started()
+			b.signal(h.id, "a", "s1")
+			ids := h.schedule("1", "2")
+			claims := b.taskClaims()
+			h.suspend(perdure.WaitAll(perdure.WaitTask(ids[0]), perdure.WaitTask(ids[1])))
+			b.finish(done(claims[0], `"first"`))
+			b.signal(h.id, "b", "s2")
+			f := done(claims[1], `"second"`)
+			f.Parked, f.Kept = true, c.kept(h)
+			got := b.finish(f).Claim
+			if got == nil {
+				t.Fatal("no claim")
+			}
+			results := map[uuid.UUID]string{}
+			for _, r := range got.Results {
+				results[r.ID] = string(r.Status) + " " + string(r.Result)
+			}
+			first, second := results[claims[0].Lease.TaskID], results[claims[1].Lease.TaskID]
+			want := "COMPLETED "
+			if c.whole {
+				want = `COMPLETED "second"`
+			}
+			if first != `COMPLETED "first"` || second != want {
+				t.Errorf("the results are %q and %q", first, second)
+			}
+			signals := map[bool]int{true: 2, false: 1}[c.whole]
+			if got.Kept == c.whole || (got.Execution.Input == nil) == c.whole || len(got.Signals) != signals || got.SignalsTo != 2 {
+				t.Errorf("the claim is %+v, with %d signals", got, len(got.Signals))
+			}
+			// Delivered again, it is the same claim.
+			if again := b.finish(f).Claim; again == nil || again.Lease != got.Lease || again.Kept || len(again.Results) != 2 {
+				t.Errorf("the same end delivered again brings %+v", again)
+			}
+		})
+	}
+}
+
+// What only a poll claims is no more than the worker lacks, once: a worker that
+// does not keep it any more gives it back, and gets everything.
+func TestPollBringsWhatIsNew(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	h.parks(0)
+	b.signal(h.id, "go", "s1")
+	first := b.claim()
+	if !first.claim.Kept || len(first.claim.Signals) != 1 || first.claim.Execution.Input != nil {
+		t.Errorf("the claim is %+v", first.claim)
+	}
+	b.must(b.d.Release(t.Context(), perdure.Release{WorkerID: b.worker, Agents: []perdure.AgentRelease{{Lease: first.claim.Lease}}}))
+	if second := b.claim(); second.claim.Kept || len(second.claim.Signals) != 1 || second.claim.Execution.Input == nil {
+		t.Errorf("given back it comes as %+v", second.claim)
+	}
+}

@@ -1,0 +1,38 @@
+package openaiapi_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+)
+
+// A response whose log is no longer kept is not found, however it is asked for:
+// nothing half of it is given, and no other response in its place.
+func TestAResponseOfAPrunedLogIsNotFound(t *testing.T) {
+	s := newStage(t, says("one"), says("two"))
+	body := `{"model":"test/m","input":"a"}`
+	first := s.keyed("k", body).object()
+	second := s.create(`"input":"b","previous_response_id":"` + first.ID + `"`).object()
+	row, err := s.store.Response(t.Context(), "default", first.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.engine.Cancel(t.Context(), "default", row.Execution); err != nil {
+		t.Fatal(err)
+	}
+	period := perdure.Period(time.Millisecond)
+	if _, err := s.engine.SetRetention(t.Context(), "default", perdure.Retention{Logs: &period}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.engine.Prune(t.Context(), "default", engine.PruneRequest{}); err != nil || r.Logs.Count != 1 {
+		t.Fatalf("pruned %+v, %v", r, err)
+	}
+	for _, id := range []string{first.ID, second.ID} {
+		s.call("GET", "/v1/responses/"+id, "").refused(404, "", "not_found")
+		s.call("GET", "/v1/responses/"+id+"?stream=true", "").refused(404, "", "not_found")
+		s.create(`"input":"c","previous_response_id":"`+id+`"`).refused(400, "previous_response_id", "previous_response_not_found")
+	}
+	s.keyed("k", body).refused(404, "", "not_found")
+}

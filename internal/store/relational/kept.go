@@ -1,0 +1,265 @@
+package relational
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// Kept holds rows of executions and their open tasks between transactions, for a
+// store with one committer that nobody else writes beside: what it holds is what
+// is stored. It changes after a commit; whatever ends otherwise empties it.
+// Executions that have not been used for long fall out. It is used by one
+// goroutine at a time.
+type Kept struct {
+	// New ones and those that are used again go to young. When it is full, it
+	// takes the place of old, which is let go.
+	young, old map[uuid.UUID]*keptExecution
+	size       int // of young, in bytes, about
+	limit      int // of size
+}
+
+// keptExecution is an execution's row, and those of its open tasks.
+type keptExecution struct {
+	loaded loadedExecution
+	tasks  map[uuid.UUID]*perdure.Task
+	size   int
+}
+
+const (
+	// keptBytes bounds each of the two halves where nothing else is said.
+	keptBytes = 8 << 20
+	// keptOne is how large the tasks of one execution may be together.
+	keptOne = 256 << 10
+	// What a row takes beside its texts.
+	executionBytes, taskBytes = 4 << 10, 1 << 10
+)
+
+// NewKept makes one that is empty. It takes up to twice limit bytes; 0 is 8 MiB.
+func NewKept(limit int) *Kept {
+	k := &Kept{limit: limit}
+	if limit == 0 {
+		k.limit = keptBytes
+	}
+	k.Clear()
+	return k
+}
+
+// Clear empties it.
+func (k *Kept) Clear() {
+	k.young, k.old, k.size = map[uuid.UUID]*keptExecution{}, map[uuid.UUID]*keptExecution{}, 0
+}
+
+func (k *Kept) get(id uuid.UUID) *keptExecution {
+	if x := k.young[id]; x != nil {
+		return x
+	}
+	x := k.old[id]
+	if x != nil {
+		delete(k.old, id)
+		k.put(id, x)
+	}
+	return x
+}
+
+func (k *Kept) put(id uuid.UUID, x *keptExecution) {
+	if before := k.young[id]; before != nil {
+		k.size -= before.size
+	}
+	if k.size+x.size > k.limit {
+		k.young, k.old, k.size = map[uuid.UUID]*keptExecution{}, k.young, 0
+	}
+	delete(k.old, id)
+	k.young[id] = x
+	k.size += x.size
+}
+
+func (k *Kept) drop(id uuid.UUID) {
+	if x := k.young[id]; x != nil {
+		k.size -= x.size
+		delete(k.young, id)
+	}
+	delete(k.old, id)
+}
+
+// settle takes over what a transaction that is committed has read and written.
+func (k *Kept) settle(t *Transaction) {
+	for id, l := range t.rows {
+		if l.row == nil || l.row.Status.Terminal() {
+			k.drop(id)
+			continue
+		}
+		x := &keptExecution{loaded: l}
+		if before := k.get(id); before != nil {
+			x.tasks = before.tasks
+		}
+		k.put(id, x.weighed())
+	}
+	for id, tasks := range t.tasks {
+		x := k.get(id)
+		if x == nil {
+			continue
+		}
+		for task, row := range tasks {
+			if row == nil {
+				delete(x.tasks, task)
+				continue
+			}
+			if x.tasks == nil {
+				x.tasks = map[uuid.UUID]*perdure.Task{}
+			}
+			x.tasks[task] = row
+		}
+		k.size -= x.size
+		x.weighed()
+		k.size += x.size
+	}
+}
+
+// weighed sets the size. Tasks that are too many are let go.
+func (x *keptExecution) weighed() *keptExecution {
+	row := x.loaded.row
+	x.size = executionBytes + len(row.Answer) + len(row.Metadata) + 64*len(row.Asked.Dues)
+	tasks := 0
+	for _, t := range x.tasks {
+		tasks += taskBytes + len(t.Progress)
+	}
+	if tasks > keptOne {
+		x.tasks, tasks = nil, 0
+	}
+	x.size += tasks
+	return x
+}
+
+// Keeping lets the transaction begin with the rows that k holds. They are changed
+// by Committed.
+func (t *Transaction) Keeping(k *Kept) *Transaction {
+	t.kept, t.tasks = k, map[uuid.UUID]map[uuid.UUID]*perdure.Task{}
+	return t
+}
+
+// Committed is called when the transaction has been.
+func (t *Transaction) Committed() {
+	if t.kept != nil {
+		t.kept.settle(t)
+	}
+}
+
+// forget is for what rows say no longer.
+func (t *Transaction) forget(id uuid.UUID) {
+	delete(t.rows, id)
+	if t.kept != nil {
+		delete(t.tasks, id)
+		t.kept.drop(id)
+	}
+}
+
+func (t *Transaction) forgetAll() {
+	clear(t.rows)
+	if t.kept != nil {
+		clear(t.tasks)
+		t.kept.Clear()
+	}
+}
+
+// task gives a task's row, nil if there is none.
+func (t *Transaction) task(v view, execution, id uuid.UUID) (*perdure.Task, error) {
+	if t.kept == nil {
+		return loadTask(v, execution, id)
+	}
+	if row, ok := t.tasks[execution][id]; ok && row != nil {
+		return row, nil
+	} else if !ok {
+		if x := t.kept.get(execution); x != nil && x.tasks[id] != nil {
+			return x.tasks[id], nil
+		}
+	}
+	row, err := loadTask(v, execution, id)
+	if err == nil && row != nil {
+		t.wrote(row)
+	}
+	return row, err
+}
+
+// wrote keeps a task's row as it is now, if the task is open.
+func (t *Transaction) wrote(row *perdure.Task) {
+	if t.kept == nil {
+		return
+	}
+	tasks := t.tasks[row.ExecutionID]
+	if tasks == nil {
+		tasks = map[uuid.UUID]*perdure.Task{}
+		t.tasks[row.ExecutionID] = tasks
+	}
+	if tasks[row.ID] = nil; !row.Status.Terminal() {
+		tasks[row.ID] = row
+	}
+}
+
+// Compare tells where what is kept is not what is stored; c reads.
+func (k *Kept) Compare(ctx context.Context, c Conn, words *Words) error {
+	v := view{c, ctx, words}
+	var errs []error
+	for _, half := range []map[uuid.UUID]*keptExecution{k.young, k.old} {
+		for id, x := range half {
+			errs = append(errs, compareExecution(v, id, x))
+			for task, row := range x.tasks {
+				errs = append(errs, compareTask(v, id, task, row))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func compareExecution(v view, id uuid.UUID, x *keptExecution) error {
+	stored, err := loadExecution(v, id)
+	if err != nil {
+		return err
+	}
+	if stored.row == nil {
+		return fmt.Errorf("execution %s is kept and not stored", id)
+	}
+	if stored.head != x.loaded.head || stored.hasHead != x.loaded.hasHead || stored.row.MaxSeq != x.loaded.row.MaxSeq {
+		return fmt.Errorf("the head of %s is kept as %+v and stored as %+v", id, x.loaded.head, stored.head)
+	}
+	a, err := executionValues(x.loaded.row)
+	if err != nil {
+		return err
+	}
+	b, err := executionValues(stored.row)
+	if err != nil {
+		return err
+	}
+	return differs("execution "+id.String(), executionTable, a, b)
+}
+
+func compareTask(v view, execution, id uuid.UUID, row *perdure.Task) error {
+	stored, err := loadTask(v, execution, id)
+	if err != nil {
+		return err
+	}
+	if stored == nil {
+		return fmt.Errorf("task %s of %s is kept and not stored", id, execution)
+	}
+	a, err := taskValues(row)
+	if err != nil {
+		return err
+	}
+	b, err := taskValues(stored)
+	if err != nil {
+		return err
+	}
+	return differs("task "+id.String(), taskTable, a, b)
+}
+
+func differs(what string, t table, kept, stored []any) error {
+	for i := range kept {
+		if !same(kept[i], stored[i]) {
+			return fmt.Errorf("%s has a %s that is kept as %v and stored as %v", what, t.columns[i], kept[i], stored[i])
+		}
+	}
+	return nil
+}

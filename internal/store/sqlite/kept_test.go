@@ -1,0 +1,212 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/relational"
+	"pgregory.net/rapid"
+)
+
+// keptModel is what executions and their tasks are, as the commands that were
+// answered left them.
+type keptModel struct {
+	versions map[uuid.UUID]int64
+	tasks    map[uuid.UUID]map[uuid.UUID]perdure.TaskStatus
+}
+
+func (m *keptModel) sees(s *store.State, id uuid.UUID) error {
+	version, there := m.versions[id]
+	switch {
+	case there != (s.Execution != nil):
+		return fmt.Errorf("%s: is there: %t, want %t", id, s.Execution != nil, there)
+	case there && s.Execution.Version != version:
+		return fmt.Errorf("%s: version %d, want %d", id, s.Execution.Version, version)
+	}
+	for task, status := range m.tasks[id] {
+		if got := s.Tasks[task]; there && (got == nil || got.Status != status) {
+			return fmt.Errorf("%s: task %s is %v, want %s", id, task, got, status)
+		}
+	}
+	return nil
+}
+
+// Whatever happens to commands, the next one decides on what is stored, however
+// little the committer keeps.
+func TestKeptRowsAreStoredRows(t *testing.T) {
+	quiet := slog.New(slog.DiscardHandler)
+	rapid.Check(t, func(rt *rapid.T) {
+		path := filepath.Join(t.TempDir(), "perdure.db")
+		s, err := Open(t.Context(), Options{Path: path, Logger: quiet})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer s.Close()
+		s.committer.kept = relational.NewKept(rapid.SampledFrom([]int{1, 12 << 10, 0}).Draw(rt, "limit"))
+		var ids, tasks [3]uuid.UUID
+		for i := range ids {
+			ids[i], tasks[i] = uuid.New(), uuid.New()
+		}
+		definition := uuid.New()
+		m := &keptModel{versions: map[uuid.UUID]int64{}, tasks: map[uuid.UUID]map[uuid.UUID]perdure.TaskStatus{}}
+		var wrong error
+		run := func(id uuid.UUID, decide func(*store.State) (*store.Changes, error)) error {
+			wrong = nil
+			_, err := s.Do(t.Context(), store.Command{
+				Name: "test", Lane: store.LaneCommits, Org: "acme", Execution: id,
+				Needs: func(*perdure.Execution) store.Needs { return store.Needs{Tasks: tasks[:]} },
+				Decide: func(st *store.State) (*store.Changes, error) {
+					wrong = errors.Join(wrong, m.sees(st, id))
+					return decide(st)
+				},
+			})
+			if wrong != nil {
+				rt.Fatal(wrong)
+			}
+			return err
+		}
+		gone := map[uuid.UUID]bool{}
+		rt.Repeat(map[string]func(*rapid.T){
+			"write": func(rt *rapid.T) {
+				i, j := rapid.IntRange(0, 2).Draw(rt, "execution"), rapid.IntRange(0, 2).Draw(rt, "task")
+				id, status := ids[i], rapid.SampledFrom([]perdure.TaskStatus{perdure.TaskPending, perdure.TaskRunning, perdure.TaskCompleted}).Draw(rt, "status")
+				fate := rapid.SampledFrom([]string{"stored", "stored", "refused", "fails"}).Draw(rt, "fate")
+				named := rapid.Bool().Draw(rt, "of the definition")
+				if gone[id] {
+					rt.Skip("it is being deleted")
+				}
+				err := run(id, func(st *store.State) (*store.Changes, error) {
+					ch := keptStep(st, id, tasks[j], status)
+					switch x := ch.Execution; {
+					case fate == "refused":
+						return nil, perdure.Errorf(perdure.Conflict, "refused")
+					case fate == "fails":
+						x.DefinitionID = ptr(uuid.New())
+					case named:
+						ch.Definition = &perdure.Definition{ID: definition, Org: "acme", Name: "d", Slug: "d", CreatedAt: st.Now, UpdatedAt: st.Now, Version: 1}
+						x.DefinitionID = &definition
+					}
+					return ch, nil
+				})
+				if (err == nil) != (fate == "stored") {
+					rt.Fatalf("%s: %v", fate, err)
+				}
+				if err == nil {
+					m.versions[id]++
+					if m.tasks[id] == nil {
+						m.tasks[id] = map[uuid.UUID]perdure.TaskStatus{}
+					}
+					m.tasks[id][tasks[j]] = status
+				}
+			},
+			"delete the definition": func(rt *rapid.T) {
+				if err := run(uuid.Nil, func(*store.State) (*store.Changes, error) {
+					return &store.Changes{DeleteDefinition: &definition}, nil
+				}); err != nil {
+					rt.Fatal(err)
+				}
+			},
+			"delete an execution": func(rt *rapid.T) {
+				id := ids[rapid.IntRange(0, 2).Draw(rt, "execution")]
+				if m.versions[id] == 0 {
+					rt.Skip("it is not there")
+				}
+				if err := run(id, func(*store.State) (*store.Changes, error) {
+					return &store.Changes{Prune: &store.Prune{Execution: true}}, nil
+				}); err != nil {
+					rt.Fatal(err)
+				}
+				delete(m.versions, id)
+				gone[id] = true
+			},
+			"": func(rt *rapid.T) {
+				if err := s.committer.audit(t.Context()); err != nil {
+					rt.Fatal(err)
+				}
+			},
+		})
+	})
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// keptStep changes the row, its log's head and a task.
+func keptStep(s *store.State, id, task uuid.UUID, status perdure.TaskStatus) *store.Changes {
+	x := s.Execution
+	if x == nil {
+		x = &perdure.Execution{
+			ID: id, Org: "acme", Kind: "k", Status: perdure.StatusPending, PersistenceMode: perdure.Remote, Queue: "q", CreatedAt: s.Now, ReadyAt: s.Now,
+		}
+	}
+	x.Version++
+	x.Wait = &perdure.Wait{Any: []perdure.Wait{{Task: &task}, {Timer: ptr(s.Now)}}}
+	s.Head.LastSeq++
+	s.Head.LastPos++
+	t := s.Tasks[task]
+	if t == nil {
+		t = &perdure.Task{ID: task, ExecutionID: id, Org: "acme", Kind: "t", Queue: "q", CreatedAt: s.Now, Input: []byte(`{}`)}
+	}
+	t.Status, t.Progress = status, []byte(`{"at":1}`)
+	return &store.Changes{
+		Execution: x, Head: &s.Head, Tasks: []*perdure.Task{t},
+		Records: []perdure.Record{{Pos: s.Head.LastPos, Seq: s.Head.LastSeq, Type: perdure.EventEntry, CreatedAt: s.Now, Fields: []byte(`{}`)}},
+	}
+}
+
+// What another connection writes is seen by the next command.
+func TestKeptRowsAreLetGoWhereOthersWrite(t *testing.T) {
+	s := open(t, Options{})
+	id := uuid.New()
+	if err := begin(t, s, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	other, err := openConn(t.Context(), s.path, writing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.close()
+	if _, err := (view{conn: other, ctx: t.Context()}).exec("UPDATE agent_execution SET version = 4711"); err != nil {
+		t.Fatal(err)
+	}
+	err = do(t, s, id, func(st *store.State) (*store.Changes, error) {
+		if st.Execution.Version != 4711 {
+			t.Errorf("a command decides on version %d", st.Execution.Version)
+		}
+		return nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The audit finds a row that is kept as it is not stored.
+func TestAuditComparesWhatIsKept(t *testing.T) {
+	for _, one := range []struct{ query, what string }{
+		{"UPDATE agent_execution SET version = 4711", "has a version that is kept"},
+		{"UPDATE task_execution SET attempt = 4711", "has a attempt that is kept"},
+		{"UPDATE log_head SET last_pos = 4711", "the head of"},
+		{"DELETE FROM task_execution", "is kept and not stored"},
+	} {
+		s := open(t, Options{})
+		id := uuid.New()
+		err := do(t, s, id, func(st *store.State) (*store.Changes, error) { return keptStep(st, id, uuid.New(), perdure.TaskRunning), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (view{conn: s.committer.conn, ctx: t.Context()}).exec(one.query); err != nil {
+			t.Fatal(err)
+		}
+		s.committer.version = s.committer.conn.version() // as if it had known
+		err = s.committer.audit(t.Context())
+		if err == nil || !strings.Contains(err.Error(), one.what) {
+			t.Errorf("after %s the audit says %v", one.query, err)
+		}
+	}
+}

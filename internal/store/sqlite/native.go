@@ -1,0 +1,192 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// native is a connection by SQLite's own interface, without database/sql
+// between: docs/decisions/029-sqlite-without-database-sql.md has why. It has no
+// mutex: one goroutine uses it at a time, and only stop may come from another.
+type native struct {
+	tls *libc.TLS
+	db  uintptr
+	// stopped is an int32 in SQLite's memory; where it is not 0, what runs ends
+	// with SQLITE_INTERRUPT.
+	stopped uintptr
+}
+
+const (
+	// argRoom is what a statement keeps for arguments; more is given back after
+	// use.
+	argRoom = 8 << 10
+	// stopEvery is how many steps of a statement's program pass between two looks
+	// at stopped: some 50 µs.
+	stopEvery = 2000
+)
+
+// failure is what SQLite said no with.
+type failure struct {
+	code    int // extended
+	message string
+}
+
+func (f *failure) Error() string { return fmt.Sprintf("%s (%d)", f.message, f.code) }
+
+// Code gives SQLite's extended result code.
+func (f *failure) Code() int { return f.code }
+
+// at makes a pointer of an address outside of Go's memory.
+func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
+
+// bytesAt gives memory of SQLite's as it is, for as long as SQLite leaves it so.
+func bytesAt(address uintptr, n int) []byte {
+	if n == 0 {
+		return []byte{}
+	}
+	return unsafe.Slice((*byte)(at(address)), n)
+}
+
+var errMemory = errors.New("SQLite has no memory left")
+
+func (n *native) malloc(size int) (uintptr, error) {
+	p := lib.Xsqlite3_malloc64(n.tls, lib.Tsqlite3_uint64(size))
+	if p == 0 {
+		return 0, errMemory
+	}
+	return p, nil
+}
+
+func (n *native) free(p uintptr) { lib.Xsqlite3_free(n.tls, p) }
+
+// text copies a string to where SQLite reads it; the caller frees it.
+func (n *native) text(s string) (uintptr, error) {
+	if strings.IndexByte(s, 0) >= 0 {
+		return 0, errors.New("a text for SQLite has a zero in it")
+	}
+	p, err := n.malloc(len(s) + 1)
+	if err != nil {
+		return 0, err
+	}
+	b := bytesAt(p, len(s)+1)
+	copy(b, s)
+	b[len(s)] = 0
+	return p, nil
+}
+
+// openNative opens the file with flags of sqlite3_open_v2.
+func openNative(path string, flags int32) (*native, error) {
+	n := &native{tls: libc.NewTLS()}
+	if err := n.open(path, flags); err != nil {
+		return nil, errors.Join(err, n.close())
+	}
+	return n, nil
+}
+
+func (n *native) open(path string, flags int32) error {
+	name, err := n.text(path)
+	if err != nil {
+		return err
+	}
+	defer n.free(name)
+	if n.stopped, err = n.malloc(int(unsafe.Sizeof(int32(0)))); err != nil {
+		return err
+	}
+	atomic.StoreInt32(n.stop(), 0)
+	place, err := n.malloc(int(unsafe.Sizeof(n.db)))
+	if err != nil {
+		return err
+	}
+	defer n.free(place)
+	code := lib.Xsqlite3_open_v2(n.tls, name, place, flags|lib.SQLITE_OPEN_NOMUTEX|lib.SQLITE_OPEN_EXRESCODE, 0)
+	n.db = *(*uintptr)(at(place))
+	if err := n.failed(code); err != nil {
+		return err
+	}
+	lib.Xsqlite3_progress_handler(n.tls, n.db, stopEvery, callback(progress), n.stopped)
+	return nil
+}
+
+// stop is where a 1 ends what runs and whatever is begun, until it is 0 again.
+func (n *native) stop() *int32 { return (*int32)(at(n.stopped)) }
+
+// progress is called by SQLite every now and then.
+func progress(_ *libc.TLS, stopped uintptr) int32 { return atomic.LoadInt32((*int32)(at(stopped))) }
+
+// callback gives a function that is none of an object as SQLite calls it.
+func callback(f func(*libc.TLS, uintptr) int32) uintptr {
+	return *(*uintptr)(unsafe.Pointer(&f))
+}
+
+// version is that of the file as this connection sees it since its last
+// transaction began; every commit changes it.
+func (n *native) version() (version uint32) {
+	place, err := n.malloc(int(unsafe.Sizeof(version)))
+	if err != nil {
+		return 0
+	}
+	defer n.free(place)
+	if lib.Xsqlite3_file_control(n.tls, n.db, 0, lib.SQLITE_FCNTL_DATA_VERSION, place) != lib.SQLITE_OK {
+		return 0
+	}
+	return *(*uint32)(at(place))
+}
+
+// close ends the connection; its statements have been closed.
+func (n *native) close() (err error) {
+	if n.db != 0 {
+		err = n.failed(lib.Xsqlite3_close_v2(n.tls, n.db))
+	}
+	n.free(n.stopped)
+	n.tls.Close()
+	return err
+}
+
+// failed gives the error of a result code, nil for success.
+func (n *native) failed(code int32) error {
+	switch code {
+	case lib.SQLITE_OK, lib.SQLITE_ROW, lib.SQLITE_DONE:
+		return nil
+	}
+	message := libc.GoString(lib.Xsqlite3_errstr(n.tls, code))
+	if n.db != 0 {
+		if more := libc.GoString(lib.Xsqlite3_errmsg(n.tls, n.db)); more != message {
+			message += ": " + more
+		}
+	}
+	return &failure{int(code), message}
+}
+
+// prepare compiles one statement.
+func (n *native) prepare(query string) (*stmt, error) {
+	text, err := n.text(query)
+	if err != nil {
+		return nil, err
+	}
+	defer n.free(text)
+	const size = unsafe.Sizeof(text)
+	places, err := n.malloc(int(2 * size))
+	if err != nil {
+		return nil, err
+	}
+	defer n.free(places)
+	code := lib.Xsqlite3_prepare_v3(n.tls, n.db, text, int32(len(query)+1), lib.SQLITE_PREPARE_PERSISTENT, places, places+size)
+	if err := n.failed(code); err != nil {
+		return nil, err
+	}
+	s := &stmt{native: n, handle: *(*uintptr)(at(places))}
+	if rest := *(*uintptr)(at(places + size)); s.handle == 0 || rest != text+uintptr(len(query)) {
+		s.close()
+		return nil, errors.New("more or less than one statement")
+	}
+	s.params = int(lib.Xsqlite3_bind_parameter_count(n.tls, s.handle))
+	s.columns = int(lib.Xsqlite3_column_count(n.tls, s.handle))
+	s.row = s.scan
+	return s, nil
+}

@@ -1,0 +1,208 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/store/relational"
+)
+
+func openAlone(t testing.TB) view {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "alone.db")
+	if err := makeFile(path); err != nil {
+		t.Fatal(err)
+	}
+	c, err := openConn(t.Context(), path, writing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return view{conn: c, ctx: t.Context()}
+}
+
+// What is stored comes back as it was, an empty value apart from NULL.
+func TestValuesComeBack(t *testing.T) {
+	v := openAlone(t)
+	if _, err := v.exec("CREATE TABLE t (id INTEGER PRIMARY KEY, v ANY) STRICT"); err != nil {
+		t.Fatal(err)
+	}
+	large := strings.Repeat("large", 100_000)
+	for i, c := range []struct{ in, out any }{
+		{nil, nil},
+		{int64(-1 << 63), int64(-1 << 63)},
+		{7, int64(7)},
+		{"", ""},
+		{"a\x00b ü", "a\x00b ü"},
+		{large, large},
+		{[]byte{}, []byte{}},
+		{[]byte(nil), nil},
+		{[]byte(large), []byte(large)},
+		{json.RawMessage(`{}`), []byte(`{}`)},
+	} {
+		n, err := v.exec("INSERT INTO t (id, v) VALUES (?, ?)", i, c.in)
+		if err != nil || n != 1 {
+			t.Fatalf("%d: %d rows, %v", i, n, err)
+		}
+		var got any
+		if found, err := v.one("SELECT v FROM t WHERE id = ?", []any{i}, &got); err != nil || !found {
+			t.Fatalf("%d: %v, %v", i, found, err)
+		}
+		a, isBytes := got.([]byte)
+		b, wantBytes := c.out.([]byte)
+		if isBytes != wantBytes || isBytes && !bytes.Equal(a, b) || !isBytes && got != c.out {
+			t.Errorf("%d: %T comes back as %T", i, c.in, got)
+		}
+	}
+	if _, err := v.exec("INSERT INTO t (v) VALUES (?)", uuid.New()); err == nil {
+		t.Error("a value of a kind that is not known was stored")
+	}
+	if _, err := v.exec("INSERT INTO t (v) VALUES (?)"); err == nil {
+		t.Error("a missing argument was taken for an earlier one")
+	}
+	if _, err := v.one("SELECT NULL", nil, new(string)); err == nil {
+		t.Error("NULL was read into a string")
+	}
+	if _, err := v.exec("DELETE FROM t; DELETE FROM t"); err == nil {
+		t.Error("the second of two statements was passed over")
+	}
+}
+
+// A statement that is in the middle of its rows keeps its arguments and its
+// place, whatever else runs on the connection, itself too.
+func TestStatementsWithinStatements(t *testing.T) {
+	v := openAlone(t)
+	const query = "SELECT value FROM json_each(?)"
+	var got []string
+	read := func(list string, each func(s string)) {
+		err := v.each(query, []any{list}, func(row func(...any) error) error {
+			var s string
+			if err := row(&s); err != nil {
+				return err
+			}
+			each(s)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	read(`["a", "b", "c"]`, func(outer string) {
+		read(`["1", "2"]`, func(inner string) { got = append(got, outer+inner) })
+	})
+	if want := "a1 a2 b1 b2 c1 c2"; strings.Join(got, " ") != want {
+		t.Errorf("the rows are %v, want %s", got, want)
+	}
+}
+
+const endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+
+// A read ends with its context, inside a step and between rows, and the
+// connection is as good as before.
+func TestReadsEndWithTheirContext(t *testing.T) {
+	s := open(t, Options{})
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := s.pool.read(ctx, func(v view) error {
+			cancel()
+			return v.each(endless, nil, func(row func(...any) error) error { return nil })
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("a read of an ended context gives %v", err)
+		}
+		err = s.pool.read(t.Context(), func(v view) error {
+			_, err := v.one("SELECT count(*) FROM store", nil, new(int))
+			return err
+		})
+		if err != nil {
+			t.Fatalf("the read after it gives %v", err)
+		}
+	}
+	v := openAlone(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	go cancel()
+	if _, err := (view{conn: v.conn, ctx: ctx}).one(endless, nil, new(int)); !errors.Is(err, context.Canceled) {
+		t.Errorf("a statement whose context ends gives %v", err)
+	}
+	if _, err := v.one("SELECT 1", nil, new(int)); err != nil {
+		t.Errorf("the next one gives %v", err)
+	}
+}
+
+// The connections of readers cannot write.
+func TestReadersCannotWrite(t *testing.T) {
+	s := open(t, Options{})
+	err := s.pool.read(t.Context(), func(v view) error {
+		_, err := v.exec("DELETE FROM store")
+		return err
+	})
+	if err == nil {
+		t.Error("a reader wrote")
+	}
+	err = s.pool.read(t.Context(), func(v view) error {
+		return v.each("SELECT 1", nil, func(func(...any) error) error { return relational.ErrStop })
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkStatement measures typical statements inside one transaction.
+func BenchmarkStatement(b *testing.B) {
+	v := openAlone(b)
+	id := uuid.New()
+	for _, query := range []string{
+		"CREATE TABLE t (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, a TEXT, b INTEGER, c BLOB, d TEXT, e INTEGER, f BLOB) STRICT",
+		"CREATE TABLE l (id BLOB NOT NULL, pos INTEGER NOT NULL, a TEXT, b INTEGER, PRIMARY KEY (id, pos)) STRICT, WITHOUT ROWID",
+		"BEGIN",
+	} {
+		if _, err := v.exec(query); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if _, err := v.exec("INSERT INTO t (id) VALUES (?)", id[:]); err != nil {
+		b.Fatal(err)
+	}
+	for _, one := range []struct {
+		name string
+		run  func(i int) error
+	}{
+		{"update", func(i int) error {
+			_, err := v.exec("UPDATE t SET a = ?, b = ?, c = ?, d = ?, e = ?, f = ? WHERE id = ?", "some text", i, id[:], "another", i, id[:], id[:])
+			return err
+		}},
+		{"select", func(int) error {
+			var n, e int64
+			var a, d string
+			var i, c, f uuid.UUID
+			_, err := v.one("SELECT * FROM t WHERE id = ?", []any{id[:]}, &n, &i, &a, &e, &c, &d, &e, &f)
+			return err
+		}},
+		{"insert", func(i int) error {
+			_, err := v.exec("INSERT INTO l (id, pos, a, b) VALUES (?, ?, ?, ?)", id[:], i, "some text", i)
+			return err
+		}},
+	} {
+		b.Run(one.name, func(b *testing.B) {
+			if _, err := v.exec("DELETE FROM l"); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if err := one.run(i); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

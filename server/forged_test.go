@@ -1,0 +1,198 @@
+package server_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+// forger makes positions and ids that nobody was given, of some that somebody was.
+type forger struct{ *rand.Rand }
+
+func newForger(t *testing.T) forger {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	return forger{rand.New(rand.NewPCG(seed, 0))}
+}
+
+// of gives a value that differs from the true one, most of the time a little.
+func (f forger) of(value string) string {
+	raw := []byte(value)
+	switch f.IntN(8) {
+	case 0:
+		return value + string(rune('0'+f.IntN(75)))
+	case 1:
+		return value[:f.IntN(len(value)+1)]
+	case 2:
+		return []string{"", "0", "-1", "now", "null", "%00", "../..", "9223372036854775808", "'; --", "\x00", "é", strings.Repeat("A", 300)}[f.IntN(12)]
+	case 3:
+		if inside, err := base64.RawURLEncoding.DecodeString(value); err == nil && len(inside) > 0 {
+			inside[f.IntN(len(inside))] ^= 1 << f.IntN(8)
+			return base64.RawURLEncoding.EncodeToString(inside)
+		}
+	}
+	for range 1 + f.IntN(3) {
+		if len(raw) > 0 {
+			raw[f.IntN(len(raw))] = "ABCyz-_019=.\x7f"[f.IntN(13)]
+		}
+	}
+	return string(raw)
+}
+
+// positions are those that acme was given: of pages, logs and streams.
+func (w *world) positions() []string {
+	w.Helper()
+	found := map[string]bool{}
+	inBody := regexp.MustCompile(`"(?:nextCursor|cursor|last_id|first_id)":"([^"]+)"`)
+	inHead := regexp.MustCompile(`(?m)^(?:Stream-Next-Offset|Stream-Cursor|Etag): "?([^"\r]+)`)
+	for name, r := range routes {
+		if !strings.HasPrefix(name, "GET ") || r.needs == "" || strings.HasSuffix(name, "/ws") {
+			continue
+		}
+		for _, query := range []string{"limit=1", "limit=1&all=true", r.query} {
+			a := w.requestWith(name, w.keys["acme admin"], query)
+			for _, m := range append(inBody.FindAllStringSubmatch(a.body, -1), inHead.FindAllStringSubmatch(a.head, -1)...) {
+				found[m[1]] = true
+			}
+		}
+	}
+	for _, what := range []string{"id", "entryId", "response", "key", "definition"} {
+		found[w.names[what]] = true
+	}
+	if len(found) < 10 {
+		w.Fatalf("only %d positions were given: %v", len(found), found)
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// requestWith is request with another query.
+func (w *world) requestWith(name, key, query string, headers ...string) answer {
+	w.Helper()
+	r := routes[name]
+	method, path, _ := strings.Cut(name, " ")
+	names := maps.Clone(w.names)
+	if r.ids != "" {
+		names["id"] = names[r.ids]
+	}
+	for what, value := range names {
+		path = strings.ReplaceAll(path, "{"+what+"}", value)
+	}
+	return w.ask(key, method, path+"?"+query, "", headers...)
+}
+
+// Positions of another org, of something else, or that nobody was given, are
+// refused in the documented way, or lead to what the asker may see anyway: never
+// to an error inside the server, and never to another org.
+func TestForgedPositions(t *testing.T) {
+	w := newWorld(t)
+	f := newForger(t)
+	given := w.positions()
+	var reads []string
+	for name, r := range routes {
+		if strings.HasPrefix(name, "GET ") && r.needs != "" && !strings.HasSuffix(name, "/ws") {
+			reads = append(reads, name)
+		}
+	}
+	slices.Sort(reads)
+	parameters := []string{"cursor", "after", "after_seq", "before", "offset", "limit", "entries", "epoch"}
+	for range 600 {
+		name, who, position := reads[f.IntN(len(reads))], "rival admin", given[f.IntN(len(given))]
+		if f.IntN(3) > 0 {
+			position = f.of(position)
+		}
+		if f.IntN(3) == 0 {
+			who = "acme admin"
+		}
+		query := parameters[f.IntN(len(parameters))] + "=" + url.QueryEscape(position)
+		if strings.Contains(name, "/v1/stream") && !strings.HasPrefix(query, "offset=") {
+			query += "&offset=" + url.QueryEscape(given[f.IntN(len(given))])
+		}
+		var headers []string
+		if clean := strings.Map(printable, position); f.IntN(3) == 0 {
+			headers = []string{[]string{"Last-Event-ID", "If-None-Match", "Stream-Cursor"}[f.IntN(3)], clean}
+		}
+		a := w.requestWith(name, w.keys[who], query, headers...)
+		w.documented(fmt.Sprintf("%s?%s %q as %s", name, query, headers, who), a)
+		if strings.HasPrefix(who, "rival") && w.tells(a) {
+			t.Errorf("%s?%s tells another org: %s", name, query, a.body)
+		}
+	}
+}
+
+func printable(r rune) rune {
+	if r < ' ' || r > '~' {
+		return -1
+	}
+	return r
+}
+
+// Ids that are mutated, of another org or of something else stand for nothing,
+// whatever the operation.
+func TestForgedIDs(t *testing.T) {
+	w := newWorld(t)
+	f := newForger(t)
+	before := w.everything()
+	known := []string{"id", "entryId", "sha256", "response", "definition", "spare", "key", "task", "blob"}
+	all := slices.Sorted(maps.Keys(routes))
+	for range 400 {
+		name := all[f.IntN(len(all))]
+		if routes[name].needs == "" || strings.HasSuffix(name, "/ws") || !strings.Contains(strings.ReplaceAll(name, "{org}", ""), "{") || strings.Contains(name, "{path}") || strings.Contains(name, "{slug}") {
+			continue
+		}
+		names := maps.Clone(w.names)
+		for _, what := range known {
+			names[what] = url.PathEscape(f.of(w.names[known[f.IntN(len(known))]]))
+			if names[what] == "" || names[what] == "." || names[what] == ".." {
+				names[what] = uuid.NewString()
+			}
+		}
+		who := "rival admin"
+		if strings.HasPrefix(name, "GET ") && f.IntN(2) == 0 {
+			who = "acme client" // who may change what an id that came out true names
+		}
+		a := w.request(name, w.keys[who], names)
+		w.documented(fmt.Sprintf("%s of %v as %s", name, names, who), a)
+		if strings.HasPrefix(who, "rival") && w.tells(a) {
+			t.Errorf("%s of %v tells another org: %s", name, names, a.body)
+		}
+	}
+	if after := w.everything(); after != before {
+		t.Errorf("what acme has was changed:\n%s\nbefore:\n%s", after, before)
+	}
+}
+
+// tells tells whether an answer holds something of acme's that was not in the
+// request: a refusal repeats the name of what it refuses.
+func (w *world) tells(a answer) bool {
+	asked := strings.NewReplacer(w.names["path"], "", w.names["slug"], "")
+	return strings.Contains(asked.Replace(a.body+a.head), canary)
+}
+
+// documented checks that an answer is no error of the server's own, and that a
+// refusal has the shape that docs/api.md gives.
+func (w *world) documented(what string, a answer) {
+	w.Helper()
+	if a.status >= 500 {
+		w.Errorf("%s: %d %s", what, a.status, a.body)
+	}
+	if a.status < 400 {
+		return
+	}
+	var p struct {
+		Code  string
+		Error *struct{ Message, Type string } // of the Responses API
+	}
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil && a.body != "" || p.Code == "" && (p.Error == nil || p.Error.Message == "") {
+		w.Errorf("%s: %d, and no problem: %s", what, a.status, a.body)
+	}
+}
