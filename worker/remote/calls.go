@@ -123,6 +123,12 @@ func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 	return claims, nil
 }
 
+// inVain is how long a call has been tried before this try, a little less rather
+// than more: what its answer claims was not claimed earlier.
+func inVain(began time.Time) time.Duration {
+	return time.Since(began).Truncate(100 * time.Millisecond)
+}
+
 // Commit implements perdure.Dispatch.
 func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.CommitReply, error) {
 	if commit.Eager.Slots > 0 {
@@ -134,12 +140,12 @@ func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.Com
 	}
 	began := time.Now()
 	return again(ctx, c, "Commit", func(ctx context.Context) (perdure.CommitReply, error) {
-		waited := time.Since(began) // for tries that were in vain
-		m, err := c.agents.Commit(ctx, m)
+		waited := inVain(began)
+		got, err := c.agents.Commit(ctx, m)
 		if err != nil {
 			return perdure.CommitReply{}, err
 		}
-		reply, err := c.commitReply(ctx, commit.Lease.ExecutionID, m)
+		reply, err := c.commitReply(ctx, commit.Lease.ExecutionID, got)
 		for i := range reply.Claims {
 			reply.Claims[i].Waited += waited
 		}
@@ -157,7 +163,7 @@ func (c *Client) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.
 	}
 	began := time.Now()
 	return again(ctx, c, "FinishTask", func(ctx context.Context) (perdure.FinishReply, error) {
-		waited := time.Since(began) // for tries that were in vain
+		waited := inVain(began)
 		reply, err := c.worker.FinishTask(ctx, m)
 		if err != nil || reply.GetClaim() == nil {
 			return perdure.FinishReply{}, err
