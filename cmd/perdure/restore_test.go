@@ -150,7 +150,6 @@ func TestDatabasesThatAreRefused(t *testing.T) {
 	}
 	launch(t, dir, here(standby.URL("postgres"))...).wantEnd(1, "standby", "name the primary")
 	launch(t, dir, "migrate", "--store", standby.URL("postgres")).wantEnd(1, "standby", "name the primary")
-	launch(t, dir, "store", "copy", "--to", standby.URL("postgres")).wantEnd(1, "standby")
 	secured, err := primary.Secured("postgres", "right")
 	if err != nil {
 		t.Fatal(err)
