@@ -134,9 +134,13 @@ type TaskLease struct {
 // AgentClaim is a claimed execution with what a resume needs. The path of
 // entries is not in it.
 type AgentClaim struct {
-	Lease      Lease
-	Execution  *Execution
-	LeaseFor   time.Duration
+	Lease     Lease
+	Execution *Execution
+	LeaseFor  time.Duration
+	// Waited is how long after the request was made it was claimed, at least: a
+	// poll waits. The lease is counted from then on, and not from when the answer
+	// comes: that may take longer than the lease.
+	Waited     time.Duration
 	Woke       Woke
 	Checkpoint *Checkpoint // newest; nil before the first
 	LastCommit CommitNumber
@@ -174,6 +178,7 @@ type Kept struct {
 type TaskClaim struct {
 	Lease    TaskLease
 	LeaseFor time.Duration
+	Waited   time.Duration // as of an AgentClaim
 	Task     *Task
 	// Workspace and Traceparent are the execution's.
 	Workspace   string

@@ -80,7 +80,8 @@ func (a *attempt) main() {
 		defer stop.Stop()
 	}
 	def, ok := a.w.tasks[a.claim.Task.Kind]
-	if !ok || a.w.isDraining() { // nothing is begun any more
+	// Nothing is begun any more, or nothing that may have to run elsewhere, too.
+	if !ok || a.w.isDraining() || a.renewed().late() {
 		a.giveBack(false)
 		return
 	}
@@ -203,7 +204,10 @@ func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.Fi
 	f.Parked, f.Kept = a.w.reserveFor(a.claim.Lease.ExecutionID)
 	var reply perdure.FinishReply
 	err = a.w.retry(ctx, func() error {
-		reply, err = a.w.Dispatch.FinishTask(ctx, f)
+		sent := a.w.Clock()
+		if reply, err = a.w.Dispatch.FinishTask(ctx, f); reply.Claim != nil {
+			a.w.dateAgent(reply.Claim, sent)
+		}
 		return err
 	})
 	if f.Parked && reply.Claim == nil {

@@ -3,6 +3,7 @@ package worker
 import (
 	"time"
 
+	"github.com/perdure/perdure"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,9 +25,27 @@ type leaseClock struct {
 	lasts time.Duration
 }
 
-// newLease is a lease that is asked for now.
-func (w *Worker) newLease(lasts time.Duration) leaseClock {
-	return leaseClock{w.Clock, w.Clock(), lasts}
+// newLease is a lease of which that much is left, if it is whole one that is
+// asked for now.
+func (w *Worker) newLease(left time.Duration) leaseClock {
+	whole := max(w.settings.Lease, left)
+	return leaseClock{w.Clock, w.Clock() - (whole - left), whole}
+}
+
+// left is how much is left of a lease that came with the answer to a request sent
+// at sent. An answer may be on its way, or this process be stopped, for longer than
+// the lease lasts.
+func (w *Worker) left(lasts, waited, sent time.Duration) time.Duration {
+	return max(0, lasts-max(0, w.Clock()-sent-waited))
+}
+
+// dateAgent and dateTask put what is left of a claim's lease in its place.
+func (w *Worker) dateAgent(c *perdure.AgentClaim, sent time.Duration) {
+	c.LeaseFor, c.Waited = w.left(c.LeaseFor, c.Waited, sent), 0
+}
+
+func (w *Worker) dateTask(c *perdure.TaskClaim, sent time.Duration) {
+	c.LeaseFor, c.Waited = w.left(c.LeaseFor, c.Waited, sent), 0
 }
 
 // over tells whether the lease has ended.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -27,9 +28,11 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	defer cancel()
 	err := r.prepare(ctx, &c)
 	var reply perdure.CommitReply
+	var sent time.Duration
 	if err == nil {
 		err = r.w.called(r.spanned(ctx), "commit", func(ctx context.Context) error {
 			return r.w.retry(ctx, func() error {
+				sent = r.w.Clock()
 				reply, err = r.w.Dispatch.Commit(ctx, c)
 				return err
 			})
@@ -41,6 +44,7 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	r.committed(c, reply)
 	for _, claim := range reply.Claims {
 		c.Eager.Slots-- // the attempt holds it now
+		r.w.dateTask(&claim, sent)
 		r.w.startAttempt(r.live, claim)
 	}
 	if o.Kind == perdure.OutcomeContinue && r.w.isDraining() {

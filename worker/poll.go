@@ -13,17 +13,23 @@ const maxPoll = 8
 
 // pollAgents claims executions until ctx ends; they run under live.
 func (w *Worker) pollAgents(ctx, live context.Context) {
-	pollLoop(ctx, w, w.agentSlots, kinds(w.agents), w.Dispatch.PollAgents, func(c perdure.AgentClaim) { w.startRun(live, c) })
+	pollLoop(ctx, w, w.agentSlots, kinds(w.agents), w.Dispatch.PollAgents, func(c perdure.AgentClaim, sent time.Duration) {
+		w.dateAgent(&c, sent)
+		w.startRun(live, c)
+	})
 }
 
 // pollTasks claims tasks until ctx ends.
 func (w *Worker) pollTasks(ctx, live context.Context) {
-	pollLoop(ctx, w, w.taskSlots, kinds(w.tasks), w.Dispatch.PollTasks, func(c perdure.TaskClaim) { w.startAttempt(live, c) })
+	pollLoop(ctx, w, w.taskSlots, kinds(w.tasks), w.Dispatch.PollTasks, func(c perdure.TaskClaim, sent time.Duration) {
+		w.dateTask(&c, sent)
+		w.startAttempt(live, c)
+	})
 }
 
 // pollLoop takes slots, polls with them, and starts what was claimed; a claim
 // keeps its slot until its work ends.
-func pollLoop[T any](ctx context.Context, w *Worker, s slots, kinds []string, poll func(context.Context, perdure.Poll) ([]T, error), start func(T)) {
+func pollLoop[T any](ctx context.Context, w *Worker, s slots, kinds []string, poll func(context.Context, perdure.Poll) ([]T, error), start func(c T, sent time.Duration)) {
 	failures := 0
 	for s.acquire(ctx) {
 		if ctx.Err() != nil {
@@ -31,9 +37,10 @@ func pollLoop[T any](ctx context.Context, w *Worker, s slots, kinds []string, po
 			return
 		}
 		held := 1 + s.try(min(maxPoll, s.offer())-1)
+		sent := w.Clock()
 		claims, err := poll(ctx, perdure.Poll{WorkerID: w.ID, Queues: w.Queues, Kinds: kinds, Slots: held, Wait: w.PollWait})
 		for _, c := range claims {
-			start(c)
+			start(c, sent)
 		}
 		s.release(held - len(claims))
 		if ctx.Err() == nil {

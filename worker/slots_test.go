@@ -84,7 +84,7 @@ func TestLastSlotIsNotLost(t *testing.T) {
 			cancel()
 		}
 		return nil, nil
-	}, func(int) {})
+	}, func(int, time.Duration) {})
 	if polls != 5 || len(s) != 1 {
 		t.Errorf("after %d polls %d slots are taken, want 1", polls, len(s))
 	}

@@ -87,7 +87,7 @@ func (r *run) freshLease() error {
 		if !late {
 			return nil
 		}
-		rest(r.Context, r.claim.LeaseFor/20)
+		rest(r.Context, r.w.settings.Lease/20)
 		if err := r.check(); err != nil {
 			return err
 		}

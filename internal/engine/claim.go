@@ -22,6 +22,7 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 	defer e.parked.closes(o)
 	topics := topicsOf(org, p, notify.Agents)
 	return e.untilClaimed(ctx, o, topics, func(ctx context.Context) ([]perdure.AgentClaim, time.Duration, error) {
+		waited := since(o.began)
 		request, first := uuid.New(), e.parked.firstClaims(e, p.WorkerID)
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim agents", Lane: store.LaneClaims, Org: org,
@@ -36,15 +37,14 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 		}
 		claimed, waits := sortClaims(decisions)
 		e.alone.polled(p.WorkerID, claimed, waits, e.Store.Now())
-		var claims []perdure.AgentClaim
-		for _, x := range claimed {
-			claim, err := e.claimOf(ctx, &woken{execution: *x, kept: e.parked.claimed(x.ID, p.WorkerID)})
+		claims, err := readable(claimed, func(x *perdure.Execution) (*perdure.AgentClaim, error) {
+			claim, err := e.claimOf(ctx, &woken{execution: *x, kept: e.parked.claimed(x.ID, p.WorkerID), waited: waited})
 			if err != nil {
-				return claims, 0, err
+				e.giveBack(ctx, org, agentBack(p.WorkerID, perdure.Lease{ExecutionID: x.ID, Fence: x.Fence, ClaimID: x.ClaimID}))
 			}
-			claims = append(claims, *claim)
-		}
-		return claims, first.over(), nil
+			return claim, err
+		})
+		return claims, first.over(), err
 	})
 }
 
@@ -148,8 +148,9 @@ func pendingSignals(ctx context.Context, refs store.Reader, execution uuid.UUID,
 // claimTasks claims up to p.Slots pending tasks, waiting for them.
 func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	topics := append(topicsOf(org, p, notify.Tasks), notify.Freed(org))
+	began := time.Now()
 	return poll(ctx, e, p, topics, nil, func(ctx context.Context) ([]perdure.TaskClaim, time.Duration, error) {
-		request := uuid.New()
+		request, waited := uuid.New(), since(began)
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim tasks", Lane: store.LaneClaims, Org: org,
 			Pick:   &store.Pick{Kind: store.PickTasks, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots, QueueLimits: e.QueueLimits},
@@ -158,15 +159,17 @@ func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]
 		if err != nil {
 			return nil, 0, err
 		}
-		var claims []perdure.TaskClaim
-		for _, d := range decisions {
-			claim, err := e.taskClaim(ctx, d.value.(claimedTask))
+		claims, err := readable(decisions, func(d *decided) (*perdure.TaskClaim, error) {
+			c := d.value.(claimedTask)
+			claim, err := e.taskClaim(ctx, c)
 			if err != nil {
-				return claims, 0, err
+				e.giveBack(ctx, org, taskBack(p.WorkerID, c.Lease))
+				return nil, err
 			}
-			claims = append(claims, *claim)
-		}
-		return claims, 0, nil
+			claim.Waited = waited
+			return claim, nil
+		})
+		return claims, 0, err
 	})
 }
 

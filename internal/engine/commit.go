@@ -54,6 +54,8 @@ type commitAnswer struct {
 	Adopted    map[uuid.UUID]uuid.UUID `json:"adopted,omitempty"`
 	At         perdure.Time            `json:"at"`
 	Wait       *perdure.Wait           `json:"wait,omitempty"`
+	// again says that the commit is delivered again: what it claimed may be lost.
+	again bool
 
 	holder uuid.UUID // the worker that had the lease; not of a repeated answer
 }
@@ -71,11 +73,17 @@ func (e *Engine) commitReply(ctx context.Context, c perdure.Commit, a commitAnsw
 		return r, err
 	}
 	for _, claimed := range a.Claims {
-		claim, err := e.taskClaim(ctx, claimed)
+		take := e.taskClaim
+		if a.again {
+			take = e.heldClaim
+		}
+		claim, err := take(ctx, claimed)
 		if err != nil {
 			return r, err
 		}
-		r.Claims = append(r.Claims, *claim)
+		if claim != nil {
+			r.Claims = append(r.Claims, *claim)
+		}
 	}
 	return r, nil
 }
@@ -178,6 +186,7 @@ func repeatedAnswer(x *perdure.Execution, l perdure.Lease) (*store.Changes, erro
 	if a.Claim != l.ClaimID {
 		return nil, leaseLost(x.ID)
 	}
+	a.again = true
 	return answerOf(a), nil
 }
 

@@ -45,24 +45,34 @@ func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Age
 	d.e.gone.back(d.org, p.WorkerID)
 	defer d.e.polling(d.org, p)()
 	claims, err := d.e.claimAgents(ctx, d.org, p)
-	for i := range claims {
-		if err == nil {
-			err = d.fillAgent(ctx, &claims[i])
-		}
+	if err != nil || d.byRef {
+		return claims, err
 	}
-	return claims, err
+	ctx = context.WithoutCancel(ctx) // what is claimed is handed on whole, or given back
+	return readable(claims, func(c perdure.AgentClaim) (*perdure.AgentClaim, error) {
+		err := d.fillAgent(ctx, &c)
+		if err != nil {
+			d.e.giveBack(ctx, d.org, agentBack(p.WorkerID, c.Lease))
+		}
+		return &c, err
+	})
 }
 
 func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.Embedded = d.embedded
 	defer d.e.polling(d.org, p)()
 	claims, err := d.e.claimTasks(ctx, d.org, p)
-	for i := range claims {
-		if err == nil {
-			err = d.fillTasks(ctx, claims[i].Task)
-		}
+	if err != nil || d.byRef {
+		return claims, err
 	}
-	return claims, err
+	ctx = context.WithoutCancel(ctx)
+	return readable(claims, func(c perdure.TaskClaim) (*perdure.TaskClaim, error) {
+		err := d.fillTasks(ctx, c.Task)
+		if err != nil {
+			d.e.giveBack(ctx, d.org, taskBack(p.WorkerID, c.Lease))
+		}
+		return &c, err
+	})
 }
 
 func (d dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {

@@ -8,6 +8,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -57,6 +58,9 @@ type Engine struct {
 	parked     parkedBoard
 	alone      aloneBoard
 	gone       goneBoard
+	// refusedRenewal says that the store has refused to renew a lease, or to take
+	// one back, since the loop looked last.
+	refusedRenewal atomic.Bool
 	// refs reads like Store, and leaves contents that rest in blobs there: the
 	// server never holds them whole.
 	refs store.Reader

@@ -44,6 +44,9 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 	}
 	e.parked.resumed(d.woken.execution.ID)
 	claim, err := e.claimOf(ctx, d.woken)
+	if err == nil && d.woken.again {
+		claim.LeaseFor = e.left(d.woken.execution.LeaseUntil)
+	}
 	return perdure.FinishReply{Claim: claim}, unanswered(err)
 }
 
@@ -113,7 +116,7 @@ func (e *Engine) repeatedFinish(s *store.State, f perdure.TaskFinish, t *perdure
 	x := s.Execution
 	changes := answerOf(nil)
 	if f.Parked && x.Status.Held() && x.ClaimID == wakeClaim(f.Lease) {
-		changes.Answer.(*decided).woken = &woken{execution: *x} // what it held may be another by now
+		changes.Answer.(*decided).woken = &woken{execution: *x, again: true} // what it held may be another by now
 	}
 	return changes, nil
 }

@@ -21,8 +21,9 @@ import (
 // openPoll is a poll for executions. What follows after p is guarded by the
 // board's mu.
 type openPoll struct {
-	org string
-	p   perdure.Poll
+	org   string
+	p     perdure.Poll
+	began time.Time
 
 	resting  bool // waits for hints: its slots are free for what others hand over
 	reserved int
@@ -36,7 +37,9 @@ type handover struct {
 	to    *openPoll
 	claim uuid.UUID // id of the claim, if it is made
 	kept  perdure.Kept
-	whole bool // kept is not known in full: the claim has to bring everything
+	// waited is how long the poll had waited when the place was taken.
+	waited time.Duration
+	whole  bool // kept is not known in full: the claim has to bring everything
 }
 
 // reserve takes a place in the answer of a poll of the worker that keeps the
@@ -54,7 +57,7 @@ func (e *Engine) reserve(org string, execution uuid.UUID) *handover {
 		if o.org == org && o.resting && o.reserved < o.p.Slots {
 			o.reserved++
 			k := p.keeps[execution]
-			return &handover{to: o, claim: uuid.New(), kept: k.Kept, whole: k.whole}
+			return &handover{to: o, claim: uuid.New(), kept: k.Kept, whole: k.whole, waited: since(o.began)}
 		}
 	}
 	return nil
@@ -79,7 +82,7 @@ func (h *handover) take(e *Engine, d *draft, signal *perdure.Signal) {
 		return
 	}
 	d.claimFor(p.WorkerID, h.claim, p.Embedded, d.s.Now.Add(e.Lease))
-	d.woken = &woken{signal: signal}
+	d.woken = &woken{signal: signal, waited: h.waited}
 	if !h.whole {
 		d.woken.kept = &h.kept
 	}

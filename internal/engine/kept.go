@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -17,6 +18,8 @@ type woken struct {
 	kept   *perdure.Kept
 	task   *perdure.Task   // that the worker itself ended by the decision, without contents; may be nil
 	signal *perdure.Signal // that came by it, with its value; may be nil
+	waited time.Duration   // how long the poll had waited that is answered with it
+	again  bool            // it was made before, and the answer is given again
 }
 
 // claimOf gives the claim to hand out. For a goroutine that is kept and has been
@@ -24,10 +27,15 @@ type woken struct {
 func (e *Engine) claimOf(ctx context.Context, w *woken) (*perdure.AgentClaim, error) {
 	x := w.execution
 	if w.kept == nil || w.kept.At != x.LastCommit || x.PersistenceMode == perdure.Local {
-		return e.agentClaim(ctx, &x)
+		claim, err := e.agentClaim(ctx, &x)
+		if err == nil {
+			claim.Waited = w.waited
+		}
+		return claim, err
 	}
 	x.Input, x.InputBlob, x.Output, x.OutputBlob = nil, nil, nil, nil
 	claim := e.claimFor(&x)
+	claim.Waited = w.waited
 	claim.Execution, claim.Kept, claim.SignalsTo = &x, true, x.NextSignal
 	seen, ids := w.kept.Seen, waitedFor(&x)
 	if w.task != nil {

@@ -127,7 +127,7 @@ func (b *parkedBoard) discarded(worker uuid.UUID, ids []uuid.UUID) {
 func (b *parkedBoard) opens(org string, p perdure.Poll) *openPoll {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	o := &openPoll{org: org, p: p, handed: make(chan struct{}, 1), settled: make(chan struct{}, 1)}
+	o := &openPoll{org: org, p: p, began: time.Now(), handed: make(chan struct{}, 1), settled: make(chan struct{}, 1)}
 	w := b.of(p.WorkerID)
 	w.polls = append(w.polls, o)
 	return o

@@ -40,7 +40,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		// The store's clock runs on while the machine sleeps, and it is what
 		// leases are measured by.
 		now := e.Store.Now()
-		if now.Sub(last.Time) > stall {
+		if now.Sub(last.Time) > stall || e.refusedRenewal.Swap(false) {
 			quiet = time.Now().Add(e.Lease)
 		}
 		last = now
@@ -79,11 +79,16 @@ func (e *Engine) round(ctx context.Context, now perdure.Time, reap bool) error {
 	}
 	if reap {
 		jitter := rand.Float64()
-		errs = append(errs,
+		reaped := []error{
 			e.sweepPick(ctx, "attempts", store.Pick{Kind: store.PickAttempts, Grace: e.Lease}, pickedTaskNeeds,
 				func(s *store.State) (*store.Changes, error) { return decideAttemptDue(s, e.Lease, jitter) }),
 			e.sweep(ctx, "reap agents", store.PickExpiredAgents, endNeeds, func(s *store.State) (*store.Changes, error) { return decideReap(s, now) }),
-			e.sweep(ctx, "reap tasks", store.PickExpiredTasks, pickedTaskNeeds, func(s *store.State) (*store.Changes, error) { return decideReapTask(s, now) }))
+			e.sweep(ctx, "reap tasks", store.PickExpiredTasks, pickedTaskNeeds, func(s *store.State) (*store.Changes, error) { return decideReapTask(s, now) }),
+		}
+		for _, err := range reaped {
+			e.noteRefusal(err)
+		}
+		errs = append(errs, reaped...)
 	}
 	e.parked.sweep(now.Add(-e.Lease))
 	e.Hints.Publish(notify.Recheck)

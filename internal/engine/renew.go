@@ -34,10 +34,19 @@ func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat)
 	}
 	group.Go(func() error { return e.parkedStates(ctx, org, h.Parked, reply.Parked) })
 	if err := group.Wait(); err != nil {
+		e.noteRefusal(err)
 		return reply, err
 	}
 	e.parked.heard(h, reply.Parked, e.Store.Now())
 	return reply, nil
+}
+
+// noteRefusal keeps leases that workers could not renew because the store was
+// away from being taken back as soon as it is there again.
+func (e *Engine) noteRefusal(err error) {
+	if perdure.IsCode(err, perdure.Unavailable) {
+		e.refusedRenewal.Store(true)
+	}
 }
 
 func (e *Engine) renewAgent(ctx context.Context, org string, lease perdure.Lease) (perdure.AgentBeat, error) {

@@ -89,6 +89,9 @@ func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdur
 // decideStart inserts the execution with its first event, unless the
 // idempotency key names one already.
 func decideStart(s *store.State, x perdure.Execution, r StartRequest, epoch uint64) (*store.Changes, error) {
+	if s.Execution != nil {
+		return answerOf(x.ID), nil // the store runs a start again whose outcome it did not know
+	}
 	if known := s.Idempotency; known != nil {
 		if known.RequestHash != r.RequestHash {
 			return nil, perdure.Errorf(perdure.IdempotencyKeyReused, "the Idempotency-Key %q was used with another body within the last 24 hours", r.IdempotencyKey)

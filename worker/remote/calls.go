@@ -123,6 +123,12 @@ func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 	return claims, nil
 }
 
+// inVain is how long a call has been tried before this try, a little less rather
+// than more: what its answer claims was not claimed earlier.
+func inVain(began time.Time) time.Duration {
+	return time.Since(began).Truncate(100 * time.Millisecond)
+}
+
 // Commit implements perdure.Dispatch.
 func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.CommitReply, error) {
 	if commit.Eager.Slots > 0 {
@@ -132,12 +138,18 @@ func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.Com
 	if err := c.fitter(ctx).Commit(m, commit.Lease); err != nil {
 		return perdure.CommitReply{}, err
 	}
+	began := time.Now()
 	return again(ctx, c, "Commit", func(ctx context.Context) (perdure.CommitReply, error) {
-		reply, err := c.agents.Commit(ctx, m)
+		waited := inVain(began)
+		got, err := c.agents.Commit(ctx, m)
 		if err != nil {
 			return perdure.CommitReply{}, err
 		}
-		return c.commitReply(ctx, commit.Lease.ExecutionID, reply)
+		reply, err := c.commitReply(ctx, commit.Lease.ExecutionID, got)
+		for i := range reply.Claims {
+			reply.Claims[i].Waited += waited
+		}
+		return reply, err
 	})
 }
 
@@ -149,12 +161,17 @@ func (c *Client) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.
 	if err := c.fitter(ctx).Content(m.GetResult(), owner); err != nil {
 		return perdure.FinishReply{}, err
 	}
+	began := time.Now()
 	return again(ctx, c, "FinishTask", func(ctx context.Context) (perdure.FinishReply, error) {
+		waited := inVain(began)
 		reply, err := c.worker.FinishTask(ctx, m)
 		if err != nil || reply.GetClaim() == nil {
 			return perdure.FinishReply{}, err
 		}
 		claim, err := c.agentClaim(ctx, reply.GetClaim())
+		if claim != nil {
+			claim.Waited += waited
+		}
 		return perdure.FinishReply{Claim: claim}, err
 	})
 }

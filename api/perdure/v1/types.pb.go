@@ -2927,7 +2927,10 @@ type AgentClaim struct {
 	// has: input, output, checkpoint, again, and signals up to Kept.seen; of the
 	// task whose end brought the claim in its answer, also input and result. A
 	// worker that does not keep it any more gives the claim back.
-	Kept          bool `protobuf:"varint,12,opt,name=kept,proto3" json:"kept,omitempty"`
+	Kept bool `protobuf:"varint,12,opt,name=kept,proto3" json:"kept,omitempty"`
+	// How long after the request came it was claimed: a poll waits. A worker counts
+	// the lease from when it sent the request, and this much on.
+	Waited        *durationpb.Duration `protobuf:"bytes,13,opt,name=waited,proto3" json:"waited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3046,6 +3049,13 @@ func (x *AgentClaim) GetKept() bool {
 	return false
 }
 
+func (x *AgentClaim) GetWaited() *durationpb.Duration {
+	if x != nil {
+		return x.Waited
+	}
+	return nil
+}
+
 // Kept is what a worker knows of an execution that it keeps in memory while that
 // waits.
 type Kept struct {
@@ -3112,12 +3122,14 @@ func (x *Kept) GetSeen() int64 {
 
 // TaskClaim is a claimed attempt of a task.
 type TaskClaim struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Lease         *TaskLease             `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
-	LeaseFor      *durationpb.Duration   `protobuf:"bytes,2,opt,name=lease_for,json=leaseFor,proto3" json:"lease_for,omitempty"`
-	Task          *Task                  `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
-	Workspace     string                 `protobuf:"bytes,4,opt,name=workspace,proto3" json:"workspace,omitempty"`
-	Traceparent   string                 `protobuf:"bytes,5,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Lease       *TaskLease             `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	LeaseFor    *durationpb.Duration   `protobuf:"bytes,2,opt,name=lease_for,json=leaseFor,proto3" json:"lease_for,omitempty"`
+	Task        *Task                  `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
+	Workspace   string                 `protobuf:"bytes,4,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	Traceparent string                 `protobuf:"bytes,5,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
+	// As of an AgentClaim.
+	Waited        *durationpb.Duration `protobuf:"bytes,6,opt,name=waited,proto3" json:"waited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3185,6 +3197,13 @@ func (x *TaskClaim) GetTraceparent() string {
 		return x.Traceparent
 	}
 	return ""
+}
+
+func (x *TaskClaim) GetWaited() *durationpb.Duration {
+	if x != nil {
+		return x.Waited
+	}
+	return nil
 }
 
 // BlockEnd gives the final length of a block that closes.
@@ -3771,7 +3790,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\asign_at\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\x06signAtB\v\n" +
 	"\t_progressB\f\n" +
 	"\n" +
-	"_worker_id\"\x95\x04\n" +
+	"_worker_id\"\xc8\x04\n" +
 	"\n" +
 	"AgentClaim\x12'\n" +
 	"\x05lease\x18\x01 \x01(\v2\x11.perdure.v1.LeaseR\x05lease\x123\n" +
@@ -3790,17 +3809,19 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	" \x03(\v2\x12.perdure.v1.SignalR\x05again\x12\x1d\n" +
 	"\n" +
 	"signals_to\x18\v \x01(\x03R\tsignalsTo\x12\x12\n" +
-	"\x04kept\x18\f \x01(\bR\x04kept\"a\n" +
+	"\x04kept\x18\f \x01(\bR\x04kept\x121\n" +
+	"\x06waited\x18\r \x01(\v2\x19.google.protobuf.DurationR\x06waited\"a\n" +
 	"\x04Kept\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12(\n" +
 	"\x02at\x18\x02 \x01(\v2\x18.perdure.v1.CommitNumberR\x02at\x12\x12\n" +
-	"\x04seen\x18\x03 \x01(\x03R\x04seen\"\xd6\x01\n" +
+	"\x04seen\x18\x03 \x01(\x03R\x04seen\"\x89\x02\n" +
 	"\tTaskClaim\x12+\n" +
 	"\x05lease\x18\x01 \x01(\v2\x15.perdure.v1.TaskLeaseR\x05lease\x126\n" +
 	"\tlease_for\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bleaseFor\x12$\n" +
 	"\x04task\x18\x03 \x01(\v2\x10.perdure.v1.TaskR\x04task\x12\x1c\n" +
 	"\tworkspace\x18\x04 \x01(\tR\tworkspace\x12 \n" +
-	"\vtraceparent\x18\x05 \x01(\tR\vtraceparent\"k\n" +
+	"\vtraceparent\x18\x05 \x01(\tR\vtraceparent\x121\n" +
+	"\x06waited\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x06waited\"k\n" +
 	"\bBlockEnd\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\fR\x06taskId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x03R\aattempt\x12\x14\n" +
@@ -4069,23 +4090,25 @@ var file_perdure_v1_types_proto_depIdxs = []int32{
 	32, // 66: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
 	29, // 67: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
 	29, // 68: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
-	18, // 69: perdure.v1.Kept.at:type_name -> perdure.v1.CommitNumber
-	17, // 70: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
-	40, // 71: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
-	32, // 72: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
-	9,  // 73: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
-	19, // 74: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
-	17, // 75: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
-	16, // 76: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
-	9,  // 77: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
-	19, // 78: perdure.v1.Frame.place:type_name -> perdure.v1.Place
-	10, // 79: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
-	12, // 80: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
-	81, // [81:81] is the sub-list for method output_type
-	81, // [81:81] is the sub-list for method input_type
-	81, // [81:81] is the sub-list for extension type_name
-	81, // [81:81] is the sub-list for extension extendee
-	0,  // [0:81] is the sub-list for field type_name
+	40, // 69: perdure.v1.AgentClaim.waited:type_name -> google.protobuf.Duration
+	18, // 70: perdure.v1.Kept.at:type_name -> perdure.v1.CommitNumber
+	17, // 71: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
+	40, // 72: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
+	32, // 73: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
+	40, // 74: perdure.v1.TaskClaim.waited:type_name -> google.protobuf.Duration
+	9,  // 75: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
+	19, // 76: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
+	17, // 77: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
+	16, // 78: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
+	9,  // 79: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
+	19, // 80: perdure.v1.Frame.place:type_name -> perdure.v1.Place
+	10, // 81: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
+	12, // 82: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
+	83, // [83:83] is the sub-list for method output_type
+	83, // [83:83] is the sub-list for method input_type
+	83, // [83:83] is the sub-list for extension type_name
+	83, // [83:83] is the sub-list for extension extendee
+	0,  // [0:83] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_types_proto_init() }

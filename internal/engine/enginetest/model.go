@@ -29,7 +29,8 @@ type execution struct {
 	checkpointLeaf, leaf uuid.UUID // Nil for none
 	last                 perdure.CommitNumber
 	lastClaim            uuid.UUID
-	answer               answer // to the last commit
+	answer               answer              // to the last commit
+	eager                []perdure.TaskLease // that it brought
 	pending, taken       []string
 	names                map[string]string // of signals, by id
 	tasks                map[uuid.UUID]task

@@ -48,13 +48,23 @@ func (m *machine) send(c perdure.Commit) {
 	if reply.Ended != want.ended || reply.Suspended != want.suspended || reply.CheckpointSeq != want.checkpoint {
 		m.Fatalf("the answer is %+v, the rules say %+v", reply, want)
 	}
+	if x.last == before { // of the claims, those that are still held
+		want.eager = 0
+		for _, l := range x.eager {
+			if x.tasks[l.TaskID].heldBy(l) {
+				want.eager++
+			}
+		}
+	}
 	if len(reply.Claims) != want.eager || fmt.Sprint(reply.Adopted) != fmt.Sprint(want.adopted) {
 		m.Fatalf("the answer has %d claims and adopts %v, the rules say %d and %v", len(reply.Claims), reply.Adopted, want.eager, want.adopted)
 	}
 	if x.last == before {
 		return // the claims are known
 	}
+	x.eager = nil
 	for _, claim := range reply.Claims {
+		x.eager = append(x.eager, claim.Lease)
 		task := x.tasks[claim.Lease.TaskID]
 		if !task.status.Terminal() || claim.Lease.Attempt != 1 { // it may have ended with the commit
 			task.claim = claim.Lease.ClaimID

@@ -75,7 +75,7 @@ func AgentClaimToProto(c *perdure.AgentClaim) *perdurev1.AgentClaim {
 		Checkpoint: CheckpointToProto(c.Checkpoint), LastCommit: commitNumberToProto(c.LastCommit),
 		Results: each(c.Results, TaskToProto), Signals: each(c.Signals, SignalToProto),
 		MoreSignals: c.MoreSignals, Again: each(c.Again, SignalToProto),
-		SignalsTo: c.SignalsTo, Kept: c.Kept,
+		SignalsTo: c.SignalsTo, Kept: c.Kept, Waited: durationToProto(c.Waited),
 	}
 }
 
@@ -94,7 +94,7 @@ func (d *decoder) agentClaim(m *perdurev1.AgentClaim) *perdure.AgentClaim {
 		Checkpoint: d.checkpoint(m.GetCheckpoint()), LastCommit: commitNumber(m.GetLastCommit()),
 		Results: each(m.GetResults(), d.task), Signals: each(m.GetSignals(), d.signal),
 		MoreSignals: m.GetMoreSignals(), Again: each(m.GetAgain(), d.signal),
-		SignalsTo: m.GetSignalsTo(), Kept: m.GetKept(),
+		SignalsTo: m.GetSignalsTo(), Kept: m.GetKept(), Waited: d.duration("claim.waited", m.GetWaited()),
 	}
 }
 
@@ -116,7 +116,7 @@ func (d *decoder) kept(m *perdurev1.Kept) *perdure.Kept {
 func TaskClaimToProto(c perdure.TaskClaim) *perdurev1.TaskClaim {
 	m := &perdurev1.TaskClaim{
 		Lease: taskLeaseToProto(c.Lease), LeaseFor: durationToProto(c.LeaseFor),
-		Workspace: c.Workspace, Traceparent: c.Traceparent,
+		Workspace: c.Workspace, Traceparent: c.Traceparent, Waited: durationToProto(c.Waited),
 	}
 	if c.Task != nil {
 		m.Task = TaskToProto(c.Task)
@@ -132,7 +132,7 @@ func TaskClaimFromProto(m *perdurev1.TaskClaim) (perdure.TaskClaim, error) {
 func (d *decoder) taskClaim(m *perdurev1.TaskClaim) perdure.TaskClaim {
 	return perdure.TaskClaim{
 		Lease: d.taskLease(m.GetLease()), LeaseFor: d.duration("claim.lease_for", m.GetLeaseFor()),
-		Task: d.task(m.GetTask()), Workspace: m.GetWorkspace(), Traceparent: m.GetTraceparent(),
+		Task: d.task(m.GetTask()), Workspace: m.GetWorkspace(), Traceparent: m.GetTraceparent(), Waited: d.duration("claim.waited", m.GetWaited()),
 	}
 }
 

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/storetest"
+)
+
+// A commit whose answer was lost, and that is delivered again when the attempt that
+// it claimed has been lost meanwhile, brings that no more: its tool would run after
+// the model has read that it was interrupted.
+func TestRepeatedCommitBringsNoClaimThatIsLost(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	var c perdure.Commit
+	first := h.commit(func(sent *perdure.Commit) {
+		sent.Tasks = []perdure.NewTask{
+			h.newTask("1", func(o *perdure.TaskOptions) { o.OnLost = perdure.OnLostReport }), h.newTask("2"), h.newTask("3"),
+		}
+		sent.Eager = perdure.Eager{WorkerID: b.worker, Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 3}
+		c = *sent
+	})
+	if len(first.Claims) != 3 {
+		t.Fatalf("%d attempts were claimed", len(first.Claims))
+	}
+	b.clock.advance(testLease / 2)
+	_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{
+		Agents: []perdure.Lease{h.claim.Lease}, Tasks: []perdure.TaskBeat{{Lease: first.Claims[2].Lease}},
+	})
+	b.must(err)
+	b.clock.advance(testLease / 2)
+	b.sweep()
+	again, err := b.d.Commit(t.Context(), c)
+	b.must(err)
+	if len(again.Claims) != 1 || again.Claims[0].Lease != first.Claims[2].Lease {
+		t.Fatalf("the repeat brings %+v, want the one that is still held", again.Claims)
+	}
+	if left := again.Claims[0].LeaseFor; left != testLease/2 {
+		t.Errorf("it says that the lease lasts %s, want %s", left, testLease/2)
+	}
+}
+
+// So it is with the claim that the end of an attempt brought.
+func TestRepeatedFinishTellsWhatIsLeftOfTheLease(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	ids := h.schedule("1")
+	task := b.taskClaim()
+	h.suspend(perdure.WaitTask(ids[0]))
+	f := done(task, "1")
+	f.Parked = true
+	first := b.finish(f)
+	if first.Claim == nil || first.Claim.LeaseFor != testLease {
+		t.Fatalf("the end brought %+v", first.Claim)
+	}
+	b.clock.advance(testLease / 4)
+	if again := b.finish(f); again.Claim == nil || again.Claim.LeaseFor != testLease*3/4 {
+		t.Errorf("delivered again it brought %+v", again.Claim)
+	}
+}
+
+// A start whose outcome was unknown to the store, and that it runs again, is the
+// same start.
+func TestStartThatIsRunTwiceIsOne(t *testing.T) {
+	b := newBench(t)
+	b.e.Store = &storetest.Faults{Store: b.s, Plan: func(_ int, c store.Command) storetest.Fault {
+		if c.Name == "start" {
+			return storetest.Twice
+		}
+		return storetest.NoFault
+	}}
+	id := b.start()
+	if b.count(id, perdure.EventCreated) != 1 {
+		t.Errorf("its log is %v", b.events(id))
+	}
+}
