@@ -19,24 +19,29 @@ type Execution struct {
 	Output          json.RawMessage `json:"output"`
 	// InputBytes and those below it are shown to clients where input or output
 	// are not.
-	InputBytes    int64           `json:"inputBytes,omitempty" wire:"-"`
-	InputSHA256   string          `json:"inputSha256,omitempty" wire:"-"`
-	OutputBytes   int64           `json:"outputBytes,omitempty" wire:"-"`
-	OutputSHA256  string          `json:"outputSha256,omitempty" wire:"-"`
-	Error         *string         `json:"error"`
-	ErrorCode     *Code           `json:"errorCode"`
-	Queue         string          `json:"queue"`
-	Workspace     string          `json:"workspace"`
-	CheckpointSeq int64           `json:"currentCheckpointSeq"`
-	MaxSeq        int64           `json:"maxSeq"`
-	WorkerID      *uuid.UUID      `json:"workerId"`
-	Traceparent   string          `json:"traceparent"`
-	Metadata      json.RawMessage `json:"metadata"`
-	CreatedAt     Time            `json:"createdAt"`
-	UpdatedAt     Time            `json:"updatedAt"`
-	StartedAt     *Time           `json:"startedAt"`
-	CompletedAt   *Time           `json:"completedAt"`
-	Version       int64           `json:"version"`
+	InputBytes   int64  `json:"inputBytes,omitempty" wire:"-"`
+	InputSHA256  string `json:"inputSha256,omitempty" wire:"-"`
+	OutputBytes  int64  `json:"outputBytes,omitempty" wire:"-"`
+	OutputSHA256 string `json:"outputSha256,omitempty" wire:"-"`
+	// Title, and usage as of the newest checkpoint, are shown in lists, which
+	// have neither input nor output.
+	Title         string           `json:"title,omitempty" wire:"-"`
+	Usage         *Usage           `json:"usage,omitempty" wire:"-"`
+	UsageByModel  map[string]Usage `json:"usageByModel,omitempty" wire:"-"`
+	Error         *string          `json:"error"`
+	ErrorCode     *Code            `json:"errorCode"`
+	Queue         string           `json:"queue"`
+	Workspace     string           `json:"workspace"`
+	CheckpointSeq int64            `json:"currentCheckpointSeq"`
+	MaxSeq        int64            `json:"maxSeq"`
+	WorkerID      *uuid.UUID       `json:"workerId"`
+	Traceparent   string           `json:"traceparent"`
+	Metadata      json.RawMessage  `json:"metadata"`
+	CreatedAt     Time             `json:"createdAt"`
+	UpdatedAt     Time             `json:"updatedAt"`
+	StartedAt     *Time            `json:"startedAt"`
+	CompletedAt   *Time            `json:"completedAt"`
+	Version       int64            `json:"version"`
 
 	Org string `json:"-"`
 	// KeyID is the key that it was started with, whose limits count it; nil for

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -91,37 +92,52 @@ func (s *storm) bring(f chaos.Fault) (end func()) {
 // disturb breaks connections.
 func (s *storm) disturb(f chaos.Fault) (end func()) {
 	s.t.Helper()
-	link := s.linkOf(f)
-	if link == nil {
+	links := s.linksOf(f)
+	if len(links) == 0 {
 		s.t.Fatalf("there is nothing to %s", f.Kind)
+	}
+	set := func(r chaos.Rule) {
+		for _, link := range links {
+			link.Set(r)
+		}
 	}
 	switch f.Kind {
 	case chaos.CutWorker, chaos.CutDatabase, chaos.CutHints:
-		link.Set(chaos.Rule{Refuse: true})
-		link.Next()
+		set(chaos.Rule{Refuse: true})
 	case chaos.HoldUp:
-		link.Set(chaos.Rule{HoldUp: true})
+		set(chaos.Rule{HoldUp: true})
 	case chaos.HoldDown, chaos.HoldDatabase, chaos.HoldHints:
-		link.Set(chaos.Rule{HoldDown: true})
+		set(chaos.Rule{HoldDown: true})
 	case chaos.HalfOpen, chaos.HalfOpenDatabase:
-		s.note("%d connections are dead", link.HalfOpen())
+		n := 0
+		for _, link := range links {
+			n += link.HalfOpen()
+		}
+		s.note("%d connections are dead", n)
 	case chaos.DelayWorker, chaos.DelayDatabase:
-		link.Set(chaos.Rule{Delay: 30 * time.Millisecond})
+		set(chaos.Rule{Delay: 30 * time.Millisecond})
 	default:
 		s.t.Fatalf("nobody knows how to %s", f.Kind)
 	}
-	return func() { link.Set(chaos.Rule{}) }
+	return func() { set(chaos.Rule{}) }
 }
 
-// linkOf is the proxy that a fault breaks; nil if there is none.
-func (s *storm) linkOf(f chaos.Fault) *chaos.Proxy {
+// linksOf are the proxies that a fault breaks. Of a worker's ways to the servers
+// those are broken that it uses, so that it has to find to another server; all of
+// them if it uses none.
+func (s *storm) linksOf(f chaos.Fault) []*chaos.Proxy {
 	switch {
 	case f.OfWorker():
-		return s.workers[f.Target].link
+		all := s.workers[f.Target].links
+		busy := slices.DeleteFunc(slices.Clone(all), func(p *chaos.Proxy) bool { return !p.Busy() })
+		if len(busy) == 0 {
+			return all
+		}
+		return busy
 	case f.Kind == chaos.CutHints, f.Kind == chaos.HoldHints:
-		return s.servers[f.Target].hints
+		return []*chaos.Proxy{s.servers[f.Target].hints}
 	}
-	return s.servers[f.Target].link
+	return s.servers[f.Target].links
 }
 
 func (s *storm) kill(m *member) (end func()) {

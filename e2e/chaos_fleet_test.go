@@ -47,12 +47,12 @@ type fleet struct {
 // member is a server or a worker.
 type member struct {
 	*process
-	home  string       // its data directory
-	web   string       // a server's address for clients
-	rpc   string       // and for workers
-	link  *chaos.Proxy // a server's way to the database, a worker's to the servers
-	hints *chaos.Proxy // a server's way to NATS
-	since time.Time    // when it was started
+	home  string         // its data directory
+	web   string         // a server's address for clients
+	rpc   string         // and for workers
+	links []*chaos.Proxy // a server's way to the database, a worker's ways to the servers
+	hints *chaos.Proxy   // a server's way to NATS
+	since time.Time      // when it was started
 	// away is set while a fault has it down: nobody starts it again.
 	away bool
 }
@@ -139,9 +139,9 @@ func (f *fleet) audit() {
 }
 
 // proxy starts one that ends with the test.
-func (f *fleet) proxy(targets ...string) *chaos.Proxy {
+func (f *fleet) proxy(target string) *chaos.Proxy {
 	f.t.Helper()
-	p, err := chaos.Listen("127.0.0.1:0", targets...)
+	p, err := chaos.Listen("127.0.0.1:0", target)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -171,9 +171,9 @@ func (f *fleet) newServer(i int) *member {
 		f.start(m, command{name: name, argv: argv}, f.disk.enter()...)
 		return m
 	}
-	var store, nats string
-	m.link, store = f.through(f.cluster.URL("postgres"))
-	m.hints, nats = f.through(f.nats.URL())
+	link, store := f.through(f.cluster.URL("postgres"))
+	hints, nats := f.through(f.nats.URL())
+	m.links, m.hints = []*chaos.Proxy{link}, hints
 	f.start(m, command{name: name, argv: append(argv, "--store", store, "--nats", nats)})
 	return m
 }
@@ -181,13 +181,14 @@ func (f *fleet) newServer(i int) *member {
 func (f *fleet) newWorker(i int) *member {
 	f.t.Helper()
 	name := fmt.Sprintf("worker-%d", i)
+	m := &member{home: filepath.Join(f.root, name)}
 	var servers []string
 	for n := range f.servers {
-		servers = append(servers, f.servers[(i+n)%len(f.servers)].rpc)
+		link := f.proxy(f.servers[(i+n)%len(f.servers)].rpc)
+		m.links, servers = append(m.links, link), append(servers, link.Addr())
 	}
-	m := &member{home: filepath.Join(f.root, name), link: f.proxy(servers...)}
 	f.start(m, command{name: name, argv: []string{
-		"worker", "--server", m.link.Addr(), "--key", f.workerKey, "--data", m.home, "--workspace", f.workspace,
+		"worker", "--server", strings.Join(servers, ","), "--key", f.workerKey, "--data", m.home, "--workspace", f.workspace,
 		"--scripts", f.scripts(), "--agents", "100", "--tasks", "24",
 	}})
 	return m

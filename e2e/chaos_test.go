@@ -33,6 +33,7 @@ type chaosSize struct {
 	limit            time.Duration // of all of it
 	sqlite           bool          // in place of PostgreSQL
 	clocks           bool          // can be set; follows from the kinds
+	leases           bool          // nobody may lose one
 }
 
 // chaosIsLong tells whether all of it is wanted, as by make chaos, and not what
@@ -101,6 +102,9 @@ func endure(t *testing.T, size chaosSize) {
 	began := time.Now() // the program may have been built before
 	ctx, cancel := context.WithTimeout(t.Context(), size.limit)
 	defer cancel()
+	if size.leases {
+		f.watchLeases()
+	}
 	l := f.newLoad(ctx, seed)
 	storm := f.newStorm(chaos.Plan(rand.New(rand.NewPCG(seed, 0)), size.plan()))
 	storm.blow(l.over())
@@ -118,6 +122,9 @@ func endure(t *testing.T, size chaosSize) {
 	}
 	for _, r := range runs {
 		report.Wrong = append(report.Wrong, chaos.Check(r)...)
+	}
+	if size.leases {
+		report.Wrong = append(report.Wrong, f.takenLeases()...)
 	}
 	l.countReaders(&report)
 	report.Measure(runs)

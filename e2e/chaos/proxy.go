@@ -8,17 +8,16 @@ import (
 	"time"
 )
 
-// Proxy passes connections on, to the first of its targets that takes them, and
-// breaks them in the ways that networks do.
+// Proxy passes connections on to its target, and breaks them in the ways that
+// networks do.
 type Proxy struct {
 	listener net.Listener
-	targets  []string
+	target   string
 	running  sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	changed chan struct{}
 	rule    Rule
-	last    int // the target that took the last connection
 	links   map[*link]bool
 	closed  bool
 }
@@ -32,12 +31,12 @@ type Rule struct {
 }
 
 // Listen starts a proxy on the address.
-func Listen(addr string, targets ...string) (*Proxy, error) {
+func Listen(addr, target string) (*Proxy, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{listener: l, targets: targets, changed: make(chan struct{}), links: map[*link]bool{}}
+	p := &Proxy{listener: l, target: target, changed: make(chan struct{}), links: map[*link]bool{}}
 	p.running.Go(p.accept)
 	return p, nil
 }
@@ -80,6 +79,9 @@ func (p *Proxy) HalfOpen() int {
 	return len(links)
 }
 
+// Busy tells whether connections go through the proxy.
+func (p *Proxy) Busy() bool { return len(p.open()) > 0 }
+
 // change changes something that pumps wait for.
 func (p *Proxy) change(f func()) {
 	p.mu.Lock()
@@ -119,7 +121,7 @@ func (p *Proxy) pass(caller net.Conn) {
 		return
 	}
 	var err error
-	if l.target, err = p.dial(); err != nil {
+	if l.target, err = net.DialTimeout("tcp", p.target, time.Second); err != nil {
 		return
 	}
 	p.change(func() { p.links[l], refuse = true, p.rule.Refuse || p.closed })
@@ -131,30 +133,6 @@ func (p *Proxy) pass(caller net.Conn) {
 	both.Go(func() { l.pump(l.target, l.caller, true) })
 	both.Go(func() { l.pump(l.caller, l.target, false) })
 	both.Wait()
-}
-
-// dial tries the targets in turn, first the one that answered last.
-func (p *Proxy) dial() (conn net.Conn, err error) {
-	p.mu.Lock()
-	first := p.last
-	p.mu.Unlock()
-	for i := range p.targets {
-		n := (first + i) % len(p.targets)
-		if conn, err = net.DialTimeout("tcp", p.targets[n], time.Second); err == nil {
-			p.mu.Lock()
-			p.last = n
-			p.mu.Unlock()
-			return conn, nil
-		}
-	}
-	return nil, err
-}
-
-// Next makes the next connection go to another target, if there is one.
-func (p *Proxy) Next() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last = (p.last + 1) % len(p.targets)
 }
 
 // link is one connection through a proxy.

@@ -98,9 +98,9 @@ func (c caller) isCut() {
 	}
 }
 
-func listen(t *testing.T, targets ...string) *Proxy {
+func listen(t *testing.T, target string) *Proxy {
 	t.Helper()
-	p, err := Listen("127.0.0.1:0", targets...)
+	p, err := Listen("127.0.0.1:0", target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,27 +163,16 @@ func TestProxyDelays(t *testing.T) {
 	}
 }
 
-func TestProxyFailsOver(t *testing.T) {
-	first, stop := echo(t, "a")
-	second, _ := echo(t, "b")
-	p := listen(t, first, second)
+func TestProxyIsBusy(t *testing.T) {
+	addr, _ := echo(t, "a")
+	p := listen(t, addr)
+	if p.Busy() {
+		t.Error("a proxy without a connection is busy")
+	}
 	c := call(t, p)
 	c.say("one")
 	c.hears("a one")
-	stop()
-	p.Cut()
-	c.isCut()
-	c = call(t, p)
-	c.say("two")
-	c.hears("b two")
-}
-
-func TestNextTargetIsAnother(t *testing.T) {
-	first, _ := echo(t, "a")
-	second, _ := echo(t, "b")
-	p := listen(t, first, second)
-	p.Next()
-	c := call(t, p)
-	c.say("one")
-	c.hears("b one")
+	if !p.Busy() {
+		t.Error("a proxy with a connection is not busy")
+	}
 }

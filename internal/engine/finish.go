@@ -11,18 +11,31 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// finishTask ends an attempt, and wakes the execution if it waited for that.
+// finishTask ends an attempt, and wakes the execution if it waited for that. If
+// another worker keeps its goroutine, that worker's poll is answered with it.
 func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	if err := e.checkSize("the result", f.Result.Size()); err != nil {
 		return perdure.FinishReply{}, err
 	}
 	jitter := rand.Float64()
 	drains := e.alone.drains(f.WorkerID, e.Store.Now())
+	var h *handover
+	if !f.Parked {
+		h = e.reserve(org, f.Lease.ExecutionID)
+	}
 	d, err := e.one(ctx, store.Command{
 		Name: "finish", Lane: store.LaneCommits, Org: org, Execution: f.Lease.ExecutionID, Bytes: len(f.Result.Bytes),
-		Needs:  func(*perdure.Execution) store.Needs { return finishNeeds(f) },
-		Decide: func(s *store.State) (*store.Changes, error) { return e.decideFinish(s, f, jitter, drains) },
+		Needs: func(*perdure.Execution) store.Needs {
+			n := finishNeeds(f)
+			h.needs(&n)
+			return n
+		},
+		Decide: func(s *store.State) (*store.Changes, error) { return e.decideFinish(s, f, jitter, drains, h) },
 	})
+	if h != nil {
+		e.settle(ctx, h, d.woken)
+		return perdure.FinishReply{}, err
+	}
 	if err != nil {
 		return perdure.FinishReply{}, err
 	}
@@ -51,7 +64,7 @@ func finishNeeds(f perdure.TaskFinish) store.Needs {
 	return n
 }
 
-func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, jitter float64, drains bool) (*store.Changes, error) {
+func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, jitter float64, drains bool, h *handover) (*store.Changes, error) {
 	t := s.Tasks[f.Lease.TaskID]
 	if s.Execution == nil || t == nil {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no task %s in execution %s", f.Lease.TaskID, f.Lease.ExecutionID)
@@ -77,6 +90,9 @@ func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, jitter float
 		return d.done(nil), nil
 	}
 	woke := d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
+	if woke && h != nil {
+		h.take(e, d, nil)
+	}
 	if !woke || !f.Parked || drains || s.Holds.Alone || mustBeAlone(s.Execution) || !mayClaim(d.x, f.WorkerID, true) {
 		return d.done(nil), nil
 	}

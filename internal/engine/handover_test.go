@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -171,12 +172,12 @@ func (b *bench) claimable() []uuid.UUID {
 	return ids
 }
 
-// gated holds up the commands of a name, and fails reads if it is told to.
+// gated holds up the commands of a name, and fails as many reads as it is told.
 type gated struct {
 	store.Store
 	name   string
 	gate   chan struct{}
-	broken bool
+	broken atomic.Int32 // reads that will fail
 }
 
 func (g *gated) Do(ctx context.Context, c store.Command) ([]any, error) {
@@ -189,7 +190,7 @@ func (g *gated) Do(ctx context.Context, c store.Command) ([]any, error) {
 func (g *gated) Lazy() store.Reader { return g }
 
 func (g *gated) Together(ctx context.Context, read func(store.Reader) error) error {
-	if g.broken {
+	if g.broken.Add(-1) >= 0 {
 		return errors.New("the disk is on fire")
 	}
 	return g.Store.Lazy().Together(ctx, read)
@@ -257,13 +258,10 @@ func TestHandoverThatCannotBeReadIsGivenBack(t *testing.T) {
 		b.signal(h.id, "before", "s0") // which the worker does not know
 		h.parks(0)
 		poll := b.waits(b.d, b.poll(1))
-		g.broken = true
+		g.broken.Store(1)
 		b.signal(h.id, "go", "s1")
-		g.broken = false
-		b.wantStatus(h.id, perdure.StatusPending)
-		poll.leave()
-		if got := <-poll.claims; len(got) == 1 && got[0].Woke != perdure.WokeReturned {
-			t.Errorf("the poll got %+v", got)
+		if got := <-poll.claims; len(got) != 1 || got[0].Woke != perdure.WokeReturned || got[0].Kept || len(got[0].Signals) != 2 {
+			t.Errorf("the poll got %+v, want the whole of what was given back", got)
 		}
 	})
 }
@@ -335,4 +333,35 @@ func TestPollBringsWhatIsNew(t *testing.T) {
 	if second := b.claim(); second.claim.Kept || len(second.claim.Signals) != 1 || second.claim.Execution.Input == nil {
 		t.Errorf("given back it comes as %+v", second.claim)
 	}
+}
+
+// The end of a task that another worker ran goes to the poll of the worker that
+// keeps the goroutine, with the task's input and result.
+func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		h := b.started()
+		id, claim := h.scheduled("1")
+		h.commit(func(c *perdure.Commit) {
+			suspending(perdure.WaitTask(id))(c)
+			c.Keeps = &perdure.Kept{WorkerID: b.worker, At: perdure.CommitNumber{Fence: c.Lease.Fence, Number: c.Number}}
+		})
+		poll := b.waits(b.d, b.poll(1))
+		f := done(claim, `"out"`)
+		f.WorkerID = uuid.New()
+		for range 2 { // delivered again it claims nothing more
+			reply, err := b.d.FinishTask(t.Context(), f)
+			b.must(err)
+			if reply.Claim != nil {
+				t.Error("the other worker got the claim")
+			}
+		}
+		got := <-poll.claims
+		if len(got) != 1 || !got[0].Kept || len(got[0].Results) != 1 || string(got[0].Results[0].Result) != `"out"` || string(got[0].Results[0].Input) != "1" {
+			t.Errorf("the poll got %+v", got)
+		}
+		if x := b.execution(h.id); x.Status != perdure.StatusRunning || x.Fence != h.claim.Lease.Fence+1 {
+			t.Errorf("it is %s with fence %d", x.Status, x.Fence)
+		}
+	})
 }

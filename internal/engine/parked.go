@@ -117,7 +117,7 @@ func (b *parkedBoard) discarded(worker uuid.UUID, ids []uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, id := range ids {
-		if b.keeper[id] == worker {
+		if keeper, kept := b.keeper[id]; kept && keeper == worker {
 			b.drop(id)
 		}
 	}

@@ -28,6 +28,15 @@ func (b *bench) openPoll(worker uuid.UUID) (closed func()) {
 	return func() { b.e.parked.closes(o) }
 }
 
+// A worker that names itself badly may say that it keeps something no more, as may
+// any that never kept it.
+func TestDiscardsOfNobody(t *testing.T) {
+	b := newBench(t)
+	for _, worker := range []uuid.UUID{{}, uuid.New()} {
+		b.must(b.e.Dispatch(org, false).Release(t.Context(), perdure.Release{WorkerID: worker, Discarded: []uuid.UUID{uuid.New(), {}}}))
+	}
+}
+
 // kept is an execution that keeper parked, said so, and that is pending again.
 func keptGoroutine(b *bench, keeper uuid.UUID) *holder {
 	b.Helper()

@@ -248,6 +248,9 @@ func (b *book) EntriesOf(_ context.Context, _ uuid.UUID, ids []uuid.UUID, most i
 	}
 	var found []perdure.Entry
 	for _, id := range ids {
+		if b.entries[id] == nil {
+			return nil, perdure.Errorf(perdure.NotFound, "there is no entry %s", id)
+		}
 		found = append(found, *b.entries[id])
 	}
 	return found, nil

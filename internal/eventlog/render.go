@@ -35,7 +35,7 @@ func (l *Log) joinEntries(ctx context.Context, execution uuid.UUID, records []pe
 	}
 	read, err := l.read.EntriesOf(ctx, execution, ids, entryLimit)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, l.lacking(ctx, execution, err)
 	}
 	joined := entries{}
 	for i := range read {
@@ -45,6 +45,18 @@ func (l *Log) joinEntries(ctx context.Context, execution uuid.UUID, records []pe
 		return joined, at[len(read)], nil
 	}
 	return joined, len(records), nil
+}
+
+// lacking says what the absence of an entry that the log names means: the
+// execution was deleted meanwhile, which is not_found, or the store is damaged.
+func (l *Log) lacking(ctx context.Context, execution uuid.UUID, err error) error {
+	if !perdure.IsCode(err, perdure.NotFound) {
+		return err
+	}
+	if _, gone := l.read.LogHead(ctx, execution); gone != nil {
+		return gone
+	}
+	return &perdure.Error{Code: perdure.Internal, Message: "the log names an entry that is not there", Err: err}
 }
 
 // entryNamed gives the entry that a record names and does not hold; nil for

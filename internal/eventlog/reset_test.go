@@ -98,3 +98,25 @@ func TestRestoredLogResetsItsLiveReaders(t *testing.T) {
 		}
 	})
 }
+
+// An entry that an event names and that is not there is damage, not a log that is
+// not there: it is never passed over, and whoever keeps the server hears of it.
+func TestEntryThatIsMissingIsDamage(t *testing.T) {
+	b := newBook()
+	b.event(perdure.EventCreated, `{}`)
+	b.event(perdure.EventEntry, `{"entryId":"018f0000-0000-7000-8000-0000000000ff"}`)
+	b.event(perdure.EventCompleted, `{}`)
+	var last error
+	for item, err := range b.log().Tail(t.Context(), execution, eventlog.From{}) {
+		if last = err; err == nil && item.Event != "" {
+			t.Errorf("was given %s", item.Event)
+		}
+	}
+	_, page := b.log().Page(t.Context(), execution, "", 10)
+	_, window := b.log().Window(t.Context(), execution, eventlog.Span{Limit: 10})
+	for _, err := range []error{last, page, window} {
+		if !perdure.IsCode(err, perdure.Internal) {
+			t.Errorf("the reader is told %v", err)
+		}
+	}
+}

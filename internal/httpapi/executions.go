@@ -62,7 +62,7 @@ type signalInput struct {
 func (s *server) executionRoutes() {
 	const one = "/agent-executions/{id}"
 	on(s, http.MethodPost, "/agent-executions", "startExecution", "Start an execution", s.start, status(201))
-	get(s, "/agent-executions", "listExecutions", "List executions, newest first, without input and output", s.listExecutions, documentMetadata)
+	get(s, "/agent-executions", "listExecutions", "List executions, newest first, without input and output; with their titles and what they have used", s.listExecutions, documentMetadata)
 	get(s, one, "getExecution", "Get an execution", s.getExecution)
 	on(s, http.MethodDelete, one, "cancelExecution", "Cancel an execution: 202; one that has ended stays as it is: 200", s.cancel, status(202), alsoUnchanged)
 	on(s, http.MethodPost, one+"/signal", "signalExecution", "Send a signal", s.signal)

@@ -43,6 +43,9 @@ func (s *server) listExecutions(ctx context.Context, in *listExecutionsInput) (*
 	if err != nil {
 		return nil, err
 	}
+	if err := s.outline(ctx, in.Org, p.Items); err != nil {
+		return nil, err
+	}
 	return listOf(p.Items, p.Next), nil
 }
 

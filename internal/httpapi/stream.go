@@ -68,7 +68,7 @@ func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From
 		return
 	}
 	if err := s.copyLog(ctx, out, execution, from, v); err != nil {
-		s.wasReset(ctx, execution, err)
+		s.wasReset(ctx, err)
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -91,12 +91,19 @@ func (s *server) streamAlone(ctx context.Context, own *ownConn, execution uuid.U
 		err = own.finish()
 	}
 	if err != nil {
-		s.wasReset(ctx, execution, err)
+		s.wasReset(ctx, err)
 	}
 }
 
-func (s *server) wasReset(ctx context.Context, execution uuid.UUID, cause error) {
-	s.lines(ctx).DebugContext(ctx, "stream reset", slog.Any("cause", cause))
+// wasReset notes why a stream ended. The reader will come again; damage that
+// would end that one, too, is for whoever keeps the server.
+func (s *server) wasReset(ctx context.Context, cause error) {
+	level := slog.LevelDebug
+	var coded *perdure.Error
+	if errors.As(cause, &coded) && coded.Code == perdure.Internal {
+		level = slog.LevelError
+	}
+	s.lines(ctx).Log(ctx, level, "stream reset", slog.Any("cause", cause))
 }
 
 // recoveredAlone keeps a panic from ending the process. The connection is reset.

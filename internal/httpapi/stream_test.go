@@ -1,13 +1,21 @@
 package httpapi_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/eventlog"
 	"github.com/perdure/perdure/internal/httpapi"
+	"github.com/perdure/perdure/internal/store"
 )
 
 func TestStreamHeadersAndShape(t *testing.T) {
@@ -293,4 +301,47 @@ func TestBlockThatHadClosedIsTakenBack(t *testing.T) {
 			}
 		}
 	}
+}
+
+// damaged is a store whose logs lack a record.
+type damaged struct{ store.Reader }
+
+func (d damaged) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
+	records, head, err := d.Reader.Log(ctx, execution, after, limit)
+	return slices.DeleteFunc(records, func(r perdure.Record) bool { return r.Pos == 2 }), head, err
+}
+
+// Damage of a log resets its readers, and is an error in the server's log.
+func TestDamageOfALogIsLogged(t *testing.T) {
+	logged := make(lineWriter, 100)
+	h := open(t, func(c *httpapi.Config) {
+		c.Log = eventlog.New(damaged{c.Engine.Read()}, 1, c.Engine.Hints)
+		c.Logger = slog.New(slog.NewTextHandler(logged, nil))
+	})
+	x := h.start("")
+	h.claim()
+	res, err := http.DefaultTransport.RoundTrip(h.request("GET", h.path(x.ID, "/stream"), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if raw, err := io.ReadAll(res.Body); err == nil {
+		t.Errorf("the stream ended cleanly after %s", raw)
+	}
+	select { // it was written before the connection was reset
+	case said := <-logged:
+		if !strings.Contains(said, "level=ERROR") || !strings.Contains(said, "lacks its record 2") {
+			t.Errorf("the server logged %s", said)
+		}
+	default:
+		t.Error("the server logged nothing")
+	}
+}
+
+// lineWriter takes the lines of a log.
+type lineWriter chan string
+
+func (w lineWriter) Write(line []byte) (int, error) {
+	w <- string(line)
+	return len(line), nil
 }

@@ -96,20 +96,7 @@ type socket struct {
 	// What follows belongs to the writing goroutine.
 	chain     *perdure.Cursor // where following begins: the first page of those that go forward
 	following bool
-	given     []covered
-}
-
-// covered is a page that was given: its events are known up to a position.
-type covered struct{ first, last, pos int64 }
-
-// knows tells whether a page has shown the item.
-func (k *socket) knows(i eventlog.Item) bool {
-	for _, c := range k.given {
-		if c.first <= i.Seq && i.Seq <= c.last && i.Cursor.Pos <= c.pos {
-			return true
-		}
-	}
-	return false
+	given     pagesGiven
 }
 
 func (k *socket) run(ctx context.Context, x *perdure.Execution) error {
@@ -216,7 +203,9 @@ func (k *socket) follow(ctx context.Context, from perdure.Cursor) {
 
 // item sends what the log gives, but for what a page has shown.
 func (k *socket) item(ctx context.Context, i eventlog.Item) error {
-	if i.Event == "" || k.knows(i) {
+	known := k.given.know(i)
+	k.given.passed(i.Cursor.Pos)
+	if i.Event == "" || known {
 		return nil
 	}
 	if i.Event == eventlog.Reset {

@@ -105,7 +105,7 @@ func (k *socket) load(ctx context.Context, raw json.RawMessage) error {
 		return err
 	}
 	if w.Stale {
-		k.given = nil
+		k.given, k.chain = nil, nil // the client begins anew, with this page
 	}
 	out := eventsLoaded{
 		FirstSeq: w.First, LastSeq: w.Last, MaxSeq: w.Max, HasMore: w.More, Prepend: in.BeforeSeq != nil, Stale: w.Stale,
@@ -114,7 +114,7 @@ func (k *socket) load(ctx context.Context, raw json.RawMessage) error {
 		return err
 	}
 	if len(w.Items) > 0 {
-		k.given = append(k.given, covered{w.First, w.Last, w.At.Pos})
+		k.given.add(covered{w.First, w.Last, w.At.Pos})
 	}
 	if in.BeforeSeq == nil {
 		k.goOn(ctx, w.At, in.AfterSeq != nil && !w.Stale && w.More)
@@ -162,7 +162,7 @@ func (k *socket) loadStale(ctx context.Context, limit int) error {
 	if err != nil {
 		return err
 	}
-	k.given = []covered{{w.First, w.Last, w.At.Pos}}
+	k.given, k.chain = pagesGiven{{w.First, w.Last, w.At.Pos}}, nil
 	out := eventsLoaded{FirstSeq: w.First, LastSeq: w.Last, MaxSeq: w.Max, HasMore: w.More, Stale: true}
 	if err := k.loaded(ctx, out, w.Items); err != nil {
 		return err

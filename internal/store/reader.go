@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"iter"
 
@@ -22,6 +23,14 @@ type ExecutionFilter struct {
 	Limit         int
 }
 
+// Outline is what a list shows of an execution beside its row.
+type Outline struct {
+	Input     json.RawMessage
+	InputBlob *perdure.BlobRef
+	State     json.RawMessage // of the newest checkpoint; nil if there is none
+	StateBlob *perdure.BlobRef
+}
+
 // Reader reads. Every method that takes an org answers not_found for what is
 // another org's. Reads are short transactions that see only what is committed
 // and never block a writer. Contents are loaded, blobs joined in, unless said
@@ -32,6 +41,11 @@ type Reader interface {
 	HeldBy(ctx context.Context, org string, worker uuid.UUID) ([]uuid.UUID, error)
 	// Executions lists newest first, without input and output contents.
 	Executions(ctx context.Context, org string, f ExecutionFilter) (Page[*perdure.Execution], error)
+	// Outlines gives what lists show of executions beside their rows, by id, in
+	// one go for all; ids of another org, or of none, are left out. Of a content of
+	// more than perdure.ShownLimit, one that is withheld, and what is over
+	// PageBytes together, the reference is given.
+	Outlines(ctx context.Context, org string, ids []uuid.UUID) (map[uuid.UUID]Outline, error)
 
 	// Path gives the entries from after (exclusive; nil: the root) to leaf, in
 	// order, reading a few at a time; newest > 0 bounds it to the last that many,

@@ -162,24 +162,33 @@ func (s *Store) read(ctx context.Context, read func(c relational.Conn) error) er
 		}
 		return unreachable(err)
 	}
-	defer conn.Release()
+	defer release(conn)
 	err = read(&plain{conn: conn.Conn(), first: []statement{{query: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}}})
 	if conn.Conn().IsClosed() && err != nil {
 		if errors.Is(err, errSilent) {
 			s.pool.Reset() // what is idle has died of the same
 		}
 		err = lost(err)
-	} else if conn.Conn().PgConn().TxStatus() != 'I' {
-		always, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		if _, endErr := conn.Exec(always, "ROLLBACK"); endErr != nil {
-			err = errors.Join(err, conn.Conn().Close(always))
-		}
 	}
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return refusal(err)
+}
+
+// release ends the transaction that a connection may be in, and gives it back to
+// its pool. The reader need not wait for that; Close of the pool does.
+func release(conn *pgxpool.Conn) {
+	if conn.Conn().IsClosed() || conn.Conn().PgConn().TxStatus() == 'I' {
+		conn.Release()
+		return
+	}
+	go func() {
+		defer conn.Release()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, _ = conn.Exec(ctx, "ROLLBACK") // if it fails, the pool closes the connection
+	}()
 }
 
 // Do implements [store.Store].

@@ -51,7 +51,7 @@ func (t *Transaction) applyExecution(l loadedExecution, ch *store.Changes) error
 	if ch.Execution == nil {
 		return nil
 	}
-	row, err := putExecution(t.view, l.row, ch.Execution, t.now)
+	row, values, err := putExecution(t.view, l, ch.Execution, t.now)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,8 @@ func (t *Transaction) applyExecution(l loadedExecution, ch *store.Changes) error
 			return err
 		}
 	}
-	l.row = row
+	row.MaxSeq = l.head.LastSeq // the row's own says nothing
+	l.row, l.values = row, values
 	t.rows[row.ID] = l
 	return nil
 }

@@ -106,10 +106,14 @@ func executionScan(x *perdure.Execution, input, output **uuid.UUID) []any {
 	}
 }
 
+const (
+	executionHead = ", coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), h.epoch IS NOT NULL"
+	executionFrom = " FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + hidden
+)
+
 var (
-	executionSelect = "SELECT " + executionTable.list("x") +
-		", coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), h.epoch IS NOT NULL" +
-		" FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + hidden
+	executionSelect = "SELECT " + executionTable.list("x") + executionHead + executionFrom
+	executionWhole  = "SELECT " + executionTable.list("x") + executionHead + ", x.input, x.output" + executionFrom + " AND x.id = ?"
 	executionByID   = executionSelect + " AND x.id = ?"
 	executionsByIDs = executionSelect + " AND x.id = ANY(?)"
 )
@@ -119,18 +123,20 @@ type loadedExecution struct {
 	row     *perdure.Execution // nil if there is none
 	head    store.Head
 	hasHead bool
+	values  []any // of row, if it was written here
 }
 
 // loadExecution reads a row without its contents.
 func loadExecution(v view, id uuid.UUID) (loadedExecution, error) {
-	found, err := loadExecutions(v, executionByID, id[:])
+	found, err := loadExecutions(v, executionByID, id[:], false)
 	if err != nil || len(found) == 0 {
 		return loadedExecution{}, err
 	}
 	return found[0], nil
 }
 
-func loadExecutions(v view, query string, arg any) ([]loadedExecution, error) {
+// loadExecutions reads rows by a query, with their contents where it selects them.
+func loadExecutions(v view, query string, arg any, withContents bool) ([]loadedExecution, error) {
 	var (
 		all  []loadedExecution
 		refs []func(view) error
@@ -141,7 +147,11 @@ func loadExecutions(v view, query string, arg any) ([]loadedExecution, error) {
 			x             perdure.Execution
 			input, output *uuid.UUID
 		)
-		err := row(append(executionScan(&x, &input, &output), &l.head.LastSeq, &l.head.LastPos, (*unsigned)(&l.head.Epoch), (*flagCol)(&l.hasHead))...)
+		dest := append(executionScan(&x, &input, &output), &l.head.LastSeq, &l.head.LastPos, (*unsigned)(&l.head.Epoch), (*flagCol)(&l.hasHead))
+		if withContents {
+			dest = append(dest, raw{&x.Input}, raw{&x.Output})
+		}
+		err := row(dest...)
 		x.MaxSeq, l.row = l.head.LastSeq, &x
 		all = append(all, l)
 		refs = append(refs, refInto(x.ID, input, &x.InputBlob)...)
@@ -172,7 +182,7 @@ func (t *Transaction) Preload(ids []uuid.UUID) error {
 	for i := range ids {
 		raw[i] = ids[i][:]
 	}
-	found, err := loadExecutions(t.view, executionsByIDs, raw)
+	found, err := loadExecutions(t.view, executionsByIDs, raw, false)
 	if err != nil {
 		return err
 	}
@@ -228,8 +238,9 @@ func clonePtr[T any](p *T) *T {
 }
 
 // putExecution inserts the row, or updates it where there was one. It gives the
-// row as it is stored now, without contents.
-func putExecution(v view, before, x *perdure.Execution, now perdure.Time) (*perdure.Execution, error) {
+// row as it is stored now, without contents, and its values.
+func putExecution(v view, l loadedExecution, x *perdure.Execution, now perdure.Time) (*perdure.Execution, []any, error) {
+	before := l.row
 	after := cloneExecution(x)
 	after.Input, after.Output = nil, nil
 	input, output := planContent(x.Input, x.InputBlob), planContent(x.Output, x.OutputBlob)
@@ -240,19 +251,22 @@ func putExecution(v view, before, x *perdure.Execution, now perdure.Time) (*perd
 	after.InputBlob, after.OutputBlob = input.ref, output.ref
 	values, err := executionValues(after)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	values = append(values, input.column(), output.column())
+	whole := append(values[:len(values):len(values)], input.column(), output.column())
 	if before == nil {
-		err = executionTable.insert(v, values)
+		err = executionTable.insert(v, whole)
 	} else {
-		var old []any
-		if old, err = executionValues(before); err == nil {
-			err = executionTable.update(v, append(old, unchanged{}, unchanged{}), values)
+		old := l.values
+		if old == nil {
+			old, err = executionValues(before)
+		}
+		if err == nil {
+			err = executionTable.update(v, append(old[:len(old):len(old)], unchanged{}, unchanged{}), whole)
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return after, spill(v, x.ID, now, input, output)
+	return after, values, spill(v, x.ID, now, input, output)
 }

@@ -35,7 +35,7 @@ const (
 	// keptOne is how large the tasks of one execution may be together.
 	keptOne = 256 << 10
 	// What a row takes beside its texts.
-	executionBytes, taskBytes = 4 << 10, 1 << 10
+	executionBytes, taskBytes = 5 << 10, 1 << 10
 )
 
 // NewKept makes one that is empty. It takes up to twice limit bytes; 0 is 8 MiB.

@@ -84,22 +84,18 @@ func noExecution(id uuid.UUID) error {
 	return perdure.Errorf(perdure.NotFound, "there is no execution %s", id)
 }
 
-const executionContents = "SELECT input, output FROM agent_execution WHERE id = ?"
-
 // Execution implements [store.Reader].
 func (r *Reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
 	var x *perdure.Execution
 	err := r.read(ctx, func(v view) error {
-		l, err := loadExecution(v, id)
+		found, err := loadExecutions(v, executionWhole, id[:], true)
 		if err != nil {
 			return err
 		}
-		if x = l.row; x == nil || org != "" && x.Org != org {
+		if len(found) == 0 || org != "" && found[0].row.Org != org {
 			return noExecution(id)
 		}
-		if _, err := v.one(executionContents, []any{id[:]}, raw{&x.Input}, raw{&x.Output}); err != nil {
-			return err
-		}
+		x = found[0].row
 		if err := r.join(v, id, &x.Input, &x.InputBlob); err != nil {
 			return err
 		}

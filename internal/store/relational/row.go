@@ -3,6 +3,7 @@ package relational
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // table is what inserting and updating the rows of one table needs: the names
@@ -97,13 +98,36 @@ func (t table) update(v view, before, after []any) error {
 		}
 	}
 	if query == "" {
-		query = t.updateSQL(differ)
+		query = t.updateOf(differ)
 	}
 	args := make([]any, 0, len(differ)+t.key)
 	for _, i := range differ {
 		args = append(args, after[i])
 	}
 	return v.write(query, append(args, after[:t.key]...)...)
+}
+
+// updates are the statements that change some columns of a table, by the table's
+// name and the columns, a bit each: there are few of those in practice.
+var updates sync.Map
+
+type updateKey struct {
+	table   string
+	columns uint64
+}
+
+// updateOf is updateSQL, put together once.
+func (t table) updateOf(columns []int) string {
+	key := updateKey{table: t.name}
+	for _, at := range columns {
+		key.columns |= 1 << at
+	}
+	if query, ok := updates.Load(key); ok {
+		return query.(string)
+	}
+	query := t.updateSQL(columns)
+	updates.Store(key, query)
+	return query
 }
 
 func (t table) updateSQL(columns []int) string {

@@ -6,7 +6,7 @@ import "fmt"
 // name, so that each store can check what its database makes of them.
 func Statements(w *Words) map[string]string {
 	all := map[string]string{
-		"execution": executionByID, "task": taskByID, "open tasks": tasksOpen, "held tasks": tasksHeld, "tasks page": tasksAfter,
+		"execution": executionByID, "whole execution": executionWhole, "task": taskByID, "open tasks": tasksOpen, "held tasks": tasksHeld, "tasks page": tasksAfter,
 		"entry": entryByID, "entry head": entryHeadID, "entry key": entryHeadKey, "entries page": entriesAfter, "path": pathUp,
 		"checkpoint": checkpointNewest, "checkpoints page": checkpointsAfter, "signal": signalByID, "response": responseByID, "join": joinResponse, "hide": hideResponse,
 		"pending by name": "SELECT " + signalColumns + namedPending, "pending": "SELECT " + signalColumns + allPending,

@@ -82,22 +82,24 @@ func (c *conn) forget() {
 	clear(c.stmts)
 }
 
-// prepared gives a statement that nobody else is in the middle of; release ends
-// its use.
-func (c *conn) prepared(query string) (s *stmt, release func(*stmt), err error) {
-	if s, ok := c.stmts[query]; ok && !s.running {
-		return s, (*stmt).end, nil
-	} else if ok {
-		s, err = c.compile(query)
-		return s, (*stmt).close, err
+// prepared gives a statement that nobody is in the middle of.
+func (c *conn) prepared(query string) (*stmt, error) {
+	known := c.stmts[query]
+	if known != nil && !known.running {
+		return known, nil
 	}
-	if len(c.stmts) >= maxStatements {
+	s, err := c.compile(query)
+	switch {
+	case err != nil:
+		return nil, err
+	case known != nil:
+		s.once = true
+		return s, nil
+	case len(c.stmts) >= maxStatements:
 		c.forgetIdle()
 	}
-	if s, err = c.compile(query); err == nil {
-		c.stmts[query] = s
-	}
-	return s, (*stmt).end, err
+	c.stmts[query] = s
+	return s, nil
 }
 
 func (c *conn) compile(query string) (*stmt, error) {
@@ -141,37 +143,54 @@ type view struct {
 	watched bool
 }
 
-// begin starts a statement; end ends it, and gives err as the caller is to see
-// it.
-func (v view) begin(query string, args []any) (s *stmt, end func(err error) error, err error) {
+// use is a statement that runs.
+type use struct {
+	*stmt
+	view    view
+	unwatch func() // may be nil
+}
+
+// begin starts a statement, which ends with finish.
+func (v view) begin(query string, args []any) (use, error) {
 	if err := v.ctx.Err(); err != nil {
-		return nil, nil, err
+		return use{}, err
 	}
-	s, release, err := v.prepared(query)
+	s, err := v.prepared(query)
 	if err != nil {
-		return nil, nil, err
+		return use{}, err
 	}
-	unwatch := func() {}
+	u := use{stmt: s, view: v}
 	if !v.watched && v.ctx.Done() != nil {
-		unwatch = v.watch(v.ctx)
-	}
-	end = func(err error) error {
-		release(s)
-		unwatch()
-		if ended := v.ctx.Err(); ended != nil && resultCode(err) == lib.SQLITE_INTERRUPT {
-			return ended
-		}
-		return err
+		u.unwatch = v.watch(v.ctx)
 	}
 	if err := s.begin(args); err != nil {
-		return nil, nil, end(err)
+		return use{}, u.finish(err)
 	}
-	return s, end, nil
+	return u, nil
+}
+
+// finish ends the use, and gives err as the caller is to see it.
+func (u use) finish(err error) error {
+	if u.once {
+		u.close()
+	} else {
+		u.end()
+	}
+	if u.unwatch != nil {
+		u.unwatch()
+	}
+	if err == nil {
+		return nil
+	}
+	if ended := u.view.ctx.Err(); ended != nil && resultCode(err) == lib.SQLITE_INTERRUPT {
+		return ended
+	}
+	return err
 }
 
 // exec runs a statement and gives the number of rows that it changed.
 func (v view) exec(query string, args ...any) (int64, error) {
-	s, end, err := v.begin(query, args)
+	s, err := v.begin(query, args)
 	if err != nil {
 		return 0, err
 	}
@@ -180,10 +199,10 @@ func (v view) exec(query string, args ...any) (int64, error) {
 		row, err = s.step()
 	}
 	if err != nil {
-		return 0, end(err)
+		return 0, s.finish(err)
 	}
 	changed := lib.Xsqlite3_changes64(v.tls, v.db)
-	return changed, end(nil)
+	return changed, s.finish(nil)
 }
 
 // one reads the first row into dest and tells whether there is one.
@@ -201,7 +220,7 @@ func (v view) one(query string, args []any, dest ...any) (found bool, err error)
 // each reads every row; scan is called for each with the row's Scan. It stops
 // where scan tells it to, by an error or by relational.ErrStop.
 func (v view) each(query string, args []any, scan func(row func(dest ...any) error) error) error {
-	s, end, err := v.begin(query, args)
+	s, err := v.begin(query, args)
 	if err != nil {
 		return err
 	}
@@ -212,9 +231,9 @@ func (v view) each(query string, args []any, scan func(row func(dest ...any) err
 		}
 		switch {
 		case errors.Is(err, relational.ErrStop):
-			return end(nil)
+			return s.finish(nil)
 		case err != nil || !row:
-			return end(err)
+			return s.finish(err)
 		}
 	}
 }

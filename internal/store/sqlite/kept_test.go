@@ -196,7 +196,9 @@ func TestAuditComparesWhatIsKept(t *testing.T) {
 	} {
 		s := open(t, Options{})
 		id := uuid.New()
-		err := do(t, s, id, func(st *store.State) (*store.Changes, error) { return keptStep(st, id, uuid.New(), perdure.TaskRunning), nil })
+		err := do(t, s, id, func(st *store.State) (*store.Changes, error) {
+			return keptStep(st, id, uuid.New(), perdure.TaskRunning), nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ type native struct {
 	tls *libc.TLS
 	db  uintptr
 	// stopped is an int32 in SQLite's memory; where it is not 0, what runs ends
-	// with SQLITE_INTERRUPT.
+	// with SQLITE_INTERRUPT. Behind it is room for a uint32.
 	stopped uintptr
 }
 
@@ -95,7 +95,7 @@ func (n *native) open(path string, flags int32) error {
 		return err
 	}
 	defer n.free(name)
-	if n.stopped, err = n.malloc(int(unsafe.Sizeof(int32(0)))); err != nil {
+	if n.stopped, err = n.malloc(int(2 * unsafe.Sizeof(int32(0)))); err != nil {
 		return err
 	}
 	atomic.StoreInt32(n.stop(), 0)
@@ -127,11 +127,7 @@ func callback(f func(*libc.TLS, uintptr) int32) uintptr {
 // version is that of the file as this connection sees it since its last
 // transaction began; every commit changes it.
 func (n *native) version() (version uint32) {
-	place, err := n.malloc(int(unsafe.Sizeof(version)))
-	if err != nil {
-		return 0
-	}
-	defer n.free(place)
+	place := n.stopped + unsafe.Sizeof(int32(0))
 	if lib.Xsqlite3_file_control(n.tls, n.db, 0, lib.SQLITE_FCNTL_DATA_VERSION, place) != lib.SQLITE_OK {
 		return 0
 	}

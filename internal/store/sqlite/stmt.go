@@ -19,6 +19,7 @@ type stmt struct {
 	handle          uintptr
 	params, columns int
 	running         bool
+	once            bool // it is closed after its use
 	// args holds the texts and blobs that are bound, until the statement ends.
 	args uintptr
 	room int

@@ -16,6 +16,7 @@ import (
 var listTests = map[string]func(*fixture){
 	"executions are listed newest first, in pages":     listsExecutions,
 	"executions are filtered":                          filtersExecutions,
+	"what a list shows beside the rows":                outlinesOfAPage,
 	"entries, tasks and checkpoints come oldest first": listsOldestFirst,
 	"tasks come in the order asked":                    tasksInOrder,
 	"a reader that gives up leaves the store readable": givesUp,

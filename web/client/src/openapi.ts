@@ -79,7 +79,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List executions, newest first, without input and output */
+        /** List executions, newest first, without input and output; with their titles and what they have used */
         get: operations["listExecutions"];
         put?: never;
         /** Start an execution */
@@ -644,9 +644,14 @@ export interface components {
             startedAt: string | null;
             /** @enum {string} */
             status: "PENDING" | "RUNNING" | "WAITING" | "CANCELLING" | "COMPLETED" | "FAILED" | "CANCELLED";
+            title?: string;
             traceparent: string;
             /** Format: date-time */
             updatedAt: string;
+            usage?: components["schemas"]["Usage"];
+            usageByModel?: {
+                [key: string]: components["schemas"]["Usage"];
+            };
             /** Format: int64 */
             version: number;
             wait?: components["schemas"]["Wait"];
@@ -971,6 +976,22 @@ export interface components {
             permanent?: boolean;
             /** Format: int64 */
             retryAfterMs?: number;
+        };
+        Usage: {
+            /** Format: int64 */
+            cacheRead: number;
+            /** Format: int64 */
+            cacheWrite: number;
+            /** Format: int64 */
+            calls: number;
+            /** Format: double */
+            cost: number | null;
+            /** Format: int64 */
+            input: number;
+            /** Format: int64 */
+            output: number;
+            /** Format: int64 */
+            totalTokens: number;
         };
         Wait: {
             /** Format: int64 */

@@ -1,0 +1,68 @@
+package e2e
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Clocks are set, of servers and workers, by up to an hour in either direction, and
+// nothing else happens: no work is taken from the worker that has it, and none is
+// given up. Leases follow the database's clock, and workers count theirs by one that
+// nobody sets.
+func TestChaosOfClocks(t *testing.T) {
+	if !chaosIsLong() {
+		return // the program whose clock can be set takes long to build
+	}
+	size := shortChaos
+	size.turns, size.pause, size.lease = 20, "1.5", 10*time.Second
+	size.kinds, size.faults, size.gap = clockFaults, 12, time.Second
+	size.leases = true
+	endure(t, size)
+}
+
+// watchLeases lets the database note what goes back from RUNNING to PENDING: work
+// that was taken from a worker, or that a worker has given up.
+func (f *fleet) watchLeases() {
+	f.t.Helper()
+	f.execute(`CREATE TABLE taken (what TEXT NOT NULL);
+		CREATE FUNCTION note_taken() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			INSERT INTO taken VALUES (TG_TABLE_NAME || ' ' || NEW.id || ' was taken at ' || clock_timestamp());
+			RETURN NULL;
+		END $$;
+		CREATE TRIGGER note_taken AFTER UPDATE ON agent_execution FOR EACH ROW
+			WHEN (OLD.status = 'RUNNING' AND NEW.status = 'PENDING') EXECUTE FUNCTION note_taken();
+		CREATE TRIGGER note_taken AFTER UPDATE ON task_execution FOR EACH ROW
+			WHEN (OLD.status = 'RUNNING' AND NEW.status IN ('PENDING', 'INTERRUPTED')) EXECUTE FUNCTION note_taken()`)
+}
+
+// takenLeases gives what was noted, and ends the noting.
+func (f *fleet) takenLeases() (taken []string) {
+	f.t.Helper()
+	err := f.database(context.Background(), func(conn *pgx.Conn) error {
+		rows, err := conn.Query(context.Background(), "SELECT what FROM taken")
+		if err == nil {
+			taken, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+		return err
+	})
+	if err != nil {
+		f.t.Error(err)
+	}
+	f.execute("DROP FUNCTION note_taken() CASCADE; DROP TABLE taken")
+	return slices.Compact(taken)
+}
+
+func (f *fleet) execute(query string) {
+	f.t.Helper()
+	err := f.database(context.Background(), func(conn *pgx.Conn) error {
+		_, err := conn.Exec(context.Background(), query)
+		return err
+	})
+	if err != nil {
+		f.t.Error(err)
+	}
+}

@@ -1,0 +1,78 @@
+package relational
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const outlines = "SELECT x.id, x.input_blob, x.input, c.state_blob, c.state FROM agent_execution x" +
+	" LEFT JOIN agent_checkpoint c ON c.agent_execution_id = x.id AND c.sequence = x.current_checkpoint_seq" +
+	" WHERE x.org_id = ? AND x.id IN ("
+
+// outlineRow is an outline, and the blobs in which parts of it rest.
+type outlineRow struct {
+	id           uuid.UUID
+	input, state *uuid.UUID
+	store.Outline
+}
+
+// Outlines implements [store.Reader].
+func (r *Reader) Outlines(ctx context.Context, org string, ids []uuid.UUID) (map[uuid.UUID]store.Outline, error) {
+	found := make(map[uuid.UUID]store.Outline, len(ids))
+	if len(ids) == 0 {
+		return found, nil
+	}
+	args := []any{org}
+	for _, id := range ids {
+		args = append(args, id[:])
+	}
+	err := r.read(ctx, func(v view) error {
+		var rows []outlineRow
+		err := v.each(outlines+marks(len(ids))+")", args, func(row func(...any) error) error {
+			var o outlineRow
+			err := row(&o.id, optUUID{&o.input}, raw{&o.Input}, optUUID{&o.state}, raw{&o.State})
+			rows = append(rows, o)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		room := int64(store.PageBytes)
+		for _, o := range rows {
+			if err := fillOutline(v, &o, &room); err != nil {
+				return err
+			}
+			found[o.id] = o.Outline
+		}
+		return nil
+	})
+	return found, err
+}
+
+// fillOutline loads what rests in blobs. Few rows have one: it takes an input,
+// or a state, of more than perdure.InlineLimit.
+func fillOutline(v view, o *outlineRow, room *int64) error {
+	for _, c := range []struct {
+		id   *uuid.UUID
+		into *json.RawMessage
+		ref  **perdure.BlobRef
+	}{{o.input, &o.Input, &o.InputBlob}, {o.state, &o.State, &o.StateBlob}} {
+		var err error
+		if *c.ref, err = loadRef(v, o.id, c.id); err != nil {
+			return err
+		}
+		ref := *c.ref
+		if ref == nil || ref.Length > perdure.ShownLimit || ref.Length > *room {
+			continue
+		}
+		*room -= ref.Length
+		if err := joinContent(v, o.id, c.into, c.ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}

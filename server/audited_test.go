@@ -1,0 +1,54 @@
+package server_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// audits is how many records the org's audit log holds.
+func (w *world) audits(org string) (n int) {
+	w.Helper()
+	for _, err := range w.client(org, "admin").Audit(w.Context()) {
+		w.must(err)
+		n++
+	}
+	return n
+}
+
+// Every operation that changes a key, a definition or the retention leaves one
+// record of it, whichever that is; an operation that is refused, that changes
+// something else or nothing, leaves none.
+func TestEveryChangeIsOneRecord(t *testing.T) {
+	w := newWorld(t)
+	tried := 0
+	for _, name := range slices.SortedFunc(maps.Keys(routes), last) {
+		method, path, _ := strings.Cut(name, " ")
+		if method == "GET" || method == "HEAD" || routes[name].needs == "" {
+			continue
+		}
+		changes := strings.Contains(path, "/keys") || strings.Contains(path, "/agent-definitions") || strings.HasSuffix(path, "/retention")
+		for _, c := range []struct {
+			who  string
+			want int
+		}{{"acme revoked", 0}, {"rival admin", 0}, {"acme worker", 0}, {"acme admin", map[bool]int{true: 1}[changes]}} {
+			before := w.audits("acme")
+			a := w.request(name, w.keys[c.who], w.names)
+			if got := w.audits("acme") - before; got != c.want || c.want == 1 && a.status >= 300 {
+				t.Errorf("%s as %s is answered %d, and leaves %d records, want %d", name, c.who, a.status, got, c.want)
+			}
+			tried += c.want
+		}
+		// Asked again, what is gone is gone, and what is so is so.
+		before := w.audits("acme")
+		again := w.request(name, w.keys["acme admin"], w.names)
+		same := method == "DELETE" || method == "PATCH"
+		if got := w.audits("acme") - before; changes && same && got != 0 {
+			t.Errorf("%s again is answered %d, and leaves %d records", name, again.status, got)
+		}
+	}
+	if tried < 7 {
+		t.Errorf("only %d operations change something", tried)
+	}
+}
