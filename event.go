@@ -38,6 +38,13 @@ const (
 	EventError       EventType = "error"
 )
 
+// EventTypes are all that a log can hold.
+var EventTypes = []EventType{
+	EventCreated, EventStarted, EventWaiting, EventResumed, EventCheckpoint, EventCancelling, EventCompleted, EventFailed, EventCancelled,
+	EventTaskScheduled, EventTaskStarted, EventTaskRetrying, EventTaskCompleted, EventTaskFailed, EventTaskInterrupted, EventTaskCancelled,
+	EventSignal, EventEntry, EventToken, EventThinking, EventTerminal, EventData, EventBlockClosed, EventError,
+}
+
 // Ends tells whether the event ends its log.
 func (t EventType) Ends() bool {
 	return t == EventCompleted || t == EventFailed || t == EventCancelled

@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/garbage"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/tool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -99,7 +100,10 @@ workers' port on loopback, a random token as the key. Runs work in folders below
 		Example: `  perdure dev
   perdure dev --addr 127.0.0.1:8081 --grpc-addr 127.0.0.1:9091 --workspace ~/src`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.dev(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			garbage.Ease()
+			return s.dev(cmd.Context())
+		},
 	}
 	s.flags(cmd)
 	s.standard.flags(cmd)
@@ -127,7 +131,10 @@ the start, carries no content, and keeps nothing: GET /readyz says
   perdure server --store postgres://perdure@db/perdure \
     --nats tls://n1:4222,tls://n2:4222 --nats-creds perdure.creds`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.serve(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			garbage.Ease()
+			return s.serve(cmd.Context())
+		},
 	}
 	s.flags(cmd)
 	f := cmd.Flags()

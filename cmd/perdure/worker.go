@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/garbage"
 	"github.com/perdure/perdure/internal/ops"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/worker/remote"
@@ -52,7 +53,10 @@ OPENAI_API_KEY, GEMINI_API_KEY. Workers of one queue must see the same files.`,
   PERDURE_KEY=... perdure worker --server one:9090,two:9090,three:9090
   perdure worker --queue gpu --tasks 4`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			garbage.Ease()
+			return l.run(cmd.Context())
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.addr, "server", "", "gRPC address of the server, host:port, several separated by commas (variable PERDURE_GRPC)")

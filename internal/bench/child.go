@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/garbage"
 )
 
 // child is a process of this program in another role. It is asked one question
@@ -36,6 +37,7 @@ func Child(ctx context.Context, args []string) error {
 	if len(args) == 0 || roles[args[0]] == nil {
 		return perdure.FieldErrorf("role", "only perdure bench itself starts its children")
 	}
+	garbage.Ease() // as the commands do that it stands for
 	return roles[args[0]](ctx, args[1:])
 }
 

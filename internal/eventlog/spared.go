@@ -33,40 +33,13 @@ func (l *Log) Position(ctx context.Context, execution uuid.UUID, from From) (int
 	}
 }
 
-// LastSeq gives the newest seq up to the position pos that is of a type of
-// which is says yes; 0 for none. It reads backwards from pos, which must be in
-// the log.
-func (l *Log) LastSeq(ctx context.Context, execution uuid.UUID, pos int64, is func(perdure.EventType) bool) (int64, error) {
-	for high := pos; high > 0; high -= pageRecords {
-		found, err := l.lastSeqIn(ctx, execution, max(0, high-pageRecords), high, is)
-		if found > 0 || err != nil {
-			return found, err
-		}
+// LastSeq gives the newest seq up to the position pos that is of one of the
+// types; 0 for none.
+func (l *Log) LastSeq(ctx context.Context, execution uuid.UUID, pos int64, types []perdure.EventType) (int64, error) {
+	if pos <= 0 || len(types) == 0 {
+		return 0, nil
 	}
-	return 0, nil
-}
-
-// lastSeqIn looks at the records after low, up to high. Only the record that
-// brings a seq counts: a later chunk of an old block says nothing of how far
-// the log is.
-func (l *Log) lastSeqIn(ctx context.Context, execution uuid.UUID, low, high int64, is func(perdure.EventType) bool) (int64, error) {
-	var found int64
-	for low < high {
-		records, _, err := l.read.Log(ctx, execution, low, int(high-low))
-		if err != nil {
-			return 0, err
-		}
-		if len(records) == 0 {
-			break
-		}
-		for _, r := range records {
-			if r.Pos <= high && is(r.Type) && (r.Chunk == nil || r.Chunk.Offset == 0) {
-				found = max(found, r.Seq)
-			}
-		}
-		low = records[len(records)-1].Pos
-	}
-	return found, nil
+	return l.read.LastSeqOf(ctx, execution, pos, types)
 }
 
 // BlockStart gives the position of the first piece of the block of that seq, and
@@ -84,7 +57,7 @@ func (l *Log) BlockStart(ctx context.Context, execution uuid.UUID, seq int64, ty
 // view that puts blocks together begins there to know what it has shown at pos.
 func (l *Log) BlocksFrom(ctx context.Context, execution uuid.UUID, pos int64, is func(perdure.EventType) bool) (int64, error) {
 	for {
-		seq, err := l.LastSeq(ctx, execution, pos, func(perdure.EventType) bool { return true })
+		seq, err := l.LastSeq(ctx, execution, pos, perdure.EventTypes)
 		if err != nil {
 			return 0, err
 		}

@@ -28,10 +28,18 @@ func (f *filter) recall(ctx context.Context, log *eventlog.Log, execution uuid.U
 	if err != nil || pos == 0 {
 		return err
 	}
-	if f.given, err = log.LastSeq(ctx, execution, pos, f.keep); err != nil {
+	var given, spared []perdure.EventType
+	for _, t := range perdure.EventTypes {
+		if f.keep(t) {
+			given = append(given, t)
+		} else {
+			spared = append(spared, t)
+		}
+	}
+	if f.given, err = log.LastSeq(ctx, execution, pos, given); err != nil {
 		return err
 	}
-	f.spared, err = log.LastSeq(ctx, execution, pos, func(t perdure.EventType) bool { return !f.keep(t) })
+	f.spared, err = log.LastSeq(ctx, execution, pos, spared)
 	return err
 }
 

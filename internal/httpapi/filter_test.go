@@ -1,14 +1,19 @@
 package httpapi_test
 
 import (
+	"context"
+	"math"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/eventlog"
 	"github.com/perdure/perdure/internal/httpapi"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // filtered reads what a client of a filtered stream checks of an event: the
@@ -165,4 +170,36 @@ func (h *house) lastPos(id uuid.UUID) int64 {
 		h.t.Fatal(err)
 	}
 	return head.LastPos
+}
+
+// reading notes how far back a store's logs are read.
+type reading struct {
+	store.Reader
+	from *atomic.Int64
+}
+
+func (r reading) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
+	for was := r.from.Load(); after < was && !r.from.CompareAndSwap(was, after); was = r.from.Load() {
+	}
+	return r.Reader.Log(ctx, execution, after, limit)
+}
+
+// A filtered stream that goes on reads nothing of the log before its position,
+// however rare what it gives is.
+func TestFilteredStreamGoesOnWithoutReadingBack(t *testing.T) {
+	var from atomic.Int64
+	h := open(t, func(c *httpapi.Config) {
+		c.Log = eventlog.New(reading{c.Engine.Read(), &from}, 1, c.Engine.Hints)
+	})
+	r := play(h)
+	whole := h.follow(h.path(r.id, "/stream/consolidated")).all()
+	at := whole[len(whole)-4].id
+	from.Store(math.MaxInt64)
+	rest := h.follow(h.path(r.id, "/stream?types=agent.completed&after="+at)).all()
+	if len(rest) != 2 {
+		t.Fatalf("%d events came, want the run's end and the log's", len(rest))
+	}
+	if pos := posOf(t, at); from.Load() < pos {
+		t.Errorf("from %d on, the log was read after %d", pos, from.Load())
+	}
 }

@@ -210,16 +210,6 @@ func (s *server) streamAll(ctx context.Context, in *streamInput) (*huma.StreamRe
 	return s.open(ctx, in, view{html: in.Render == "html"})
 }
 
-// eventTypes are all that a log can hold.
-var eventTypes = []perdure.EventType{
-	perdure.EventCreated, perdure.EventStarted, perdure.EventWaiting, perdure.EventResumed, perdure.EventCheckpoint,
-	perdure.EventCancelling, perdure.EventCompleted, perdure.EventFailed, perdure.EventCancelled,
-	perdure.EventTaskScheduled, perdure.EventTaskStarted, perdure.EventTaskRetrying, perdure.EventTaskCompleted,
-	perdure.EventTaskFailed, perdure.EventTaskInterrupted, perdure.EventTaskCancelled,
-	perdure.EventSignal, perdure.EventEntry, perdure.EventToken, perdure.EventThinking, perdure.EventTerminal,
-	perdure.EventData, perdure.EventBlockClosed, perdure.EventError,
-}
-
 // narrow keeps only the types that were asked for, of those that keep does.
 func (in *streamInput) narrow(keep func(perdure.EventType) bool) (func(perdure.EventType) bool, error) {
 	if in.Types == "" {
@@ -228,8 +218,8 @@ func (in *streamInput) narrow(keep func(perdure.EventType) bool) (func(perdure.E
 	wanted := map[perdure.EventType]bool{}
 	for name := range strings.SplitSeq(in.Types, ",") {
 		t := perdure.EventType(strings.TrimSpace(name))
-		if !slices.Contains(eventTypes, t) {
-			return nil, perdure.FieldErrorf("types", "%q is no type of event; there are %v", name, eventTypes)
+		if !slices.Contains(perdure.EventTypes, t) {
+			return nil, perdure.FieldErrorf("types", "%q is no type of event; there are %v", name, perdure.EventTypes)
 		}
 		wanted[t] = true
 	}

@@ -102,6 +102,9 @@ type Reader interface {
 	// are superseded by now, the position before event n+1 begins (the head's if
 	// there is none), and the head.
 	BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) ([]BlockContent, int64, Head, error)
+	// LastSeqOf gives the seq of the newest event or block that is of one of the
+	// types and begins at a position up to pos; 0 for none. It reads no content.
+	LastSeqOf(ctx context.Context, execution uuid.UUID, pos int64, types []perdure.EventType) (int64, error)
 	// OpenBlocks gives the blocks that are open at the head, with their content.
 	OpenBlocks(ctx context.Context, execution uuid.UUID) ([]BlockContent, Head, error)
 

@@ -224,16 +224,34 @@ func (m *logModel) checkEvents(t *rapid.T) {
 	m.f.equal("the head of events", head.LastSeq, lastSeq)
 	m.f.equal("events by seq", got, m.events(after, upTo))
 
+	pos := rapid.Int64Range(0, m.last()).Draw(t, "up to")
+	types := rapid.SliceOfDistinct(rapid.SampledFrom([]perdure.EventType{
+		perdure.EventToken, perdure.EventThinking, perdure.EventTerminal, perdure.EventBlockClosed, perdure.EventSignal, perdure.EventCreated,
+	}), rapid.ID[perdure.EventType]).Draw(t, "types")
+	newest, err := m.f.s.LastSeqOf(m.f.ctx, m.id, pos, types)
+	m.f.must(err)
+	m.f.equal("the newest seq of some types", newest, m.newest(pos, types))
+
 	n := rapid.Int64Range(0, lastSeq).Draw(t, "across")
-	blocks, pos, head, err := m.f.s.BlocksAcross(m.f.ctx, m.id, n)
+	blocks, before, head, err := m.f.s.BlocksAcross(m.f.ctx, m.id, n)
 	m.f.must(err)
 	m.f.equal("the head of blocks", head.LastPos, m.last())
 	want, wantPos := m.across(n)
 	m.f.equal("blocks across a seq", blocks, want)
-	m.f.equal("the position before the next event", pos, wantPos)
+	m.f.equal("the position before the next event", before, wantPos)
 	if m.f.Failed() {
 		t.FailNow()
 	}
+}
+
+// newest is what the list of records says of types up to a position.
+func (m *logModel) newest(pos int64, types []perdure.EventType) (seq int64) {
+	for _, r := range m.want {
+		if r.Pos <= pos && slices.Contains(types, r.Type) {
+			seq = max(seq, r.Seq)
+		}
+	}
+	return seq
 }
 
 // events is what the list of records says of a range of seqs.

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useSyncExternalStore } from "react";
-import type { Followed, SocketFollower } from "../../client/src/index";
+import type { Followed, ImagePart, Prompt, SocketFollower } from "../../client/src/index";
 import { api, orgNow } from "./client";
 import { Outbox } from "./outbox";
 
@@ -23,6 +23,7 @@ export class LiveRun {
   readonly #listeners = new Set<() => void>();
   readonly #gone: () => void;
   #state: LiveState;
+  #kept: readonly Prompt[] | null = null;
   #frame = 0;
   #loading = false;
   #lookers = 0;
@@ -31,10 +32,10 @@ export class LiveRun {
     this.#gone = gone;
     this.#outbox = new Outbox(orgNow(), id);
     this.follower = api().executions.connect(id, { limit: pageOfEvents });
-    for (const p of this.#outbox.read()) this.follower.prompt(p.text, p.id);
+    for (const p of this.#outbox.read()) this.follower.prompt(p.text, p.id, p.images);
     this.#state = this.#look();
     this.follower.subscribe(() => {
-      this.#outbox.write(this.follower.prompts.prompts);
+      this.#keep();
       this.#schedule();
       this.#leave();
     });
@@ -58,9 +59,9 @@ export class LiveRun {
     };
   }
 
-  send(text: string): void {
-    this.follower.prompt(text);
-    this.#outbox.write(this.follower.prompts.prompts);
+  send(text: string, images: readonly ImagePart[] = []): void {
+    this.follower.prompt(text, undefined, images);
+    this.#keep();
     this.#show();
   }
 
@@ -76,6 +77,14 @@ export class LiveRun {
       this.#loading = false;
       this.#schedule();
     }
+  }
+
+  /** Keeps what is sent, if that has changed: a write of the storage is dear. */
+  #keep(): void {
+    const { prompts } = this.follower.prompts;
+    if (prompts === this.#kept) return;
+    this.#kept = prompts;
+    this.#outbox.write(prompts);
   }
 
   #leave(): void {

@@ -26,6 +26,7 @@ export const ChevronIcon = icon(<path d="m6 4 4 4-4 4" />);
 export const BackIcon = icon(<path d="m10 4-4 4 4 4" />);
 export const DownIcon = icon(<path d="M8 3v10m-4-4 4 4 4-4" />);
 export const SendIcon = icon(<path d="M8 13V3m-4 4 4-4 4 4" />);
+export const ImageIcon = icon(<path d="M2.5 3h11v10h-11zM2.5 11l3.5-3.5 2.5 2.5 2-2 3 3M10 6h.1" />);
 export const StopIcon = icon(<rect x="4" y="4" width="8" height="8" rx="1.5" fill="currentColor" />);
 export const PanelIcon = icon(<path d="M2.5 3.5h11v9h-11zM9.5 3.5v9" />);
 export const CloseIcon = icon(<path d="m4 4 8 8M12 4l-8 8" />);

@@ -1,5 +1,11 @@
 import { fromThreadMessageLike, type ThreadMessage, type ThreadMessageLike } from "@assistant-ui/react";
-import type { ImageView, MessageView, Part, PartView } from "../../client/src/index";
+import {
+  type ImageView,
+  type MessageView,
+  type Part,
+  type PartView,
+  partsOfPrompt,
+} from "../../client/src/index";
 import type { Row } from "./rows";
 
 type Piece = Exclude<ThreadMessageLike["content"], string>[number];
@@ -29,7 +35,12 @@ export function repositoryOf(rows: readonly Row[]) {
 function likeOf(row: Row): ThreadMessageLike {
   const custom = { kind: row.kind, of: row.of };
   if (row.kind === "sent") {
-    return { id: row.id, role: "user", content: [{ type: "text", text: row.of.text }], metadata: { custom } };
+    return {
+      id: row.id,
+      role: "user",
+      content: partsOfPrompt(row.of).flatMap(userPiece),
+      metadata: { custom },
+    };
   }
   if (row.kind === "queued") {
     return { id: row.id, role: "user", content: row.of.parts.flatMap(userPiece), metadata: { custom } };

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy, Suspense, useCallback, useEffect, useMemo } from "react";
-import type { ExecutionView } from "../../client/src/index";
+import { lazy, memo, Suspense, useCallback, useEffect, useMemo } from "react";
+import type { ExecutionView, PerdureError, Phase } from "../../client/src/index";
 import { heed } from "../api/client";
-import { type LiveState, useLiveRun, useLiveState } from "../api/live";
+import { useLiveRun, useLiveState } from "../api/live";
 import { inputQuery } from "../api/queries";
 import { Banner, ErrorBanner, Spinner } from "../components/ui";
 import { rowsOf } from "../fold/rows";
@@ -39,6 +39,14 @@ function Run({ id }: { id: string }) {
 
   const title = input.data ? titleOf(input.data.input, input.data.kind) : "Run";
   const known = view.status !== null;
+  const { status, phase, ended, error } = view;
+  const speaks = view.messages.at(-1)?.stored === false;
+  const over = connection === "failed" ? state.error : null;
+  // The same while nothing of it changes: a text that grows does not draw it anew.
+  const tail = useMemo(
+    () => <Tail status={status} phase={phase} ended={ended} speaks={speaks} error={error} over={over} />,
+    [status, phase, ended, speaks, error, over],
+  );
   if (connection === "failed" && !known) {
     return (
       <div className="mx-auto max-w-2xl p-6">
@@ -51,8 +59,16 @@ function Run({ id }: { id: string }) {
     <RunProvider value={context}>
       <title>{`${title} · Perdure`}</title>
       <div className="flex h-full flex-col">
-        <RunHeader id={id} title={title} state={state} />
-        <Announce view={view} />
+        <RunHeader
+          id={id}
+          title={title}
+          status={status}
+          waitReason={view.waitReason}
+          phase={phase}
+          checkpoint={view.checkpoint}
+          reconnecting={connection === "waiting"}
+        />
+        <Announce phase={view.status ? view.phase : null} />
         <div className="flex min-h-0 flex-1">
           <Conversation
             rows={rows}
@@ -60,9 +76,9 @@ function Run({ id }: { id: string }) {
             loadingOlder={state.loadingOlder}
             onOlder={older}
             onSend={send}
-            tail={<Tail state={state} known={known} />}
+            tail={tail}
           >
-            <Composer view={view} known={known} />
+            <Composer input={known ? view.input : undefined} ended={view.ended} />
           </Conversation>
           {panel && (
             <Suspense>
@@ -76,24 +92,32 @@ function Run({ id }: { id: string }) {
 }
 
 /** What stands after the last message: what goes on, or what went wrong. */
-function Tail({ state, known }: { state: LiveState; known: boolean }) {
-  const { view, connection } = state;
-  const speaks = view.messages.at(-1)?.stored === false;
+function Tail({
+  status,
+  phase,
+  ended,
+  speaks,
+  error,
+  over,
+}: Pick<ExecutionView, "status" | "phase" | "ended" | "error"> & {
+  /** An answer grows, which shows by itself that it works. */
+  speaks: boolean;
+  /** Why the connection is over for good. */
+  over: PerdureError | null;
+}) {
   return (
     <div className="space-y-3">
-      {!known && <Spinner label="Reading the run" />}
-      {view.phase === "queued" && known && <Spinner label="Waiting for a worker" />}
-      {view.phase === "working" && !speaks && <Spinner label="Working" />}
-      {view.phase === "cancelling" && <Spinner label="Cancelling" />}
-      {view.error && <Failure error={view.error} ended={view.ended} />}
-      {view.status === "CANCELLED" && (
+      {!status && <Spinner label="Reading the run" />}
+      {status && phase === "queued" && <Spinner label="Waiting for a worker" />}
+      {phase === "working" && !speaks && <Spinner label="Working" />}
+      {phase === "cancelling" && <Spinner label="Cancelling" />}
+      {error && <Failure error={error} ended={ended} />}
+      {status === "CANCELLED" && (
         <Banner tone="idle" title="Cancelled">
           What it had done until then stays.
         </Banner>
       )}
-      {connection === "failed" && (
-        <ErrorBanner error={state.error} what="The connection is over" retry={() => location.reload()} />
-      )}
+      {over && <ErrorBanner error={over} what="The connection is over" retry={() => location.reload()} />}
     </div>
   );
 }
@@ -101,6 +125,8 @@ function Tail({ state, known }: { state: LiveState; known: boolean }) {
 const remedies: Record<string, string> = {
   auth: "The provider does not take the worker's key. Set the right one where the worker runs, and send a message to go on.",
   rate_limited: "The provider is asked too often. Wait a little, and send a message to go on.",
+  model_invalid_request:
+    "The model does not take what it was sent. If there are images in it, start a run with a model that reads them.",
   crash_loop: "Its worker ended again and again while it ran. Look at the worker's log.",
   panic: "The agent's code panicked. The event log has the stack.",
 };
@@ -120,8 +146,8 @@ function Failure({ error, ended }: { error: NonNullable<ExecutionView["error"]>;
 }
 
 /** Tells those who do not see the page what has changed. */
-function Announce({ view }: { view: ExecutionView }) {
-  const words: Record<ExecutionView["phase"], string> = {
+const Announce = memo(function Announce({ phase }: { phase: Phase | null }) {
+  const words: Record<Phase, string> = {
     queued: "The agent is about to work.",
     working: "The agent is working.",
     your_turn: "The agent has answered and waits for you.",
@@ -131,7 +157,7 @@ function Announce({ view }: { view: ExecutionView }) {
   };
   return (
     <p role="status" className="sr-only">
-      {view.status ? words[view.phase] : ""}
+      {phase ? words[phase] : ""}
     </p>
   );
-}
+});

@@ -2,7 +2,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useDeferredValue, useEffect, useState } from "react";
 import type { Execution, Status } from "../../client/src/index";
-import { agentsQuery, inputQuery, runsQuery, usageQuery } from "../api/queries";
+import { agentsQuery, runsQuery } from "../api/queries";
 import { Ago } from "../components/Ago";
 import { SearchIcon } from "../components/icons";
 import { Page } from "../components/Shell";
@@ -19,7 +19,7 @@ import {
 } from "../components/ui";
 import { shownStatus } from "../fold/status";
 import { money } from "../fold/usage";
-import { shortId, titleOf } from "../text/format";
+import { shortId } from "../text/format";
 
 const route = getRouteApi("/ai/runs");
 
@@ -160,10 +160,7 @@ function NoRuns({ filtered }: { filtered: boolean }) {
 }
 
 function RunRow({ run }: { run: Execution }) {
-  const input = useQuery(inputQuery(run.id));
-  const usage = useQuery(usageQuery(run.id, run.currentCheckpointSeq));
-  const models = Object.keys(usage.data?.byModel ?? {});
-  const title = input.data ? titleOf(input.data.input, input.data.kind) : " ";
+  const models = Object.keys(run.usageByModel ?? {});
   return (
     <li>
       <Link
@@ -175,7 +172,7 @@ function RunRow({ run }: { run: Execution }) {
           <StatusBadge shown={shownStatus(run.status, run.waitReason ?? null)} />
         </span>
         <span className="min-w-0 flex-1 max-sm:order-3 max-sm:w-full max-sm:basis-full">
-          <span className="block truncate text-sm font-medium">{title}</span>
+          <span className="block truncate text-sm font-medium">{run.title ?? run.kind}</span>
           <span className="mt-0.5 flex items-center gap-2 truncate text-xs text-faint">
             <span className="font-mono">{shortId(run.id)}</span>
             {run.kind !== "react-agent" && <span>{run.kind}</span>}
@@ -190,7 +187,7 @@ function RunRow({ run }: { run: Execution }) {
           className="w-16 shrink-0 text-right text-sm tabular-nums text-soft max-sm:order-2 max-sm:ml-auto max-sm:w-auto"
           title="Cost"
         >
-          {money(usage.data?.total?.cost)}
+          {money(run.usage?.cost)}
         </span>
         <span className="w-20 shrink-0 text-right text-xs text-faint max-sm:order-2 max-sm:w-auto">
           <Ago at={run.createdAt} />

@@ -1,44 +1,178 @@
-import { ComposerPrimitive } from "@assistant-ui/react";
+import { ComposerPrimitive, useAui } from "@assistant-ui/react";
 import { Link } from "@tanstack/react-router";
-import type { ExecutionView } from "../../client/src/index";
-import { SendIcon } from "../components/icons";
-import { buttonClass } from "../components/ui";
+import { type FormEvent, memo, type RefObject, useRef, useState } from "react";
+import type { ExecutionView, ImagePart } from "../../client/src/index";
+import { CloseIcon, ImageIcon, SendIcon } from "../components/icons";
+import { buttonClass, IconButton } from "../components/ui";
+import { imageTypes, readImages } from "../text/images";
+import { useRun } from "./context";
 
-/** Where a message is written: it steers a run that works, and goes on with one that waits. */
-export function Composer({ view, known }: { view: ExecutionView; known: boolean }) {
-  if (known && view.ended) return <Over />;
+/**
+ * Where a message is written: it steers a run that works, and goes on with one
+ * that waits. `input` is null where the run takes none, undefined while that is
+ * not known.
+ */
+export const Composer = memo(function Composer({
+  input,
+  ended,
+}: {
+  input: ExecutionView["input"] | undefined;
+  ended: boolean;
+}) {
+  const { images, problem, add, remove, clear } = useImages();
+  const send = useSendWithImages(images, clear);
+  if (ended) return <Over />;
   const hint =
-    view.input === "follow_up"
+    input === "follow_up"
       ? "Reply to the agent…"
-      : view.input === "steer"
+      : input === "steer"
         ? "Steer the agent while it works…"
         : "";
   return (
     <div className="mx-auto w-full max-w-3xl px-4 pb-4 sm:px-6 sm:pb-5">
-      <ComposerPrimitive.Root className="flex items-end gap-2 rounded-2xl border border-line-strong bg-surface p-2 shadow-sm transition-shadow focus-within:border-accent focus-within:ring-3 focus-within:ring-accent/20">
-        <ComposerPrimitive.Input
-          aria-label="Message to the agent"
-          placeholder={hint || "…"}
-          disabled={known && !view.inputEnabled}
-          maxRows={12}
-          minRows={1}
-          autoFocus
-          addAttachmentOnPaste={false}
-          className="max-h-72 min-h-9 flex-1 resize-none bg-transparent px-2.5 py-1.5 outline-none disabled:opacity-60"
-        />
-        <ComposerPrimitive.Send
-          aria-label="Send"
-          title="Send (Enter)"
-          className="inline-flex size-9 shrink-0 items-center justify-center rounded-xl bg-accent text-accent-ink transition hover:brightness-110 disabled:bg-line-strong disabled:text-surface"
-        >
-          <SendIcon />
-        </ComposerPrimitive.Send>
+      {problem && (
+        <p role="alert" className="mb-2 px-2 text-sm text-bad">
+          {problem}
+        </p>
+      )}
+      <ComposerPrimitive.Root
+        onSubmit={send}
+        onDragOver={(e) => e.preventDefault()}
+        onDrop={(e) => {
+          e.preventDefault();
+          add([...e.dataTransfer.files]);
+        }}
+        onPaste={(e) => {
+          const files = [...e.clipboardData.files];
+          if (files.length === 0) return;
+          e.preventDefault();
+          add(files);
+        }}
+        className="rounded-2xl border border-line-strong bg-surface p-2 shadow-sm transition-shadow focus-within:border-accent focus-within:ring-3 focus-within:ring-accent/20"
+      >
+        <Attached images={images} onRemove={remove} />
+        <div className="flex items-end gap-2">
+          <Pick disabled={input === null} onPick={add} />
+          <ComposerPrimitive.Input
+            aria-label="Message to the agent"
+            placeholder={hint || "…"}
+            disabled={input === null}
+            maxRows={12}
+            minRows={1}
+            autoFocus
+            addAttachmentOnPaste={false}
+            className="max-h-72 min-h-9 flex-1 resize-none bg-transparent px-1 py-1.5 outline-none disabled:opacity-60"
+          />
+          {images.length > 0 ? (
+            <button type="submit" aria-label="Send" title="Send (Enter)" className={sendClass}>
+              <SendIcon />
+            </button>
+          ) : (
+            <ComposerPrimitive.Send aria-label="Send" title="Send (Enter)" className={sendClass}>
+              <SendIcon />
+            </ComposerPrimitive.Send>
+          )}
+        </div>
       </ComposerPrimitive.Root>
       <p className="mt-1.5 px-2 text-xs text-faint max-sm:hidden">
-        Enter sends, Shift+Enter begins a line.{" "}
-        {view.input === "steer" && "The agent reads it after the tools that already run."}
+        Enter sends, Shift+Enter begins a line. Images can be pasted or dropped.{" "}
+        {input === "steer" && "The agent reads it after the tools that already run."}
       </p>
     </div>
+  );
+});
+
+const sendClass =
+  "inline-flex size-9 shrink-0 items-center justify-center rounded-xl bg-accent text-accent-ink transition hover:brightness-110 disabled:bg-line-strong disabled:text-surface";
+
+/** The images of the message that is written, and why one is not among them. */
+function useImages() {
+  const [images, setImages] = useState<readonly ImagePart[]>([]);
+  const [problem, setProblem] = useState<string | null>(null);
+  const add = (files: readonly File[]) => {
+    void readImages(files, images)
+      .then((read) => {
+        setImages((held) => [...held, ...read.images]);
+        setProblem(read.problem);
+      })
+      .catch(() => setProblem("The file could not be read. Pick it again."));
+  };
+  const change = (next: readonly ImagePart[]) => {
+    setImages(next);
+    setProblem(null);
+  };
+  return {
+    images,
+    problem,
+    add,
+    remove: (image: ImagePart) => change(images.filter((i) => i !== image)),
+    clear: () => change([]),
+  };
+}
+
+/** Sends text and images together; a text alone is left to assistant-ui. */
+function useSendWithImages(images: readonly ImagePart[], sent: () => void) {
+  const { live } = useRun();
+  const aui = useAui();
+  return (e: FormEvent) => {
+    if (images.length === 0) return;
+    e.preventDefault();
+    live.send(aui.composer().getState().text, images);
+    aui.composer().setText("");
+    sent();
+  };
+}
+
+function Attached({
+  images,
+  onRemove,
+}: {
+  images: readonly ImagePart[];
+  onRemove: (image: ImagePart) => void;
+}) {
+  if (images.length === 0) return null;
+  return (
+    <ul aria-label="Images of the message" className="mb-2 flex flex-wrap gap-2">
+      {images.map((image, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the same image can be there twice
+        <li key={i} className="relative">
+          <img
+            src={`data:${image.mimeType};base64,${image.data}`}
+            alt={`To be sent, number ${i + 1}`}
+            className="size-16 rounded-lg border border-line object-cover"
+          />
+          <IconButton
+            label={`Remove image ${i + 1}`}
+            onClick={() => onRemove(image)}
+            className="absolute -top-1.5 -right-1.5 size-6 rounded-full border border-line bg-raised"
+          >
+            <CloseIcon className="size-3" />
+          </IconButton>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Pick({ disabled, onPick }: { disabled: boolean; onPick: (files: readonly File[]) => void }) {
+  const file: RefObject<HTMLInputElement | null> = useRef(null);
+  return (
+    <>
+      <input
+        ref={file}
+        type="file"
+        accept={imageTypes.join(",")}
+        multiple
+        hidden
+        onChange={(e) => {
+          onPick([...(e.target.files ?? [])]);
+          e.target.value = ""; // the same file can be picked again
+        }}
+      />
+      <IconButton label="Attach images" disabled={disabled} onClick={() => file.current?.click()}>
+        <ImageIcon />
+      </IconButton>
+    </>
   );
 }
 

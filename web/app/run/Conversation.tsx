@@ -27,8 +27,8 @@ const components = { UserMessage, AssistantMessage };
 const nearEnd = 60;
 /** How far from the beginning the page before it is asked for. */
 const nearStart = 800;
-/** Rows that assistant-ui holds on either side of those that are seen. */
-const margin = 20;
+/** Rows that assistant-ui holds on either side of those that are seen. Each costs it with every change. */
+const margin = 8;
 
 export interface ConversationProps {
   rows: readonly Row[];
@@ -49,11 +49,12 @@ export interface ConversationProps {
 export function Conversation(props: ConversationProps) {
   const { rows, onSend } = props;
   const scroller = useRef<HTMLDivElement>(null);
+  const ids = useIds(rows);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => 140,
-    getItemKey: (i) => rows[i]?.id ?? i,
+    getItemKey: useCallback((i: number) => ids[i] ?? i, [ids]),
     overscan: 4,
     useFlushSync: false,
     paddingStart: 24,
@@ -83,6 +84,17 @@ export function Conversation(props: ConversationProps) {
   );
 }
 
+/** The rows' ids: the same list for as long as they are the same, however the rows grow. */
+function useIds(rows: readonly Row[]): readonly string[] {
+  const before = useRef<readonly string[]>([]);
+  return useMemo(() => {
+    const held = before.current;
+    const same = held.length === rows.length && rows.every((row, i) => row.id === held[i]);
+    if (!same) before.current = rows.map((row) => row.id);
+    return before.current;
+  }, [rows]);
+}
+
 function Scroller({
   rows,
   hasOlder,
@@ -95,7 +107,7 @@ function Scroller({
   scroller: RefObject<HTMLDivElement | null>;
   virtual: Virtualizer<HTMLDivElement, Element>;
 }) {
-  const { away, onScroll, toEnd } = useAnchor(rows, scroller, virtual, hasOlder ? onOlder : undefined);
+  const { away, onScroll, toEnd } = useAnchor(rows, scroller, virtual, hasOlder ? onOlder : undefined, tail);
   return (
     <div className="relative min-h-0 flex-1">
       <div
@@ -143,7 +155,7 @@ function Scroller({
 /** A row, or its place until assistant-ui has it. */
 function Slot({ id }: { id: string }) {
   const here = useAuiState((s) => s.thread.messages.some((m) => m.id === id));
-  if (!here) return <div className="h-28" />;
+  if (!here) return <div className="h-28" data-place />;
   return <ThreadPrimitive.Unstable_MessageById messageId={id} components={components} />;
 }
 
@@ -156,13 +168,16 @@ function useAnchor(
   scroller: RefObject<HTMLDivElement | null>,
   virtual: Virtualizer<HTMLDivElement, Element>,
   onOlder: (() => void) | undefined,
+  tail: ReactNode,
 ) {
   const [away, setAway] = useState(false);
   const pinned = useRef(true);
   const top = useRef(0);
   const first = useRef<string | undefined>(undefined);
   const size = virtual.getTotalSize();
+  const height = virtual.scrollRect?.height;
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: after whatever moves the end
   useLayoutEffect(() => {
     const box = scroller.current;
     if (!box) return;
@@ -176,7 +191,7 @@ function useAnchor(
     const i = rows.findIndex((r) => r.id === before);
     const at = virtual.measurementsCache[i]?.start;
     if (i > 0 && at !== undefined) box.scrollTop += at - 24;
-  });
+  }, [rows, size, height, tail, scroller, virtual]);
 
   const onScroll = useCallback(() => {
     const box = scroller.current;

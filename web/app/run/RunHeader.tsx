@@ -1,8 +1,8 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { memo, useState } from "react";
+import type { ExecutionView } from "../../client/src/index";
 import { api } from "../api/client";
-import type { LiveState } from "../api/live";
 import { usageQuery } from "../api/queries";
 import { BackIcon, PanelIcon, StopIcon } from "../components/icons";
 import { Button, Confirm, IconButton, StatusBadge } from "../components/ui";
@@ -10,9 +10,20 @@ import { shownStatus } from "../fold/status";
 import { money } from "../fold/usage";
 
 /** The run's name, how it stands, what it has cost, and how to end it. */
-export function RunHeader({ id, title, state }: { id: string; title: string; state: LiveState }) {
-  const { view } = state;
-  const usage = useQuery(usageQuery(id, view.checkpoint));
+export const RunHeader = memo(function RunHeader({
+  id,
+  title,
+  status,
+  waitReason,
+  phase,
+  checkpoint,
+  reconnecting,
+}: Pick<ExecutionView, "status" | "waitReason" | "phase" | "checkpoint"> & {
+  id: string;
+  title: string;
+  reconnecting: boolean;
+}) {
+  const usage = useQuery(usageQuery(id, checkpoint));
   return (
     <div className="flex min-h-14 shrink-0 items-center gap-2 border-b border-line bg-surface px-2 py-2 sm:gap-3 sm:px-4">
       <Link
@@ -26,16 +37,16 @@ export function RunHeader({ id, title, state }: { id: string; title: string; sta
       <h1 className="min-w-0 flex-1 truncate text-sm font-semibold sm:text-base" title={title}>
         {title}
       </h1>
-      <Reconnecting state={state} />
-      {view.status && <StatusBadge shown={shownStatus(view.status, view.waitReason, view.phase)} />}
+      {reconnecting && <Reconnecting />}
+      {status && <StatusBadge shown={shownStatus(status, waitReason, phase)} />}
       <span className="text-sm text-soft tabular-nums max-sm:hidden" title="Cost so far">
         {money(usage.data?.total?.cost)}
       </span>
-      {view.status && !view.ended && view.phase !== "cancelling" && <Cancel id={id} />}
+      {status && phase !== "ended" && phase !== "cancelling" && <Cancel id={id} />}
       <PanelButton />
     </div>
   );
-}
+});
 
 const route = getRouteApi("/ai/runs/$runId");
 
@@ -54,8 +65,7 @@ function PanelButton() {
   );
 }
 
-function Reconnecting({ state }: { state: LiveState }) {
-  if (state.connection !== "waiting") return null;
+function Reconnecting() {
   return (
     <span
       role="status"

@@ -92,7 +92,7 @@ test("what is sent stands last and once, also while the log shows it already", (
   w.event("signal.received", { signalId: "p1", signalName: "userMessage", signalValue: { text: "one" } });
   const held = new HeldLog();
   for (const e of w.log) held.apply(e);
-  const prompt = (id: string): Prompt => ({ id, text: id, state: "pending", error: null });
+  const prompt = (id: string): Prompt => ({ id, text: id, images: [], state: "pending", error: null });
   const rows = rowsOf(foldView(held.messages), [prompt("p1"), prompt("p2")]);
   expect(rows.map((r) => [r.kind, r.id])).toEqual([
     ["queued", "p1"],

@@ -2,6 +2,7 @@ import { Backoff } from "./backoff";
 import { asError } from "./errors";
 import type { EventPage, LogEvent, Snapshot } from "./events";
 import { StreamFollower, type StreamFollowOptions } from "./follower";
+import { type Prompt, valueOfPrompt } from "./prompts";
 import { SocketFollower, type SocketFollowOptions } from "./socket";
 import { type Position, readStream, type StreamRequest } from "./stream";
 import { type Query, Transport, type TransportOptions } from "./transport";
@@ -193,16 +194,18 @@ export class Executions {
     }
   }
 
+  async #prompt(id: string, p: Prompt, signal: AbortSignal): Promise<void> {
+    const body = { signalName: "userMessage", signalValue: valueOfPrompt(p), signalId: p.id };
+    await this.signal(id, body, signal);
+  }
+
   /** Follows an execution over server-sent events. */
   follow(id: string, options: StreamFollowOptions = {}): StreamFollower {
     return new StreamFollower(
       this.#t,
       {
         snapshot: (of, o) => this.snapshot(of, o),
-        prompt: async (of, p, signal) => {
-          const body = { signalName: "userMessage", signalValue: { text: p.text }, signalId: p.id };
-          await this.signal(of, body, signal);
-        },
+        prompt: (of, p, signal) => this.#prompt(of, p, signal),
       },
       id,
       options,
@@ -216,6 +219,7 @@ export class Executions {
         url: (of) => this.#t.url(`${pathOf(of)}/ws`).replace(/^http/, "ws"),
         credentials: () => this.#t.credentials(),
         get: (of, signal) => this.get(of, signal),
+        prompt: (of, p, signal) => this.#prompt(of, p, signal),
       },
       id,
       options,

@@ -63,13 +63,15 @@ export class ViewFold {
   readonly #homes = new Map<string, string>(); // the message of a call
   readonly #slots = new Map<number, Slot>(); // by the block's seq
   readonly #made = new Map<string, MessageView>(); // as shown last; absent if changed since
-  #all: MessageView[] | null = null; // all that is shown, as shown last
+  readonly #shownAt = new Map<string, number>(); // where in #all a message stands
+  readonly #stale = new Set<string>(); // changed since #all was made
+  #all: MessageView[] | null = null; // all that is shown, as shown last; null if to be made anew
   #last = 0; // the newest seq taken
   #checkpoint: number;
   readonly #attempts = new Map<string, number>(); // newest, by task
-  readonly #queued: ExecutionView["queued"] = [];
-  readonly #files: ExecutionView["files"] = [];
-  readonly #others: ExecutionView["others"] = [];
+  readonly #queued = new Listed<ExecutionView["queued"][number]>();
+  readonly #files = new Listed<ExecutionView["files"][number]>();
+  readonly #others = new Listed<ExecutionView["others"][number]>();
 
   constructor(base: Base = {}) {
     const x = base.snapshot?.execution;
@@ -218,33 +220,63 @@ export class ViewFold {
       ended,
       messages: this.#shown(),
       entriesBefore: this.#entriesBefore,
-      queued: ended ? [] : [...this.#queued],
+      queued: ended ? [] : this.#queued.list(),
       error: this.#error,
       checkpoint: this.#checkpoint,
       plan: this.#plan,
-      files: [...this.#files],
-      others: [...this.#others],
+      files: this.#files.list(),
+      others: this.#others.list(),
     };
   }
 
+  /** All that is shown: what was shown before with what has changed since in its place. */
   #shown(): MessageView[] {
-    if (this.#all) return this.#all;
-    this.#all = [];
-    for (const m of this.#messages.values()) {
-      let made = this.#made.get(m.id);
-      if (!made) {
-        made = { ...m, parts: (this.#live.get(m.id)?.map((l) => l.part) ?? m.parts).map(asShown) };
-        this.#made.set(m.id, made);
-      }
-      if (m.stored || made.parts.length > 0) this.#all.push(made);
-    }
+    if (this.#all && this.#stale.size === 0) return this.#all;
+    this.#all = this.#patched() ?? this.#anew();
+    this.#stale.clear();
     return this.#all;
+  }
+
+  /** Null if a message has come or gone. */
+  #patched(): MessageView[] | null {
+    if (!this.#all) return null;
+    const all = [...this.#all];
+    for (const id of this.#stale) {
+      const at = this.#shownAt.get(id);
+      const m = this.#messages.get(id);
+      if (!m) continue; // its call is of a message that is not here
+      const made = this.#make(m);
+      if ((at !== undefined) !== isShown(made)) return null;
+      if (at !== undefined) all[at] = made;
+    }
+    return all;
+  }
+
+  #anew(): MessageView[] {
+    const all: MessageView[] = [];
+    this.#shownAt.clear();
+    for (const m of this.#messages.values()) {
+      const made = this.#make(m);
+      if (!isShown(made)) continue;
+      this.#shownAt.set(m.id, all.length);
+      all.push(made);
+    }
+    return all;
+  }
+
+  #make(m: MessageView): MessageView {
+    let made = this.#made.get(m.id);
+    if (!made) {
+      made = { ...m, parts: (this.#live.get(m.id)?.map((l) => l.part) ?? m.parts).map(asShown) };
+      this.#made.set(m.id, made);
+    }
+    return made;
   }
 
   /** The message is shown anew. */
   #touch(id: string): void {
     this.#made.delete(id);
-    this.#all = null;
+    this.#stale.add(id);
   }
 
   #touchCall(call: ToolCallView): void {
@@ -397,8 +429,7 @@ export class ViewFold {
 
   /** A user's entry takes the first message in the queue that says the same. */
   #takeIn(parts: Part[]): void {
-    const i = this.#queued.findIndex((q) => textOf(q.parts) === textOf(parts));
-    if (i >= 0) this.#queued.splice(i, 1);
+    this.#queued.removeFirst((q) => textOf(q.parts) === textOf(parts));
   }
 
   #data(e: EventOf<"data">): void {
@@ -427,6 +458,34 @@ export class ViewFold {
       this.#others.push({ seq, data: d as ExecutionView["others"][number]["data"] });
     }
   }
+}
+
+/** Items one after the other, given out as a list that stays as it is. */
+class Listed<T> {
+  readonly #items: T[] = [];
+  #given: T[] | null = null;
+
+  push(item: T): void {
+    this.#items.push(item);
+    this.#given = null;
+  }
+
+  removeFirst(fits: (item: T) => boolean): void {
+    const i = this.#items.findIndex(fits);
+    if (i < 0) return;
+    this.#items.splice(i, 1);
+    this.#given = null;
+  }
+
+  list(): T[] {
+    this.#given ??= [...this.#items];
+    return this.#given;
+  }
+}
+
+/** What is only being said is shown once there is something of it. */
+function isShown(m: MessageView): boolean {
+  return m.stored || m.parts.length > 0;
 }
 
 /** A part that stays as it is: calls change in place. */

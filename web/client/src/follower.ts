@@ -5,6 +5,7 @@ import { Following, type FollowOptions } from "./following";
 import type { Prompt } from "./prompts";
 import { type Position, readStream, type StreamRequest } from "./stream";
 import type { Transport } from "./transport";
+import type { ImagePart } from "./types";
 
 export interface StreamFollowOptions extends FollowOptions {
   /** `agent` leaves out `task.*` and `terminal`. Default `consolidated`. */
@@ -54,8 +55,8 @@ export class StreamFollower extends Following {
   }
 
   /** Shows a prompt at once, and sends it until the server has it. */
-  prompt(text: string, id?: string): Prompt {
-    return this.prompts.add(text, id);
+  prompt(text: string, id?: string, images?: readonly ImagePart[]): Prompt {
+    return this.prompts.add(text, id, images);
   }
 
   /** Stops following. The execution goes on. */

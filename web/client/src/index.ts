@@ -15,7 +15,7 @@ export {
   mergeMessagesWithSync,
   messageOf,
 } from "./messages";
-export { type Prompt, PromptQueue, type PromptState } from "./prompts";
+export { type Prompt, PromptQueue, type PromptState, partsOfPrompt, valueOfPrompt } from "./prompts";
 export { type OpenWebSocket, SocketFollower, type SocketFollowOptions, type WebSocketLike } from "./socket";
 export type { Position } from "./stream";
 export { Transport, type TransportOptions } from "./transport";

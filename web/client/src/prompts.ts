@@ -1,5 +1,6 @@
 import { Backoff, type BackoffOptions, type Clock, systemClock } from "./backoff";
 import { asError, type PerdureError } from "./errors";
+import type { ImagePart, Part } from "./types";
 
 /**
  * `pending`: on its way, shown at once; `acknowledged`: the server has it, and it
@@ -11,6 +12,8 @@ export interface Prompt {
   /** The signal's id: sent again, it is one message. */
   readonly id: string;
   readonly text: string;
+  /** What goes with the text. */
+  readonly images: readonly ImagePart[];
   readonly state: PromptState;
   readonly error: PerdureError | null;
 }
@@ -46,10 +49,10 @@ export class PromptQueue {
   }
 
   /** Queues a prompt. With the id of one that is queued it changes nothing. */
-  add(text: string, id: string = newId()): Prompt {
+  add(text: string, id: string = newId(), images: readonly ImagePart[] = []): Prompt {
     const known = this.#prompts.find((p) => p.id === id);
     if (known) return known;
-    const prompt: Prompt = { id, text, state: "pending", error: null };
+    const prompt: Prompt = { id, text, images, state: "pending", error: null };
     if (this.#seen.has(id)) return { ...prompt, state: "acknowledged" };
     this.#change([...this.#prompts, prompt]);
     void this.#run();
@@ -116,6 +119,16 @@ export class PromptQueue {
     this.#prompts = prompts;
     this.#options.onChange?.();
   }
+}
+
+/** What a prompt says, as the parts of a message. */
+export function partsOfPrompt(p: Pick<Prompt, "text" | "images">): Part[] {
+  return [...(p.text ? [{ type: "text", text: p.text } as const] : []), ...p.images];
+}
+
+/** The value of the signal that a prompt is. */
+export function valueOfPrompt(p: Pick<Prompt, "text" | "images">): { text: string } | { parts: Part[] } {
+  return p.images.length > 0 ? { parts: partsOfPrompt(p) } : { text: p.text };
 }
 
 function newId(): string {

@@ -4,7 +4,7 @@ import type { LogEvent } from "./events";
 import { Following, type FollowOptions } from "./following";
 import type { Page } from "./held";
 import type { Prompt } from "./prompts";
-import type { Execution, Status } from "./types";
+import type { Execution, ImagePart, Status } from "./types";
 
 /** The part of a WebSocket that is used; the browser's, Node's, and that of `ws` fit. */
 export interface WebSocketLike {
@@ -38,6 +38,8 @@ export interface SocketApi {
   url(executionId: string): string;
   credentials(): Record<string, string>;
   get(executionId: string, signal: AbortSignal): Promise<Execution>;
+  /** Sends what does not fit into a message of the socket. */
+  prompt(executionId: string, prompt: Prompt, signal: AbortSignal): Promise<void>;
 }
 
 type FromServer =
@@ -121,8 +123,8 @@ export class SocketFollower extends Following {
   }
 
   /** Shows a prompt at once, and sends it until the server has it. */
-  prompt(text: string, id?: string): Prompt {
-    return this.prompts.add(text, id);
+  prompt(text: string, id?: string, images?: readonly ImagePart[]): Prompt {
+    return this.prompts.add(text, id, images);
   }
 
   /** Asks for the run's end. */
@@ -366,11 +368,8 @@ export class SocketFollower extends Following {
 
   #sendPrompt(p: Prompt, signal: AbortSignal): Promise<void> {
     const data = { prompt_id: p.id, text: p.text };
-    if (new TextEncoder().encode(JSON.stringify(data)).length > frameLimit - 100) {
-      return Promise.reject(
-        new PerdureError("payload_too_large", "a prompt over a WebSocket has at most 1 MiB"),
-      );
-    }
+    const size = new TextEncoder().encode(JSON.stringify(data)).length;
+    if (p.images.length > 0 || size > frameLimit - 100) return this.#api.prompt(this.#id, p, signal);
     return new Promise((resolve, reject) => {
       const done = (then: () => void) => {
         signal.removeEventListener("abort", stop);

@@ -25,9 +25,12 @@ export type KeyRole = APIKey["role"];
 export type Role = NonNullable<Schemas["Entry"]["role"]>;
 
 /** One durable run of an agent. */
-export type Execution = Omit<Schemas["Execution"], "waitReason" | "metadata"> & {
+export type Execution = Omit<Schemas["Execution"], "waitReason" | "metadata" | "usage" | "usageByModel"> & {
   waitReason?: WaitReason;
   metadata: Record<string, unknown>;
+  /** In lists: what it had used at its newest checkpoint, if its agent tells. */
+  usage?: Usage;
+  usageByModel?: Record<string, Usage>;
 };
 
 export interface Usage {

@@ -13,7 +13,7 @@ import (
 // waits until it does.
 func (c *Cluster) Standby() (*Cluster, error) {
 	s := &Cluster{}
-	if err := s.copyOf(c); err != nil {
+	if err := s.copyOf(c, true); err != nil {
 		return nil, errors.Join(err, s.remove())
 	}
 	if err := s.Run(); err != nil {
@@ -25,14 +25,19 @@ func (c *Cluster) Standby() (*Cluster, error) {
 	return s, nil
 }
 
-func (c *Cluster) copyOf(primary *Cluster) error {
+// copyOf takes a copy of a cluster in use; one that follows goes on with what that
+// writes from then on.
+func (c *Cluster) copyOf(primary *Cluster, follow bool) error {
 	if err := c.place(); err != nil {
 		return err
 	}
 	backup, err := c.command("pg_basebackup", "-D", c.data(), "-h", "127.0.0.1", "-p", strconv.Itoa(primary.port), "-U", "perdure",
-		"-R", "-X", "stream", "-c", "fast", "--no-sync")
+		"-X", "stream", "-c", "fast", "--no-sync")
 	if err != nil {
 		return err
+	}
+	if follow {
+		backup.Args = append(backup.Args, "-R")
 	}
 	if out, err := backup.CombinedOutput(); err != nil {
 		return fmt.Errorf("pg_basebackup: %w\n%s", err, out)

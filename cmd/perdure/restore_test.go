@@ -1,0 +1,166 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/store/postgres/cluster"
+)
+
+// begun makes a PostgreSQL of the test's own.
+func begun(t *testing.T, settings ...string) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Start(settings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAtEnd(t, c)
+	return c
+}
+
+func stopAtEnd(t *testing.T, c *cluster.Cluster) {
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// told is the first that a reader after the cursor is told, and all of the log
+// that follows, up to the text.
+func (d developed) told(t *testing.T, id uuid.UUID, cursor, until string) (first client.Event, log string) {
+	t.Helper()
+	for e, err := range d.Follow(t.Context(), id, cursor) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.Type == "" {
+			first = e
+		}
+		log += string(e.Type) + " " + string(e.Data) + "\n"
+		if strings.Contains(log, until) {
+			break
+		}
+	}
+	return first, log
+}
+
+// end stops a server in order.
+func (d developed) stop() {
+	d.signal(syscall.SIGTERM)
+	d.wantEnd(0)
+}
+
+// A PostgreSQL that was in use is brought back to a moment, from a base backup and
+// its WAL, and then from a dump: the store is sound, readers are told that it is
+// another history, and runs go on from where they were then.
+func TestPostgreSQLIsBroughtBack(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "chat", "turn\n  text First answer.\nturn\n  text Second answer.\nturn\n  text Third answer.\n")
+	original := begun(t, cluster.Archiving...)
+	one := develop(t, dir, "--store", original.URL("postgres"))
+	chat := uuid.MustParse(strings.TrimSpace(launch(t, dir, "run", "--detach", "--model", "scripted/chat", "--chat", "go").wantEnd(0)))
+	say := func(d developed, text string) {
+		t.Helper()
+		if _, err := d.Signal(t.Context(), chat, client.SignalRequest{Name: perdure.UserMessage, Value: json.RawMessage(`{"text":"` + text + `"}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := one.read(t, chat, "", "agent.waiting")
+	backup, err := original.BaseBackup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(one, "more")
+	at = one.read(t, chat, at, "Second answer.")
+	one.read(t, chat, at, "agent.waiting")
+	if err := original.RestorePoint("then"); err != nil {
+		t.Fatal(err)
+	}
+	say(one, "and more")
+	at = one.read(t, chat, at, "Third answer.")
+	lost := uuid.MustParse(strings.TrimSpace(launch(t, dir, "run", "--detach", "--model", "scripted/chat", "go").wantEnd(0)))
+	one.stop()
+	if err := original.Crash(); err != nil {
+		t.Fatal(err)
+	}
+	recovered, err := backup.Recover("then")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAtEnd(t, recovered)
+	url := recovered.URL("postgres")
+	launch(t, dir, "store", "check", "--store", url).wantEnd(0, "1 runs", "0 things are wrong")
+	two := develop(t, dir, "--store", url)
+	at = two.broughtBack(t, chat, at, "Second answer.", "Third answer.")
+	if x, err := two.Get(t.Context(), lost); !perdure.IsCode(err, perdure.NotFound) {
+		t.Errorf("what came after that moment is %v, %v", x, err)
+	}
+	say(two, "once more")
+	at = two.read(t, chat, at, "Third answer.")
+	two.stop()
+
+	file, err := recovered.Dump("postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := recovered.Load(file, "loaded"); err != nil {
+		t.Fatal(err)
+	}
+	url = recovered.URL("loaded")
+	launch(t, dir, "store", "check", "--store", url).wantEnd(0, "1 runs", "0 things are wrong")
+	three := develop(t, dir, "--store", url)
+	three.broughtBack(t, chat, at, "Third answer.", "Fourth")
+	three.stop()
+}
+
+// broughtBack finds that a reader from before is told of another history, and then
+// given what there is; it gives where that ends.
+func (d developed) broughtBack(t *testing.T, id uuid.UUID, cursor, has, hasNot string) (at string) {
+	t.Helper()
+	first, log := d.told(t, id, cursor, has)
+	if first.Type != "reset" || !strings.Contains(string(first.Data), `"epoch"`) {
+		t.Errorf("a reader from before is told %s %s", first.Type, first.Data)
+	}
+	if !strings.Contains(log, "First answer.") || strings.Contains(log, hasNot) {
+		t.Errorf("the log is\n%s", log)
+	}
+	return d.read(t, id, "", has)
+}
+
+// A database that cannot be used for now, or not at all, is refused at the start
+// with a word on what to do.
+func TestDatabasesThatAreRefused(t *testing.T) {
+	primary := begun(t, "max_connections=10", "superuser_reserved_connections=0", "max_wal_senders=3")
+	standby, err := primary.Standby()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAtEnd(t, standby)
+	dir := t.TempDir()
+	here := func(url string) []string {
+		return []string{"server", "--store", url, "--data", filepath.Join(dir, "s"), "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0"}
+	}
+	launch(t, dir, here(standby.URL("postgres"))...).wantEnd(1, "standby", "name the primary")
+	launch(t, dir, "migrate", "--store", standby.URL("postgres")).wantEnd(1, "standby", "name the primary")
+	secured, err := primary.Secured("postgres", "right")
+	if err != nil {
+		t.Fatal(err)
+	}
+	launch(t, dir, here(strings.Replace(secured, "right", "wrong", 1))...).wantEnd(1, "user or its password", "correct the store's URL")
+	for { // until there is no more room
+		conn, err := pgx.Connect(t.Context(), primary.URL("postgres"))
+		if err != nil {
+			break
+		}
+		defer func() { _ = conn.Close(t.Context()) }()
+	}
+	launch(t, dir, here(primary.URL("postgres"))...).wantEnd(1, "too many connections", "max_connections")
+}

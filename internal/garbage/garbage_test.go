@@ -1,0 +1,39 @@
+package garbage
+
+import (
+	"runtime/debug"
+	"testing"
+)
+
+// A small process leaves more behind, up to a bound; one that is large is as by
+// default.
+func TestOnlySmallProcessesLeaveMoreBehind(t *testing.T) {
+	for live, want := range map[uint64]int{0: 400, 1 << 20: 400, 8 << 20: 400, 16 << 20: 200, 32 << 20: 100, 1 << 30: 100} {
+		if got := percentFor(live); got != want {
+			t.Errorf("beside %d bytes it is %d %%, want %d", live, got, want)
+		}
+		if over := uint64(percentFor(live)) * live / 100; live < 32<<20 && over > room {
+			t.Errorf("beside %d bytes it is %d bytes", live, over)
+		}
+	}
+}
+
+// What the environment says holds.
+func TestTheEnvironmentDecides(t *testing.T) {
+	t.Setenv("GOGC", "")
+	t.Setenv("GOMEMLIMIT", "")
+	defer debug.SetGCPercent(debug.SetGCPercent(77))
+	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "90")
+			Ease()
+			if got := debug.SetGCPercent(77); got != 77 {
+				t.Errorf("it set %d %%", got)
+			}
+		})
+	}
+	Ease()
+	if got := debug.SetGCPercent(77); got == 77 {
+		t.Error("without, it set nothing")
+	}
+}

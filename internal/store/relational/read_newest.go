@@ -1,0 +1,39 @@
+package relational
+
+import (
+	"context"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// Both walk an index backwards to the first that fits. The names of the types
+// are one text, so that the statement is the same whatever is asked for.
+const (
+	newestRecord = "SELECT seq FROM log_record WHERE agent_execution_id = ?1 AND pos <= ?2 AND ?3 LIKE '%,' || type || ',%' ORDER BY pos DESC LIMIT 1"
+	newestBlock  = "SELECT b.seq FROM log_block b WHERE b.agent_execution_id = ?1" + ofBlocks +
+		" AND b.first_pos <= ?2 AND ?3 LIKE '%,' || b.type || ',%' ORDER BY b.seq DESC LIMIT 1"
+)
+
+// LastSeqOf implements [store.Reader].
+func (r *Reader) LastSeqOf(ctx context.Context, execution uuid.UUID, pos int64, types []perdure.EventType) (int64, error) {
+	var names strings.Builder
+	names.WriteByte(',')
+	for _, t := range types {
+		names.WriteString(string(t))
+		names.WriteByte(',')
+	}
+	newest := int64(0)
+	err := r.read(ctx, func(v view) error {
+		for _, query := range []string{newestRecord, newestBlock} {
+			var seq int64
+			if _, err := v.one(query, []any{execution[:], pos, names.String()}, &seq); err != nil {
+				return err
+			}
+			newest = max(newest, seq)
+		}
+		return nil
+	})
+	return newest, err
+}
