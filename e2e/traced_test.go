@@ -40,7 +40,9 @@ func TestOneTraceAcrossSIGKILL(t *testing.T) {
 		}
 		return len(model.Requests()) == 2
 	})
-	eventually(t, "the first worker's spans", func() bool { return len(spans.of("first", "chat m")) == 1 && len(spans.of("first", "execute_tool bash")) == 1 })
+	eventually(t, "the first worker's spans", func() bool {
+		return len(spans.of("first", "chat m")) == 1 && len(spans.of("first", "execute_tool bash")) == 1
+	})
 	s.env = append(s.env[:len(s.env):len(s.env)], append(spans.environment("second"), "PERDURE_OPS_ADDR=127.0.0.1:0")...)
 	s.worker.kill()
 	second := s.employ("second")
