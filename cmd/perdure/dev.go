@@ -101,7 +101,7 @@ workers' port on loopback, a random token as the key. Runs work in folders below
   perdure dev --addr 127.0.0.1:8081 --grpc-addr 127.0.0.1:9091 --workspace ~/src`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			garbage.Ease()
+			garbage.Ease(cmd.Context())
 			return s.dev(cmd.Context())
 		},
 	}
@@ -132,7 +132,7 @@ the start, carries no content, and keeps nothing: GET /readyz says
     --nats tls://n1:4222,tls://n2:4222 --nats-creds perdure.creds`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			garbage.Ease()
+			garbage.Ease(cmd.Context())
 			return s.serve(cmd.Context())
 		},
 	}

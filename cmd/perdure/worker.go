@@ -54,7 +54,7 @@ OPENAI_API_KEY, GEMINI_API_KEY. Workers of one queue must see the same files.`,
   perdure worker --queue gpu --tasks 4`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			garbage.Ease()
+			garbage.Ease(cmd.Context())
 			return l.run(cmd.Context())
 		},
 	}

@@ -37,7 +37,7 @@ func Child(ctx context.Context, args []string) error {
 	if len(args) == 0 || roles[args[0]] == nil {
 		return perdure.FieldErrorf("role", "only perdure bench itself starts its children")
 	}
-	garbage.Ease() // as the commands do that it stands for
+	garbage.Ease(ctx) // as the commands do that it stands for
 	return roles[args[0]](ctx, args[1:])
 }
 

@@ -1,8 +1,9 @@
 // Package garbage sets how much a process may leave behind before the garbage
-// collector runs.
+// collector runs, and when it gives memory back.
 package garbage
 
 import (
+	"context"
 	"math"
 	"os"
 	"runtime"
@@ -24,14 +25,16 @@ const (
 )
 
 // Ease lets a small process collect less often, for as long as it is small: what it
-// takes in memory is at most room more. It does nothing where GOGC or GOMEMLIMIT
+// takes in memory is at most room more, and one that has come to rest gives back
+// what it needs no more, until ctx ends. It does nothing where GOGC or GOMEMLIMIT
 // say what is wanted. Commands that run for long call it once, at their start.
-func Ease() {
+func Ease(ctx context.Context) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
 	e := &easing{percent: least}
 	e.after()
+	go rest(ctx)
 }
 
 // easing looks anew after each collection.

@@ -26,13 +26,13 @@ func TestTheEnvironmentDecides(t *testing.T) {
 	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, "90")
-			Ease()
+			Ease(t.Context())
 			if got := debug.SetGCPercent(77); got != 77 {
 				t.Errorf("it set %d %%", got)
 			}
 		})
 	}
-	Ease()
+	Ease(t.Context())
 	if got := debug.SetGCPercent(77); got == 77 {
 		t.Error("without, it set nothing")
 	}
