@@ -14,7 +14,16 @@ import { useOpened } from "./opened";
  * demand if it is large, and offers what is too large for a page as a file. What
  * was fetched is shown where it belongs, by the fold of the run.
  */
-export function AbsentContent({ absent, what }: { absent: Absent; what: "message" | "result" }) {
+export function AbsentContent({
+  absent,
+  what,
+  heard,
+}: {
+  absent: Absent;
+  what: "message" | "result";
+  /** Some of it was heard, and is shown. */
+  heard: boolean;
+}) {
   const { live } = useRun();
   const how = fetching(absent.bytes);
   const [asked, ask] = useOpened(`absent ${absent.entryId}`, how === "at once");
@@ -26,7 +35,8 @@ export function AbsentContent({ absent, what }: { absent: Absent; what: "message
     if (entry.data) live.follower.supply(entry.data);
   }, [live, entry.data]);
   const bytes = size(absent.bytes);
-  if (entry.isError) return <Failed error={entry.error} bytes={bytes} retry={() => void entry.refetch()} />;
+  if (entry.isError)
+    return <Failed error={entry.error} bytes={bytes} heard={heard} retry={() => void entry.refetch()} />;
   if (asked && how !== "as a file") {
     return (
       <Line role="status">{`Reading the ${what}, ${bytes}${absent.onWorker ? ", from its worker" : ""} …`}</Line>
@@ -44,13 +54,23 @@ export function AbsentContent({ absent, what }: { absent: Absent; what: "message
 }
 
 /** Another try is made by itself while the worker is away, and shows when it is back. */
-function Failed({ error, bytes, retry }: { error: Error; bytes: string; retry: () => void }) {
+function Failed({
+  error,
+  bytes,
+  heard,
+  retry,
+}: {
+  error: Error;
+  bytes: string;
+  heard: boolean;
+  retry: () => void;
+}) {
   const away = error instanceof PerdureError && error.code === "unavailable" && error.status === 503;
   const since = sinceIn(error.message);
   return (
     <Line role="status" title={error.message}>
       {away
-        ? `On its worker (${bytes}), which is away${since ? ` since ${timeOf(since)}` : ""}. It shows when the worker is back.`
+        ? `${heard ? "Shown as it was heard; the whole is on its worker" : "On its worker"} (${bytes}), which is away${since ? ` since ${timeOf(since)}` : ""}.${heard ? "" : " It shows when the worker is back."}`
         : `It could not be read: ${error.message}`}
       <Act onClick={retry}>Try again</Act>
     </Line>

@@ -39,7 +39,7 @@ export function UserMessage() {
 }
 
 function AbsentOf({ message }: { message: MessageView }) {
-  return message.absent && <AbsentContent absent={message.absent} what="message" />;
+  return message.absent && <AbsentContent absent={message.absent} what="message" heard={false} />;
 }
 
 function Sent({ prompt }: { prompt: Prompt }) {
@@ -96,7 +96,7 @@ export function AssistantMessage() {
     >
       <span className="sr-only">The agent said:</span>
       <MessagePrimitive.Parts components={assistantParts} />
-      {m.absent && <AbsentContent absent={m.absent} what="message" />}
+      {m.absent && <AbsentContent absent={m.absent} what="message" heard={m.parts.length > 0} />}
       {stop && <p className="text-sm text-warn">{stop}</p>}
     </MessagePrimitive.Root>
   );

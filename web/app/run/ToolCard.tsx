@@ -91,7 +91,7 @@ function Body({ call, atWork }: { call: ToolCallView; atWork: boolean }) {
         <p className="text-xs text-faint">No output yet.</p>
       )}
       {call.result && <Answer call={call} text={answer} diff={diff} />}
-      {call.absent && <AbsentContent absent={call.absent} what="result" />}
+      {call.absent && <AbsentContent absent={call.absent} what="result" heard={answer !== ""} />}
     </div>
   );
 }
