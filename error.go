@@ -65,6 +65,16 @@ func FieldErrorf(field, format string, args ...any) *Error {
 	return &Error{Code: InvalidArgument, Message: field + ": " + msg, Fields: []FieldError{{Location: field, Message: msg}}}
 }
 
+// Unanswered is the error of a command that is durable and whose answer could
+// not be given: asked again, it answers the same. Any other code would say that
+// nothing was stored. It is nil where err is.
+func Unanswered(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Code: Unavailable, Message: "it is stored, but could not be answered; ask again", Err: err}
+}
+
 // CodeOf gives the code of err: that of the *Error or *TaskError it wraps, ""
 // for nil, and internal for anything else.
 func CodeOf(err error) Code {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -46,6 +47,26 @@ func (d *disk) enter() []string {
 // outside is a file of the disk as those see it who do not see the disk.
 func (d *disk) outside(name string) string {
 	return filepath.Join("/proc", fmt.Sprint(d.holder.cmd.Process.Pid), "root", d.dir, name)
+}
+
+// copied is a copy of a database of the disk where SQLite finds it, too: SQLite
+// follows the links in a path itself, and would look for it beside the disk.
+func (d *disk) copied(name string) string {
+	d.t.Helper()
+	to := d.t.TempDir()
+	for _, file := range []string{name, name + "-wal"} {
+		content, err := os.ReadFile(d.outside(file))
+		if errors.Is(err, fs.ErrNotExist) && file != name {
+			continue // it was written back
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, file), content, 0o600)
+		}
+		if err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	return filepath.Join(to, name)
 }
 
 // fill leaves no room on the disk.

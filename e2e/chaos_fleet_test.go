@@ -124,7 +124,7 @@ func (f *fleet) journal() string { return filepath.Join(f.root, "journal") }
 // audit checks the invariants over the database, and that it opens.
 func (f *fleet) audit() {
 	if f.disk != nil {
-		opentest.File(f.t, f.disk.outside("perdure.db"))
+		opentest.File(f.t, f.disk.copied("perdure.db"))
 		return
 	}
 	s, err := postgres.Open(context.Background(), postgres.Options{URL: f.cluster.URL("postgres")})

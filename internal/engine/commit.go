@@ -38,7 +38,7 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 		e.parked.keeps(c.Lease.ExecutionID, *c.Keeps, e.Store.Now())
 	}
 	reply, err := e.commitReply(ctx, c, answer)
-	return reply, unanswered(err)
+	return reply, perdure.Unanswered(err)
 }
 
 // commitAnswer is what a commit was answered, by reference: it is stored with

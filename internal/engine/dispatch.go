@@ -91,7 +91,7 @@ func (d dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitR
 	if err != nil {
 		return reply, err
 	}
-	return reply, unanswered(d.fillReply(ctx, c.Lease.ExecutionID, &reply))
+	return reply, perdure.Unanswered(d.fillReply(ctx, c.Lease.ExecutionID, &reply))
 }
 
 func (d dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
@@ -100,7 +100,7 @@ func (d dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure
 	if err != nil || reply.Claim == nil {
 		return reply, err
 	}
-	return reply, unanswered(d.fillAgent(ctx, reply.Claim))
+	return reply, perdure.Unanswered(d.fillAgent(ctx, reply.Claim))
 }
 
 func (d dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {

@@ -197,15 +197,6 @@ type freed struct {
 	keyed      bool
 }
 
-// unanswered is the error of a command that is durable and whose answer could
-// not be read: asked again, it answers the same.
-func unanswered(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &perdure.Error{Code: perdure.Unavailable, Message: "it is stored, but could not be answered; ask again", Err: err}
-}
-
 func notFound(id uuid.UUID) error {
 	return perdure.Errorf(perdure.NotFound, "there is no execution %s", id)
 }

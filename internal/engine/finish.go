@@ -47,7 +47,7 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 	if err == nil && d.woken.again {
 		claim.LeaseFor = e.left(d.woken.execution.LeaseUntil)
 	}
-	return perdure.FinishReply{Claim: claim}, unanswered(err)
+	return perdure.FinishReply{Claim: claim}, perdure.Unanswered(err)
 }
 
 func finishNeeds(f perdure.TaskFinish) store.Needs {

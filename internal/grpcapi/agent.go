@@ -65,18 +65,20 @@ func doCommit(ctx context.Context, commit perdure.Commit) (*perdurev1.CommitResp
 		return nil, err
 	}
 	reply := pbconv.CommitReplyToProto(answer)
-	fit := answerFitter(ctx, c)
+	return reply, perdure.Unanswered(fitCommit(answerFitter(ctx, c), commit.Lease, answer, reply))
+}
+
+func fitCommit(fit *pbconv.Fitter, lease perdure.Lease, answer perdure.CommitReply, reply *perdurev1.CommitResponse) error {
 	for i, claim := range answer.Claims {
 		if err := fit.TaskClaim(reply.Claims[i], claim.Lease); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	lease := commit.Lease
 	if err := fit.Signals(reply.GetSignals(), perdure.BlobOwner{ExecutionID: lease.ExecutionID, Lease: &lease}); err != nil {
-		return nil, err
+		return err
 	}
 	fit.Tasks(reply.GetTasks())
-	return reply, nil
+	return nil
 }
 
 // answerFitter makes answers fit that come from c.

@@ -166,6 +166,49 @@ func TestNoAnswerComesNearTheLimit(t *testing.T) {
 	}
 }
 
+// What is durable is never said to be refused because its answer has no room: the
+// worker asks again and gets it.
+func TestWhatIsStoredAndCannotBeAnsweredIsAskedAgain(t *testing.T) {
+	w := start(t)
+	c := w.dial(t, "worker")
+	refused := map[string]bool{} // calls whose first answer found no place
+	call := ""
+	reply := perdure.CommitReply{Signals: []perdure.Signal{{ID: "s", Value: jsonOf(5 << 20)}}}
+	claim := bulky(w.fake)
+	w.fake.answer = func(what string, asked any) (any, error) {
+		switch what {
+		case "Commit":
+			call = what
+			return reply, nil
+		case "FinishTask":
+			call = what
+			return perdure.FinishReply{Claim: &claim}, nil
+		case "PutBlob":
+			if !refused[call] {
+				refused[call] = true
+				return nil, perdure.Errorf(perdure.PayloadTooLarge, "no room")
+			}
+			return nil, nil
+		}
+		return fillTasks([]perdure.AgentClaim{claim})(what, asked)
+	}
+	committed, err := c.Commit(t.Context(), perdure.Commit{Lease: perdure.Lease{ExecutionID: uuid.New()}})
+	if err == nil {
+		same(t, "the answer of the commit", reply, committed)
+	} else if !perdure.IsCode(err, perdure.Unavailable) {
+		t.Errorf("the commit that is stored gives %v", err)
+	}
+	finished, err := c.FinishTask(t.Context(), perdure.TaskFinish{})
+	if err == nil {
+		same(t, "the answer of the finish", &claim, finished.Claim)
+	} else if !perdure.IsCode(err, perdure.Unavailable) {
+		t.Errorf("the finish that is stored gives %v", err)
+	}
+	if !refused["Commit"] || !refused["FinishTask"] {
+		t.Errorf("only %v had answers without a place", refused)
+	}
+}
+
 func TestContentsByReferenceAloneAreFilledIn(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")

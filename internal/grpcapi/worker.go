@@ -95,7 +95,7 @@ func (s *workerService) FinishTask(ctx context.Context, m *perdurev1.FinishTaskR
 		return &perdurev1.FinishTaskResponse{}, err
 	}
 	reply := &perdurev1.FinishTaskResponse{Claim: pbconv.AgentClaimToProto(answer.Claim)}
-	return reply, answerFitter(ctx, c).AgentClaim(reply.Claim, answer.Claim.Lease)
+	return reply, perdure.Unanswered(answerFitter(ctx, c).AgentClaim(reply.Claim, answer.Claim.Lease))
 }
 
 func (s *workerService) PutBlob(in perdurev1.WorkerDispatch_PutBlobServer) error {
