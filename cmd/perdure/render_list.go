@@ -19,11 +19,8 @@ var proseParser = goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser()
 const leastItem = 16
 
 // lists lays out text that has lists: what an item goes on with stands below its
-// first word. False if there is none, or no room for it.
+// first word. False if there is none.
 func (w *prose) lists(source string, width int, between string) (string, bool) {
-	if width <= leastItem {
-		return "", false // lists in lists in lists
-	}
 	doc := proseParser.Parse(text.NewReader([]byte(source)))
 	found := false
 	var blocks []string
@@ -57,9 +54,9 @@ func (w *prose) list(source string, list *ast.List, width int) string {
 			columns = item.Offset
 		}
 		body, room := dedent(sourceOf(source, node), columns), max(width-xansi.StringWidth(marker), leastItem)
-		laid, ok := w.lists(body, room, gap)
-		if !ok {
-			laid = w.render(body, room)
+		laid := strings.Trim(body, "\n")
+		if room > leastItem { // else lists in lists in lists: the layout's time grows with the cube of their depth
+			laid = w.laidOut(body, room, gap)
 		}
 		items = append(items, hang(marker, laid))
 	}

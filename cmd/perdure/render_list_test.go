@@ -50,7 +50,7 @@ func TestItemsHangBelowTheirMarkers(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	deep := strings.Repeat("- ", 60) + "end\n"
+	deep := strings.Repeat("- ", 1000) + "end\n"
 	if got := proseOn(40, func(w *prose) { w.write(1, deep) }); !strings.Contains(got, "end") {
 		t.Error("lists in lists in lists lose their text")
 	}

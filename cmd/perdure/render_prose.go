@@ -53,7 +53,7 @@ func (w *prose) flush() { w.buffer.Flush() }
 
 // block writes one that has ended.
 func (w *prose) block(source string) {
-	text := w.laidOut(source, min(w.p.width(), widest))
+	text := w.laidOut(source, min(w.p.width(), widest), "\n\n")
 	if text == "" {
 		return
 	}
@@ -64,9 +64,9 @@ func (w *prose) block(source string) {
 	w.p.raw(text + "\n")
 }
 
-// laidOut is a piece of markdown in so many columns.
-func (w *prose) laidOut(source string, width int) string {
-	if text, ok := w.lists(source, width, "\n\n"); ok {
+// laidOut is a piece of markdown in so many columns, with that between its blocks.
+func (w *prose) laidOut(source string, width int, between string) string {
+	if text, ok := w.lists(source, width, between); ok {
 		return text
 	}
 	return w.render(source, width)
