@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -93,16 +92,32 @@ func (a *app) printKeys(keys []*perdure.APIKey) error {
 		_, err := fmt.Fprintln(a.stdout, "no keys")
 		return err
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tNAME\tROLE\tMADE\tREVOKED\tREQUESTS/S\tRUNNING\tSTORED")
+	t := table{columns: []column{
+		{head: "ID"},
+		{head: "ROLE"},
+		{head: "MADE", spare: 4},
+		{head: "REVOKED", spare: 1, style: revokedStyle},
+		{head: "REQUESTS/S", spare: 5},
+		{head: "RUNNING", spare: 2},
+		{head: "STORED", spare: 3},
+		{head: "NAME", cut: true},
+	}}
 	for _, k := range keys {
 		revoked := "-"
 		if k.RevokedAt != nil {
 			revoked = k.RevokedAt.Local().Format(shortTime)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Role, k.CreatedAt.Local().Format(shortTime), revoked, useText(k))
+		requests, running, stored := useText(k)
+		t.add(k.ID.String(), string(k.Role), k.CreatedAt.Local().Format(shortTime), revoked, requests, running, stored, k.Name)
 	}
-	return w.Flush()
+	return t.write(newPage(a.stdout))
+}
+
+func revokedStyle(cell string) style {
+	if cell == "-" {
+		return styleNone
+	}
+	return styleWarn
 }
 
 func (a *app) keysRevokeCommand() *cobra.Command {

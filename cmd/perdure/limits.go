@@ -88,15 +88,15 @@ func limitsText(l perdure.KeyLimits) string {
 		of(l.RequestsPerSecond, fmt.Sprint(l.RequestsPerSecond)), of(l.MaxRunning, fmt.Sprint(l.MaxRunning)), of(l.MaxStored, byteText(l.MaxStored)))
 }
 
-// useText gives the columns of a list: what is used of what may be.
-func useText(k *perdure.APIKey) string {
+// useText gives the last columns of a list: what is used of what may be.
+func useText(k *perdure.APIKey) (requests, running, stored string) {
 	of := func(used, most string, limited bool) string {
 		if !limited {
 			return used
 		}
 		return used + " of " + most
 	}
-	requests := "any"
+	requests = "any"
 	if n := k.Limits.RequestsPerSecond; n > 0 {
 		requests = fmt.Sprint(n)
 	}
@@ -104,11 +104,9 @@ func useText(k *perdure.APIKey) string {
 	if k.Use != nil {
 		use = *k.Use
 	}
-	return strings.Join([]string{
-		requests,
+	return requests,
 		of(fmt.Sprint(use.Running), fmt.Sprint(k.Limits.MaxRunning), k.Limits.MaxRunning > 0),
-		of(byteText(use.Stored), byteText(k.Limits.MaxStored), k.Limits.MaxStored > 0),
-	}, "\t")
+		of(byteText(use.Stored), byteText(k.Limits.MaxStored), k.Limits.MaxStored > 0)
 }
 
 // byteCount is a flag that counts bytes, with the units K, M, G and T of 1024.

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 	xansi "github.com/charmbracelet/x/ansi"
@@ -170,13 +171,28 @@ func (p *page) out(text string) {
 // takeBack goes to the start of the line and erases it.
 const takeBack = "\r\x1b[2K"
 
+// lastOf is the end of a text, of at most so many bytes and whole characters, and
+// whether there is more before it: what passes by is looked at with each piece,
+// however much stands before it.
+func lastOf(text string, most int) (end string, cut bool) {
+	at := len(text) - most
+	if at <= 0 {
+		return text, false
+	}
+	for at < len(text) && !utf8.RuneStart(text[at]) {
+		at++
+	}
+	return text[at:], true
+}
+
 // tail shows the end of a text in a line that the next one, or whatever is
 // written, takes the place of. "" only takes it back.
 func (p *page) tail(text string) {
-	text = strings.Join(strings.Fields(text), " ")
 	room := p.width() - 3
-	if over := xansi.StringWidth(text) - room; over > 0 {
-		text = "…" + xansi.TruncateLeft(text, over+1, "")
+	text, cut := lastOf(text, 8*p.width())
+	text = strings.Join(strings.Fields(text), " ")
+	if over := xansi.StringWidth(text) - room; over > 0 || cut && text != "" {
+		text = "…" + xansi.TruncateLeft(text, max(over+1, 0), "")
 	}
 	if p.ticking {
 		p.out(takeBack)

@@ -22,14 +22,13 @@ type prose struct {
 	buffer *markdown.Buffer
 	begun  bool // this section has a block already
 
-	width  int // that look is made for
-	layout *glamour.TermRenderer
+	layouts map[int]*glamour.TermRenderer // by width
 }
 
 const proseSection = "prose"
 
 func newProse(p *page) *prose {
-	w := &prose{p: p}
+	w := &prose{p: p, layouts: map[int]*glamour.TermRenderer{}}
 	w.buffer = markdown.NewBuffer(func(part markdown.Part) {
 		if part.Final {
 			w.block(part.Source)
@@ -54,7 +53,7 @@ func (w *prose) flush() { w.buffer.Flush() }
 
 // block writes one that has ended.
 func (w *prose) block(source string) {
-	text := w.laidOut(source)
+	text := w.laidOut(source, min(w.p.width(), widest), "\n\n")
 	if text == "" {
 		return
 	}
@@ -65,24 +64,32 @@ func (w *prose) block(source string) {
 	w.p.raw(text + "\n")
 }
 
-// laidOut is a piece of markdown for the width of the terminal as it is now. What
-// cannot be laid out is shown as it is.
-func (w *prose) laidOut(source string) string {
-	if width := min(w.p.width(), widest); w.layout == nil || width != w.width {
-		layout, err := glamour.NewTermRenderer(glamour.WithStyles(proseStyle()), glamour.WithWordWrap(width))
+// laidOut is a piece of markdown in so many columns, with that between its blocks.
+func (w *prose) laidOut(source string, width int, between string) string {
+	if text, ok := w.lists(source, width, between); ok {
+		return text
+	}
+	return w.render(source, width)
+}
+
+// render is laidOut of what has no lists. What cannot be laid out is shown as it is.
+func (w *prose) render(source string, width int) string {
+	layout, ok := w.layouts[width]
+	if !ok {
+		made, err := glamour.NewTermRenderer(glamour.WithStyles(proseStyle()), glamour.WithWordWrap(width))
 		if err != nil {
 			return strings.Trim(source, "\n")
 		}
-		w.layout, w.width = layout, width
+		layout, w.layouts[width] = made, made
 	}
-	text, err := w.layout.Render(source)
+	text, err := layout.Render(source)
 	if err != nil {
 		return strings.Trim(source, "\n")
 	}
 	if !w.p.colour {
 		text = xansi.Strip(text)
 	}
-	return trimmed(text)
+	return trimmed(narrowed(source, text))
 }
 
 // trimmed leaves out blank lines around a block, and what fills lines up.

@@ -56,17 +56,16 @@ line, so that nothing after a comment
 was ever read again.
 
 1. it read len(line)-1 where the line
-has not yet been given its end
-2. it should read
-all of it
+   has not yet been given its end
+2. it should read all of it
 
   for i := range line {
   	read(i)
   }
 
- file               │             tests
-────────────────────┼───────────────────
- parse.go           │                12
+ file     │ tests
+──────────┼───────
+ parse.go │    12
 
 Done.
 

@@ -116,6 +116,8 @@ for (const look of looks) {
       await go(`/ai/runs/${made.run}`);
       await expect(view.assistant.last()).toContainText("What I found");
       await expect(page.getByRole("heading", { name: "Look around" })).toBeVisible();
+      const below = () => view.log.evaluate((b) => b.scrollHeight - b.scrollTop - b.clientHeight);
+      await expect.poll(below, "a run opens at its end").toBeLessThan(4);
       await check(page, "run", look);
       await view.log.evaluate((box) => box.scrollTo(0, 0));
       await expect(page.locator("[data-tool=bash]")).toBeVisible();

@@ -18,6 +18,7 @@ export interface LiveState extends Followed {
  * what was sent from here is acknowledged.
  */
 export class LiveRun {
+  readonly id: string;
   readonly follower: SocketFollower;
   readonly #outbox: Outbox;
   readonly #listeners = new Set<() => void>();
@@ -29,6 +30,7 @@ export class LiveRun {
   #lookers = 0;
 
   constructor(id: string, gone: () => void) {
+    this.id = id;
     this.#gone = gone;
     this.#outbox = new Outbox(orgNow(), id);
     this.follower = api().executions.connect(id, { limit: pageOfEvents });

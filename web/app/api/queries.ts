@@ -25,6 +25,9 @@ export const queries = new QueryClient({
 /** How often what has no stream is asked for again, in milliseconds. */
 const often = 2_000;
 
+/** The same for what is on a worker that is away. */
+const seldom = 5_000;
+
 export type RunFilter = Pick<ExecutionFilter, "status" | "q" | "agentDefinitionId">;
 
 /** The runs, newest first, page by page, asked for again while the page is seen. */
@@ -48,6 +51,23 @@ export const inputQuery = (id: string) =>
       return { input, kind };
     },
     staleTime: Number.POSITIVE_INFINITY,
+    // Of a LOCAL run whose worker is away.
+    refetchInterval: (q) => (q.state.data?.input === "worker" ? seldom : false),
+  });
+
+/**
+ * An entry with its content, which never changes; asked for again while that is
+ * on a worker that is away.
+ */
+export const wholeEntryQuery = (id: string, entryId: string) =>
+  queryOptions({
+    queryKey: ["run", id, "entry", entryId],
+    queryFn: ({ signal }) => api().executions.wholeEntry(id, entryId, signal),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: brief,
+    retry: false, // what is away is told at once
+    refetchInterval: (q) =>
+      q.state.error instanceof PerdureError && q.state.error.retryable ? seldom : false,
   });
 
 /** `at` changes when the run's row does. */

@@ -197,7 +197,7 @@ export function Field({
 
 /** A field of any width; inputClass is one that fills its place. */
 export const inputLook =
-  "min-w-0 rounded-lg border border-line-strong bg-surface px-3 py-2 text-sm text-ink transition-colors " +
+  "min-h-9.5 min-w-0 rounded-lg border border-line-strong bg-surface px-3 py-2 text-sm text-ink transition-colors " +
   "hover:border-faint focus:border-accent focus:outline-2 focus:outline-offset-0 focus:outline-accent/40 aria-invalid:border-bad";
 export const inputClass = `${inputLook} w-full`;
 

@@ -1,6 +1,6 @@
-import { contentOf, type Entry } from "../../client/src/index";
+import { type Absent, absentOf, contentOf, type Entry } from "../../client/src/index";
 import { ansi } from "../text/ansi";
-import { firstLine } from "../text/format";
+import { firstLine, size } from "../text/format";
 
 /** An entry of the tree as a line. */
 export interface Branch {
@@ -59,6 +59,8 @@ function labelOf(e: Entry): string {
 }
 
 function textOf(e: Entry): string {
+  const absent = absentOf(e);
+  if (absent) return absentText(absent);
   const words: string[] = [];
   for (const p of contentOf(e)?.parts ?? []) {
     if (p.type === "text") words.push(p.text);
@@ -70,6 +72,10 @@ function textOf(e: Entry): string {
   if (words.length === 0 && e.entryType === "llm_call") return modelOf(e.metadata);
   const plain = ansi(words.join(" ")).map((p) => p.text);
   return firstLine(plain.join(""), 100);
+}
+
+function absentText({ bytes, onWorker }: Absent): string {
+  return onWorker ? `(${size(bytes)} on its worker)` : `(${size(bytes)})`;
 }
 
 /** The model that a call went to, as the entry's metadata says. */

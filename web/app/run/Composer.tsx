@@ -170,7 +170,7 @@ function Pick({ disabled, onPick }: { disabled: boolean; onPick: (files: readonl
         }}
       />
       <IconButton label="Attach images" disabled={disabled} onClick={() => file.current?.click()}>
-        <ImageIcon />
+        <ImageIcon className="size-5" />
       </IconButton>
     </>
   );

@@ -2,6 +2,7 @@ import { MessagePrimitive, useAuiState } from "@assistant-ui/react";
 import type { MessageView, Prompt, ToolCallView } from "../../client/src/index";
 import { AlertIcon } from "../components/icons";
 import { Markdown } from "../components/Markdown";
+import { AbsentContent } from "./Absent";
 import { useRun } from "./context";
 import { Thinking } from "./Thinking";
 import { ToolCard } from "./ToolCard";
@@ -29,11 +30,16 @@ export function UserMessage() {
         }`}
       >
         <MessagePrimitive.Parts components={userParts} />
+        {kind === "message" && <AbsentOf message={of as MessageView} />}
       </div>
       {kind === "queued" && <Note>Received, not yet read</Note>}
       {kind === "sent" && <Sent prompt={of as Prompt} />}
     </MessagePrimitive.Root>
   );
+}
+
+function AbsentOf({ message }: { message: MessageView }) {
+  return message.absent && <AbsentContent absent={message.absent} what="message" heard={false} />;
 }
 
 function Sent({ prompt }: { prompt: Prompt }) {
@@ -90,7 +96,7 @@ export function AssistantMessage() {
     >
       <span className="sr-only">The agent said:</span>
       <MessagePrimitive.Parts components={assistantParts} />
-      {m.contentMissing && <p className="text-sm text-faint">This message is too large to be shown here.</p>}
+      {m.absent && <AbsentContent absent={m.absent} what="message" heard={m.parts.length > 0} />}
       {stop && <p className="text-sm text-warn">{stop}</p>}
     </MessagePrimitive.Root>
   );

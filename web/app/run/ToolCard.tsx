@@ -6,6 +6,7 @@ import { useNow } from "../components/now";
 import { Terminal } from "../components/Terminal";
 import { type Diff, diffIn } from "../text/diff";
 import { duration, firstLine } from "../text/format";
+import { AbsentContent } from "./Absent";
 import { useRun } from "./context";
 import { useOpened } from "./opened";
 
@@ -24,14 +25,14 @@ const quiet = new Set(["read-file", "grep", "find"]);
 /** A tool call: what was asked, what goes on, and what came of it. */
 export const ToolCard = memo(function ToolCard({ call }: { call: ToolCallView }) {
   const { running } = useRun();
-  const atWork = running && call.result === null;
+  const atWork = running && call.result === null && !call.absent;
   const [open, setOpen] = useOpened(call.id, atWork || !quiet.has(call.name));
   const failed = call.result?.isError ?? false;
   return (
     <section
       aria-label={`Tool ${call.name}`}
       data-tool={call.name}
-      data-state={atWork ? "running" : failed ? "failed" : call.result ? "done" : "open"}
+      data-state={atWork ? "running" : failed ? "failed" : call.result || call.absent ? "done" : "open"}
       className="overflow-hidden rounded-xl border border-line bg-surface"
     >
       <button
@@ -90,6 +91,7 @@ function Body({ call, atWork }: { call: ToolCallView; atWork: boolean }) {
         <p className="text-xs text-faint">No output yet.</p>
       )}
       {call.result && <Answer call={call} text={answer} diff={diff} />}
+      {call.absent && <AbsentContent absent={call.absent} what="result" heard={answer !== ""} />}
     </div>
   );
 }

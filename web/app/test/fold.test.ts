@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { foldView, HeldLog, type Prompt, ViewFold } from "../../client/src/index";
+import { type Entry, foldView, HeldLog, type Prompt, ViewFold } from "../../client/src/index";
 import { type Log, LogWriter, recordedRun, tangledRun } from "../../client/test/log";
+import { fetching, sinceIn } from "../fold/absent";
 import { rowsOf } from "../fold/rows";
 import { spansOf } from "../fold/timings";
 import { branchesOf } from "../fold/tree";
@@ -151,3 +152,90 @@ test("the tree shows what is beside the path below its parent, without escape se
     ["result", "ok", 0, false],
   ]);
 });
+
+describe("a content that is not in the log", () => {
+  const parts = (text: string) => [{ type: "text", text } as const];
+  const result = (text: string) => [
+    { type: "toolResult", toolCallId: "c", toolName: "bash", parts: parts(text) },
+  ];
+  const call = { parts: [{ type: "toolCall", id: "c", name: "bash", rawArguments: "{}" }] };
+
+  /** A call and its result, of which the event lacks the content; its end has the beginning. */
+  function cutRun(content: "worker" | null) {
+    const w = new LogWriter();
+    const entry = (id: string, role: string, more: object) =>
+      w.event("entry.appended", { id, entryType: "message", role, parentId: null, ...more });
+    entry("a", "assistant", { content: call });
+    entry("r", "tool_result", { toolCallId: "c", content, contentBytes: 300_000 });
+    const before = w.log.length;
+    const end = { type: "tool_call_end", tool_call: { id: "c", name: "bash" }, result: { text: "beginn" } };
+    w.event("data", { toolCallId: "c", data: end });
+    const held = new HeldLog();
+    for (const e of w.log) held.apply(e);
+    return { messages: held.messages, before };
+  }
+  const entry = (content: unknown) =>
+    ({
+      id: "r",
+      role: "tool_result",
+      entryType: "message",
+      parentId: null,
+      createdAt: "",
+      content,
+    }) as unknown as Entry;
+  const callOf = (view: ReturnType<typeof foldView>) => view.messages[0]?.parts[0];
+
+  test("a result shows its beginning, and what is to be fetched", () => {
+    const { messages, before } = cutRun(null);
+    const absent = { entryId: "r", bytes: 300_000, onWorker: false };
+    expect(callOf(foldView(messages.slice(0, before)))).toMatchObject({
+      state: "done",
+      result: null,
+      absent,
+    });
+    expect(callOf(foldView(messages))).toMatchObject({ result: { parts: parts("beginn") }, absent });
+    expect(callOf(foldView(cutRun("worker").messages))).toMatchObject({ absent: { onWorker: true } });
+  });
+
+  test("what was fetched stands in its place, and is not overwritten by its beginning", () => {
+    const supplied = new Map([["r", entry({ parts: result("beginning and end") })]]);
+    const view = foldView(cutRun(null).messages, { supplied });
+    expect(callOf(view)).toMatchObject({ absent: null, result: { parts: parts("beginning and end") } });
+    // An answer without content changes nothing.
+    const none = foldView(cutRun(null).messages, { supplied: new Map([["r", entry(null)]]) });
+    expect(callOf(none)).toMatchObject({ absent: { entryId: "r" }, result: { parts: parts("beginn") } });
+  });
+
+  test("a message that was fetched replaces what was heard of it, with its calls and their results", () => {
+    const log = tangledRun();
+    const told = foldView(heldOf(log));
+    const entries = log.flatMap((e) => (e.event === "entry.appended" ? [e.data] : []));
+    const without = log.map((e) =>
+      e.event === "entry.appended" ? { ...e, data: { ...e.data, content: "worker", contentBytes: 9 } } : e,
+    ) as Log;
+    const away = foldView(heldOf(without));
+    expect(away.messages.some((m) => m.absent)).toBe(true);
+    const supplied = new Map(entries.map((e) => [e.id, e as Entry]));
+    expect(foldView(heldOf(without), { supplied }).messages).toEqual(told.messages);
+  });
+
+  test("small ones are fetched at once, the largest are files", () => {
+    expect([1, 1 << 20, (1 << 20) + 1, 8 << 20, (8 << 20) + 1].map(fetching)).toEqual([
+      "at once",
+      "at once",
+      "on demand",
+      "on demand",
+      "as a file",
+    ]);
+    expect(sinceIn("the content is on worker w, which is not connected since 2026-11-21T18:25:35.631Z")).toBe(
+      "2026-11-21T18:25:35.631Z",
+    );
+    expect(sinceIn("the content is on worker w, which is not connected")).toBeNull();
+  });
+});
+
+function heldOf(log: Log) {
+  const held = new HeldLog();
+  for (const e of log) held.apply(e);
+  return held.messages;
+}

@@ -40,8 +40,20 @@ export function firstLine(text: string, most = 140): string {
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
 
+/** A number of bytes in a few characters. */
+export function size(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  return bytes < 999_500 ? `${Math.round(bytes / 1000)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+/** A time of today by the clock, any other with its date. */
+export function timeOf(at: string, now = new Date()): string {
+  return new Date(at).toDateString() === now.toDateString() ? clock(at) : dateTime(at);
+}
+
 /** What a run is about, in a line. */
 export function titleOf(input: unknown, kind: string): string {
+  if (input === "worker") return `${kind}, on its worker`; // of a LOCAL run
   const i = (input ?? {}) as { userPrompt?: unknown; parts?: unknown };
   if (typeof i.userPrompt === "string" && i.userPrompt.trim()) return firstLine(i.userPrompt);
   if (Array.isArray(i.parts)) {

@@ -35,7 +35,7 @@ export class Dev {
   }
 
   /** Writes a file where the tools work. */
-  file(name: string, text: string): void {
+  file(name: string, text: string | Buffer): void {
     writeFileSync(join(this.#dir, "workspace", name), text);
   }
 
@@ -85,6 +85,22 @@ export class Dev {
     const gone = new Promise((resolve) => p.once("exit", resolve));
     p.kill("SIGKILL");
     await gone;
+  }
+
+  /** Starts a worker of its own, or starts it again: what it keeps is by its name. */
+  worker(name: string, queue: string): ChildProcess {
+    const dir = (of: string) => join(this.#dir, of);
+    return spawn(
+      this.#bin,
+      // biome-ignore format: flag and value on a line
+      ["worker", "--server", this.#rpc, "--key", this.key, "--queue", queue,
+        "--data", dir(name), "--workspace", dir("workspace"), "--scripts", dir("scripts")],
+      {
+        cwd: dir("workspace"),
+        env: { PATH: process.env.PATH, HOME: dir("home"), LANG: "C.UTF-8" },
+        stdio: "ignore",
+      },
+    );
   }
 
   /** Puts a copy of what a stopped server keeps aside, and later back in its place. */

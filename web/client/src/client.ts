@@ -9,6 +9,7 @@ import { type Query, Transport, type TransportOptions } from "./transport";
 import type {
   APIKey,
   Checkpoint,
+  Content,
   Definition,
   DefinitionBody,
   Entry,
@@ -23,6 +24,7 @@ import type {
   Status,
   Task,
 } from "./types";
+import { contentOf } from "./view";
 
 export interface Paging {
   limit?: number;
@@ -132,6 +134,21 @@ export class Executions {
 
   entry(id: string, entryId: string, signal?: AbortSignal): Promise<Entry> {
     return this.#t.json("GET", `${pathOf(id)}/entries/${encodeURIComponent(entryId)}`, { signal });
+  }
+
+  /**
+   * An entry with its content, however large that is. Of a LOCAL execution it comes
+   * through its worker: `unavailable` says which one is away, and since when.
+   */
+  async wholeEntry(id: string, entryId: string, signal?: AbortSignal): Promise<Entry> {
+    const entry = await this.entry(id, entryId, signal);
+    if (contentOf(entry) || !entry.contentSha256) return entry;
+    const answer = await this.#t.send("GET", this.#t.url(`${pathOf(id)}/content/${entry.contentSha256}`), {
+      signal,
+    });
+    // A worker keeps the entry's metadata as a member of the content.
+    const { metadata, ...content } = (await answer.json()) as Content & { metadata?: unknown };
+    return metadata === undefined ? { ...entry, content } : { ...entry, content, metadata };
   }
 
   tasks(id: string, options: Paging & { steps?: boolean } = {}): Promise<List<Task>> {

@@ -1,8 +1,11 @@
 import type { Common, EventOf, LogEvent, Snapshot } from "./events";
 import { hasSeq } from "./events";
+import { Listed } from "./listed";
 import type { HeldBlock, Message } from "./messages";
 import type { Content, Entry, Part, Status, WaitReason } from "./types";
 import {
+  type Absent,
+  absentOf,
   contentOf,
   type ExecutionView,
   type MessageView,
@@ -20,6 +23,8 @@ export interface Base {
   snapshot?: Snapshot | undefined;
   /** Where there is none: the status that the server told when the connection began. */
   status?: Status | undefined;
+  /** Entries that were fetched, by id, for those whose events lack the content. */
+  supplied?: ReadonlyMap<string, Entry> | undefined;
 }
 
 /**
@@ -67,6 +72,7 @@ export class ViewFold {
   readonly #stale = new Set<string>(); // changed since #all was made
   #all: MessageView[] | null = null; // all that is shown, as shown last; null if to be made anew
   #last = 0; // the newest seq taken
+  readonly #supplied: ReadonlyMap<string, Entry>;
   #checkpoint: number;
   readonly #attempts = new Map<string, number>(); // newest, by task
   readonly #queued = new Listed<ExecutionView["queued"][number]>();
@@ -75,6 +81,7 @@ export class ViewFold {
 
   constructor(base: Base = {}) {
     const x = base.snapshot?.execution;
+    this.#supplied = base.supplied ?? new Map();
     this.#status = x?.status ?? base.status ?? null;
     this.#reason = x?.waitReason ?? null;
     this.#wait = x?.wait ?? null;
@@ -320,7 +327,7 @@ export class ViewFold {
   #liveOf(d: Common): Live[] | null {
     const id = placeOf(d);
     const known = this.#messages.get(id);
-    if (known?.stored && !known.contentMissing) return null;
+    if (known?.stored && !known.absent) return null;
     if (!known) {
       this.#messages.set(id, {
         ...messageFrom({
@@ -353,10 +360,12 @@ export class ViewFold {
     if (call.state === "writing" || call.state === "waiting") call.state = "running";
   }
 
-  #entry(e: Entry): void {
-    if (e.entryType === "llm_call" || this.#messages.get(e.id)?.stored) return;
+  #entry(told: Entry & { toolCallId?: string }): void {
+    if (told.entryType === "llm_call" || this.#messages.get(told.id)?.stored) return;
+    const e = absentOf(told) ? (this.#supplied.get(told.id) ?? told) : told;
     if (e.role === "tool_result") {
       this.#results(contentOf(e));
+      this.#resultAbsent(told.toolCallId, absentOf(e));
       return;
     }
     const m = messageFrom(e);
@@ -394,7 +403,7 @@ export class ViewFold {
     let call = this.#calls.get(id);
     if (!call) {
       // biome-ignore format: a list of what is not known yet
-      call = { type: "toolCall", id, name, rawArguments: "", state: "writing", terminal: [], result: null, startedAt: null, endedAt: null };
+      call = { type: "toolCall", id, name, rawArguments: "", state: "writing", terminal: [], result: null, absent: null, startedAt: null, endedAt: null };
       this.#calls.set(id, call);
     }
     this.#homes.set(id, home);
@@ -407,6 +416,15 @@ export class ViewFold {
       const call = this.#calls.get(p.toolCallId);
       if (call) this.#answered(call, p.parts ?? [], p.isError ?? false);
     }
+  }
+
+  /** The call has its result, which is not here. */
+  #resultAbsent(id: string | undefined, absent: Absent | null): void {
+    const call = this.#calls.get(id ?? "");
+    if (!call || !absent) return;
+    call.absent = absent;
+    if (!call.result) call.state = "done";
+    this.#touchCall(call);
   }
 
   #answered(call: ToolCallView, parts: Part[], isError: boolean): void {
@@ -457,29 +475,6 @@ export class ViewFold {
     } else {
       this.#others.push({ seq, data: d as ExecutionView["others"][number]["data"] });
     }
-  }
-}
-
-/** Items one after the other, given out as a list that stays as it is. */
-class Listed<T> {
-  readonly #items: T[] = [];
-  #given: T[] | null = null;
-
-  push(item: T): void {
-    this.#items.push(item);
-    this.#given = null;
-  }
-
-  removeFirst(fits: (item: T) => boolean): void {
-    const i = this.#items.findIndex(fits);
-    if (i < 0) return;
-    this.#items.splice(i, 1);
-    this.#given = null;
-  }
-
-  list(): T[] {
-    this.#given ??= [...this.#items];
-    return this.#given;
   }
 }
 

@@ -4,7 +4,7 @@ import { type Base, ViewFold } from "./fold";
 import { HeldLog } from "./held";
 import type { Message } from "./messages";
 import { type Prompt, PromptQueue } from "./prompts";
-import type { Status } from "./types";
+import type { Entry, Status } from "./types";
 import { type ExecutionView, phaseOf } from "./view";
 
 /** How a follower stands to the server. `failed` is final: trying again would not help. */
@@ -39,11 +39,13 @@ export class Following {
   /** How often the connection was lost. */
   cuts = 0;
   base: Base = {};
+  #supplied: ReadonlyMap<string, Entry> = new Map();
   readonly #listeners = new Set<() => void>();
   #told = false;
   #connection: Connection = "connecting";
   #error: PerdureError | null = null;
-  #view: { version: number; base: Base; fold: ViewFold; made: ExecutionView } | null = null;
+  #view: { version: number; base: Base; supplied: unknown; fold: ViewFold; made: ExecutionView } | null =
+    null;
   #current: Followed | null = null;
 
   constructor(send: (prompt: Prompt, signal: AbortSignal) => Promise<void>, options: FollowOptions) {
@@ -59,20 +61,31 @@ export class Following {
   /** What has not changed keeps its identity: messages, and their parts. */
   get view(): ExecutionView {
     const { version } = this.held;
-    if (this.#view?.version !== version || this.#view.base !== this.base) {
+    if (this.#view?.version !== version || !this.#isOf(this.#view)) {
       const fold = this.#folded();
-      this.#view = { version, base: this.base, fold, made: fold.view() };
+      this.#view = { version, base: this.base, supplied: this.#supplied, fold, made: fold.view() };
     }
     return this.#view.made;
+  }
+
+  /** What is shown goes on from the same as before. */
+  #isOf(view: { base: Base; supplied: unknown }): boolean {
+    return view.base === this.base && view.supplied === this.#supplied;
+  }
+
+  /** Shows the content of an entry that was fetched, where its event lacks it. */
+  supply(entry: Entry): void {
+    this.#supplied = new Map(this.#supplied).set(entry.id, entry);
+    this.changed();
   }
 
   /** The fold of what is held: the one before, with what has changed, if that can be. */
   #folded(): ViewFold {
     const changes = this.held.takeChanges();
     const before = this.#view;
-    if (changes && before?.base === this.base && changes.every((m) => before.fold.take(m)))
+    if (changes && before && this.#isOf(before) && changes.every((m) => before.fold.take(m)))
       return before.fold;
-    const fold = new ViewFold(this.base);
+    const fold = new ViewFold({ ...this.base, supplied: this.#supplied });
     for (const m of this.held.messages) fold.take(m);
     return fold;
   }
@@ -114,6 +127,7 @@ export class Following {
   dropped(): void {
     this.resets++;
     this.base = {};
+    this.#supplied = new Map();
     this.prompts.forgetAcknowledged();
   }
 

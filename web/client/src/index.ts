@@ -21,6 +21,8 @@ export type { Position } from "./stream";
 export { Transport, type TransportOptions } from "./transport";
 export * from "./types";
 export {
+  type Absent,
+  absentOf,
   contentOf,
   type ExecutionView,
   type ImageView,

@@ -43,9 +43,22 @@ export interface ToolCallView {
   /** In the order in which the outputs began. Not on the stream `agent`. */
   terminal: TerminalView[];
   result: { parts: Part[]; isError: boolean } | null;
+  /** The stored result, where it is not here. `result` is the beginning of its text then, or null. */
+  absent: Absent | null;
   /** When its newest attempt began, and when it ended. Not on the stream `agent`. */
   startedAt: string | null;
   endedAt: string | null;
+}
+
+/**
+ * A content that is not here: it is over 256 KiB, or on the worker of a LOCAL
+ * execution. `Executions.wholeEntry` fetches it, `supply` of a follower shows it.
+ */
+export interface Absent {
+  entryId: string;
+  bytes: number;
+  /** It is on the worker, which may be away; the server has it otherwise. */
+  onWorker: boolean;
 }
 
 export type PartView = TextView | ImageView | ToolCallView;
@@ -59,11 +72,8 @@ export interface MessageView {
   turnId: string | null;
   responseId: string | null;
   parts: PartView[];
-  /**
-   * The entry's content is not here: it is over 256 KiB, or on the worker of a
-   * LOCAL execution. Fetch the entry by its id.
-   */
-  contentMissing: boolean;
+  /** The stored content, where it is not here. `parts` are what was heard of it then. */
+  absent: Absent | null;
   model: string | null;
   usage: Usage | null;
   stopReason: string | null;
@@ -135,6 +145,12 @@ export function contentOf(e: Entry): Content | null {
   return typeof e.content === "object" ? e.content : null;
 }
 
+/** What is to be fetched of an entry; null where its content is here. */
+export function absentOf(e: Entry): Absent | null {
+  if (contentOf(e)) return null;
+  return { entryId: e.id, bytes: e.contentBytes ?? 0, onWorker: e.content === "worker" };
+}
+
 export function messageFrom(e: Entry): MessageView {
   const content = contentOf(e);
   const c: Partial<Content> = content ?? {};
@@ -145,7 +161,7 @@ export function messageFrom(e: Entry): MessageView {
     turnId: e.turnId ?? null,
     responseId: e.responseId ?? null,
     parts: [],
-    contentMissing: content === null,
+    absent: absentOf(e),
     model: c.provider && c.model ? `${c.provider}/${c.model}` : null,
     usage: c.usage ?? null,
     stopReason: c.stopReason ?? null,

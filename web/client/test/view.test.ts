@@ -127,7 +127,11 @@ describe("messages", () => {
       contentBytes: 300_000,
     });
     expect(viewOf(w.log).messages).toMatchObject([
-      { stored: true, contentMissing: true, parts: [{ text: "long" }] },
+      {
+        stored: true,
+        absent: { entryId: "m", bytes: 300_000, onWorker: false },
+        parts: [{ text: "long" }],
+      },
     ]);
   });
 
@@ -196,7 +200,7 @@ test("of a LOCAL run that is followed late there is what the server knows", () =
   const view = foldView(held.messages);
   expect(view).toMatchObject({ status: "COMPLETED", ended: true });
   expect(view.messages.length).toBeGreaterThan(1);
-  expect(view.messages.every((m) => m.stored && m.contentMissing && m.parts.length === 0)).toBe(true);
+  expect(view.messages.every((m) => m.stored && m.absent?.onWorker && m.parts.length === 0)).toBe(true);
 });
 
 /** What a piece of arguments, or an event of its own, holds. */

@@ -37,7 +37,8 @@ export function Checkpoints({ id, state }: PanelProps) {
                 <span className="w-9 font-mono text-[13px] text-soft">#{c.sequence}</span>
                 <span className="min-w-0 flex-1 truncate">{about.checkpoint_reason ?? "checkpoint"}</span>
                 <span className="text-xs text-faint">
-                  {about.entry_count !== undefined && `${about.entry_count} entries · `}
+                  {about.entry_count !== undefined &&
+                    `${about.entry_count} ${about.entry_count === 1 ? "entry" : "entries"} · `}
                   {clock(c.createdAt)}
                 </span>
               </summary>

@@ -34,7 +34,7 @@ export function Json({ value, label }: { value: unknown; label: string }) {
       aria-label={label}
       className="max-h-72 overflow-auto rounded-lg bg-sunken px-3 py-2 font-mono text-xs leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap"
     >
-      {JSON.stringify(value, null, 2)}
+      {value === "worker" ? "On its worker, which is away." : JSON.stringify(value, null, 2)}
     </pre>
   );
 }
