@@ -13,10 +13,16 @@ func TestMemoryIsGivenBackAtRest(t *testing.T) {
 		want      bool
 	}{
 		{7 * mib, false}, // it has not done much yet
-		{100 * mib, false}, {90 * mib, false},
-		{1 * mib, true}, {1 * mib, false}, {0, false},
-		{200 * mib, false}, {31 * mib, true},
-		{3 * mib, false}, {3 * mib, false}, {3 * mib, true}, // a little, for long
+		{100 * mib, false},
+		{90 * mib, false},
+		{1 * mib, true},
+		{1 * mib, false},
+		{0, false},
+		{200 * mib, false},
+		{31 * mib, true},
+		{3 * mib, false},
+		{3 * mib, false},
+		{3 * mib, true}, // a little, for long
 	} {
 		all += step.allocates
 		if got := r.look(all); got != step.want {
