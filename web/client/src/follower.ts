@@ -23,6 +23,12 @@ export interface FollowApi {
 }
 
 /**
+ * After how many reads in turn that do not begin at the log's first event that
+ * event is taken to be no longer kept, and not lost on the way.
+ */
+const enoughHeadless = 4;
+
+/**
  * Follows an execution over server-sent events until its log ends, through any
  * number of cuts.
  */
@@ -36,6 +42,7 @@ export class StreamFollower extends Following {
   #from: Position = {};
   #begun = false;
   #resyncs = 0; // since more was held than ever before
+  #headless = 0; // reads in turn that did not begin at the log's first event
   #gapAt = 0; // the newest seq that was held at a gap
   readonly #afterGaps: Backoff;
 
@@ -155,18 +162,19 @@ export class StreamFollower extends Following {
 
   /**
    * Something is missing: read again from what is held. If that does not help,
-   * drop it and begin anew. A log that does not begin at its first event, twice,
-   * is kept from there on only.
+   * drop it and begin anew. A log that again and again does not begin at its first
+   * event is kept from there on only.
    */
   async #resync(signal: AbortSignal): Promise<void> {
     this.#resyncs++;
+    this.#headless = this.held.messages.length === 0 ? this.#headless + 1 : 0;
     this.#gapAt = Math.max(this.#gapAt, this.held.lastSeenSeq);
     if (this.#resyncs === 1) {
       this.#from = { afterSeq: this.held.syncSeq };
       return;
     }
     if (this.#resyncs > 2) await this.#afterGaps.pause(signal);
-    this.held.reset(this.#options.snapshot || this.held.messages.length === 0 ? null : 0);
+    this.held.reset(this.#options.snapshot || this.#headless >= enoughHeadless ? null : 0);
     this.dropped();
     this.#begun = false;
     this.#from = {};
