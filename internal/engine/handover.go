@@ -101,8 +101,7 @@ func (e *Engine) settle(ctx context.Context, h *handover, w *woken) {
 		var err error
 		if claim, err = e.claimOf(ctx, w); err != nil {
 			e.Logger.Warn("a claim could not be read, and is given back", "execution", w.execution.ID, "error", err)
-			lease := perdure.Lease{ExecutionID: w.execution.ID, Fence: w.execution.Fence, ClaimID: w.execution.ClaimID}
-			_ = e.release(ctx, w.execution.Org, perdure.Release{Agents: []perdure.AgentRelease{{Lease: lease}}}) // or its lease runs out
+			e.giveBack(ctx, w.execution.Org, agentBack(h.to.p.WorkerID, perdure.Lease{ExecutionID: w.execution.ID, Fence: w.execution.Fence, ClaimID: w.execution.ClaimID}))
 		}
 	}
 	e.parked.mu.Lock()
