@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 
@@ -115,4 +116,14 @@ func (c *collector) all() ([]span, []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]span(nil), c.spans...), bytes.Clone(c.raw.Bytes())
+}
+
+// orphans are a service's spans whose parent has not been exported by anybody.
+func (c *collector) orphans(service string) []span {
+	all, _ := c.all()
+	known := map[string]bool{"": true}
+	for _, s := range all {
+		known[s.id] = true
+	}
+	return slices.DeleteFunc(all, func(s span) bool { return s.service != service || known[s.parent] })
 }
