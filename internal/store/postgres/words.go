@@ -132,10 +132,8 @@ func escapeBytes(text string) string {
 	return b.String()
 }
 
-// lockRows are the executions that a batch names. What waits for a lock has a
-// limit: see connect.
+// What waits for a lock has a limit: see newDatabase.
 const (
-	skipRows = "SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id FOR NO KEY UPDATE" + skipLocked
 	timeNow  = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 	tryHold  = "SELECT pg_try_advisory_xact_lock(?)"
 	waitHold = "SELECT pg_advisory_xact_lock(?) IS NULL"
