@@ -28,6 +28,7 @@ var words = &relational.Words{
 		err = c.Each(ctx, "SELECT pg_database_size(current_database())", nil, func(row func(...any) error) error { return row(&bytes) })
 		return bytes, err
 	},
+	Audit: auditOwners,
 }
 
 var looseBlobMillis = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
