@@ -1,7 +1,7 @@
 -- +goose Up
 
 -- What runs in a server's own process is looked for once, when that starts, among what
--- runs at all: the indexes by lease hold that. These were written with each claim.
+-- runs at all, which stands in other indexes. These were written with each claim.
 DROP INDEX idx_agent_execution_embedded;
 DROP INDEX idx_task_execution_embedded;
 
