@@ -61,7 +61,7 @@ func lost(err error) error { return fmt.Errorf("%w: %w", errLost, err) }
 // after the other, since one sees what those before it have picked, then all
 // others.
 func (a *attempt) sideBySide() error {
-	p := newPipe(a.ctx, a.conn, &a.db.grouped, a.wait)
+	p := newPipe(a.ctx, a.conn, &a.db.grouped, &a.idle, a.wait)
 	p.before = []statement{{query: "BEGIN"}}
 	a.rows = relational.Begin(a.ctx, nil, words, perdure.Time{}, a.logger, false)
 	p.begin(nil, a.prepare)

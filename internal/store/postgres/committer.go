@@ -36,6 +36,7 @@ type committer struct {
 	peer   backend   // of the newest connection
 	number int64     // of the last transaction that wrote
 	wait   bool      // for locks
+	idle   coroutines
 	ended  chan struct{}
 }
 
@@ -52,6 +53,7 @@ func (c *committer) run() {
 		}
 		missed = commit.Process(c.Observed(c), c.logger, batch)
 	}
+	c.idle.close()
 	c.disconnect()
 }
 

@@ -142,13 +142,27 @@ func writeKey(b *strings.Builder, arg any) {
 
 // wholeKey differs wherever the parameters do.
 func wholeKey(args []any) string {
-	var b, one strings.Builder
-	for _, arg := range args {
-		one.Reset()
-		writeKey(&one, arg)
-		fmt.Fprintf(&b, "%T %d %s", arg, one.Len(), one.String())
+	key := make([]byte, 0, 64)
+	text := func(kind byte, length int) {
+		key = binary.AppendUvarint(append(key, kind), uint64(length))
 	}
-	return b.String()
+	for _, arg := range args {
+		switch v := arg.(type) {
+		case []byte:
+			text('b', len(v))
+			key = append(key, v...)
+		case string:
+			text('s', len(v))
+			key = append(key, v...)
+		case int64:
+			key = binary.AppendVarint(append(key, 'n'), v)
+		default:
+			said := fmt.Sprintf("%T %v", v, v)
+			text('v', len(said))
+			key = append(key, said...)
+		}
+	}
+	return string(key)
 }
 
 // queue adds a group that nobody waits for.

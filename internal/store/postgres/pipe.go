@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"iter"
 	"slices"
 	"strings"
 
@@ -20,6 +19,7 @@ type pipe struct {
 	ctx     context.Context
 	conn    *pgx.Conn
 	grouped *grouped
+	idle    *coroutines
 	wait    bool // Hold waits for other transactions
 	strands []*strand
 	names   map[string]*ownership // in this transaction
@@ -48,10 +48,9 @@ type question struct {
 // strand is a piece of work in a pipe. It is the Conn of what it runs.
 type strand struct {
 	*pipe
+	*coroutine
+	work    func(c relational.Conn) error
 	parent  *strand
-	yield   func(struct{}) bool
-	next    func() (struct{}, bool)
-	stop    func()
 	asks    *question
 	blocked func() bool // what it waits for in this transaction, nil if nothing
 	waiting int         // strands made by Together or Apart
@@ -68,18 +67,14 @@ var _ relational.Conn = (*strand)(nil)
 // errGivenUp ends strands whose transaction has failed.
 var errGivenUp = errors.New("the transaction has failed elsewhere")
 
-func newPipe(ctx context.Context, conn *pgx.Conn, grouped *grouped, wait bool) *pipe {
-	return &pipe{ctx: ctx, conn: conn, grouped: grouped, wait: wait, names: map[string]*ownership{}, held: map[lock]bool{}}
+func newPipe(ctx context.Context, conn *pgx.Conn, grouped *grouped, idle *coroutines, wait bool) *pipe {
+	return &pipe{ctx: ctx, conn: conn, grouped: grouped, idle: idle, wait: wait, names: map[string]*ownership{}, held: map[lock]bool{}}
 }
 
 // begin makes a strand; it runs from the next call of run on.
 func (p *pipe) begin(parent *strand, f func(c relational.Conn) error) *strand {
-	s := &strand{pipe: p, parent: parent}
-	seq := func(yield func(struct{}) bool) {
-		s.yield = yield
-		s.err = f(s)
-	}
-	s.next, s.stop = iter.Pull(iter.Seq[struct{}](seq))
+	s := &strand{pipe: p, parent: parent, work: f}
+	p.idle.start(s)
 	p.strands = append(p.strands, s)
 	return s
 }
@@ -103,7 +98,9 @@ func (p *pipe) giveUp() {
 	for len(p.strands) > 0 {
 		last := p.strands[len(p.strands)-1]
 		p.strands = p.strands[:len(p.strands)-1]
-		last.stop()
+		if !last.ended {
+			last.stop()
+		}
 	}
 }
 
@@ -117,9 +114,10 @@ func (p *pipe) advance() error {
 				continue
 			}
 			moved = true
-			if _, more := s.next(); more {
+			if s.next(); s.runs == s {
 				continue
 			}
+			p.idle.ended(s)
 			if err := p.end(s); err != nil {
 				return err
 			}
