@@ -260,7 +260,11 @@ func (f *fleet) ended(at int, id uuid.UUID, s story) *perdure.Execution {
 		entries++
 	}
 	if x.Status != perdure.StatusCompleted || entries != s.Chapters {
-		f.t.Errorf("the execution is %s with %d entries of %d", x.Status, entries, s.Chapters)
+		why := ""
+		if x.Error != nil {
+			why = ": " + *x.Error
+		}
+		f.t.Errorf("the execution is %s with %d entries of %d%s", x.Status, entries, s.Chapters, why)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
