@@ -61,6 +61,8 @@ type Config struct {
 	Origins []string
 	// StreamsPerKey is how many streams may be open with one key; default 20,000.
 	StreamsPerKey int
+	// StreamsPerOrg is how many durable streams an org may have; default 10,000.
+	StreamsPerOrg int
 	// Dev serves with the token in Data, on loopback only, with checks of Host
 	// and Origin. Otherwise API keys are needed.
 	Dev bool
@@ -176,7 +178,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.http, err = httpapi.New(httpapi.Config{
 		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
 		Stop: s.stop, Streams: &s.streams, Observer: watch.http, Health: s.health, TracerProvider: s.TracerProvider,
-		StreamsPerKey: s.StreamsPerKey, Pages: web.Pages(),
+		StreamsPerKey: s.StreamsPerKey, StreamsPerOrg: s.StreamsPerOrg, Pages: web.Pages(),
 	})
 	if err != nil {
 		return err
