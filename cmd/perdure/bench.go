@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/perdure/perdure/internal/bench"
@@ -27,16 +28,16 @@ one is made beside NAME), or several of them with commas.`,
 			c.Workloads = append(c.Workloads, args...)
 			c.Progress = a.stderr
 			report, err := bench.Run(cmd.Context(), c)
-			if err != nil {
+			if report == nil {
 				return err
 			}
 			if a.json {
 				out := json.NewEncoder(a.stdout)
 				out.SetIndent("", "  ")
-				return out.Encode(report)
+				return errors.Join(err, out.Encode(report))
 			}
 			report.Print(a.stdout)
-			return nil
+			return err
 		},
 	}
 	f := cmd.Flags()

@@ -47,6 +47,32 @@ func TestEveryWorkloadRuns(t *testing.T) {
 	}
 }
 
+// ending ends a run when a workload begins.
+type ending struct {
+	name string
+	end  context.CancelFunc
+}
+
+func (e ending) Write(line []byte) (int, error) {
+	if strings.HasPrefix(string(line), e.name) {
+		e.end()
+	}
+	return len(line), nil
+}
+
+// TestWhatWasMeasuredIsTold ends a run in its second workload.
+func TestWhatWasMeasuredIsTold(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	report, err := Run(ctx, Config{
+		Short: true, Folder: t.TempDir(), Workloads: []string{"W5", "W1"}, Workers: []string{inProcess}, Progress: ending{"W1", end},
+	})
+	if err == nil || report == nil {
+		t.Fatalf("it gives %v, %v", report, err)
+	}
+	checkRan(t, report, "W5", inProcess)
+}
+
 func checkRan(t *testing.T, report *Report, name, worker string) {
 	t.Helper()
 	rows := 0

@@ -86,7 +86,7 @@ func pick[T any](b *bench, short, whole T) T {
 }
 
 // Run measures. Errors: invalid_argument for what there is not; whatever went
-// wrong with a workload.
+// wrong with a workload, beside what was measured until then.
 func Run(ctx context.Context, c Config) (_ *Report, err error) {
 	workloads, err := c.normal()
 	if err != nil {
@@ -117,7 +117,7 @@ func Run(ctx context.Context, c Config) (_ *Report, err error) {
 				}
 				fmt.Fprintf(c.Progress, "%s, %s, worker %s\n", w.Name, strings.SplitN(store, ":", 2)[0], worker)
 				if err := w.run(ctx, b); err != nil {
-					return nil, fmt.Errorf("%s on %s, worker %s: %w", w.Name, strings.SplitN(store, ":", 2)[0], worker, err)
+					return r, fmt.Errorf("%s on %s, worker %s: %w", w.Name, strings.SplitN(store, ":", 2)[0], worker, err)
 				}
 			}
 		}
