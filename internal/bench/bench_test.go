@@ -3,11 +3,13 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
 )
@@ -92,6 +94,32 @@ func checkRan(t *testing.T, report *Report, name, worker string) {
 	}
 	if rows == 0 {
 		t.Errorf("%s with worker %s has no results", name, worker)
+	}
+}
+
+// A workload whose chunks began too soon is begun again with more time, but not for
+// ever; another error is no reason to.
+func TestTooLateIsBegunAgain(t *testing.T) {
+	other := errors.New("other")
+	for _, c := range []struct {
+		name  string
+		errs  []error // of each try
+		tries int
+		want  error
+		ahead time.Duration
+	}{
+		{"at last", []error{tooLate{time.Second}, tooLate{2 * time.Second}, nil}, 3, nil, 6 * time.Second},
+		{"never", []error{tooLate{1}, tooLate{1}, tooLate{1}, nil}, lateTries, tooLate{1}, 4},
+		{"another error", []error{other, nil}, 1, other, 0},
+	} {
+		l, tries := load{}, 0
+		err := readied(&l, func() error {
+			tries++
+			return c.errs[tries-1]
+		})
+		if !errors.Is(err, c.want) || tries != c.tries || l.Ahead != c.ahead {
+			t.Errorf("%s: %v after %d tries, with %v more", c.name, err, tries, l.Ahead)
+		}
 	}
 }
 

@@ -131,6 +131,8 @@ type load struct {
 	For        time.Duration
 	PerSecond  float64 // chunks
 	Readers    int     // of each execution; 0 is as good as 1
+	// Ahead is more time until the chunks begin, where the usual was too little.
+	Ahead time.Duration
 }
 
 func (l load) every() time.Duration { return time.Duration(float64(time.Second) / l.PerSecond) }
@@ -139,7 +141,7 @@ func (l load) chunks() int          { return int(l.For / l.every()) }
 // lead is how long it takes until all executions have been started and are
 // followed.
 func (l load) lead() time.Duration {
-	return 2*time.Second + time.Duration(l.Executions*max(1, l.Readers))*8*time.Millisecond
+	return 2*time.Second + time.Duration(l.Executions*max(1, l.Readers))*8*time.Millisecond + l.Ahead
 }
 
 // begin starts executions whose chunks come later, each at a moment of its own
