@@ -17,6 +17,9 @@ import (
 // raw bytes, ":", kind, ":", the input as canonical JSON (RFC 8785) and, if an
 // instance is given, ":" and the instance. docs/protocol.md has test vectors.
 func DefaultTaskKey(execution uuid.UUID, kind string, input json.RawMessage, instance string) (string, error) {
+	if canonical, ok := plainCanonical(input); ok {
+		return taskKey(execution, kind, canonical, instance), nil
+	}
 	if err := checkNumbers(input); err != nil {
 		return "", err
 	}

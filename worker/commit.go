@@ -88,10 +88,11 @@ func (r *run) forget() {
 	}
 	for _, s := range r.pending.Steps {
 		delete(r.steps, s.Key)
-		delete(r.tasks, perdure.TaskID(s.Key))
+		r.tasks.drop(perdure.TaskID(s.Key))
 	}
 	kept := len(r.taken) - len(r.pending.Take)
 	r.signals = append(slices.Clone(r.taken[kept:]), r.signals...)
+	r.takenBytes -= bytesOfSignals(r.taken[kept:])
 	r.taken = r.taken[:kept]
 	if r.before != nil { // the checkpoint goes with the rest
 		r.asks, r.before = *r.before, nil
@@ -191,7 +192,7 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.asks.chose, r.before = nil, nil
 	if state != nil {
 		r.seq, r.state, r.version, r.ckptLeaf = reply.CheckpointSeq, state.State.Bytes, state.StateVersion, r.leaf
-		r.taken = nil
+		r.taken, r.takenBytes = nil, 0
 		r.since = &[]perdure.Entry{} // what the checkpoint has is not appended again
 	}
 	r.learn(reply.Tasks)

@@ -148,7 +148,7 @@ func (r *run) meets(c agent.Condition, marked perdure.Wait) (bool, error) {
 				return false, err
 			}
 		}
-		return r.tasks[c.Task.ID] != nil, nil
+		return r.tasks.get(c.Task.ID) != nil, nil
 	case c.Signal != "":
 		if err := r.cover(c.Signal); err != nil {
 			return false, err
@@ -216,7 +216,7 @@ func (r *run) collect(i int, c agent.Condition) agent.Met {
 	c.Walk(func(leaf agent.Condition) {
 		switch {
 		case leaf.Task != nil:
-			met.Tasks = append(met.Tasks, agent.Result{Task: r.tasks[leaf.Task.ID]})
+			met.Tasks = append(met.Tasks, agent.Result{Task: r.tasks.get(leaf.Task.ID)})
 		case leaf.Signal != "":
 			if s, ok := r.find(leaf.Signal); ok {
 				found = append(found, s)

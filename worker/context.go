@@ -59,7 +59,7 @@ func (r *run) Emit(data any) error {
 // blocking opens a blocking call: it must come from Run's own goroutine, and
 // does not return if the run is over.
 func (r *run) blocking(name string) error {
-	if goroutineID() != r.goroutine {
+	if goroutine() != r.goroutine.Load() {
 		panic(fmt.Sprintf("agent.Context.%s was called from another goroutine than Run's; schedule several tasks and wait with JoinAll, JoinSettled or Select instead", name))
 	}
 	return r.check()

@@ -37,6 +37,6 @@ func (r *run) askAgain(t perdure.NewTask) bool {
 	if slices.ContainsFunc(r.pending.Tasks, same) {
 		return false
 	}
-	delete(r.tasks, perdure.TaskID(t.Key))
+	r.tasks.drop(perdure.TaskID(t.Key))
 	return true
 }

@@ -44,5 +44,8 @@ func logOf(l *slog.Logger, task *perdure.TaskLease, agent *perdure.Lease) *slog.
 
 // sayClaimed says that a claim begins here.
 func (r *run) sayClaimed() {
+	if !r.w.Logger.Enabled(context.Background(), slog.LevelDebug) {
+		return // naming all of it takes longer than saying it
+	}
 	r.log().DebugContext(context.Background(), "an execution goes on here", "woke", r.claim.Woke)
 }

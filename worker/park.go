@@ -103,7 +103,7 @@ func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 		w.mu.Unlock()
 		return nil, false
 	}
-	r.parkedAt, r.weight = time.Now(), weight
+	r.weight, r.spot = weight, w.waiting.PushBack(r)
 	w.parked[r.id] = r
 	w.parkedBytes += weight
 	w.makeRoom()
@@ -115,7 +115,7 @@ func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 // many, or they hold too much; w.mu is held.
 func (w *Worker) makeRoom() {
 	for len(w.parked) > w.Parked || len(w.parked) > 0 && w.parkedBytes > w.ParkedBytes {
-		victim := w.oldestParked()
+		victim := w.waiting.Front().Value.(*run)
 		if w.parkedBytes > w.ParkedBytes {
 			w.paths.drop(victim.id)
 		}
@@ -127,6 +127,7 @@ func (w *Worker) makeRoom() {
 // unpark takes a run off the list of those parked; w.mu is held.
 func (w *Worker) unpark(r *run) {
 	delete(w.parked, r.id)
+	w.waiting.Remove(r.spot)
 	w.parkedBytes -= r.weight
 }
 
@@ -141,29 +142,11 @@ func (w *Worker) ended(r *run) {
 const goroutineBytes = 16 << 10
 
 // weigh gives about how many bytes stay in memory while the run is parked: what
-// its claim brought, what it learned since, and the path of its entries.
+// its claim brought, what it learned since, and the path of its entries. It takes no
+// longer for a run that has learned much: that is counted as it is learned.
 func (r *run) weigh() int {
-	bytes := goroutineBytes + len(r.claim.Execution.Input) + len(r.state) + r.w.paths.size(r.id)
-	for _, t := range r.tasks {
-		bytes += len(t.Input) + len(t.Result) + 500
-	}
-	for _, list := range [][]perdure.Signal{r.signals, r.taken} {
-		for _, s := range list {
-			bytes += len(s.Value) + 200
-		}
-	}
-	return bytes
-}
-
-// oldestParked is the one that has waited longest; w.mu is held.
-func (w *Worker) oldestParked() *run {
-	var oldest *run
-	for _, r := range w.parked {
-		if oldest == nil || r.parkedAt.Before(oldest.parkedAt) {
-			oldest = r
-		}
-	}
-	return oldest
+	return goroutineBytes + len(r.claim.Execution.Input) + len(r.state) + r.w.paths.size(r.id) +
+		r.tasks.bytes + bytesOfSignals(r.signals) + r.takenBytes
 }
 
 // dropParked discards a parked goroutine, unless a claim took it up first.

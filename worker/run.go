@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,30 +28,31 @@ type run struct {
 	def    agent.Definition
 
 	claim     perdure.AgentClaim
-	number    int64 // of the last commit in this claim
-	goroutine int64
+	number    int64          // of the last commit in this claim
+	goroutine atomic.Uintptr // that Run runs on; 0 once it has ended
 
-	leaf     *uuid.UUID // that Append hangs on: of what is committed and pending
-	stored   *uuid.UUID // the leaf that is committed
-	place    perdure.Place
-	seq      int64 // of the newest checkpoint
-	ckptLeaf *uuid.UUID
-	state    json.RawMessage
-	version  int                         // of the state
-	tasks    map[uuid.UUID]*perdure.Task // ended ones, from committed bytes
-	asked    map[uuid.UUID]bool          // tasks scheduled or looked up in this run of the function
-	signals  []perdure.Signal            // there and not taken, oldest first
-	more     bool                        // the server has signals that are not among these
-	seen     int64                       // order of the last signal up to which none is missing
-	fresh    time.Time                   // when signals was read
-	taken    []perdure.Signal            // taken since the checkpoint, in order; the pending ones last
-	steps    map[string]bool             // names used
-	asks     asks                        // waits since the checkpoint, a pending one included
-	before   *asks                       // those of before the pending checkpoint
-	unread   []string                    // signals that kept the function from ending and that it has not taken
-	onEnd    []func(perdure.Status)
-	pending  perdure.Commit
-	entries  []perdure.Entry // pending ones that lie on the path
+	leaf       *uuid.UUID // that Append hangs on: of what is committed and pending
+	stored     *uuid.UUID // the leaf that is committed
+	place      perdure.Place
+	seq        int64 // of the newest checkpoint
+	ckptLeaf   *uuid.UUID
+	state      json.RawMessage
+	version    int                // of the state
+	tasks      known              // ended ones, from committed bytes
+	asked      map[uuid.UUID]bool // tasks scheduled or looked up in this run of the function
+	signals    []perdure.Signal   // there and not taken, oldest first
+	more       bool               // the server has signals that are not among these
+	seen       int64              // order of the last signal up to which none is missing
+	fresh      time.Time          // when signals was read
+	taken      []perdure.Signal   // taken since the checkpoint, in order; the pending ones last
+	takenBytes int                // what those take in memory
+	steps      map[string]bool    // names used
+	asks       asks               // waits since the checkpoint, a pending one included
+	before     *asks              // those of before the pending checkpoint
+	unread     []string           // signals that kept the function from ending and that it has not taken
+	onEnd      []func(perdure.Status)
+	pending    perdure.Commit
+	entries    []perdure.Entry // pending ones that lie on the path
 
 	enteredAt *uuid.UUID       // the leaf when the function was entered
 	since     *[]perdure.Entry // stored since the checkpoint when it was, once read
@@ -72,12 +74,12 @@ type run struct {
 	// the suspending commit is sent until the goroutine has parked: its claim
 	// may come before it has. handed is set from when a claim was put into
 	// resume until it is adopted.
-	parking  bool
-	handed   bool
-	parkAt   perdure.CommitNumber
-	kept     *perdure.Kept // what is told of it; nil while it does not park
-	parkedAt time.Time
-	weight   int // bytes that it holds while it is parked
+	parking bool
+	handed  bool
+	parkAt  perdure.CommitNumber
+	kept    *perdure.Kept // what is told of it; nil while it does not park
+	spot    *list.Element // in the worker's order of those parked
+	weight  int           // bytes that it holds while it is parked
 }
 
 // resumption tells a parked goroutine to go on with a claim, or to end.
@@ -174,20 +176,17 @@ func (r *run) reset() {
 		r.seq, r.state, r.version, r.ckptLeaf = k.Sequence, k.State, k.StateVersion(), k.LeafEntryID
 	}
 	r.SetPlace(perdure.Place{ResponseID: c.Execution.ResponseID})
-	r.tasks, r.asked = map[uuid.UUID]*perdure.Task{}, map[uuid.UUID]bool{}
+	r.tasks, r.asked = known{}, map[uuid.UUID]bool{}
 	r.learn(c.Results)
 	r.steps = map[string]bool{}
 	r.asks, r.before = asks{count: map[string]int{}, asked: c.Execution.Asked}, nil
-	r.pending, r.entries, r.taken, r.onEnd = perdure.Commit{}, nil, nil, nil
+	r.pending, r.entries, r.taken, r.takenBytes, r.onEnd = perdure.Commit{}, nil, nil, 0, nil
 }
 
 func (r *run) learn(tasks []*perdure.Task) {
-	if r.tasks == nil {
-		r.tasks = map[uuid.UUID]*perdure.Task{}
-	}
 	for _, t := range tasks {
 		if t != nil && t.Status.Terminal() {
-			r.tasks[t.ID] = t
+			r.tasks.put(t)
 		}
 	}
 }
@@ -203,7 +202,8 @@ func (e errPanic) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, 
 // main runs the agent until its execution has ended, or the run is over for
 // this worker.
 func (r *run) main() {
-	r.goroutine = goroutineID()
+	r.goroutine.Store(goroutine())
+	defer r.goroutine.Store(0) // another one may be the same later
 	defer r.finish()
 	r.giveAgain(r.claim.Again)
 	for !r.over() {

@@ -154,6 +154,7 @@ func (r *run) take(patterns ...string) (perdure.Signal, bool) {
 func (r *run) took(s perdure.Signal) {
 	r.pending.Take = append(r.pending.Take, s.ID)
 	r.taken = append(r.taken, s)
+	r.takenBytes += bytesOfSignals(r.taken[len(r.taken)-1:])
 	if s.State != perdure.SignalTaken && slices.Contains(r.unread, s.Name) {
 		r.unread = nil
 	}

@@ -13,7 +13,7 @@ import (
 // has none but those that this run made, and nothing is asked.
 func (r *run) record(key string) (*perdure.Task, error) {
 	id := perdure.TaskID(key)
-	if t := r.tasks[id]; t != nil {
+	if t := r.tasks.get(id); t != nil {
 		return t, nil
 	}
 	if r.claim.LastCommit == (perdure.CommitNumber{}) {
@@ -23,7 +23,7 @@ func (r *run) record(key string) (*perdure.Task, error) {
 	if err != nil || len(found) == 0 || found[0] == nil {
 		return nil, err
 	}
-	r.tasks[id] = found[0]
+	r.tasks.put(found[0])
 	return found[0], nil
 }
 
@@ -69,7 +69,7 @@ func (r *run) perform(name, key string, fn func(context.Context) (json.RawMessag
 		task.Status, task.Result, task.Error = perdure.TaskFailed, nil, rec.Error
 	}
 	r.pending.Steps = append(r.pending.Steps, rec)
-	r.tasks[task.ID] = task
+	r.tasks.put(task)
 	if lazy {
 		return task, nil
 	}

@@ -128,7 +128,7 @@ func (r *run) refresh(futures []agent.Future) error {
 	var ids []uuid.UUID
 	for _, f := range futures {
 		pending := slices.ContainsFunc(r.pending.Tasks, func(t perdure.NewTask) bool { return perdure.TaskID(t.Key) == f.ID })
-		if r.tasks[f.ID] == nil && !pending {
+		if r.tasks.get(f.ID) == nil && !pending {
 			ids = append(ids, f.ID)
 		}
 	}
@@ -184,7 +184,7 @@ func met(how agent.How, results []agent.Result) bool {
 func (r *run) results(futures []agent.Future) []agent.Result {
 	results := make([]agent.Result, len(futures))
 	for i, f := range futures {
-		results[i] = agent.Result{Task: r.tasks[f.ID]}
+		results[i] = agent.Result{Task: r.tasks.get(f.ID)}
 	}
 	return results
 }

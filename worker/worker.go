@@ -6,6 +6,7 @@
 package worker
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -87,6 +88,7 @@ type Worker struct {
 	draining    bool
 	runs        map[uuid.UUID]*run     // executions whose code runs, by id
 	parked      map[uuid.UUID]*run     // executions whose goroutine is kept
+	waiting     list.List              // of those, as *run; the one that has waited longest first
 	parkedBytes int                    // what those hold
 	begun       map[*run]bool          // every run whose goroutine has not ended
 	attempts    map[uuid.UUID]*attempt // by claim id

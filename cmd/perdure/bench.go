@@ -47,7 +47,7 @@ one is made beside NAME), or several of them with commas.`,
 	f.StringVar(&c.Folder, "folder", "", "where the databases are (default: the system's temporary folder)")
 	f.BoolVar(&c.Short, "short", false, "make everything small, to see that it works")
 	f.IntVar(&c.Rounds, "rounds", 5, "how often what is quick is repeated")
-	f.StringVar(&c.Profiles, "profiles", "", "keep profiles of the server's CPU in this folder")
+	f.StringVar(&c.Profiles, "profiles", "", "keep profiles of CPU and memory in this folder")
 	a.jsonFlag(cmd)
 	cmd.AddCommand(a.latencyCommand(), a.scaleCommand(), &cobra.Command{
 		Use: "child", Hidden: true, DisableFlagParsing: true,

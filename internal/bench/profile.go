@@ -1,18 +1,25 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 )
 
-// profile keeps a profile of the server's CPU while a workload runs, if it is
-// asked for. The function ends it.
+// profile keeps profiles of the CPU of the server, and of the worker where that is
+// another process, while a workload runs, if it is asked for. The function ends them.
 func (b *bench) profile(s *stand) (end func() error, err error) {
 	if b.Profiles == "" {
 		return func() error { return nil }, nil
 	}
-	return func() error { return s.server.ask("profile", "", nil) }, s.server.ask("profile", b.profilePath("cpu"), nil)
+	if s.worker == s.server {
+		return func() error { return s.server.ask("profile", "", nil) }, s.server.ask("profile", b.profilePath("cpu"), nil)
+	}
+	end = func() error { return errors.Join(s.server.ask("profile", "", nil), s.worker.ask("profile", "", nil)) }
+	return end, errors.Join(s.server.ask("profile", b.profilePath("cpu"), nil), s.worker.ask("profile", b.profilePath("worker.cpu"), nil))
 }
 
 // heap keeps a profile of what the server holds in memory, if it is asked for.
@@ -27,4 +34,37 @@ func (b *bench) heap(s *stand) error {
 func (b *bench) profilePath(kind string) string {
 	store, _, _ := strings.Cut(b.store, ":")
 	return filepath.Join(b.Profiles, fmt.Sprintf("%s-%s-%s.%s", b.workload.Name, store, b.worker, kind))
+}
+
+// processVerbs are the questions about a child as a process.
+func processVerbs() map[string]verb {
+	var p profiling
+	return map[string]verb{
+		"used":    on(func(collect bool) (any, error) { return used(collect), nil }),
+		"profile": on(func(path string) (any, error) { return nil, p.to(path) }),
+		"heap":    on(func(path string) (any, error) { return nil, heapTo(path) }),
+	}
+}
+
+// profiling is a profile of this process's CPU.
+type profiling struct{ file *os.File }
+
+// to begins one; "" ends it.
+func (p *profiling) to(path string) (err error) {
+	if path == "" {
+		pprof.StopCPUProfile()
+		return p.file.Close()
+	}
+	if p.file, err = os.Create(path); err != nil {
+		return err
+	}
+	return pprof.StartCPUProfile(p.file)
+}
+
+func heapTo(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.WriteHeapProfile(f), f.Close())
 }

@@ -27,7 +27,7 @@ type Config struct {
 	Short bool
 	// Rounds is how often what is quick is repeated, after a warm-up; default 5.
 	Rounds int
-	// Profiles is a folder to keep profiles of the server's CPU in; "" keeps
+	// Profiles is a folder to keep profiles of CPU and memory in; "" keeps
 	// none.
 	Profiles string
 	// Progress is told what begins; default nobody.

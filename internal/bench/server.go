@@ -7,17 +7,15 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"runtime/pprof"
 
 	"github.com/perdure/perdure/server"
 )
 
 // serving is the child that is the server.
 type serving struct {
-	ctx     context.Context
-	s       *server.Server
-	worker  *working // in this process, if it was asked to be
-	profile *os.File
+	ctx    context.Context
+	s      *server.Server
+	worker *working // in this process, if it was asked to be
 }
 
 // serverSpec is what a server is told.
@@ -69,30 +67,8 @@ func (c *serving) verbs() map[string]verb {
 			c.worker = w
 			return nil, err
 		}),
-		"used":    on(func(collect bool) (any, error) { return used(collect), nil }),
-		"profile": on(func(path string) (any, error) { return nil, c.profileTo(path) }),
-		"heap":    on(func(path string) (any, error) { return nil, heapTo(path) }),
 	}
+	maps.Copy(verbs, processVerbs())
 	maps.Copy(verbs, workerVerbs(func() *working { return c.worker }))
 	return verbs
-}
-
-// profileTo begins a profile of the CPU; "" ends it.
-func (c *serving) profileTo(path string) (err error) {
-	if path == "" {
-		pprof.StopCPUProfile()
-		return c.profile.Close()
-	}
-	if c.profile, err = os.Create(path); err != nil {
-		return err
-	}
-	return pprof.StartCPUProfile(c.profile)
-}
-
-func heapTo(path string) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(pprof.WriteHeapProfile(f), f.Close())
 }

@@ -109,7 +109,7 @@ func workerRole(ctx context.Context, args []string) error {
 	}
 	defer w.stop()
 	verbs := workerVerbs(func() *working { return w })
-	verbs["used"] = on(func(collect bool) (any, error) { return used(collect), nil })
+	maps.Copy(verbs, processVerbs())
 	return answering(ctx, verbs)
 }
 

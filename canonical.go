@@ -1,0 +1,189 @@
+package perdure
+
+import (
+	"bytes"
+	"slices"
+)
+
+// deepest is how far what plainCanonical takes is nested at most.
+const deepest = 32
+
+// plainCanonical gives the canonical form (RFC 8785) of JSON that holds nothing hard:
+// ASCII, whole numbers of at most 15 digits, the escapes that stay as they are, and no
+// name twice or with an escape. For all else, and for what is no JSON, ok is false,
+// and the whole rules apply. Most inputs of tasks are plain, and a key is made for
+// each of them.
+func plainCanonical(input []byte) (out []byte, ok bool) {
+	p := plain{in: input, out: make([]byte, 0, len(input))}
+	if !p.value(0) {
+		return nil, false
+	}
+	p.space()
+	return p.out, p.at == len(p.in)
+}
+
+// plain is a reading of plain JSON.
+type plain struct {
+	in  []byte
+	at  int
+	out []byte
+}
+
+func (p *plain) space() {
+	for p.at < len(p.in) && bytes.IndexByte([]byte(" \t\r\n"), p.in[p.at]) >= 0 {
+		p.at++
+	}
+}
+
+// peek gives the next byte that is no space, 0 at the end.
+func (p *plain) peek() byte {
+	p.space()
+	if p.at == len(p.in) {
+		return 0
+	}
+	return p.in[p.at]
+}
+
+// take goes over c, if that is next.
+func (p *plain) take(c byte) bool {
+	if p.peek() != c || c == 0 {
+		return false
+	}
+	p.at++
+	p.out = append(p.out, c)
+	return true
+}
+
+func (p *plain) value(depth int) bool {
+	switch c := p.peek(); {
+	case c == '{':
+		return depth < deepest && p.object(depth)
+	case c == '[':
+		return depth < deepest && p.array(depth)
+	case c == '"':
+		_, ok := p.text()
+		return ok
+	case c == '-' || c >= '0' && c <= '9':
+		return p.number()
+	}
+	return p.word("true") || p.word("false") || p.word("null")
+}
+
+func (p *plain) word(w string) bool {
+	if !bytes.HasPrefix(p.in[p.at:], []byte(w)) {
+		return false
+	}
+	p.at += len(w)
+	p.out = append(p.out, w...)
+	return true
+}
+
+func (p *plain) array(depth int) bool {
+	p.take('[')
+	if p.take(']') {
+		return true
+	}
+	for p.value(depth + 1) {
+		if p.take(']') {
+			return true
+		}
+		if !p.take(',') {
+			return false
+		}
+	}
+	return false
+}
+
+// number takes whole numbers that every float64 tells apart, as they are.
+func (p *plain) number() bool {
+	from := p.at
+	if p.in[p.at] == '-' {
+		p.at++
+	}
+	digits := p.at
+	for p.at < len(p.in) && p.in[p.at] >= '0' && p.in[p.at] <= '9' {
+		p.at++
+	}
+	n := p.at - digits
+	if n == 0 || n > 15 || p.in[digits] == '0' && (n > 1 || digits > from) {
+		return false
+	}
+	if p.at < len(p.in) && bytes.IndexByte([]byte(".eE"), p.in[p.at]) >= 0 {
+		return false
+	}
+	p.out = append(p.out, p.in[from:p.at]...)
+	return true
+}
+
+// text takes a string, and tells what is between its quotes.
+func (p *plain) text() (inside []byte, ok bool) {
+	from := p.at
+	for p.at++; p.at < len(p.in); p.at++ {
+		switch c := p.in[p.at]; {
+		case c == '"':
+			p.at++
+			p.out = append(p.out, p.in[from:p.at]...)
+			return p.in[from+1 : p.at-1], true
+		case c == '\\':
+			if p.at++; p.at == len(p.in) || bytes.IndexByte([]byte(`"\bfnrt`), p.in[p.at]) < 0 {
+				return nil, false
+			}
+		case c < ' ' || c > '~':
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+// member is where a member of an object stands in out.
+type member struct {
+	name     []byte
+	from, to int
+}
+
+func (p *plain) object(depth int) bool {
+	p.take('{')
+	if p.take('}') {
+		return true
+	}
+	var members []member
+	for first := len(p.out); ; {
+		m := member{from: len(p.out)}
+		if p.peek() != '"' {
+			return false
+		}
+		var ok bool
+		if m.name, ok = p.text(); !ok || bytes.IndexByte(m.name, '\\') >= 0 || !p.take(':') || !p.value(depth+1) {
+			return false
+		}
+		m.to = len(p.out)
+		members = append(members, m)
+		if p.peek() != ',' {
+			return p.sort(first, members) && p.take('}')
+		}
+		p.take(',')
+	}
+}
+
+// sort puts the members, which begin at first, in the order of their names; two of one
+// name are not taken.
+func (p *plain) sort(first int, members []member) bool {
+	order := func(a, b member) int { return bytes.Compare(a.name, b.name) }
+	if !slices.IsSortedFunc(members, order) {
+		slices.SortFunc(members, order)
+		sorted := make([]byte, 0, len(p.out)-first)
+		for i, m := range members {
+			if i > 0 {
+				sorted = append(sorted, ',')
+			}
+			sorted = append(sorted, p.out[m.from:m.to]...)
+		}
+		copy(p.out[first:], sorted)
+	}
+	for i := 1; i < len(members); i++ {
+		if bytes.Equal(members[i-1].name, members[i].name) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,46 @@
+package worker
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// Goroutines that live at one time are told apart, and one stays the same however
+// its stack grows, wherever it runs, and whatever is collected meanwhile.
+func TestGoroutinesAreToldApart(t *testing.T) {
+	const n = 100
+	var all sync.Map
+	var begun, over sync.WaitGroup
+	begun.Add(n)
+	for range n {
+		over.Go(func() {
+			me := goroutine()
+			if _, taken := all.LoadOrStore(me, true); taken || me == 0 {
+				t.Errorf("two goroutines are %x", me)
+			}
+			begun.Done()
+			begun.Wait() // all of them live
+			for depth := range 20 {
+				if got := deep(200 * depth); got != me {
+					t.Errorf("%x has become %x", me, got)
+				}
+				runtime.Gosched()
+			}
+		})
+	}
+	begun.Wait()
+	runtime.GC()
+	over.Wait()
+}
+
+// deep asks from so many frames below.
+func deep(n int) uintptr {
+	var frame [64]byte
+	if n == 0 {
+		return goroutine()
+	}
+	got := deep(n - 1)
+	runtime.KeepAlive(&frame)
+	return got
+}

@@ -1,0 +1,44 @@
+package worker
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// known is how tasks and steps stand, as far as a run has learned it, and what that
+// takes in memory. The zero value knows nothing.
+type known struct {
+	tasks map[uuid.UUID]weighed
+	bytes int
+}
+
+type weighed struct {
+	task  *perdure.Task
+	bytes int
+}
+
+// get is nil for what is not known.
+func (k *known) get(id uuid.UUID) *perdure.Task { return k.tasks[id].task }
+
+func (k *known) put(t *perdure.Task) {
+	if k.tasks == nil {
+		k.tasks = map[uuid.UUID]weighed{}
+	}
+	k.drop(t.ID)
+	one := weighed{t, len(t.Input) + len(t.Result) + 500}
+	k.tasks[t.ID] = one
+	k.bytes += one.bytes
+}
+
+func (k *known) drop(id uuid.UUID) {
+	k.bytes -= k.tasks[id].bytes
+	delete(k.tasks, id)
+}
+
+// bytesOfSignals is about what signals take in memory.
+func bytesOfSignals(signals []perdure.Signal) (n int) {
+	for i := range signals {
+		n += len(signals[i].Value) + 200
+	}
+	return n
+}

@@ -1,0 +1,95 @@
+package worker
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// What is known of tasks weighs what it would weigh if it were gone over anew,
+// whatever is learned, learned again and forgotten.
+func TestWhatIsKnownIsWeighedAsItIsLearned(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 4))
+	var k known
+	ids := make([]uuid.UUID, 20)
+	for i := range ids {
+		ids[i] = uuid.New()
+	}
+	for step := range 2000 {
+		id := ids[r.IntN(len(ids))]
+		switch r.IntN(3) {
+		case 0:
+			k.drop(id)
+			if k.get(id) != nil {
+				t.Fatal("what was forgotten is known")
+			}
+		default:
+			task := &perdure.Task{ID: id, Result: make(json.RawMessage, r.IntN(1000))}
+			k.put(task)
+			if k.get(id) != task {
+				t.Fatal("what was learned is not known")
+			}
+			task.Input = make(json.RawMessage, 10) // it is weighed as it was
+		}
+		sum := 0
+		for _, one := range k.tasks {
+			sum += len(one.task.Result) + 500
+		}
+		if k.bytes != sum {
+			t.Fatalf("step %d: it weighs %d, and counts as %d", step, sum, k.bytes)
+		}
+	}
+}
+
+// Whatever a goroutine has asked for, taken, forgotten and checkpointed when it
+// parks, it is weighed as what it holds.
+func TestAParkedRunIsWeighedAsWhatItHolds(t *testing.T) {
+	b := newBench(t, time.Minute)
+	b.task("t", func(_ agent.TaskContext, n int) (int, error) { return n, nil })
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		for i := range 6 {
+			if _, err := ctx.WaitSignal("go", 0); err != nil {
+				return "", err
+			}
+			future := ctx.Schedule("t", i, agent.Instance(fmt.Sprint(i)))
+			if _, err := ctx.Await(agent.All, future); err != nil {
+				return "", err
+			}
+			if i == 3 {
+				if err := ctx.Checkpoint(i); err != nil {
+					return "", err
+				}
+			}
+		}
+		return "fine", nil
+	})
+	w := b.work()
+	id := b.start("a")
+	for i := range 6 {
+		b.waiting(id, "signal")
+		w.parkedNow(t, id)
+		w.mu.Lock()
+		r := w.parked[id]
+		want := goroutineBytes + len(r.claim.Execution.Input) + len(r.state) + w.paths.size(id)
+		for _, one := range r.tasks.tasks {
+			want += len(one.task.Input) + len(one.task.Result) + 500
+		}
+		want += bytesOfSignals(r.signals) + bytesOfSignals(r.taken)
+		if r.weight != want || w.parkedBytes != want || w.waiting.Len() != 1 {
+			t.Errorf("after %d: it weighs %d, and counts as %d, in all %d of %d", i, want, r.weight, w.parkedBytes, w.waiting.Len())
+		}
+		w.mu.Unlock()
+		b.signal(id, "go", fmt.Sprint(i))
+	}
+	b.output(id, "fine")
+	w.stop()
+	if w.parkedBytes != 0 || w.waiting.Len() != 0 {
+		t.Errorf("%d bytes of %d are counted of nothing", w.parkedBytes, w.waiting.Len())
+	}
+}
