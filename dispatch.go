@@ -210,7 +210,8 @@ type Parked struct {
 	At          CommitNumber
 }
 
-// HeartbeatReply answers in the order of the heartbeat.
+// HeartbeatReply answers in the order of the heartbeat. What could not be done of
+// it costs the rest nothing: it is Unknown, and a parked one is to be kept.
 type HeartbeatReply struct {
 	Agents []AgentBeat
 	Tasks  []TaskBeatReply
@@ -222,12 +223,16 @@ type AgentBeat struct {
 	Lost            bool
 	CancelRequested bool
 	SignalsPending  bool
+	// Unknown says that the server could not tell, and nothing else: the lease
+	// runs on as it was, and the next heartbeat asks again.
+	Unknown bool
 }
 
 // TaskBeatReply says whether to go on with an attempt.
 type TaskBeatReply struct {
 	Lost            bool
 	CancelRequested bool
+	Unknown         bool // as in AgentBeat
 }
 
 // ParkedState says whether a goroutine is worth keeping.
@@ -435,7 +440,8 @@ type Frame struct {
 }
 
 // FrameReply says how many bytes of the block the server holds, or why the
-// frame was refused.
+// frame was refused. unavailable, rate_limited and internal say that it could not
+// be stored now, and can be sent again.
 type FrameReply struct {
 	Held int64
 	Err  *Error

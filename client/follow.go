@@ -90,7 +90,12 @@ func (f *follow) once(ctx context.Context) (got bool, err error) {
 			return got, broken(ctx, err)
 		}
 		got = true
-		if err := f.take(event); err != nil {
+		// The caller may take its time: nothing is heard then, because nobody
+		// listens.
+		silent.Stop()
+		err = f.take(event)
+		silent.Reset(f.c.idle)
+		if err != nil {
 			if errors.Is(err, io.EOF) {
 				return true, nil
 			}

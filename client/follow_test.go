@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 	"go.uber.org/goleak"
 )
 
@@ -298,4 +300,47 @@ func TestEveryPieceOfAnEventCounts(t *testing.T) {
 	if alive != len(text) {
 		t.Errorf("heard %d times in %d pieces", alive, len(text))
 	}
+}
+
+// served is a server inside this process whose stream is what is written to a
+// pipe: it needs no network, and so can live in a bubble.
+type served struct{ streams chan *io.PipeReader }
+
+func (s served) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: <-s.streams}, nil
+}
+
+// A caller may take as long as it likes for an event: what it does not listen to
+// is no silence, and it goes on with the stream that it has.
+func TestACallerMayTakeItsTime(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := served{make(chan *io.PipeReader, 1)}
+		in, out := io.Pipe()
+		s.streams <- in
+		c, err := New(Options{BaseURL: "http://server", HTTPClient: &http.Client{Transport: s}, OnReconnect: func(cause error, _ time.Duration) {
+			t.Errorf("it reconnects: %v", cause)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for _, text := range []string{"id: c1\nevent: token\ndata: {}\n\n", "id: c2\nevent: token\ndata: {}\n\n", "event: end\ndata: {}\n\n"} {
+				time.Sleep(c.idle / 2)
+				if _, err := io.WriteString(out, text); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		var got []string
+		for e, err := range c.Follow(t.Context(), uuid.New(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, e.Cursor)
+			time.Sleep(3 * c.idle)
+		}
+		if len(got) != 2 || got[0] != "c1" || got[1] != "c2" {
+			t.Errorf("the events are %q", got)
+		}
+	})
 }

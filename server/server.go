@@ -61,11 +61,16 @@ type Config struct {
 	Origins []string
 	// StreamsPerKey is how many streams may be open with one key; default 20,000.
 	StreamsPerKey int
+	// StreamsPerOrg is how many durable streams an org may have; default 10,000.
+	StreamsPerOrg int
 	// Dev serves with the token in Data, on loopback only, with checks of Host
 	// and Origin. Otherwise API keys are needed.
 	Dev bool
 	// Lease is how long a claim lasts without a renewal; default 15 s.
 	Lease time.Duration
+	// GoneAfter is how long a worker whose connection was lost has to come back
+	// before its agents go to others; default 0.5 s.
+	GoneAfter time.Duration
 	// PayloadLimit is the most bytes of one payload; default 64 MiB.
 	PayloadLimit int64
 	// QueueLimits bounds, by queue, how many tasks of one org run at once on it,
@@ -158,7 +163,7 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	s.engine = engine.New(engine.Config{
-		Store: s.store, Hints: s.hints.Notifier, Logger: s.Logger, Lease: s.Lease, PayloadLimit: s.PayloadLimit,
+		Store: s.store, Hints: s.hints.Notifier, Logger: s.Logger, Lease: s.Lease, GoneAfter: s.GoneAfter, PayloadLimit: s.PayloadLimit,
 		QueueLimits: s.QueueLimits, Observer: watch.engine,
 	})
 	if !s.shared() { // the workers inside other servers live on
@@ -173,7 +178,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.http, err = httpapi.New(httpapi.Config{
 		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
 		Stop: s.stop, Streams: &s.streams, Observer: watch.http, Health: s.health, TracerProvider: s.TracerProvider,
-		StreamsPerKey: s.StreamsPerKey, Pages: web.Pages(),
+		StreamsPerKey: s.StreamsPerKey, StreamsPerOrg: s.StreamsPerOrg, Pages: web.Pages(),
 	})
 	if err != nil {
 		return err

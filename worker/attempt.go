@@ -153,7 +153,7 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	a.span.end(failureErr(failure))
 	switch {
 	case err == nil:
-	case perdure.IsCode(err, perdure.LeaseLost), perdure.IsCode(err, perdure.NotFound):
+	case late(err):
 		a.log().Info("the outcome of a task came too late")
 	default:
 		a.log().Error("the outcome of a task was not stored", "error", err)
@@ -187,29 +187,36 @@ func failureErr(failure *perdure.TaskError) error {
 }
 
 // deliver shows the rest of what is streamed, uploads a large result, and ends
-// the attempt. A result that the server refuses for good becomes the failure.
+// the attempt. A result that the server refuses for good becomes the failure; one
+// is not given up because it could not be shown whole.
 func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	ends, err := a.stream.flush(ctx)
-	if err != nil {
+	switch {
+	case err == nil:
+		f.Blocks = ends
+	case late(err), ctx.Err() != nil:
 		return perdure.FinishReply{}, err
+	default:
+		a.log().Error("what the task showed is not stored whole; its outcome is", "error", err)
 	}
-	f.Blocks = ends
 	owner := perdure.BlobOwner{ExecutionID: a.claim.Lease.ExecutionID, TaskLease: &a.claim.Lease}
-	if err := a.w.upload(ctx, owner, &f.Result); err != nil {
-		if !perdure.IsCode(err, perdure.PayloadTooLarge) {
+	if err := a.w.upload(ctx, owner, &f.Result, a.persist); err != nil {
+		if !a.refusedResult(ctx, f, err) {
 			return perdure.FinishReply{}, err
 		}
-		f.Result, f.Error = perdure.Payload{}, &perdure.TaskError{Code: perdure.PayloadTooLarge, Message: err.Error(), Permanent: true}
+		f = withoutResult(f, err)
 	}
 	f.Parked, f.Kept = a.w.reserveFor(a.claim.Lease.ExecutionID)
-	var reply perdure.FinishReply
-	err = a.w.retry(ctx, func() error {
-		sent := a.w.Clock()
-		if reply, err = a.w.Dispatch.FinishTask(ctx, f); reply.Claim != nil {
-			a.w.dateAgent(reply.Claim, sent)
-		}
-		return err
-	})
+	reply, err := a.finish(ctx, f)
+	if perdure.IsCode(err, perdure.Conflict) && f.Blocks != nil {
+		a.log().Error("the server has lost some of what the task showed; its outcome is stored without", "error", err)
+		f.Blocks = nil
+		reply, err = a.finish(ctx, f)
+	}
+	if a.refusedResult(ctx, f, err) {
+		a.log().Error("the server refuses the result of a task, which fails", "error", err)
+		reply, err = a.finish(ctx, withoutResult(f, err))
+	}
 	if f.Parked && reply.Claim == nil {
 		a.w.agentSlots.release(1)
 	}
@@ -251,6 +258,8 @@ func (a *attempt) giveBack(started bool) {
 // heard takes in what the heartbeat's reply says of the attempt.
 func (a *attempt) heard(b perdure.TaskBeatReply, sent leaseClock) {
 	switch {
+	case b.Unknown:
+		a.log().Warn("the server could not renew the lease; it runs on, and is asked for again")
 	case b.Lost:
 		a.cancel(agent.ErrLeaseLost)
 	case b.CancelRequested:

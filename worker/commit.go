@@ -13,9 +13,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// commit sends what is pending with the outcome. A commit whose fate is unknown
-// is sent again, the same, until the lease is over; a lost lease ends the
-// goroutine. Another refusal drops what was pending and is the caller's error.
+// commit sends what is pending with the outcome. A commit whose fate is unknown,
+// or that the server cannot store now, is sent again, the same, until the lease is
+// over; a lost lease ends the goroutine. Another refusal drops what was pending and
+// is the caller's error.
 func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	if r.over() {
 		r.exit(context.Cause(r.Context))
@@ -31,7 +32,7 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	var sent time.Duration
 	if err == nil {
 		err = r.w.called(r.spanned(ctx), "commit", func(ctx context.Context) error {
-			return r.w.retry(ctx, func() error {
+			return r.w.persist(ctx, func() error {
 				sent = r.w.Clock()
 				reply, err = r.w.Dispatch.Commit(ctx, c)
 				return err
@@ -123,33 +124,34 @@ func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
 	owner := perdure.BlobOwner{ExecutionID: r.ID(), Lease: &r.claim.Lease}
 	for i := range c.Entries {
 		p := perdure.Inline(c.Entries[i].Content)
-		if err := r.w.upload(ctx, owner, &p); err != nil {
+		if err := r.w.upload(ctx, owner, &p, r.w.persist); err != nil {
 			return err
 		}
 		c.Entries[i].Content, c.Entries[i].Blob = p.Bytes, p.Blob
 	}
 	for i := range c.Tasks {
-		if err := r.w.upload(ctx, owner, &c.Tasks[i].Input); err != nil {
+		if err := r.w.upload(ctx, owner, &c.Tasks[i].Input, r.w.persist); err != nil {
 			return err
 		}
 	}
 	for i := range c.Steps {
-		if err := r.w.upload(ctx, owner, &c.Steps[i].Result); err != nil {
+		if err := r.w.upload(ctx, owner, &c.Steps[i].Result, r.w.persist); err != nil {
 			return err
 		}
 	}
 	if c.Checkpoint != nil {
 		ckpt := *c.Checkpoint
-		if err := r.w.upload(ctx, owner, &ckpt.State); err != nil {
+		if err := r.w.upload(ctx, owner, &ckpt.State, r.w.persist); err != nil {
 			return err
 		}
 		c.Checkpoint = &ckpt
 	}
-	return r.w.upload(ctx, owner, &c.Outcome.Output)
+	return r.w.upload(ctx, owner, &c.Outcome.Output, r.w.persist)
 }
 
-// upload sends content that is over the inline limit ahead, as a blob.
-func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure.Payload) error {
+// upload sends content that is over the inline limit ahead, as a blob, and tries
+// as persist does.
+func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure.Payload, persist func(context.Context, func() error) error) error {
 	if len(p.Bytes) <= perdure.InlineLimit {
 		return nil
 	}
@@ -160,7 +162,7 @@ func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure
 		return nil // it goes into the store with the commit
 	}
 	content := p.Bytes
-	return w.retry(ctx, func() error {
+	return persist(ctx, func() error {
 		ref, err := w.Dispatch.PutBlob(ctx, owner, int64(len(content)), bytes.NewReader(content))
 		if err == nil {
 			p.Bytes, p.Blob = nil, &ref

@@ -28,6 +28,9 @@ type faulty struct {
 	perdure.Dispatch
 	// plan says what happens to the nth call, from 1, of a method.
 	plan func(method string, n int) fault
+	// refuse, if set, gives the error of the nth call of a method, which does not
+	// arrive then; nil lets it through.
+	refuse func(method string, n int) error
 	// What follows sees, and may change or hold up, a call; nil does nothing.
 	onCommit    func(perdure.Commit, *perdure.CommitReply) error
 	onAgents    func([]perdure.AgentClaim)
@@ -35,6 +38,7 @@ type faulty struct {
 	onHeartbeat func(perdure.Heartbeat, *perdure.HeartbeatReply) error
 	onEntries   func(perdure.EntryQuery)
 	onRelease   func(perdure.Release)
+	onFinish    func(perdure.TaskFinish) error // an error is the answer
 
 	mu    sync.Mutex // guards calls
 	calls map[string]int
@@ -63,7 +67,13 @@ func unavailable() error { return perdure.Errorf(perdure.Unavailable, "planned")
 
 func through[T any](f *faulty, method string, call func() (T, error)) (T, error) {
 	var none T
-	switch f.next(method) {
+	kind := f.next(method)
+	if f.refuse != nil {
+		if err := f.refuse(method, f.count(method)); err != nil {
+			return none, err
+		}
+	}
+	switch kind {
 	case before:
 		return none, unavailable()
 	case limited:
@@ -134,7 +144,14 @@ func (f *faulty) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitRe
 }
 
 func (f *faulty) FinishTask(ctx context.Context, t perdure.TaskFinish) (perdure.FinishReply, error) {
-	return through(f, "FinishTask", func() (perdure.FinishReply, error) { return f.Dispatch.FinishTask(ctx, t) })
+	return through(f, "FinishTask", func() (perdure.FinishReply, error) {
+		if f.onFinish != nil {
+			if err := f.onFinish(t); err != nil {
+				return perdure.FinishReply{}, err
+			}
+		}
+		return f.Dispatch.FinishTask(ctx, t)
+	})
 }
 
 func (f *faulty) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {

@@ -180,6 +180,10 @@ func (r *run) heard(lease perdure.Lease, b perdure.AgentBeat, sent leaseClock) {
 		r.lose(lease, agent.ErrLeaseLost)
 		return
 	}
+	if b.Unknown {
+		r.w.lineOf("execution", r.id, "fence", lease.Fence).Warn("the server could not renew the lease; it runs on, and is asked for again")
+		return
+	}
 	r.mu.Lock()
 	current := r.lease == lease
 	if current {

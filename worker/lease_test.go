@@ -14,8 +14,31 @@ import (
 )
 
 // The contexts of agents and tasks end with the lease, by the worker's own
-// clock, while it cannot reach the server; and no later than the server's.
+// clock, while it cannot reach the server, or the server cannot renew it; and no
+// later than the server's.
 func TestLeaseEndsByTheWorkersOwnClock(t *testing.T) {
+	t.Run("no heartbeat arrives", func(t *testing.T) {
+		leaseEnds(t, &faulty{plan: func(method string, _ int) fault {
+			if method == "Heartbeat" {
+				return before
+			}
+			return fine
+		}})
+	})
+	t.Run("none is answered as renewed", func(t *testing.T) {
+		leaseEnds(t, &faulty{onHeartbeat: func(_ perdure.Heartbeat, r *perdure.HeartbeatReply) error {
+			for i := range r.Agents {
+				r.Agents[i] = perdure.AgentBeat{Unknown: true}
+			}
+			for i := range r.Tasks {
+				r.Tasks[i] = perdure.TaskBeatReply{Unknown: true}
+			}
+			return nil
+		}})
+	})
+}
+
+func leaseEnds(t *testing.T, f *faulty) {
 	const lease = 500 * time.Millisecond
 	b := newBench(t, lease)
 	causes := make(chan error, 2)
@@ -39,12 +62,7 @@ func TestLeaseEndsByTheWorkersOwnClock(t *testing.T) {
 		causes <- context.Cause(ctx)
 		return "", errors.New("what it returns now counts for nothing")
 	})
-	b.work(b.overFaulty(&faulty{plan: func(method string, _ int) fault {
-		if method == "Heartbeat" {
-			return before
-		}
-		return fine
-	}}))
+	b.work(b.overFaulty(f))
 	id := b.start("a")
 	since := wait(t, "the agent to begin", begun)
 	for range 2 {

@@ -28,6 +28,9 @@ type stream struct {
 	terminal int64 // bytes of terminal output shown
 	ends     []perdure.BlockEnd
 	failed   error
+
+	waits    bool // nothing of it is sent for now
+	failures int  // frames in a row that could not be stored
 }
 
 // terminal is one output of a command: its open block, and the beginning of a

@@ -114,7 +114,7 @@ func (s *streams) collect() ([]perdure.Frame, []*block) {
 	size := 0
 	for st := range s.sources {
 		for _, b := range st.blocks {
-			if size >= maxBatch || !b.due() {
+			if size >= maxBatch || st.waits || !b.due() {
 				continue
 			}
 			f := b.frame()
@@ -166,6 +166,10 @@ func (b *block) key() perdure.BlockKey {
 
 // acknowledge takes in what the server said of a frame; the owner's mu is held.
 func (st *stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
+	if r.Err != nil && forNow(r.Err) {
+		st.putOff(r.Err)
+		return
+	}
 	if r.Err != nil {
 		st.fail(r.Err)
 		if r.Err.Code == perdure.LeaseLost {
@@ -175,6 +179,7 @@ func (st *stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 		}
 		return
 	}
+	st.failures = 0
 	if f.Fields == nil {
 		if r.Held < b.held || r.Held > b.length() {
 			st.fail(perdure.Errorf(perdure.Conflict, "block %d is at %d bytes here and %d at the server", b.number, b.held, r.Held))
@@ -190,6 +195,24 @@ func (st *stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 		st.blocks = slices.DeleteFunc(st.blocks, func(other *block) bool { return other == b })
 	}
 	st.signal()
+}
+
+// putOff lets a source wait a little whose frame the server could not store now,
+// while others go on; the owner's mu is held. What the frame held is sent again.
+func (st *stream) putOff(err error) {
+	if st.waits {
+		return
+	}
+	if st.failures++; st.failures == tellAfter {
+		logOf(st.owner.logger, st.task, st.agent).Error("the server cannot store this now; nothing is lost, trying on", "error", err)
+	}
+	st.waits = true
+	time.AfterFunc(resendAfter, func() {
+		st.owner.mu.Lock()
+		defer st.owner.mu.Unlock()
+		st.waits = false
+		st.owner.nudge()
+	})
 }
 
 // errClosed is why a source that was closed takes nothing more.

@@ -220,10 +220,15 @@ const longestPause = 2 * time.Second
 // too much to do, until ctx ends. What lasts is told once: it may be a full
 // disk, which somebody has to see to.
 func (w *Worker) retry(ctx context.Context, try func() error) error {
+	return w.retryIf(ctx, busy, try)
+}
+
+// retryIf is retry for what again tells to repeat.
+func (w *Worker) retryIf(ctx context.Context, again func(error) bool, try func() error) error {
 	pause, told := 20*time.Millisecond, false
 	for {
 		err := try()
-		if !perdure.IsCode(err, perdure.Unavailable) && !perdure.IsCode(err, perdure.RateLimited) {
+		if err == nil || !again(err) {
 			return err
 		}
 		if pause == longestPause && !told {

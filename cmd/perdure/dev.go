@@ -35,6 +35,7 @@ type serving struct {
 	tlsKey         string
 	clientCA       string
 	streamsPerKey  int
+	streamsPerOrg  int
 	nats           string
 	natsCreds      string
 	natsCA         string
@@ -52,6 +53,7 @@ func (s *serving) flags(cmd *cobra.Command) {
 	f.StringVar(&s.tlsKey, "tls-key", "", "key (PEM) of --tls-cert")
 	f.StringVar(&s.clientCA, "tls-client-ca", "", "authorities (PEM) of which workers have to have a certificate, beside their key")
 	f.IntVar(&s.streamsPerKey, "streams-per-key", 20_000, "how many streams may be open with one key")
+	f.IntVar(&s.streamsPerOrg, "streams-per-org", 10_000, "how many durable streams an org may have")
 	opsFlag(cmd, &s.opsAddr)
 	f.DurationVar(&s.drainDelay, "drain-delay", 0, "how long to serve on as before after a signal to stop, while /readyz says no, for load balancers to notice")
 	f.DurationVar(&s.lease, "lease", 15*time.Second, "how long a worker may be silent before its work goes to another")
@@ -80,6 +82,9 @@ func (s *serving) check() error {
 	}
 	if s.streamsPerKey < 1 {
 		return usageError{"--streams-per-key must be at least 1", ""}
+	}
+	if s.streamsPerOrg < 1 {
+		return usageError{"--streams-per-org must be at least 1", ""}
 	}
 	if s.drainDelay < 0 {
 		return usageError{"--drain-delay must not be negative", ""}
@@ -160,7 +165,7 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 	config := server.Config{
 		Data: data, Store: s.app.store, NATS: s.nats, NATSCreds: s.natsCreds, NATSCA: s.natsCA,
 		HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
-		Origins: s.origins, StreamsPerKey: s.streamsPerKey, TLSCert: s.tlsCert, TLSKey: s.tlsKey, ClientCA: s.clientCA, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
+		Origins: s.origins, StreamsPerKey: s.streamsPerKey, StreamsPerOrg: s.streamsPerOrg, TLSCert: s.tlsCert, TLSKey: s.tlsKey, ClientCA: s.clientCA, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
 		OpsAddr: s.opsAddr, DrainDelay: s.drainDelay, Registerer: s.registerer(), TracerProvider: s.tracing.tracerProvider(),
 	}
 	for deadline := time.Now().Add(connectWithin); ; {

@@ -42,7 +42,7 @@ func open(t *testing.T) *rig {
 
 func serve(t *testing.T, s store.Store, hints notify.Notifier) *rig {
 	t.Helper()
-	r := &rig{T: t, store: s, streams: New(s, hints), reading: Reading{
+	r := &rig{T: t, store: s, streams: New(s, hints, 0), reading: Reading{
 		Alive: func() error { return nil }, WriteTimeout: 30 * time.Second,
 	}, cut: make(chan struct{}, 10)}
 	srv := httptest.NewServer(http.HandlerFunc(r.answer))
@@ -81,6 +81,8 @@ func (r *rig) answer(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 	case perdure.IsCode(err, perdure.InvalidArgument):
 		w.WriteHeader(http.StatusBadRequest)
+	case perdure.IsCode(err, perdure.RateLimited):
+		w.WriteHeader(http.StatusTooManyRequests)
 	case perdure.IsCode(err, perdure.PayloadTooLarge):
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 	case perdure.IsCode(err, perdure.Unavailable):

@@ -165,6 +165,9 @@ func (d *reading) catchUp() error {
 func (d *reading) answer(p Page) {
 	d.describe(p)
 	tag := fmt.Sprintf("%s:%d:%d", d.Tag(), d.at, p.Next)
+	if p.Mark != "" {
+		tag += ":" + p.Mark
+	}
 	if p.Closed {
 		tag += ":c"
 	}

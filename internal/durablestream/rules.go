@@ -1,7 +1,9 @@
 package durablestream
 
 import (
+	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -45,6 +47,9 @@ func (s *Streams) decideCreate(st *store.State, c creation) (*store.Changes, err
 	x := st.Stream
 	switch {
 	case x == nil:
+		if st.Streams >= s.most {
+			return nil, s.full(st.Streams)
+		}
 		if err := roomFor(st, c.rows); err != nil {
 			return nil, err
 		}
@@ -63,6 +68,12 @@ func (s *Streams) decideCreate(st *store.State, c creation) (*store.Changes, err
 		return nil, refuse(http.StatusConflict, perdure.AlreadyExists, "there is a stream at this path that is not closed")
 	}
 	return &store.Changes{Answer: outcome{stream: *x}}, nil
+}
+
+// full refuses one stream more.
+func (s *Streams) full(there int) error {
+	return &perdure.Error{Code: perdure.RateLimited, RetryAfter: time.Minute, Message: fmt.Sprintf(
+		"the org has %d streams, and may have %d; delete some (DELETE /v1/stream/{path}), or have the servers started with a higher --streams-per-org", there, s.most)}
 }
 
 // addition is a POST: content, a closing, or both at once.

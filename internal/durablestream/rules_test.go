@@ -88,7 +88,7 @@ func TestAppendOfUnknownOutcomeIsStoredOnce(t *testing.T) {
 		faulty := &storetest.Faults{Store: opentest.Store(t), Plan: func(int, store.Command) storetest.Fault {
 			return storetest.Fault(chance.IntN(4))
 		}}
-		s := New(faulty, &notify.Local{})
+		s := New(faulty, &notify.Local{}, 0)
 		made := creation{org: "acme", path: "s", contentType: asText, rows: [][]byte{[]byte("> ")}}
 		for _, err := s.create(t.Context(), made); err != nil; _, err = s.create(t.Context(), made) {
 			if !perdure.IsCode(err, perdure.Unavailable) {

@@ -13,7 +13,7 @@ type Source interface {
 	// ContentType is that of what Page gives.
 	ContentType() string
 	// Tag names the content: two sources of one tag have the same content
-	// wherever they have the same positions.
+	// wherever they have the same positions, and the same marks, if any.
 	Tag() string
 	// Offset writes a position, and Parse reads one.
 	Offset(at int64) string
@@ -35,6 +35,9 @@ type Page struct {
 	Content []byte
 	Empty   bool
 	Next    int64 // the position after it
+	// Mark tells it from what was, or will be, at the same positions of the same
+	// content; "" where nothing ever changes there.
+	Mark string
 	// UpToDate says that there was nothing after it, and Closed that there never
 	// will be.
 	UpToDate, Closed bool

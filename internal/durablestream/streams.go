@@ -14,15 +14,23 @@ import (
 type Streams struct {
 	store store.Store
 	hints notify.Notifier
+	most  int // that an org may have
 
 	mu      sync.Mutex // guards watches
 	watches map[uuid.UUID]*watch
 }
 
-// New makes the streams of a store. Readers on other servers learn of what is
-// written here by the hints, or a second later without.
-func New(st store.Store, hints notify.Notifier) *Streams {
-	return &Streams{store: st, hints: hints, watches: map[uuid.UUID]*watch{}}
+// DefaultPerOrg is how many streams an org may have.
+const DefaultPerOrg = 10_000
+
+// New makes the streams of a store, of which an org may have so many; 0 stands
+// for DefaultPerOrg. Readers on other servers learn of what is written here by
+// the hints, or a second later without.
+func New(st store.Store, hints notify.Notifier, perOrg int) *Streams {
+	if perOrg <= 0 {
+		perOrg = DefaultPerOrg
+	}
+	return &Streams{store: st, hints: hints, most: perOrg, watches: map[uuid.UUID]*watch{}}
 }
 
 // do runs one command on a stream, and gives its readers a hint once it is
@@ -48,7 +56,7 @@ func (s *Streams) do(ctx context.Context, org string, bytes int64, needs store.N
 
 func (s *Streams) create(ctx context.Context, c creation) (outcome, error) {
 	c.key = store.KeyOf(ctx)
-	return s.do(ctx, c.org, length(c.rows), store.Needs{Stream: c.path, UseOf: c.key}, "create stream",
+	return s.do(ctx, c.org, length(c.rows), store.Needs{Stream: c.path, UseOf: c.key, StreamCount: true}, "create stream",
 		func(st *store.State) (*store.Changes, error) { return s.decideCreate(st, c) })
 }
 

@@ -2,6 +2,7 @@ package durablestream
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -252,5 +253,48 @@ func TestWritersAndReadersAtOnce(t *testing.T) {
 	}
 	if len(whole) != 2*writers*each {
 		t.Errorf("the stream holds %d bytes", len(whole))
+	}
+}
+
+// An org has a bound of streams, however many come at once. One more is refused
+// with what to do; what is there is not touched by that, other orgs neither, and a
+// deletion makes room.
+func TestStreamsOfAnOrgAreBounded(t *testing.T) {
+	const most = 3
+	r := open(t)
+	r.streams.most = most
+	put := func(path string) reply { return r.call("PUT", path, "", typeName, asText) }
+	var all sync.WaitGroup
+	replies := make([]reply, 4*most)
+	for i := range replies {
+		all.Go(func() { replies[i] = put(fmt.Sprint("/acme/", i)) })
+	}
+	all.Wait()
+	made := ""
+	for i, got := range replies {
+		switch got.status {
+		case http.StatusCreated:
+			made += fmt.Sprint(i, " ")
+		case http.StatusTooManyRequests:
+			for _, word := range []string{"has 3 streams", "DELETE /v1/stream/", "--streams-per-org"} {
+				if !strings.Contains(got.body, word) {
+					t.Errorf("the refusal says %q, not %q", got.body, word)
+				}
+			}
+		default:
+			t.Errorf("creation %d is answered %d", i, got.status)
+		}
+	}
+	paths := strings.Fields(made)
+	if len(paths) != most {
+		t.Fatalf("%d streams were made, want %d", len(paths), most)
+	}
+	put("/acme/" + paths[0]).want(http.StatusOK)
+	r.add("/acme/"+paths[0], asText, "y").want(http.StatusNoContent)
+	put("/other/s").want(http.StatusCreated)
+	r.call("DELETE", "/acme/"+paths[0], "").want(http.StatusNoContent)
+	put("/acme/new").want(http.StatusCreated)
+	if got := put("/acme/newer"); got.status != http.StatusTooManyRequests {
+		t.Errorf("the one too many is answered %d", got.status)
 	}
 }

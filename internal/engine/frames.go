@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -34,30 +35,46 @@ func (e *Engine) appendFrames(ctx context.Context, org string, frames []perdure.
 	}
 	var group errgroup.Group
 	group.SetLimit(appending)
-	for _, id := range order {
-		group.Go(func() error { return e.appendSome(ctx, org, id, frames, replies, byExecution[id]) })
+	failed := make([]error, len(order))
+	for at, id := range order {
+		group.Go(func() error {
+			failed[at] = e.appendSome(ctx, org, id, frames, replies, byExecution[id])
+			return nil
+		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
+	_ = group.Wait() // each execution has its own error
+	if all := errors.Join(failed...); all != nil && (ctx.Err() != nil || !slices.Contains(failed, nil)) {
+		return nil, all
 	}
 	return replies, nil
 }
 
 // appendSome stores those of the frames, and puts their replies where they
-// belong.
+// belong. An error is the reply to each of them: those of other executions are
+// stored all the same.
 func (e *Engine) appendSome(ctx context.Context, org string, id uuid.UUID, frames []perdure.Frame, replies []perdure.FrameReply, which []int) error {
 	mine := make([]perdure.Frame, len(which))
 	for i, at := range which {
 		mine[i] = frames[at]
 	}
 	got, err := e.appendTo(ctx, org, id, mine)
-	if err != nil {
-		return err
-	}
 	for i, at := range which {
+		if err != nil {
+			replies[at].Err = refusalOf(err)
+			continue
+		}
 		replies[at] = got[i]
 	}
-	return nil
+	return err
+}
+
+// refusalOf is the error as a reply has it.
+func refusalOf(err error) *perdure.Error {
+	var coded *perdure.Error
+	if errors.As(err, &coded) {
+		return coded
+	}
+	return &perdure.Error{Code: perdure.Internal, Message: "it could not be stored", Err: err}
 }
 
 func frameExecution(f perdure.Frame) (uuid.UUID, *perdure.Error) {

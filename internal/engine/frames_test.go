@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -50,5 +51,41 @@ func TestABatchOfFramesIsWrittenSideBySide(t *testing.T) {
 		if want := int64(2 + i%2); r.Err != nil || r.Held != want {
 			t.Fatalf("frame %d is answered with %+v, want %d", i, r, want)
 		}
+	}
+}
+
+// What cannot be stored for one execution is refused for now to its own frames
+// alone; those of others in the same batch are stored. A batch of which nothing
+// could be stored is refused as a whole.
+func TestFramesThatFailCostOthersNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		failure error
+		code    perdure.Code
+	}{
+		"unavailable":    {perdure.Errorf(perdure.Unavailable, "planned"), perdure.Unavailable},
+		"without a code": {errors.New("planned"), perdure.Internal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			one, other := b.started(), b.started()
+			b.use(&stubborn{Store: b.s, names: []string{"append"}, execution: one.id, err: c.failure})
+			frames := []perdure.Frame{
+				{AgentLease: &one.claim.Lease, Type: perdure.EventToken, Text: "ab"},
+				{AgentLease: &other.claim.Lease, Type: perdure.EventToken, Text: "abc"},
+				{AgentLease: &one.claim.Lease, Type: perdure.EventToken, Offset: 2, Text: "c"},
+			}
+			replies, err := b.d.Append(t.Context(), frames)
+			b.must(err)
+			if r := replies[1]; r.Err != nil || r.Held != 3 {
+				t.Errorf("the other's frame is answered with %+v", r)
+			}
+			for _, i := range []int{0, 2} {
+				if r := replies[i]; r.Err == nil || r.Err.Code != c.code {
+					t.Errorf("frame %d is answered with %+v, want %s", i, r, c.code)
+				}
+			}
+			_, err = b.d.Append(t.Context(), frames[:1])
+			b.wantCode(err, c.code)
+		})
 	}
 }

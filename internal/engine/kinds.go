@@ -38,16 +38,14 @@ func (e *Engine) kind(ctx context.Context, org, kind string) (perdure.KindSpec, 
 	return perdure.KindSpec{}, perdure.FieldErrorf("kind", "%q is not known; known kinds are: %s", kind, strings.Join(known, ", "))
 }
 
-// register remembers what a worker can run.
+// register remembers what a worker can run, beside what others have registered
+// before: a kind has the providers of all of them.
 func (e *Engine) register(ctx context.Context, org string, r perdure.Registration) error {
-	known, err := e.Store.Kinds(ctx, org)
-	if err != nil {
-		return err
-	}
-	_, err = e.one(ctx, store.Command{
+	_, err := e.one(ctx, store.Command{
 		Name: "register", Lane: store.LaneCommits, Org: org, Execution: uuid.Nil,
+		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Kinds: true} },
 		Decide: func(s *store.State) (*store.Changes, error) {
-			return &store.Changes{Kinds: kindsOf(org, r, known, s.Now), Answer: &decided{}}, nil
+			return &store.Changes{Kinds: kindsOf(org, r, s.Kinds, s.Now), Answer: &decided{}}, nil
 		},
 	})
 	return err

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -10,35 +11,88 @@ import (
 )
 
 // heartbeat renews every lease that a worker holds. Each is a command of its
-// own, so that one that is lost does not hold up the others; the committer puts
-// them into one transaction.
+// own, so that one that is lost, or cannot be renewed now, does not hold up the
+// others; the committer puts them into one transaction. What could not be done is
+// answered as unknown. The error is for where nothing could be.
 func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	reply := perdure.HeartbeatReply{
 		Agents: make([]perdure.AgentBeat, len(h.Agents)),
 		Tasks:  make([]perdure.TaskBeatReply, len(h.Tasks)),
 		Parked: make([]perdure.ParkedState, len(h.Parked)),
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(256)
+	b := &beat{e: e}
+	b.group.SetLimit(256)
 	for i, lease := range h.Agents {
-		group.Go(func() (err error) {
+		b.part(ctx, func(ctx context.Context) (err error) {
 			reply.Agents[i], err = e.renewAgent(ctx, org, lease)
 			return err
-		})
+		}, func() { reply.Agents[i] = perdure.AgentBeat{Unknown: true} })
 	}
-	for i, beat := range h.Tasks {
-		group.Go(func() (err error) {
-			reply.Tasks[i], err = e.renewTask(ctx, org, beat)
+	for i, task := range h.Tasks {
+		b.part(ctx, func(ctx context.Context) (err error) {
+			reply.Tasks[i], err = e.renewTask(ctx, org, task)
 			return err
-		})
+		}, func() { reply.Tasks[i] = perdure.TaskBeatReply{Unknown: true} })
 	}
-	group.Go(func() error { return e.parkedStates(ctx, org, h.Parked, reply.Parked) })
-	if err := group.Wait(); err != nil {
-		e.noteRefusal(err)
-		return reply, err
+	for at := 0; at < len(h.Parked); at += parkedAtOnce {
+		end := min(at+parkedAtOnce, len(h.Parked))
+		b.part(ctx, func(ctx context.Context) error {
+			return e.parkedStates(ctx, org, h.Parked[at:end], reply.Parked[at:end])
+		}, func() { keepAll(reply.Parked[at:end]) })
+	}
+	if err := b.outcome(ctx); err != nil {
+		return perdure.HeartbeatReply{}, err
 	}
 	e.parked.heard(h, reply.Parked, e.Store.Now())
 	return reply, nil
+}
+
+// beat is one heartbeat whose parts are done side by side.
+type beat struct {
+	e     *Engine
+	group errgroup.Group
+
+	mu   sync.Mutex // guards what follows
+	done int
+	err  error // of a part that failed
+}
+
+// part does one part. It has three quarters of the time that workers give a
+// heartbeat, so that one that hangs leaves room for the answers to the others;
+// unknown answers what was not done.
+func (b *beat) part(ctx context.Context, do func(context.Context) error, unknown func()) {
+	b.group.Go(func() error {
+		ctx, cancel := context.WithTimeout(ctx, b.e.Lease/4)
+		defer cancel()
+		err := do(ctx)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if err == nil {
+			b.done++
+			return nil
+		}
+		unknown()
+		b.e.noteRefusal(err)
+		b.err = err
+		return nil
+	})
+}
+
+// outcome waits for the parts. It is the error of a heartbeat of which nothing
+// could be done, or whose caller has gone.
+func (b *beat) outcome(ctx context.Context) error {
+	_ = b.group.Wait() // the parts keep their errors themselves
+	if b.err == nil || b.done > 0 && ctx.Err() == nil {
+		return nil
+	}
+	return b.err
+}
+
+// keepAll is what a worker is told of goroutines of which nothing is known now.
+func keepAll(states []perdure.ParkedState) {
+	for i := range states {
+		states[i] = perdure.ParkedKeep
+	}
 }
 
 // noteRefusal keeps leases that workers could not renew because the store was
@@ -107,20 +161,14 @@ func taskHeldBy(t *perdure.Task, l perdure.TaskLease) bool {
 // parkedAtOnce is how many goroutines one read asks about.
 const parkedAtOnce = 100
 
-// parkedStates asks about all that a worker keeps, many in one read.
+// parkedStates asks about goroutines that a worker keeps, in one read.
 func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.Parked, states []perdure.ParkedState) error {
-	for at := 0; at < len(parked); at += parkedAtOnce {
-		err := e.refs.Together(ctx, func(refs store.Reader) (err error) {
-			for i := at; i < min(at+parkedAtOnce, len(parked)) && err == nil; i++ {
-				states[i], err = parkedState(ctx, refs, org, parked[i])
-			}
-			return err
-		})
-		if err != nil {
-			return err
+	return e.refs.Together(ctx, func(refs store.Reader) (err error) {
+		for i := 0; i < len(parked) && err == nil; i++ {
+			states[i], err = parkedState(ctx, refs, org, parked[i])
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 // parkedState tells whether a goroutine that waits for its execution is worth

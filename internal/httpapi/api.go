@@ -63,8 +63,8 @@ type Config struct {
 	Streams *sync.WaitGroup
 	// PingEvery is the pause between pings of a stream; default 15 s.
 	PingEvery time.Duration
-	// WriteTimeout is how long a stream's reader may take for one write before
-	// its connection is reset; default 30 s.
+	// WriteTimeout is how long a stream's reader may take for a piece of 64 KiB
+	// before its connection is reset; default 30 s.
 	WriteTimeout time.Duration
 	// BodyTimeout is how long a request's body may take to come; default one
 	// minute. Uploads have that long for each piece.
@@ -76,6 +76,8 @@ type Config struct {
 	// StreamsPerKey is how many streams, WebSockets and waiting polls may be open
 	// with one key; default 20,000.
 	StreamsPerKey int
+	// StreamsPerOrg is how many durable streams an org may have; default 10,000.
+	StreamsPerOrg int
 }
 
 // server holds what the operations share.
@@ -96,7 +98,7 @@ type server struct {
 
 // New makes the handler of the whole API.
 func New(c Config) (http.Handler, error) {
-	s := &server{Config: c.normal(), mux: http.NewServeMux(), readers: readers{open: map[string]int{}}, streams: durablestream.New(c.Engine.Store, c.Engine.Hints)}
+	s := &server{Config: c.normal(), mux: http.NewServeMux(), readers: readers{open: map[string]int{}}, streams: durablestream.New(c.Engine.Store, c.Engine.Hints, c.StreamsPerOrg)}
 	s.watch = &watch{s: s}
 	if c.TracerProvider != nil {
 		s.tracer = c.TracerProvider.Tracer("github.com/perdure/perdure/internal/httpapi")

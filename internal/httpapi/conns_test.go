@@ -197,6 +197,19 @@ func TestWebSocketOfAClientThatVanishes(t *testing.T) {
 	<-gone
 }
 
+// An org may have so many durable streams, and then is told so; keys and roles
+// make no difference.
+func TestStreamsOfAnOrgAreCounted(t *testing.T) {
+	h := open(t, func(c *streamsConfig) { c.StreamsPerOrg = 1 })
+	h.call("PUT", "./v1/stream/one", "").want(201, nil)
+	refused := h.call("PUT", "./v1/stream/two", "", "Authorization", "Bearer "+h.admin)
+	if p := refused.problem(429, "rate_limited", ""); !strings.Contains(p.Detail, "--streams-per-org") || refused.header.Get("Retry-After") != "60" {
+		t.Errorf("the answer is %s, with %v", p.Detail, refused.header)
+	}
+	h.call("DELETE", "./v1/stream/one", "").want(204, nil)
+	h.call("PUT", "./v1/stream/two", "").want(201, nil)
+}
+
 // One key may have so many streams open, of whatever kind, and then is told so;
 // those that end make room, and other keys have their own.
 func TestStreamsOfAKeyAreCounted(t *testing.T) {

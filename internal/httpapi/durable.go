@@ -3,6 +3,8 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -169,10 +171,21 @@ func (d *durableLog) cursor(at int64) perdure.Cursor {
 func (d *durableLog) page(ctx context.Context, p eventlog.Page) (durablestream.Page, error) {
 	out := durablestream.Page{Empty: len(p.Items) == 0, Next: p.Next.Pos, UpToDate: p.UpToDate}
 	var err error
-	if out.Content, err = durableArray(p.Items); err == nil && p.UpToDate {
+	if out.Content, err = durableArray(p.Items); err == nil {
+		out.Mark = markOf(out.Content)
+	}
+	if err == nil && p.UpToDate {
 		out.Closed, err = d.Log.AtEnd(ctx, d.execution, eventlog.From{Cursor: p.Next.String()})
 	}
 	return out, err
+}
+
+// markOf tells what a log gives between two positions from what it gave there
+// before: a block that was superseded meanwhile has lost its text, and what was
+// pruned is gone.
+func markOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:8])
 }
 
 // durableArray is records as a JSON array.

@@ -208,3 +208,29 @@ func (s *stream) block() (name, data string) {
 		}
 	}
 }
+
+// What was cached of a range of a log is not taken for what the range gives once
+// a block of it was superseded: its text is gone.
+func TestARangeOfALogThatChangedIsGivenAgain(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	r := h.claim()
+	lease := r.schedule("llm-request", "one")
+	frames := make([]frame, 1100) // more than an answer has
+	for i := range frames {
+		frames[i] = frame{Lease: &lease, Type: "token", Offset: int64(i), Text: "x"}
+	}
+	r.append(frames...)
+	first := h.call("GET", durable(x.ID, ""), "").want(200, nil)
+	tag, next := first.header.Get("ETag"), first.header.Get("Stream-Next-Offset")
+	if first.header.Get("Stream-Up-To-Date") != "" {
+		t.Fatal("one answer has all of the log: this test needs more")
+	}
+	h.call("GET", durable(x.ID, ""), "", "If-None-Match", tag).want(304, nil)
+	r.fail(lease)
+	again := h.call("GET", durable(x.ID, ""), "", "If-None-Match", tag).want(200, nil)
+	if again.header.Get("Stream-Next-Offset") != next || string(again.body) == string(first.body) {
+		t.Errorf("the range to %s gives the same up to %s", next, again.header.Get("Stream-Next-Offset"))
+	}
+	h.call("GET", durable(x.ID, ""), "", "If-None-Match", again.header.Get("ETag")).want(304, nil)
+}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,9 +26,14 @@ type eventWriter struct {
 type eventSink interface {
 	// begin sends the headers. If the reader has gone, the first write tells.
 	begin()
-	// write sends b at once; it fails at the deadline.
-	write(b []byte, deadline time.Time) error
+	// write sends b at once. It fails if the reader takes longer than the timeout
+	// for a piece of it; the whole may take as long as it likes.
+	write(b []byte, timeout time.Duration) error
 }
+
+// pieceBytes is what a reader has to take within the time for one write: one that
+// is slow, and goes on, is not cut off in the middle of a large event.
+const pieceBytes = 64 << 10
 
 func (s *server) newEventWriter(to eventSink) *eventWriter {
 	return &eventWriter{to: to, timeout: s.WriteTimeout, pingAfter: s.PingEvery - s.look()}
@@ -95,7 +101,7 @@ func (e *eventWriter) flush() error {
 		return nil
 	}
 	e.wrote = time.Now()
-	err := e.to.write(e.buf, e.wrote.Add(e.timeout))
+	err := e.to.write(e.buf, e.timeout)
 	if full := e.buf; cap(full) <= 2*flushAt {
 		gathering.Put(&full)
 	}
@@ -118,12 +124,14 @@ func (a answered) begin() {
 	_ = a.c.Flush() // if the reader has gone, the first write tells
 }
 
-func (a answered) write(b []byte, deadline time.Time) error {
-	if err := a.c.SetWriteDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	if _, err := a.w.Write(b); err != nil {
-		return err
+func (a answered) write(b []byte, timeout time.Duration) error {
+	for piece := range slices.Chunk(b, pieceBytes) {
+		if err := a.c.SetWriteDeadline(time.Now().Add(timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return err
+		}
+		if _, err := a.w.Write(piece); err != nil {
+			return err
+		}
 	}
 	return a.c.Flush()
 }

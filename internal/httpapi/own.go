@@ -52,17 +52,29 @@ func (o *ownConn) begin() {
 // headWithin is more than a kernel's empty buffer ever needs.
 const headWithin = 10 * time.Second
 
-// write implements eventSink: one chunk, in one piece.
-func (o *ownConn) write(b []byte, deadline time.Time) error {
-	if err := o.SetWriteDeadline(deadline); err != nil {
+// write implements eventSink: one chunk.
+func (o *ownConn) write(b []byte, timeout time.Duration) error {
+	head := fmt.Appendf(nil, "%x\r\n", len(b))
+	for len(b) > pieceBytes {
+		if err := o.piece(timeout, head, b[:pieceBytes]); err != nil {
+			return err
+		}
+		head, b = nil, b[pieceBytes:]
+	}
+	return o.piece(timeout, head, b, chunkEnd)
+}
+
+// piece writes what the reader has to take within the timeout.
+func (o *ownConn) piece(timeout time.Duration, parts ...[]byte) error {
+	if err := o.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
 		return err
 	}
-	chunk := net.Buffers{fmt.Appendf(nil, "%x\r\n", len(b)), b, chunkEnd}
 	if _, secured := o.Conn.(*tls.Conn); secured {
-		_, err := o.Write(bytes.Join(chunk, nil)) // or each would be a record of its own
+		_, err := o.Write(bytes.Join(parts, nil)) // or each would be a record of its own
 		return err
 	}
-	_, err := chunk.WriteTo(o.Conn)
+	buffers := net.Buffers(parts)
+	_, err := buffers.WriteTo(o.Conn)
 	return err
 }
 

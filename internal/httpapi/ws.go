@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -222,7 +223,8 @@ func wireEvent(i eventlog.Item) event {
 	return event{Cursor: i.Cursor.String(), Event: i.Event, Data: i.Data}
 }
 
-// send writes one message. A client that does not take it in time is cut off.
+// send writes one message. A client that does not take the next piece of it in
+// time is cut off.
 func (k *socket) send(ctx context.Context, kind string, data any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -232,9 +234,25 @@ func (k *socket) send(ctx context.Context, kind string, data any) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, k.WriteTimeout, errNoAnswer)
-	defer cancel()
-	return k.conn.Write(ctx, websocket.MessageText, whole)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(k.WriteTimeout, func() { cancel(errNoAnswer) })
+	defer late.Stop()
+	if len(whole) <= pieceBytes {
+		return k.conn.Write(ctx, websocket.MessageText, whole)
+	}
+	out, err := k.conn.Writer(ctx, websocket.MessageText)
+	if err != nil {
+		return err
+	}
+	for piece := range slices.Chunk(whole, pieceBytes) {
+		late.Reset(k.WriteTimeout)
+		if _, err := out.Write(piece); err != nil {
+			return err
+		}
+	}
+	late.Reset(k.WriteTimeout)
+	return out.Close()
 }
 
 // close ends the socket so that the client knows whether to come back: 1001 and

@@ -20,7 +20,7 @@ type Config struct {
 	// Stop, once closed, resets open streams.
 	Stop <-chan struct{}
 	// PingEvery is the pause between comments on a stream that is silent,
-	// WriteTimeout how long its reader may take for one write.
+	// WriteTimeout how long its reader may take for a piece of 64 KiB.
 	PingEvery, WriteTimeout time.Duration
 	// Recheck tells, about once a second of an open stream, whether its caller
 	// still may read. An error resets the stream.

@@ -76,11 +76,15 @@ func (a *API) copyEvents(ctx context.Context, s *sse, r *http.Request, f *fold, 
 	return s.flush()
 }
 
-// flushAt is how many bytes are gathered while there is more to write.
-const flushAt = 16 << 10
+const (
+	// flushAt is how many bytes are gathered while there is more to write.
+	flushAt = 16 << 10
+	// pieceBytes is what a reader has to take within the time for one write.
+	pieceBytes = 64 << 10
+)
 
-// sse writes server-sent events. A write that the reader does not take in time
-// fails.
+// sse writes server-sent events. A write fails of which the reader does not take
+// the next piece in time.
 type sse struct {
 	w       http.ResponseWriter
 	c       *http.ResponseController
@@ -106,11 +110,15 @@ func (s *sse) flush() error {
 		return nil
 	}
 	s.wrote = time.Now()
-	if err := s.c.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
+	for {
+		if err := s.c.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return err
+		}
+		if s.buf.Len() == 0 {
+			return s.c.Flush()
+		}
+		if _, err := s.w.Write(s.buf.Next(pieceBytes)); err != nil {
+			return err
+		}
 	}
-	if _, err := s.buf.WriteTo(s.w); err != nil {
-		return err
-	}
-	return s.c.Flush()
 }

@@ -146,6 +146,9 @@ type Needs struct {
 	// Stream is the path of a stream, Producer the id of one of its producers.
 	Stream   string
 	Producer string
+	// StreamCount asks how many streams the org has, where Stream is not there.
+	StreamCount bool
+	Kinds       bool // those of the org
 }
 
 // State is what a command decides on. Contents (input, result, value) are not
@@ -188,6 +191,9 @@ type State struct {
 	Limited  *perdure.APIKey
 	Stream   *Stream
 	Producer *StreamProducer
+	// Streams and Kinds are exact: no two commands see the same ones.
+	Streams int
+	Kinds   []Kind
 }
 
 // Holding is what a worker holds.

@@ -3492,7 +3492,8 @@ func (x *Frame) GetSha256() []byte {
 }
 
 // FrameReply says how many bytes of the block the server holds, or why it
-// refused the frame.
+// refused the frame. unavailable, rate_limited and internal say that it could not
+// be stored now: send it again.
 type FrameReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Held          int64                  `protobuf:"varint,1,opt,name=held,proto3" json:"held,omitempty"`

@@ -545,8 +545,11 @@ type AgentBeat struct {
 	Lost            bool                   `protobuf:"varint,1,opt,name=lost,proto3" json:"lost,omitempty"`
 	CancelRequested bool                   `protobuf:"varint,2,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	SignalsPending  bool                   `protobuf:"varint,3,opt,name=signals_pending,json=signalsPending,proto3" json:"signals_pending,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The server could not tell: the lease runs on as it was, and the next
+	// heartbeat asks again.
+	Unknown       bool `protobuf:"varint,4,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AgentBeat) Reset() {
@@ -600,12 +603,21 @@ func (x *AgentBeat) GetSignalsPending() bool {
 	return false
 }
 
+func (x *AgentBeat) GetUnknown() bool {
+	if x != nil {
+		return x.Unknown
+	}
+	return false
+}
+
 type TaskBeatReply struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Lost            bool                   `protobuf:"varint,1,opt,name=lost,proto3" json:"lost,omitempty"`
 	CancelRequested bool                   `protobuf:"varint,2,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// As in AgentBeat.
+	Unknown       bool `protobuf:"varint,3,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskBeatReply) Reset() {
@@ -648,6 +660,13 @@ func (x *TaskBeatReply) GetLost() bool {
 func (x *TaskBeatReply) GetCancelRequested() bool {
 	if x != nil {
 		return x.CancelRequested
+	}
+	return false
+}
+
+func (x *TaskBeatReply) GetUnknown() bool {
+	if x != nil {
+		return x.Unknown
 	}
 	return false
 }
@@ -1763,14 +1782,16 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\x11HeartbeatResponse\x12-\n" +
 	"\x06agents\x18\x01 \x03(\v2\x15.perdure.v1.AgentBeatR\x06agents\x12/\n" +
 	"\x05tasks\x18\x02 \x03(\v2\x19.perdure.v1.TaskBeatReplyR\x05tasks\x12/\n" +
-	"\x06parked\x18\x03 \x03(\x0e2\x17.perdure.v1.ParkedStateR\x06parked\"s\n" +
+	"\x06parked\x18\x03 \x03(\x0e2\x17.perdure.v1.ParkedStateR\x06parked\"\x8d\x01\n" +
 	"\tAgentBeat\x12\x12\n" +
 	"\x04lost\x18\x01 \x01(\bR\x04lost\x12)\n" +
 	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\x12'\n" +
-	"\x0fsignals_pending\x18\x03 \x01(\bR\x0esignalsPending\"N\n" +
+	"\x0fsignals_pending\x18\x03 \x01(\bR\x0esignalsPending\x12\x18\n" +
+	"\aunknown\x18\x04 \x01(\bR\aunknown\"h\n" +
 	"\rTaskBeatReply\x12\x12\n" +
 	"\x04lost\x18\x01 \x01(\bR\x04lost\x12)\n" +
-	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\"\xac\x01\n" +
+	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\x12\x18\n" +
+	"\aunknown\x18\x03 \x01(\bR\aunknown\"\xac\x01\n" +
 	"\x0eReleaseRequest\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x120\n" +
 	"\x06agents\x18\x02 \x03(\v2\x18.perdure.v1.AgentReleaseR\x06agents\x12-\n" +

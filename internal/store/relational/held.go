@@ -52,6 +52,12 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	if n.Stream != "" {
 		names = append(names, "stream "+org+"\x00"+n.Stream)
 	}
+	if n.StreamCount {
+		names = append(names, "streams of "+org)
+	}
+	if n.Kinds {
+		names = append(names, "kinds of "+org)
+	}
 	if n.KeyID != nil {
 		names = append(names, "api key "+n.KeyID.String())
 	}

@@ -85,7 +85,7 @@ var parts = []part{
 // asksOutside tells whether something is needed that does not belong to an
 // execution.
 func asksOutside(n store.Needs) bool {
-	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Stream != ""
+	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Stream != "" || n.Kinds
 }
 
 func (t *Transaction) loadNamedTasks(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
@@ -277,8 +277,16 @@ func loadOutside(v view, org string, now perdure.Time, n store.Needs, s *store.S
 			return err
 		}
 	}
+	if n.Kinds {
+		if s.Kinds, err = loadKinds(v, org); err != nil {
+			return err
+		}
+	}
 	if n.Stream != "" {
 		s.Stream, s.Producer, err = loadStreamFor(v, org, n.Stream, n.Producer)
+	}
+	if n.StreamCount && s.Stream == nil && err == nil {
+		_, err = v.one(streamsOfOrg, []any{org}, &s.Streams)
 	}
 	return err
 }

@@ -180,13 +180,19 @@ func (r *Reader) Definitions(ctx context.Context, org, cursor string, limit int)
 // Kinds implements [store.Reader].
 func (r *Reader) Kinds(ctx context.Context, org string) ([]store.Kind, error) {
 	var kinds []store.Kind
-	err := r.read(ctx, func(v view) error {
-		return v.each(kindsOfOrg, []any{org}, func(row func(...any) error) error {
-			var k store.Kind
-			err := row(&k.Org, (*flagCol)(&k.Agent), &k.Spec.Kind, text[string]{&k.Spec.Description}, raw{&k.Spec.InputSchema}, decoded{&k.Spec.Providers}, (*timeCol)(&k.SeenAt))
-			kinds = append(kinds, k)
-			return err
-		})
+	err := r.read(ctx, func(v view) (err error) {
+		kinds, err = loadKinds(v, org)
+		return err
+	})
+	return kinds, err
+}
+
+func loadKinds(v view, org string) (kinds []store.Kind, err error) {
+	err = v.each(kindsOfOrg, []any{org}, func(row func(...any) error) error {
+		var k store.Kind
+		err := row(&k.Org, (*flagCol)(&k.Agent), &k.Spec.Kind, text[string]{&k.Spec.Description}, raw{&k.Spec.InputSchema}, decoded{&k.Spec.Providers}, (*timeCol)(&k.SeenAt))
+		kinds = append(kinds, k)
+		return err
 	})
 	return kinds, err
 }

@@ -21,6 +21,8 @@ const (
 	streamByPath = streamSelect + "org_id = ? AND path = ? AND deleted = 0"
 	streamByID   = streamSelect + "id = ? AND deleted = 0"
 
+	streamsOfOrg = "SELECT count(*) FROM durable_stream WHERE org_id = ? AND deleted = 0"
+
 	appendStream  = "INSERT INTO durable_stream_chunk (stream_id, upto, content) VALUES (?, ?, ?)"
 	streamContent = "SELECT upto, content FROM durable_stream_chunk WHERE stream_id = ? AND upto > ? ORDER BY upto"
 

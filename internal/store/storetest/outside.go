@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,12 +14,13 @@ import (
 )
 
 var outsideTests = map[string]func(*fixture){
-	"every field of a definition comes back":     definitionFields,
-	"a slug is unique in its org":                slugUnique,
-	"a deleted definition leaves its executions": definitionDeleted,
-	"an idempotency key lives until it expires":  idempotencyExpires,
-	"every field of a key comes back":            keyFields,
-	"kinds are remembered per org":               kindsKept,
+	"every field of a definition comes back":           definitionFields,
+	"a slug is unique in its org":                      slugUnique,
+	"a deleted definition leaves its executions":       definitionDeleted,
+	"an idempotency key lives until it expires":        idempotencyExpires,
+	"every field of a key comes back":                  keyFields,
+	"kinds are remembered per org":                     kindsKept,
+	"kinds are decided on one command after the other": kindsTogether,
 }
 
 func (f *fixture) outside(org string, ch store.Changes) error {
@@ -183,4 +186,40 @@ func kindsKept(f *fixture) {
 	got, err = f.s.Kinds(f.ctx, org)
 	f.must(err)
 	f.equal("the kinds seen again", got, []store.Kind{agent, task})
+}
+
+// kindsTogether has many commands add a provider each to what is known of a kind.
+func kindsTogether(f *fixture) {
+	var all sync.WaitGroup
+	want := map[string]bool{}
+	for i := range 20 {
+		name := fmt.Sprint("provider ", i)
+		want[name] = true
+		all.Go(func() {
+			_, err := f.s.Do(f.ctx, store.Command{
+				Org: org, Needs: func(*perdure.Execution) store.Needs { return store.Needs{Kinds: true} },
+				Decide: func(s *store.State) (*store.Changes, error) {
+					k := store.Kind{Org: org, Agent: true, Spec: perdure.KindSpec{Kind: "k"}, SeenAt: s.Now}
+					if len(s.Kinds) > 0 {
+						k = s.Kinds[0]
+					}
+					k.Spec.Providers = append(slices.Clone(k.Spec.Providers), name)
+					return &store.Changes{Kinds: []store.Kind{k}}, nil
+				},
+			})
+			if err != nil {
+				f.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	kinds, err := f.s.Kinds(f.ctx, org)
+	f.must(err)
+	got := map[string]bool{}
+	for _, k := range kinds {
+		for _, name := range k.Spec.Providers {
+			got[name] = true
+		}
+	}
+	f.equal("the providers", got, want)
 }

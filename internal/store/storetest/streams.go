@@ -16,6 +16,7 @@ var streamTests = map[string]func(*fixture){
 	"content is read from any position":                  streamPositions,
 	"what is appended at once is stored once, in order":  streamConcurrent,
 	"a producer's state is kept with what it appended":   streamProducers,
+	"the streams of an org are counted one by one":       streamCounted,
 	"a refused append leaves nothing":                    streamRefused,
 	"a deleted stream is gone at once, its path is free": streamDeleted,
 	"rows of deleted streams go step by step":            streamDropped,
@@ -279,4 +280,42 @@ func streamDropped(f *fixture) {
 		f.Errorf("2 streams of 40 rows went in %d steps of 8", steps)
 	}
 	f.equal("the stream that is kept", f.content(kept.ID), "kept")
+}
+
+// streamCounted has many commands make a stream each while there are fewer than
+// some: no two of them see the same room.
+func streamCounted(f *fixture) {
+	const most = 5
+	f.stream("other", "p", appending("x"))
+	f.stream(org, "gone", appending("x"))
+	f.stream(org, "gone", func(c *store.StreamChange) { c.Delete = true })
+	var all sync.WaitGroup
+	for i := range 4 * most {
+		all.Go(func() {
+			path := fmt.Sprint("stream ", i)
+			_, err := f.s.Do(f.ctx, store.Command{
+				Org: org, Lane: store.LaneChunks,
+				Needs: func(*perdure.Execution) store.Needs { return store.Needs{Stream: path, StreamCount: true} },
+				Decide: func(s *store.State) (*store.Changes, error) {
+					if s.Streams >= most {
+						return nil, nil
+					}
+					return &store.Changes{Stream: &store.StreamChange{Stream: store.Stream{
+						ID: uuid.New(), Org: org, Path: path, ContentType: "text/plain", CreatedAt: s.Now,
+					}}}, nil
+				},
+			})
+			if err != nil {
+				f.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	made := 0
+	for i := range 4 * most {
+		if _, err := f.s.Stream(f.ctx, org, fmt.Sprint("stream ", i)); err == nil {
+			made++
+		}
+	}
+	f.equal("the streams made", made, most)
 }

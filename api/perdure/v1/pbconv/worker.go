@@ -129,10 +129,10 @@ func HeartbeatFromProto(m *perdurev1.HeartbeatRequest) (perdure.Heartbeat, error
 func HeartbeatReplyToProto(r perdure.HeartbeatReply) *perdurev1.HeartbeatResponse {
 	return &perdurev1.HeartbeatResponse{
 		Agents: each(r.Agents, func(b perdure.AgentBeat) *perdurev1.AgentBeat {
-			return &perdurev1.AgentBeat{Lost: b.Lost, CancelRequested: b.CancelRequested, SignalsPending: b.SignalsPending}
+			return &perdurev1.AgentBeat{Lost: b.Lost, CancelRequested: b.CancelRequested, SignalsPending: b.SignalsPending, Unknown: b.Unknown}
 		}),
 		Tasks: each(r.Tasks, func(b perdure.TaskBeatReply) *perdurev1.TaskBeatReply {
-			return &perdurev1.TaskBeatReply{Lost: b.Lost, CancelRequested: b.CancelRequested}
+			return &perdurev1.TaskBeatReply{Lost: b.Lost, CancelRequested: b.CancelRequested, Unknown: b.Unknown}
 		}),
 		Parked: each(r.Parked, func(s perdure.ParkedState) perdurev1.ParkedState { return parkedStates.to[s] }),
 	}
@@ -143,10 +143,10 @@ func HeartbeatReplyFromProto(m *perdurev1.HeartbeatResponse) (perdure.HeartbeatR
 	return decode(m, func(d *decoder, m *perdurev1.HeartbeatResponse) perdure.HeartbeatReply {
 		return perdure.HeartbeatReply{
 			Agents: each(m.GetAgents(), func(b *perdurev1.AgentBeat) perdure.AgentBeat {
-				return perdure.AgentBeat{Lost: b.GetLost(), CancelRequested: b.GetCancelRequested(), SignalsPending: b.GetSignalsPending()}
+				return perdure.AgentBeat{Lost: b.GetLost(), CancelRequested: b.GetCancelRequested(), SignalsPending: b.GetSignalsPending(), Unknown: b.GetUnknown()}
 			}),
 			Tasks: each(m.GetTasks(), func(b *perdurev1.TaskBeatReply) perdure.TaskBeatReply {
-				return perdure.TaskBeatReply{Lost: b.GetLost(), CancelRequested: b.GetCancelRequested()}
+				return perdure.TaskBeatReply{Lost: b.GetLost(), CancelRequested: b.GetCancelRequested(), Unknown: b.GetUnknown()}
 			}),
 			Parked: each(m.GetParked(), func(s perdurev1.ParkedState) perdure.ParkedState {
 				return read(d, parkedStates, "parked", s)

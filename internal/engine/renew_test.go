@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// stubborn is a store that does not write the commands of these names for one
+// execution. Without an error, those hang.
+type stubborn struct {
+	store.Store
+	names     []string
+	execution uuid.UUID
+	err       error
+}
+
+func (r *stubborn) Do(ctx context.Context, c store.Command) ([]any, error) {
+	if c.Execution != r.execution || !slices.Contains(r.names, c.Name) {
+		return r.Store.Do(ctx, c)
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// A lease that cannot be renewed now, or whose renewal hangs, costs the others of
+// the same heartbeat nothing. It is answered as unknown, and runs on as it was; so
+// is what its tasks hold. A heartbeat of which nothing could be done is refused.
+func TestARenewalThatFailsCostsTheOthersNothing(t *testing.T) {
+	for name, failure := range map[string]error{
+		"unavailable":    perdure.Errorf(perdure.Unavailable, "planned"),
+		"without a code": errors.New("planned"),
+		"hangs":          nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				one, other, parked := b.started(), b.started(), b.started()
+				_, c := one.scheduled("1")
+				_, d := other.scheduled("2")
+				task, otherTask := c.Lease, d.Lease
+				parked.parks(0)
+				before := b.execution(one.id).LeaseUntil
+				b.use(&stubborn{Store: b.s, names: []string{"renew", "renew task"}, execution: one.id, err: failure})
+				b.clock.advance(testLease / 2)
+				beat := func(holds ...*holder) (perdure.HeartbeatReply, error) {
+					h := perdure.Heartbeat{WorkerID: b.worker}
+					for _, held := range holds {
+						h.Agents = append(h.Agents, held.claim.Lease)
+					}
+					return b.d.Heartbeat(t.Context(), h)
+				}
+				reply, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{
+					WorkerID: b.worker, Agents: []perdure.Lease{one.claim.Lease, other.claim.Lease},
+					Tasks:  []perdure.TaskBeat{{Lease: task}, {Lease: otherTask}},
+					Parked: []perdure.Parked{{ExecutionID: parked.id, At: b.execution(parked.id).LastCommit}},
+				})
+				b.must(err)
+				if reply.Agents[0] != (perdure.AgentBeat{Unknown: true}) || reply.Agents[1] != (perdure.AgentBeat{}) {
+					t.Errorf("the executions are answered with %+v", reply.Agents)
+				}
+				if reply.Tasks[0] != (perdure.TaskBeatReply{Unknown: true}) || reply.Tasks[1] != (perdure.TaskBeatReply{}) {
+					t.Errorf("the tasks are answered with %+v", reply.Tasks)
+				}
+				if reply.Parked[0] != perdure.ParkedKeep {
+					t.Errorf("the parked one is answered with %q", reply.Parked[0])
+				}
+				if until := b.execution(other.id).LeaseUntil; !until.Equal(b.clock.Now().Add(testLease)) {
+					t.Errorf("the other's lease ends at %s", until)
+				}
+				if until := b.execution(one.id).LeaseUntil; until != before {
+					t.Errorf("the lease that was not renewed ends at %s, before at %s", until, before)
+				}
+				if _, err := beat(one); err == nil {
+					t.Error("a heartbeat of which nothing could be done was answered")
+				}
+				_, err = beat(other)
+				b.must(err)
+			})
+		})
+	}
+}
+
+// What the server cannot tell of parked goroutines is no reason to drop them, nor
+// to refuse the rest.
+func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
+	b := newBench(t)
+	one, parked := b.started(), b.started()
+	parked.parks(0)
+	at := b.execution(parked.id).LastCommit
+	b.e.refs = &unreadable{Reader: b.e.refs}
+	reply, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{
+		WorkerID: b.worker, Agents: []perdure.Lease{one.claim.Lease}, Parked: []perdure.Parked{{ExecutionID: parked.id, At: at}},
+	})
+	b.must(err)
+	if reply.Agents[0] != (perdure.AgentBeat{}) || reply.Parked[0] != perdure.ParkedKeep {
+		t.Errorf("the heartbeat is answered with %+v", reply)
+	}
+}
+
+// unreadable is a reader that cannot read many things from one moment.
+type unreadable struct{ store.Reader }
+
+func (*unreadable) Together(context.Context, func(store.Reader) error) error {
+	return perdure.Errorf(perdure.Unavailable, "planned")
+}

@@ -1,0 +1,179 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// passing are errors that say something of the server, and nothing of the work.
+var passing = map[string]error{
+	"unavailable":       perdure.Errorf(perdure.Unavailable, "planned"),
+	"rate_limited":      perdure.Errorf(perdure.RateLimited, "planned"),
+	"internal":          perdure.Errorf(perdure.Internal, "planned"),
+	"unauthenticated":   perdure.Errorf(perdure.Unauthenticated, "planned"),
+	"permission_denied": perdure.Errorf(perdure.PermissionDenied, "planned"),
+	"without a code":    errors.New("planned"),
+	"deadline":          fmt.Errorf("planned: %w", context.DeadlineExceeded),
+	"cancelled":         fmt.Errorf("planned: %w", context.Canceled),
+}
+
+// What a server says of itself is no reason to drop work that is paid for: the end
+// of an attempt, a commit, and the contents that go ahead of them are sent again
+// until the server has them. The code of the task and that of the step run once.
+func TestPaidWorkIsSentUntilTheServerHasIt(t *testing.T) {
+	for name, failure := range passing {
+		for _, method := range []string{"FinishTask", "Commit", "PutBlob"} {
+			t.Run(method+" "+name, func(t *testing.T) {
+				b := newBench(t, time.Minute)
+				var tasks, steps, entered atomic.Int32
+				large := strings.Repeat("x", perdure.InlineLimit+1)
+				b.said("paid", func(agent.TaskContext, int) (string, error) { tasks.Add(1); return large, nil })
+				b.agent("a", func(ctx agent.Context) (string, error) {
+					entered.Add(1)
+					if _, err := agent.Step(ctx, "step", func(context.Context) (string, error) { steps.Add(1); return large, nil }); err != nil {
+						return "", err
+					}
+					_, err := agent.Call[string](ctx, "paid", 1, agent.Attempts(1))
+					return "fine", err
+				})
+				b.work(b.overFaulty(&faulty{refuse: func(called string, n int) error {
+					if called == method && n%4 != 0 {
+						return failure
+					}
+					return nil
+				}}))
+				b.output(b.start("a"), "fine")
+				if tasks.Load() != 1 || steps.Load() != 1 || entered.Load() != 1 {
+					t.Errorf("the task ran %d times, the step %d, the agent was entered %d times", tasks.Load(), steps.Load(), entered.Load())
+				}
+			})
+		}
+	}
+}
+
+// A result that the server will not take fails its task for good, visibly: to run
+// it again would be paid again and bring the same.
+func TestAResultThatIsRefusedIsNotPaidAgain(t *testing.T) {
+	for _, code := range []perdure.Code{perdure.PayloadTooLarge, perdure.InvalidArgument, perdure.Conflict} {
+		t.Run(string(code), func(t *testing.T) {
+			b := newBench(t, time.Minute)
+			var tasks atomic.Int32
+			b.said("paid", func(agent.TaskContext, int) (string, error) { tasks.Add(1); return "result", nil })
+			b.agent("a", func(ctx agent.Context) (string, error) {
+				_, err := agent.Call[string](ctx, "paid", 1, agent.Attempts(3))
+				return fmt.Sprint(perdure.CodeOf(err)), nil
+			})
+			b.work(b.overFaulty(&faulty{onFinish: func(f perdure.TaskFinish) error {
+				if f.Error == nil {
+					return perdure.Errorf(code, "planned")
+				}
+				return nil
+			}}))
+			b.output(b.start("a"), string(code))
+			if tasks.Load() != 1 {
+				t.Errorf("the task ran %d times", tasks.Load())
+			}
+		})
+	}
+}
+
+// A result is stored although what its task showed could not be, or the server
+// has lost some of it.
+func TestAResultIsStoredWithoutWhatWasShown(t *testing.T) {
+	run := func(t *testing.T, change func(b *bench, c *Config)) {
+		b := newBench(t, time.Minute)
+		var tasks atomic.Int32
+		b.said("paid", func(ctx agent.TaskContext, _ int) (string, error) {
+			tasks.Add(1)
+			ctx.Stream().Text("shown")
+			return "result", nil
+		})
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			return agent.Call[string](ctx, "paid", 1, agent.Attempts(3))
+		})
+		b.work(func(c *Config) { change(b, c) })
+		b.output(b.start("a"), "result")
+		if tasks.Load() != 1 {
+			t.Errorf("the task ran %d times", tasks.Load())
+		}
+	}
+	t.Run("a frame is refused", func(t *testing.T) {
+		run(t, func(b *bench, c *Config) {
+			c.Dispatch = &choosy{b.e.Dispatch(org, false), func(perdure.Frame) *perdure.Error {
+				return perdure.Errorf(perdure.InvalidArgument, "planned")
+			}}
+		})
+	})
+	t.Run("a block is shorter", func(t *testing.T) {
+		run(t, func(b *bench, c *Config) {
+			b.overFaulty(&faulty{onFinish: func(f perdure.TaskFinish) error {
+				if len(f.Blocks) > 0 {
+					return perdure.Errorf(perdure.Conflict, "planned")
+				}
+				return nil
+			}})(c)
+		})
+	})
+}
+
+// What a worker gives up is what is not its own any more, at once, and, with a key
+// that is refused, what its own clock says is over.
+func TestAWorkerGivesUpWhatItHasLost(t *testing.T) {
+	for _, code := range []perdure.Code{perdure.LeaseLost, perdure.NotFound} {
+		t.Run(string(code), func(t *testing.T) {
+			b := newBench(t, 500*time.Millisecond)
+			var tasks atomic.Int32
+			var refused atomic.Int32
+			b.said("paid", func(agent.TaskContext, int) (string, error) { tasks.Add(1); return "result", nil })
+			b.agent("a", func(ctx agent.Context) (string, error) {
+				return agent.Call[string](ctx, "paid", 1, agent.Attempts(3))
+			})
+			b.work(b.overFaulty(&faulty{onFinish: func(f perdure.TaskFinish) error {
+				if f.Lease.Attempt == 1 {
+					refused.Add(1)
+					return perdure.Errorf(code, "planned")
+				}
+				return nil
+			}}))
+			b.output(b.start("a"), "result")
+			if tasks.Load() != 2 || refused.Load() != 1 {
+				t.Errorf("the task ran %d times; its first end was sent %d times", tasks.Load(), refused.Load())
+			}
+		})
+	}
+	t.Run("the key is refused", func(t *testing.T) {
+		b := newBench(t, 300*time.Millisecond)
+		var refusing atomic.Bool
+		b.said("paid", func(agent.TaskContext, int) (string, error) { refusing.Store(true); return "result", nil })
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			return agent.Call[string](ctx, "paid", 1, agent.Attempts(3))
+		})
+		f := &faulty{refuse: func(method string, _ int) error {
+			if refusing.Load() && (method == "FinishTask" || method == "Heartbeat") {
+				return perdure.Errorf(perdure.Unauthenticated, "planned")
+			}
+			return nil
+		}}
+		r := b.work(b.overFaulty(f))
+		b.start("a")
+		eventually(t, "the end to be sent", func() bool { return f.count("FinishTask") > 0 })
+		eventually(t, "the attempt to be given up", func() bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return len(r.attempts) == 0
+		})
+	})
+}
+
+// said is task for code that gives text.
+func (b *bench) said(name string, fn func(agent.TaskContext, int) (string, error)) {
+	b.tasks = append(b.tasks, agent.DefineTask(name, fn))
+}
