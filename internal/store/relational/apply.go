@@ -55,6 +55,9 @@ func (t *Transaction) applyExecution(l loadedExecution, ch *store.Changes) error
 	if err != nil {
 		return err
 	}
+	if l.row == nil {
+		t.began(row.ID)
+	}
 	if l.row != nil && l.row.CompletedAt == nil && row.CompletedAt != nil {
 		if err := t.write(retainEnd, millis(*row.CompletedAt), row.ID[:]); err != nil {
 			return err
@@ -225,6 +228,9 @@ func (t *Transaction) applyLog(id uuid.UUID, k *known, ch *store.Changes, number
 	}
 	if chunks != len(ch.ChunkKeys) {
 		return errors.New("a command wrote chunks without their blocks' keys")
+	}
+	if len(ch.Blocks) > 0 {
+		t.wroteBlocks(id)
 	}
 	err := forEach(t.view, indexes(len(ch.Blocks)), func(v view, i int) error {
 		return putBlock(v, id, k.blocks[ch.Blocks[i].Key], &ch.Blocks[i])

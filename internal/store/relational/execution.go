@@ -34,8 +34,8 @@ var (
 	}
 )
 
-// executionValues gives the row without its contents. MaxSeq is not in it: it
-// is the log head's.
+// executionValues gives the row without its contents, and room for them behind.
+// MaxSeq is not in it: it is the log head's.
 func executionValues(x *perdure.Execution) ([]any, error) {
 	var wait any
 	if x.Wait != nil {
@@ -53,7 +53,7 @@ func executionValues(x *perdure.Execution) ([]any, error) {
 		}
 		asked = encoded
 	}
-	return []any{
+	values := [...]any{
 		x.ID[:], x.Org, optID(x.DefinitionID), x.Kind, string(x.PersistenceMode), string(x.Status), optText(x.WaitReason), wait,
 		textOf(x.Error), textOf(x.ErrorCode), x.Queue, optText(x.Workspace), x.CheckpointSeq, optID(x.WorkerID),
 		optText(x.Traceparent), rawText(x.Metadata),
@@ -63,7 +63,9 @@ func executionValues(x *perdure.Execution) ([]any, error) {
 		millis(x.ReadyAt), millis(x.NotBefore), optText(x.Woke), int64(x.Crashes), int64(x.Panics), millis(x.CancelBy), x.NextSignal, millis(x.CheckpointAt), asked,
 		optID(x.HomeID), int64(x.Unfit), optID(x.KeyID),
 		refID(x.InputBlob), refID(x.OutputBlob),
-	}, nil
+		nil, nil,
+	}
+	return values[:len(values)-executionTable.contents], nil
 }
 
 // executionScan reads what executionValues gives, in the same order; the ids
@@ -232,7 +234,7 @@ func putExecution(v view, l loadedExecution, x *perdure.Execution, now perdure.T
 	if err != nil {
 		return nil, nil, err
 	}
-	whole := append(values[:len(values):len(values)], input.column(), output.column())
+	whole := append(values, input.column(), output.column())
 	if before == nil {
 		err = executionTable.insert(v, whole)
 	} else {
@@ -241,7 +243,7 @@ func putExecution(v view, l loadedExecution, x *perdure.Execution, now perdure.T
 			old, err = executionValues(before)
 		}
 		if err == nil {
-			err = executionTable.update(v, append(old[:len(old):len(old)], unchanged{}, unchanged{}), whole)
+			err = executionTable.update(v, old, whole)
 		}
 	}
 	if err != nil {

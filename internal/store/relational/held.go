@@ -68,7 +68,7 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 // other tasks are cleared then.
 func heldForRoom(k *known, ch *store.Changes) (names []string) {
 	for _, after := range ch.Tasks {
-		if before := k.tasks[after.ID]; leavesRoom(before, after) {
+		if before := k.tasks[after.ID].task(); leavesRoom(before, after) {
 			names = append(names, heldKey(before.Org, before.Options.ConcurrencyKey))
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure"
 )
 
 // Kept holds rows of executions and their open tasks between transactions, for a
@@ -25,7 +24,8 @@ type Kept struct {
 // keptExecution is an execution's row, and those of its open tasks.
 type keptExecution struct {
 	loaded loadedExecution
-	tasks  map[uuid.UUID]*perdure.Task
+	tasks  map[uuid.UUID]*taskRow
+	all    *everything // nil if it is not known
 	size   int
 }
 
@@ -94,8 +94,9 @@ func (k *Kept) settle(t *Transaction) {
 		}
 		x := &keptExecution{loaded: l}
 		if before := k.get(id); before != nil {
-			x.tasks = before.tasks
+			x.tasks, x.all = before.tasks, before.all
 		}
+		x.learns(t, id)
 		k.put(id, x.weighed())
 	}
 	for id, tasks := range t.tasks {
@@ -109,7 +110,7 @@ func (k *Kept) settle(t *Transaction) {
 				continue
 			}
 			if x.tasks == nil {
-				x.tasks = map[uuid.UUID]*perdure.Task{}
+				x.tasks = map[uuid.UUID]*taskRow{}
 			}
 			x.tasks[task] = row
 		}
@@ -131,13 +132,17 @@ func (x *keptExecution) weighed() *keptExecution {
 		x.tasks, tasks = nil, 0
 	}
 	x.size += tasks
+	if x.all != nil {
+		x.size += taskKnown * len(x.all.tasks)
+	}
 	return x
 }
 
 // Keeping lets the transaction begin with the rows that k holds. They are changed
 // by Committed.
 func (t *Transaction) Keeping(k *Kept) *Transaction {
-	t.kept, t.tasks = k, map[uuid.UUID]map[uuid.UUID]*perdure.Task{}
+	t.kept, t.tasks = k, map[uuid.UUID]map[uuid.UUID]*taskRow{}
+	t.begun, t.blocks = map[uuid.UUID]struct{}{}, map[uuid.UUID]struct{}{}
 	return t
 }
 
@@ -153,6 +158,8 @@ func (t *Transaction) forget(id uuid.UUID) {
 	delete(t.rows, id)
 	if t.kept != nil {
 		delete(t.tasks, id)
+		delete(t.begun, id)
+		delete(t.blocks, id)
 		t.kept.drop(id)
 	}
 }
@@ -161,14 +168,17 @@ func (t *Transaction) forgetAll() {
 	clear(t.rows)
 	if t.kept != nil {
 		clear(t.tasks)
+		clear(t.begun)
+		clear(t.blocks)
 		t.kept.Clear()
 	}
 }
 
 // task gives a task's row, nil if there is none.
-func (t *Transaction) task(v view, execution, id uuid.UUID) (*perdure.Task, error) {
+func (t *Transaction) task(v view, execution, id uuid.UUID) (*taskRow, error) {
 	if t.kept == nil {
-		return loadTask(v, execution, id)
+		row, err := loadTask(v, execution, id)
+		return rowOf(row), err
 	}
 	if row, ok := t.tasks[execution][id]; ok && row != nil {
 		return row, nil
@@ -176,22 +186,27 @@ func (t *Transaction) task(v view, execution, id uuid.UUID) (*perdure.Task, erro
 		if x := t.kept.get(execution); x != nil && x.tasks[id] != nil {
 			return x.tasks[id], nil
 		}
+		if t.hasNot(execution, id) {
+			return nil, nil
+		}
 	}
-	row, err := loadTask(v, execution, id)
-	if err == nil && row != nil {
-		t.wrote(row)
+	found, err := loadTask(v, execution, id)
+	if err != nil || found == nil {
+		return nil, err
 	}
-	return row, err
+	row := rowOf(found)
+	t.wrote(row)
+	return row, nil
 }
 
 // wrote keeps a task's row as it is now, if the task is open.
-func (t *Transaction) wrote(row *perdure.Task) {
+func (t *Transaction) wrote(row *taskRow) {
 	if t.kept == nil {
 		return
 	}
 	tasks := t.tasks[row.ExecutionID]
 	if tasks == nil {
-		tasks = map[uuid.UUID]*perdure.Task{}
+		tasks = map[uuid.UUID]*taskRow{}
 		t.tasks[row.ExecutionID] = tasks
 	}
 	if tasks[row.ID] = nil; !row.Status.Terminal() {
@@ -205,7 +220,7 @@ func (k *Kept) Compare(ctx context.Context, c Conn, words *Words) error {
 	var errs []error
 	for _, half := range []map[uuid.UUID]*keptExecution{k.young, k.old} {
 		for id, x := range half {
-			errs = append(errs, compareExecution(v, id, x))
+			errs = append(errs, compareExecution(v, id, x), compareEverything(v, id, x.all))
 			for task, row := range x.tasks {
 				errs = append(errs, compareTask(v, id, task, row))
 			}
@@ -233,10 +248,13 @@ func compareExecution(v view, id uuid.UUID, x *keptExecution) error {
 	if err != nil {
 		return err
 	}
-	return differs("execution "+id.String(), executionTable, a, b)
+	return errors.Join(
+		differs("execution "+id.String(), executionTable, a, b),
+		differs("execution "+id.String()+" by its columns", executionTable, x.loaded.values, b),
+	)
 }
 
-func compareTask(v view, execution, id uuid.UUID, row *perdure.Task) error {
+func compareTask(v view, execution, id uuid.UUID, row *taskRow) error {
 	stored, err := loadTask(v, execution, id)
 	if err != nil {
 		return err
@@ -244,15 +262,18 @@ func compareTask(v view, execution, id uuid.UUID, row *perdure.Task) error {
 	if stored == nil {
 		return fmt.Errorf("task %s of %s is kept and not stored", id, execution)
 	}
-	a, err := taskValues(row)
+	a, err := taskValues(row.Task, nil)
 	if err != nil {
 		return err
 	}
-	b, err := taskValues(stored)
+	b, err := taskValues(stored, nil)
 	if err != nil {
 		return err
 	}
-	return differs("task "+id.String(), taskTable, a, b)
+	return errors.Join(
+		differs("task "+id.String(), taskTable, a, b),
+		differs("task "+id.String()+" by its columns", taskTable, row.values, b),
+	)
 }
 
 func differs(what string, t table, kept, stored []any) error {

@@ -11,8 +11,10 @@ import (
 // known is what rows were when they were loaded, so that only what a decision
 // has changed is written.
 type known struct {
-	tasks  map[uuid.UUID]*perdure.Task // nil inside: there was none
-	blocks map[perdure.BlockKey]*store.Block
+	tasks map[uuid.UUID]*taskRow // nil inside: there was none
+	// blockless says that there are no blocks, so that none are looked for.
+	blockless bool
+	blocks    map[perdure.BlockKey]*store.Block
 }
 
 // load gathers the state that a command decides on. What it hands out are
@@ -23,7 +25,7 @@ func (t *Transaction) load(org string, one candidate, l loadedExecution, n store
 		Tasks: map[uuid.UUID]*perdure.Task{}, Entries: map[uuid.UUID]perdure.EntryHead{}, Keyed: map[string]perdure.EntryHead{},
 		Signals: map[string]*perdure.Signal{}, Blocks: map[perdure.BlockKey]*store.Block{}, Blobs: map[uuid.UUID]*store.Blob{},
 	}
-	k := &known{tasks: map[uuid.UUID]*perdure.Task{}, blocks: map[perdure.BlockKey]*store.Block{}}
+	k := &known{blockless: t.blockless(one.execution), tasks: map[uuid.UUID]*taskRow{}, blocks: map[perdure.BlockKey]*store.Block{}}
 	if one.task != nil {
 		n.Tasks = append(n.Tasks[:len(n.Tasks):len(n.Tasks)], *one.task)
 	}
@@ -93,7 +95,7 @@ func (t *Transaction) loadNamedTasks(v view, x *perdure.Execution, n store.Needs
 			return err
 		}
 		if k.tasks[id] = task; task != nil {
-			s.Tasks[id] = cloneTask(task)
+			s.Tasks[id] = cloneTask(task.Task)
 		}
 		return nil
 	})
@@ -117,7 +119,7 @@ func loadListedTasks(v view, x *perdure.Execution, n store.Needs, s *store.State
 	}
 	tasks, err := loadTasks(v, query, []any{x.ID[:]}, false)
 	for _, task := range tasks {
-		k.tasks[task.ID], s.Tasks[task.ID] = task, cloneTask(task)
+		k.tasks[task.ID], s.Tasks[task.ID] = rowOf(task), cloneTask(task)
 	}
 	return err
 }
@@ -181,6 +183,9 @@ func loadNamedBlocks(v view, x *perdure.Execution, n store.Needs, s *store.State
 }
 
 func loadListedBlocks(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
+	if k.blockless {
+		return nil
+	}
 	open, err := loadBlocks(v, blocksOpen, x.ID[:])
 	for _, b := range open {
 		if n.OpenBlocks || slices.Contains(n.TaskBlocks, b.Key.TaskID) {

@@ -1,9 +1,11 @@
 package relational
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // table is what inserting and updating the rows of one table needs: the names
@@ -17,6 +19,10 @@ type table struct {
 	// writes many rows with one statement: so the rows of different commands have
 	// the same statement. The first that has all that has changed is taken.
 	sets []set
+	// insertion is insertSQL, and updates are the statements that change some of the
+	// columns, put together once.
+	insertion string
+	updates   *updates
 }
 
 // set are some columns of a table.
@@ -26,8 +32,10 @@ type set struct {
 	has    []bool // by column
 }
 
-// written gives the table with sets of these columns.
+// written gives the table, of which rows are written one by one, with sets of these
+// columns.
 func (t table) written(sets ...[]string) table {
+	t.insertion, t.updates = t.insertSQL(), &updates{}
 	for _, columns := range sets {
 		t.sets = append(t.sets, t.setOf(columns))
 	}
@@ -76,15 +84,20 @@ func (t table) insertSQL() string {
 
 // insert adds a row; values are in the order of the columns.
 func (t table) insert(v view, values []any) error {
-	return v.write(t.insertSQL(), values...)
+	return v.write(t.insertion, values...)
 }
 
 // update writes the columns that differ between two versions of a row, so that
-// indexes of columns that stay are left alone, or a set that has them.
+// indexes of columns that stay are left alone, or a set that has them. Before goes
+// without contents: those that stay are unchanged in after.
 func (t table) update(v view, before, after []any) error {
 	differ := make([]int, 0, 16)
 	for i := t.key; i < len(t.columns); i++ {
-		if !same(before[i], after[i]) {
+		var was any = unchanged{}
+		if i < len(before) {
+			was = before[i]
+		}
+		if !same(was, after[i]) {
 			differ = append(differ, i)
 		}
 	}
@@ -107,26 +120,33 @@ func (t table) update(v view, before, after []any) error {
 	return v.write(query, append(args, after[:t.key]...)...)
 }
 
-// updates are the statements that change some columns of a table, by the table's
-// name and the columns, a bit each: there are few of those in practice.
-var updates sync.Map
-
-type updateKey struct {
-	table   string
-	columns uint64
+// updates are statements that change some columns of a table, by the columns, a bit
+// each: there are few of those in practice. What is there is not changed but
+// replaced, so that nobody waits to read it.
+type updates struct {
+	known atomic.Pointer[map[uint64]string]
+	grow  sync.Mutex
 }
 
 // updateOf is updateSQL, put together once.
 func (t table) updateOf(columns []int) string {
-	key := updateKey{table: t.name}
+	var key uint64
 	for _, at := range columns {
-		key.columns |= 1 << at
+		key |= 1 << at
 	}
-	if query, ok := updates.Load(key); ok {
-		return query.(string)
+	if known := t.updates.known.Load(); known != nil {
+		if query, ok := (*known)[key]; ok {
+			return query
+		}
 	}
 	query := t.updateSQL(columns)
-	updates.Store(key, query)
+	t.updates.grow.Lock()
+	defer t.updates.grow.Unlock()
+	more := map[uint64]string{key: query}
+	if known := t.updates.known.Load(); known != nil {
+		maps.Copy(more, *known)
+	}
+	t.updates.known.Store(&more)
 	return query
 }
 

@@ -21,11 +21,62 @@ var taskMoves = []string{
 	"uncounted", "lost", "attempt_at", "sign_at", "attempt_due", "started_at", "completed_at",
 }
 
-func taskValues(t *perdure.Task) ([]any, error) {
-	options, err := encode(t.Options)
+// taskRow is a task as it is stored, without contents, and the values of its
+// columns if it was written here. Neither is changed.
+type taskRow struct {
+	*perdure.Task
+	values []any
+}
+
+// rowOf gives a task's row; nil for none.
+func rowOf(t *perdure.Task) *taskRow {
+	if t == nil {
+		return nil
+	}
+	return &taskRow{Task: t}
+}
+
+// task gives the row's task; nil for none.
+func (r *taskRow) task() *perdure.Task {
+	if r == nil {
+		return nil
+	}
+	return r.Task
+}
+
+// columns are the values of the row's columns, without contents.
+func (r *taskRow) columns() ([]any, error) {
+	if r.values != nil {
+		return r.values, nil
+	}
+	return taskValues(r.Task, nil)
+}
+
+var taskOptions = slices.Index(taskTable.columns, "options")
+
+// optionsText is how the options of a task are stored, of which the row before may
+// know it: they hardly ever change.
+func optionsText(t *perdure.Task, before *taskRow) (any, error) {
+	if before != nil && before.values != nil && sameOptions(before.Options, t.Options) {
+		return before.values[taskOptions], nil
+	}
+	return encode(t.Options)
+}
+
+func sameOptions(a, b perdure.TaskOptions) bool {
+	p, q := a.Priority, b.Priority
+	a.Priority, b.Priority = nil, nil
+	return a == b && (p == q || p != nil && q != nil && *p == *q)
+}
+
+// taskValues gives the row without its contents, and room for them behind. Before
+// is the row that it replaces, or nil.
+func taskValues(t *perdure.Task, before *taskRow) ([]any, error) {
+	options, err := optionsText(t, before)
 	if err != nil {
 		return nil, err
 	}
+	normal := t.Options.Normal("")
 	var failure, deadline, attemptDue any
 	if t.Error != nil {
 		if failure, err = encode(t.Error); err != nil {
@@ -38,18 +89,18 @@ func taskValues(t *perdure.Task) ([]any, error) {
 	if due, ok := t.AttemptDue(); ok {
 		attemptDue = millis(due)
 	}
-	return []any{
-		t.ExecutionID[:], t.ID[:], t.Org, t.Kind, string(t.Status), t.Queue, t.Key, t.InputHash[:], options, taskPriority(t),
+	values := [...]any{
+		t.ExecutionID[:], t.ID[:], t.Org, t.Kind, string(t.Status), t.Queue, t.Key, t.InputHash[:], options, int64(*normal.Priority),
 		int64(t.Attempt), int64(t.MaxAttempts), failure, rawBytes(t.Progress), optID(t.WorkerID), idOrNull(t.ClaimID),
 		millis(t.LeaseUntil), flag(t.Embedded), millis(t.NotBefore),
 		int64(t.Uncounted), int64(t.Lost), millis(t.AttemptAt), millis(t.SignAt), attemptDue,
-		optText(t.Options.ConcurrencyKey), int64(t.Options.Normal("").ConcurrencyLimit),
+		optText(t.Options.ConcurrencyKey), int64(normal.ConcurrencyLimit),
 		deadline, flag(t.Step), optText(t.Place.ResponseID), optText(t.Place.TurnID), optText(t.Place.MessageID), optText(t.Place.ToolCallID),
 		millis(t.CreatedAt), optMillis(t.StartedAt), optMillis(t.CompletedAt), refID(t.InputBlob), refID(t.ResultBlob),
-	}, nil
+		nil, nil,
+	}
+	return values[:len(values)-taskTable.contents], nil
 }
-
-func taskPriority(t *perdure.Task) int64 { return int64(*t.Options.Normal("").Priority) }
 
 // taskScan reads what taskValues gives, in the same order.
 func taskScan(t *perdure.Task, input, result **uuid.UUID) []any {
@@ -160,7 +211,7 @@ func cloneTask(t *perdure.Task) *perdure.Task {
 
 // putTask inserts the row, or updates it where there was one. It gives the row as
 // it is stored now, without contents.
-func putTask(v view, before, t *perdure.Task, now perdure.Time) (*perdure.Task, error) {
+func putTask(v view, before *taskRow, t *perdure.Task, now perdure.Time) (*taskRow, error) {
 	after := cloneTask(t)
 	after.Input, after.Result = nil, nil
 	input, result := planContent(t.Input, t.InputBlob), planContent(t.Result, t.ResultBlob)
@@ -169,17 +220,17 @@ func putTask(v view, before, t *perdure.Task, now perdure.Time) (*perdure.Task, 
 		result = replaceContent(t.Result, t.ResultBlob, before.ResultBlob)
 	}
 	after.InputBlob, after.ResultBlob = input.ref, result.ref
-	values, err := taskValues(after)
+	values, err := taskValues(after, before)
 	if err != nil {
 		return nil, err
 	}
-	values = append(values, input.column(), result.column())
+	whole := append(values, input.column(), result.column())
 	if before == nil {
-		err = taskTable.insert(v, values)
+		err = taskTable.insert(v, whole)
 	} else {
 		var old []any
-		if old, err = taskValues(before); err == nil {
-			err = taskTable.update(v, append(old, unchanged{}, unchanged{}), values)
+		if old, err = before.columns(); err == nil {
+			err = taskTable.update(v, old, whole)
 		}
 		// Only an ended task can have a result that rests elsewhere.
 		if err == nil && !result.kept && before.Status.Terminal() {
@@ -189,8 +240,8 @@ func putTask(v view, before, t *perdure.Task, now perdure.Time) (*perdure.Task, 
 	if err != nil {
 		return nil, err
 	}
-	if err := makeRoom(v, before, after); err != nil {
+	if err := makeRoom(v, before.task(), after); err != nil {
 		return nil, err
 	}
-	return after, spill(v, t.ExecutionID, now, input, result)
+	return &taskRow{after, values}, spill(v, t.ExecutionID, now, input, result)
 }

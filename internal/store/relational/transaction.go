@@ -32,7 +32,10 @@ type batch struct {
 	// this one has read or written; nil inside for one that has ended. Both are nil
 	// where nothing is kept.
 	kept  *Kept
-	tasks map[uuid.UUID]map[uuid.UUID]*perdure.Task
+	tasks map[uuid.UUID]map[uuid.UUID]*taskRow
+	// begun are executions that it has inserted, blocks those of which it has
+	// written blocks, where something is kept.
+	begun, blocks map[uuid.UUID]struct{}
 }
 
 // Begin makes the transaction that c has begun. Now may be zero; then At comes

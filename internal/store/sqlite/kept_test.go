@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/relational"
 	"pgregory.net/rapid"
 )
@@ -20,6 +21,7 @@ import (
 type keptModel struct {
 	versions map[uuid.UUID]int64
 	tasks    map[uuid.UUID]map[uuid.UUID]perdure.TaskStatus
+	blocks   map[uuid.UUID]int // how many are open
 }
 
 func (m *keptModel) sees(s *store.State, id uuid.UUID) error {
@@ -29,6 +31,12 @@ func (m *keptModel) sees(s *store.State, id uuid.UUID) error {
 		return fmt.Errorf("%s: is there: %t, want %t", id, s.Execution != nil, there)
 	case there && s.Execution.Version != version:
 		return fmt.Errorf("%s: version %d, want %d", id, s.Execution.Version, version)
+	}
+	if got := len(s.Blocks); got != m.blocks[id] {
+		return fmt.Errorf("%s: has %d open blocks, want %d", id, got, m.blocks[id])
+	}
+	if got := len(s.Tasks); there && got != len(m.tasks[id]) {
+		return fmt.Errorf("%s: has %d tasks, want %d", id, got, len(m.tasks[id]))
 	}
 	for task, status := range m.tasks[id] {
 		if got := s.Tasks[task]; there && (got == nil || got.Status != status) {
@@ -55,13 +63,13 @@ func TestKeptRowsAreStoredRows(t *testing.T) {
 			ids[i], tasks[i] = uuid.New(), uuid.New()
 		}
 		definition := uuid.New()
-		m := &keptModel{versions: map[uuid.UUID]int64{}, tasks: map[uuid.UUID]map[uuid.UUID]perdure.TaskStatus{}}
+		m := &keptModel{versions: map[uuid.UUID]int64{}, tasks: map[uuid.UUID]map[uuid.UUID]perdure.TaskStatus{}, blocks: map[uuid.UUID]int{}}
 		var wrong error
 		run := func(id uuid.UUID, decide func(*store.State) (*store.Changes, error)) error {
 			wrong = nil
 			_, err := s.Do(t.Context(), store.Command{
 				Name: "test", Lane: store.LaneCommits, Org: "acme", Execution: id,
-				Needs: func(*perdure.Execution) store.Needs { return store.Needs{Tasks: tasks[:]} },
+				Needs: func(*perdure.Execution) store.Needs { return store.Needs{Tasks: tasks[:], OpenBlocks: true} },
 				Decide: func(st *store.State) (*store.Changes, error) {
 					wrong = errors.Join(wrong, m.sees(st, id))
 					return decide(st)
@@ -78,12 +86,15 @@ func TestKeptRowsAreStoredRows(t *testing.T) {
 				i, j := rapid.IntRange(0, 2).Draw(rt, "execution"), rapid.IntRange(0, 2).Draw(rt, "task")
 				id, status := ids[i], rapid.SampledFrom([]perdure.TaskStatus{perdure.TaskPending, perdure.TaskRunning, perdure.TaskCompleted}).Draw(rt, "status")
 				fate := rapid.SampledFrom([]string{"stored", "stored", "refused", "fails"}).Draw(rt, "fate")
-				named := rapid.Bool().Draw(rt, "of the definition")
+				named, opens := rapid.Bool().Draw(rt, "of the definition"), rapid.Bool().Draw(rt, "opens a block")
 				if gone[id] {
 					rt.Skip("it is being deleted")
 				}
 				err := run(id, func(st *store.State) (*store.Changes, error) {
 					ch := keptStep(st, id, tasks[j], status)
+					if opens {
+						ch.Blocks = []store.Block{openBlock(st, tasks[j])}
+					}
 					switch x := ch.Execution; {
 					case fate == "refused":
 						return nil, perdure.Errorf(perdure.Conflict, "refused")
@@ -104,6 +115,9 @@ func TestKeptRowsAreStoredRows(t *testing.T) {
 						m.tasks[id] = map[uuid.UUID]perdure.TaskStatus{}
 					}
 					m.tasks[id][tasks[j]] = status
+					if opens {
+						m.blocks[id]++
+					}
 				}
 			},
 			"delete the definition": func(rt *rapid.T) {
@@ -124,6 +138,7 @@ func TestKeptRowsAreStoredRows(t *testing.T) {
 					rt.Fatal(err)
 				}
 				delete(m.versions, id)
+				delete(m.blocks, id)
 				gone[id] = true
 			},
 			"": func(rt *rapid.T) {
@@ -136,6 +151,14 @@ func TestKeptRowsAreStoredRows(t *testing.T) {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// openBlock is a block that begins with the record that was made last.
+func openBlock(s *store.State, task uuid.UUID) store.Block {
+	return store.Block{
+		Key: perdure.BlockKey{TaskID: task, Attempt: 1, Block: s.Head.LastSeq}, Seq: s.Head.LastSeq, CreatedAt: s.Now, Open: true,
+		FirstPos: s.Head.LastPos, LastPos: s.Head.LastPos,
+	}
+}
 
 // keptStep changes the row, its log's head and a task.
 func keptStep(s *store.State, id, task uuid.UUID, status perdure.TaskStatus) *store.Changes {
@@ -193,6 +216,11 @@ func TestAuditComparesWhatIsKept(t *testing.T) {
 		{"UPDATE task_execution SET attempt = 4711", "has a attempt that is kept"},
 		{"UPDATE log_head SET last_pos = 4711", "the head of"},
 		{"DELETE FROM task_execution", "is kept and not stored"},
+		{"UPDATE task_execution SET id = x'00112233445566778899aabbccddeeff'", "known not to have the task"},
+		{
+			"INSERT INTO log_block (agent_execution_id, task_id, attempt, block, seq, created_at, open, length, first_pos, last_pos)" +
+				" SELECT id, id, 1, 1, 1, 1, 1, 1, 1, 1 FROM agent_execution", "known not to have blocks",
+		},
 	} {
 		s := open(t, Options{})
 		id := uuid.New()
@@ -209,6 +237,58 @@ func TestAuditComparesWhatIsKept(t *testing.T) {
 		err = s.committer.audit(t.Context())
 		if err == nil || !strings.Contains(err.Error(), one.what) {
 			t.Errorf("after %s the audit says %v", one.query, err)
+		}
+	}
+}
+
+// What one command of a batch has written, the next one sees, of an execution that
+// was known to have neither blocks nor tasks; and what a batch that fails has
+// written nobody does.
+func TestCommandsOfABatchSeeEachOther(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		s := open(t, Options{})
+		id, task := uuid.New(), uuid.New()
+		if err := begin(t, s, id, nil); err != nil {
+			t.Fatal(err)
+		}
+		call := func(blocks, tasks int, change func(*store.State) *store.Changes) *commit.Call {
+			return &commit.Call{Command: store.Command{
+				Lane: store.LaneCommits, Org: "acme", Execution: id,
+				Needs: func(*perdure.Execution) store.Needs { return store.Needs{Tasks: []uuid.UUID{task}, OpenBlocks: true} },
+				Decide: func(st *store.State) (*store.Changes, error) {
+					if len(st.Blocks) != blocks || len(st.Tasks) != tasks {
+						t.Errorf("there are %d blocks and %d tasks, want %d and %d", len(st.Blocks), len(st.Tasks), blocks, tasks)
+					}
+					return change(st), nil
+				},
+			}}
+		}
+		write := func(st *store.State) *store.Changes {
+			ch := keptStep(st, id, task, perdure.TaskCompleted)
+			ch.Blocks = []store.Block{openBlock(st, task)}
+			return ch
+		}
+		end := func(st *store.State) *store.Changes {
+			if !fails {
+				return nil
+			}
+			st.Execution.DefinitionID = ptr(uuid.New()) // that there is not
+			return &store.Changes{Execution: st.Execution}
+		}
+		look := func(*store.State) *store.Changes { return nil }
+		s.committer.deciding.Lock()
+		_, err := s.committer.Attempt([]*commit.Call{call(0, 0, write), call(1, 1, end)}, false)
+		if (err != nil) != fails {
+			t.Errorf("fails: %t, %v", fails, err)
+		}
+		there := 1
+		if fails {
+			there = 0
+		}
+		_, err = s.committer.Attempt([]*commit.Call{call(there, there, look)}, false)
+		s.committer.deciding.Unlock()
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }

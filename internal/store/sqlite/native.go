@@ -20,6 +20,8 @@ type native struct {
 	// stopped is an int32 in SQLite's memory; where it is not 0, what runs ends
 	// with SQLITE_INTERRUPT. Behind it is room for a uint32.
 	stopped uintptr
+	// gathering is a [gathered], or 0.
+	gathering uintptr
 }
 
 const (
@@ -120,7 +122,7 @@ func (n *native) stop() *int32 { return (*int32)(at(n.stopped)) }
 func progress(_ *libc.TLS, stopped uintptr) int32 { return atomic.LoadInt32((*int32)(at(stopped))) }
 
 // callback gives a function that is none of an object as SQLite calls it.
-func callback(f func(*libc.TLS, uintptr) int32) uintptr {
+func callback[F any](f F) uintptr {
 	return *(*uintptr)(unsafe.Pointer(&f))
 }
 
@@ -140,6 +142,7 @@ func (n *native) close() (err error) {
 		err = n.failed(lib.Xsqlite3_close_v2(n.tls, n.db))
 	}
 	n.free(n.stopped)
+	n.free(n.gathering)
 	n.tls.Close()
 	return err
 }

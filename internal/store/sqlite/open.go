@@ -132,6 +132,9 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := writer.gather(); err != nil { // which its first transaction has opened the log for
+		return nil, err
+	}
 	pool, err := openPool(ctx, o.Path, max(4, runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return nil, err

@@ -1,0 +1,153 @@
+package sqlite
+
+import (
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// gathered stands between SQLite and the write-ahead log of the connection that
+// writes. SQLite writes each page with two calls of the system; here they go into
+// memory, and to the file with one call for many: when the memory is full, and
+// before whatever else is done with the file. So what is written is there before
+// it is synced, and a commit is told of to others only after that
+// (synchronous=FULL). It lies in SQLite's memory, and what the file calls are the
+// functions below.
+type gathered struct {
+	methods lib.Tsqlite3_io_methods // first, for SQLite looks here
+	own     uintptr                 // the file's own methods
+	room    uintptr                 // gatherRoom bytes
+	n       int                     // how many of them are to be written
+	offset  int64                   // where to
+}
+
+// gatherRoom is 31 pages with what SQLite writes before each.
+const gatherRoom = 128 << 10
+
+// logFile gives the connection's write-ahead log, which must be open.
+func (n *native) logFile() (file uintptr, err error) {
+	place, err := n.malloc(int(unsafe.Sizeof(file)))
+	if err != nil {
+		return 0, err
+	}
+	defer n.free(place)
+	if err := n.failed(lib.Xsqlite3_file_control(n.tls, n.db, 0, lib.SQLITE_FCNTL_JOURNAL_POINTER, place)); err != nil {
+		return 0, err
+	}
+	file = *(*uintptr)(at(place))
+	if file == 0 || methodsOf(file).FpMethods == 0 {
+		return 0, &failure{lib.SQLITE_MISUSE, "the write-ahead log is not open"}
+	}
+	return file, nil
+}
+
+func methodsOf(file uintptr) *lib.Tsqlite3_file { return (*lib.Tsqlite3_file)(at(file)) }
+
+// gather lets the connection's write-ahead log be written in large pieces.
+func (n *native) gather() error {
+	file, err := n.logFile()
+	if err != nil {
+		return err
+	}
+	log := methodsOf(file)
+	size := int(unsafe.Sizeof(gathered{}))
+	memory, err := n.malloc(size + gatherRoom)
+	if err != nil {
+		return err
+	}
+	g := (*gathered)(at(memory))
+	*g = gathered{methods: *(*lib.Tsqlite3_io_methods)(at(log.FpMethods)), own: log.FpMethods, room: memory + uintptr(size)}
+	g.methods.FxWrite, g.methods.FxRead = callback(gatherWrite), callback(gatherRead)
+	g.methods.FxSync, g.methods.FxTruncate = callback(gatherSync), callback(gatherTruncate)
+	g.methods.FxFileSize, g.methods.FxClose = callback(gatherFileSize), callback(gatherClose)
+	log.FpMethods = memory
+	n.gathering = memory
+	return nil
+}
+
+func gatheredOf(file uintptr) *gathered {
+	return (*gathered)(at(methodsOf(file).FpMethods))
+}
+
+func (g *gathered) real() *lib.Tsqlite3_io_methods { return (*lib.Tsqlite3_io_methods)(at(g.own)) }
+
+// called makes a function of SQLite's pointer to one.
+func called[F any](address uintptr) F { return *(*F)(unsafe.Pointer(&struct{ uintptr }{address})) }
+
+type (
+	pieceMethod = func(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32
+	sizeMethod  = func(tls *libc.TLS, file uintptr, size int64) int32
+	placeMethod = func(tls *libc.TLS, file, place uintptr) int32
+	flagsMethod = func(tls *libc.TLS, file uintptr, flags int32) int32
+	fileMethod  = func(tls *libc.TLS, file uintptr) int32
+)
+
+// flush writes what was gathered. Where that fails it is gone, as what a write
+// that failed has left: whoever gets the error gives the transaction up.
+func (g *gathered) flush(tls *libc.TLS, file uintptr) int32 {
+	if g.n == 0 {
+		return lib.SQLITE_OK
+	}
+	n := g.n
+	g.n = 0
+	return called[pieceMethod](g.real().FxWrite)(tls, file, g.room, int32(n), g.offset)
+}
+
+func gatherWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
+	g := gatheredOf(file)
+	if g.n > 0 && (offset != g.offset+int64(g.n) || g.n+int(n) > gatherRoom) {
+		if code := g.flush(tls, file); code != lib.SQLITE_OK {
+			return code
+		}
+	}
+	if n > gatherRoom {
+		return called[pieceMethod](g.real().FxWrite)(tls, file, p, n, offset)
+	}
+	if g.n == 0 {
+		g.offset = offset
+	}
+	copy(bytesAt(g.room, gatherRoom)[g.n:], bytesAt(p, int(n)))
+	g.n += int(n)
+	return lib.SQLITE_OK
+}
+
+func gatherRead(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
+	g := gatheredOf(file)
+	if code := g.flush(tls, file); code != lib.SQLITE_OK {
+		return code
+	}
+	return called[pieceMethod](g.real().FxRead)(tls, file, p, n, offset)
+}
+
+func gatherSync(tls *libc.TLS, file uintptr, flags int32) int32 {
+	g := gatheredOf(file)
+	if code := g.flush(tls, file); code != lib.SQLITE_OK {
+		return code
+	}
+	return called[flagsMethod](g.real().FxSync)(tls, file, flags)
+}
+
+func gatherTruncate(tls *libc.TLS, file uintptr, size int64) int32 {
+	g := gatheredOf(file)
+	if code := g.flush(tls, file); code != lib.SQLITE_OK {
+		return code
+	}
+	return called[sizeMethod](g.real().FxTruncate)(tls, file, size)
+}
+
+func gatherFileSize(tls *libc.TLS, file, place uintptr) int32 {
+	g := gatheredOf(file)
+	if code := g.flush(tls, file); code != lib.SQLITE_OK {
+		return code
+	}
+	return called[placeMethod](g.real().FxFileSize)(tls, file, place)
+}
+
+// gatherClose gives the file its own methods back. What no commit has followed
+// is of no use to anybody.
+func gatherClose(tls *libc.TLS, file uintptr) int32 {
+	g := gatheredOf(file)
+	methodsOf(file).FpMethods = g.own
+	return called[fileMethod](g.real().FxClose)(tls, file)
+}

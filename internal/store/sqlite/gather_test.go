@@ -1,0 +1,240 @@
+package sqlite
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/store"
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// logCalls is what became of the calls that write a log; one test at a time uses
+// it.
+var logCalls struct {
+	writes, bytes int
+	real          uintptr
+	fail          int32 // what they give instead, if not 0
+}
+
+func countedWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
+	if logCalls.fail != 0 {
+		return logCalls.fail
+	}
+	logCalls.writes++
+	logCalls.bytes += int(n)
+	return called[pieceMethod](logCalls.real)(tls, file, p, n, offset)
+}
+
+// counting lets the log's writes go through countedWrite.
+func counting(t *testing.T, c *conn) {
+	t.Helper()
+	g := (*gathered)(at(c.gathering))
+	memory, err := c.malloc(1 << 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := (*lib.Tsqlite3_io_methods)(at(memory))
+	*methods = *g.real()
+	logCalls.writes, logCalls.bytes, logCalls.fail, logCalls.real = 0, 0, 0, methods.FxWrite
+	methods.FxWrite = callback(countedWrite)
+	before := g.own
+	g.own = memory
+	t.Cleanup(func() {
+		g.own = before
+		c.free(memory)
+	})
+}
+
+// writer opens a file and a connection that gathers, with a table to write to.
+func writer(t *testing.T) (path string, v view) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "gather.db")
+	if err := makeFile(path); err != nil {
+		t.Fatal(err)
+	}
+	c, err := openWriter(t.Context(), Options{Path: path}.normal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	v = view{conn: c, ctx: t.Context()}
+	must(t, v, "CREATE TABLE page (id INTEGER PRIMARY KEY, content BLOB)")
+	if err := c.gather(); err != nil {
+		t.Fatal(err)
+	}
+	return path, v
+}
+
+func must(t *testing.T, v view, query string, args ...any) {
+	t.Helper()
+	if _, err := v.exec(query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+const fill = "INSERT INTO page (content) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT randomblob(3000) FROM n"
+
+// The pages of a commit are written by a few calls.
+func TestPagesOfACommitAreWrittenTogether(t *testing.T) {
+	_, v := writer(t)
+	counting(t, v.conn)
+	must(t, v, fill, 300)
+	if pages := logCalls.bytes / 4096; pages < 300 || logCalls.writes > pages/20 {
+		t.Errorf("%d pages were written with %d calls", pages, logCalls.writes)
+	}
+}
+
+// What is committed is in the files, whatever becomes of the process after that.
+func TestCommitsAreInTheFiles(t *testing.T) {
+	path, v := writer(t)
+	for n := range 5 {
+		must(t, v, fill, 1+n*20)
+		copied := filepath.Join(t.TempDir(), "copy.db")
+		for _, end := range []string{"", "-wal"} {
+			content, err := os.ReadFile(path + end)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(copied+end, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := digest(t, copied), digest(t, path); got != want {
+			t.Errorf("after commit %d the files hold %s, want %s", n, got, want)
+		}
+	}
+}
+
+// digest says what another connection reads of the table.
+func digest(t *testing.T, path string) (d string) {
+	t.Helper()
+	c, err := openConn(t.Context(), path, writing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	v := view{conn: c, ctx: t.Context()}
+	if _, err := v.one("SELECT count(*) || ' ' || coalesce(hex(max(content)), '') || ' ' || coalesce(hex(min(content)), '') FROM page", nil, &d); err != nil {
+		t.Fatal(err)
+	}
+	var sound string
+	if _, err := v.one("PRAGMA integrity_check", nil, &sound); err != nil || sound != "ok" {
+		t.Errorf("%s: %s, %v", path, sound, err)
+	}
+	return d
+}
+
+// Whatever is done with the log sees what was written to it before.
+func TestLogIsAsItWasWritten(t *testing.T) {
+	_, v := writer(t)
+	file, err := v.logFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, err := v.malloc(16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.free(place)
+	memory, methods := bytesAt(place, 16), &gatheredOf(file).methods
+	fine := func(code int32) {
+		t.Helper()
+		if code != lib.SQLITE_OK {
+			t.Fatalf("gives %d", code)
+		}
+	}
+	size := func() int64 {
+		t.Helper()
+		fine(called[placeMethod](methods.FxFileSize)(v.tls, file, place))
+		return *(*int64)(at(place))
+	}
+	write := func(text string, offset int64) {
+		t.Helper()
+		copy(memory, text)
+		fine(called[pieceMethod](methods.FxWrite)(v.tls, file, place, int32(len(text)), offset))
+	}
+	read := func(n int32, offset int64) string {
+		t.Helper()
+		clear(memory)
+		fine(called[pieceMethod](methods.FxRead)(v.tls, file, place, n, offset))
+		return string(memory[:n])
+	}
+	end := size()
+	write("abc", end)
+	write("def", end+3)
+	if got := read(6, end); got != "abcdef" {
+		t.Errorf("reads %q", got)
+	}
+	write("xy", end+1) // not behind the last
+	write("z", end+9)
+	if got, want := size(), end+10; got != want {
+		t.Errorf("is %d bytes long, want %d", got, want)
+	}
+	if got := read(10, end); got != "axyd"+"ef\x00\x00\x00z" {
+		t.Errorf("reads %q", got)
+	}
+	write("more", end+10)
+	fine(called[sizeMethod](methods.FxTruncate)(v.tls, file, end))
+	fine(called[flagsMethod](methods.FxSync)(v.tls, file, lib.SQLITE_SYNC_NORMAL))
+	if got := size(); got != end {
+		t.Errorf("is %d bytes long after it was cut to %d", got, end)
+	}
+}
+
+// A transaction that is larger than the cache reads back what it has written, and
+// leaves nothing if it is rolled back.
+func TestLargeTransactionsReadWhatTheyHaveWritten(t *testing.T) {
+	path, v := writer(t)
+	for _, end := range []string{"ROLLBACK", "COMMIT", "ROLLBACK"} {
+		before := digest(t, path)
+		must(t, v, "BEGIN IMMEDIATE")
+		must(t, v, fill, 2000)
+		must(t, v, "UPDATE page SET content = id || ':' || hex(content) WHERE typeof(content) = 'blob'")
+		must(t, v, "DELETE FROM page WHERE id % 3 = 0")
+		var wrong int
+		if _, err := v.one("SELECT count(*) FROM page WHERE id % 3 = 0 OR content NOT LIKE id || ':%'", nil, &wrong); err != nil || wrong != 0 {
+			t.Errorf("%d rows are wrong, %v", wrong, err)
+		}
+		must(t, v, end)
+		if after := digest(t, path); (after == before) != (end == "ROLLBACK") {
+			t.Errorf("after %s: %.20s, before it %.20s", end, after, before)
+		}
+	}
+}
+
+// A log that cannot be written fails the commands that need it, and no others.
+func TestFullLogFailsTheBatchAlone(t *testing.T) {
+	s := open(t, Options{})
+	counting(t, s.committer.conn)
+	first, second := uuid.New(), uuid.New()
+	if err := begin(t, s, first, nil); err != nil {
+		t.Fatal(err)
+	}
+	logCalls.fail = lib.SQLITE_FULL
+	if err := begin(t, s, second, nil); err == nil {
+		t.Error("a command is done without a log")
+	}
+	logCalls.fail = 0
+	for _, id := range []uuid.UUID{first, second} {
+		err := do(t, s, id, func(st *store.State) (*store.Changes, error) {
+			if (st.Execution != nil) != (id == first) {
+				return nil, fmt.Errorf("there is %v", st.Execution)
+			}
+			return nil, nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if err := begin(t, s, second, nil); err != nil {
+		t.Errorf("after that: %v", err)
+	}
+}
