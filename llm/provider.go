@@ -39,7 +39,8 @@ type Request struct {
 	// BaseURL and APIKeyEnv, where a definition gives them, are accepted only if
 	// the operator allows that very pair (Endpoints). Empty means the default.
 	BaseURL, APIKeyEnv string
-	// Messages is the path from the root to the leaf, a valid transcript.
+	// Messages is the path from the root to the leaf, a valid transcript. The next
+	// call shares them: a provider changes nothing of them.
 	Messages []perdure.Message
 	Tools    []ToolSpec
 	// MaxTokens bounds the output; 0 is the provider's default.

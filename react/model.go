@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -81,19 +82,16 @@ func llmCall(m perdure.ModelConfig, a modelAnswer, changed bool) map[string]any 
 // modelTask calls a model: it reads the path that ends at the leaf, streams what
 // comes, and gives the whole answer.
 func modelTask(c Config) agent.TaskDefinition {
+	lately := &conversations{}
 	d := agent.DefineTask(ModelTask, func(ctx agent.TaskContext, in modelRequest) (modelAnswer, error) {
 		began := time.Now()
 		provider, err := c.Providers.Lookup(in.Model.Provider)
 		if err != nil {
 			return modelAnswer{}, agent.Permanent(err)
 		}
-		request, err := buildRequest(ctx, c, in)
+		request, prompt, err := lately.ask(ctx, c, in)
 		if err != nil {
 			return modelAnswer{}, err
-		}
-		prompt, err := llm.PromptOf(request)
-		if err != nil {
-			return modelAnswer{}, agent.Permanent(err)
 		}
 		show := shower{stream: ctx.Stream(), entry: in.EntryID, calls: map[int]bool{}, part: -1}
 		if err := llm.CheckRequest(provider, request); err != nil {
@@ -113,8 +111,28 @@ func modelTask(c Config) agent.TaskDefinition {
 	return d
 }
 
-// buildRequest makes the same bytes for the same path, wherever it runs, so that
-// a provider's prompt cache hits.
+// ask makes the request, and its hash, from what is known of the conversation here
+// and what is new of it.
+func (c *conversations) ask(ctx agent.TaskContext, config Config, in modelRequest) (r llm.Request, p llm.Prompt, err error) {
+	if r, err = buildRequest(ctx, config, in); err != nil {
+		return r, p, err
+	}
+	id := ctx.Task().ExecutionID
+	conv := c.take(id)
+	same, err := conv.read(ctx.Path(in.LeafEntryID))
+	if err != nil {
+		return r, p, err
+	}
+	r.Messages = slices.Clip(conv.messages)
+	if p, err = conv.hash.Of(r, same); err != nil {
+		return r, p, agent.Permanent(err)
+	}
+	c.put(id, conv)
+	return r, p, nil
+}
+
+// buildRequest makes all of the request but its messages: the same bytes for the
+// same path, wherever it runs, so that a provider's prompt cache hits.
 func buildRequest(ctx agent.TaskContext, c Config, in modelRequest) (llm.Request, error) {
 	input, err := settingsOf(ctx, in)
 	if err != nil {
@@ -133,16 +151,6 @@ func buildRequest(ctx agent.TaskContext, c Config, in modelRequest) (llm.Request
 	}
 	if n := input.Config.MaxTokens; n != nil {
 		r.MaxTokens = *n
-	}
-	for e, err := range ctx.Path(in.LeafEntryID) {
-		if err != nil {
-			return r, err
-		}
-		m, err := e.Message()
-		if err != nil {
-			return r, agent.Permanent(err)
-		}
-		r.Messages = append(r.Messages, m)
 	}
 	return r, nil
 }

@@ -46,13 +46,17 @@ func newFleet(t *testing.T, n int, nats string) *fleet {
 	return newFleetWith(t, n, nats, 0)
 }
 
+// patience is how long workers that come back may take for it: a machine that is
+// busy is no reason to begin an agent again somewhere else.
+const patience = time.Minute
+
 // newFleetWith sets how long leases last, too.
 func newFleetWith(t *testing.T, n int, nats string, lease time.Duration) *fleet {
 	t.Helper()
 	f := &fleet{t: t, done: map[string]int{}, http: &http.Client{Transport: &http.Transport{}}}
 	url := opentest.URL(t)
 	for range n {
-		f.open(server.Config{Store: url, NATS: nats, Lease: lease})
+		f.open(server.Config{Store: url, NATS: nats, Lease: lease, GoneAfter: patience})
 	}
 	_, secret, err := f.servers[0].CreateKey(t.Context(), server.DevOrg, "test", perdure.KeyAdmin)
 	if err != nil {
@@ -260,7 +264,11 @@ func (f *fleet) ended(at int, id uuid.UUID, s story) *perdure.Execution {
 		entries++
 	}
 	if x.Status != perdure.StatusCompleted || entries != s.Chapters {
-		f.t.Errorf("the execution is %s with %d entries of %d", x.Status, entries, s.Chapters)
+		why := ""
+		if x.Error != nil {
+			why = ": " + *x.Error
+		}
+		f.t.Errorf("the execution is %s with %d entries of %d%s", x.Status, entries, s.Chapters, why)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -68,6 +68,9 @@ type Config struct {
 	Dev bool
 	// Lease is how long a claim lasts without a renewal; default 15 s.
 	Lease time.Duration
+	// GoneAfter is how long a worker whose connection was lost has to come back
+	// before its agents go to others; default 0.5 s.
+	GoneAfter time.Duration
 	// PayloadLimit is the most bytes of one payload; default 64 MiB.
 	PayloadLimit int64
 	// QueueLimits bounds, by queue, how many tasks of one org run at once on it,
@@ -160,7 +163,7 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	s.engine = engine.New(engine.Config{
-		Store: s.store, Hints: s.hints.Notifier, Logger: s.Logger, Lease: s.Lease, PayloadLimit: s.PayloadLimit,
+		Store: s.store, Hints: s.hints.Notifier, Logger: s.Logger, Lease: s.Lease, GoneAfter: s.GoneAfter, PayloadLimit: s.PayloadLimit,
 		QueueLimits: s.QueueLimits, Observer: watch.engine,
 	})
 	if !s.shared() { // the workers inside other servers live on

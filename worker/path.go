@@ -26,7 +26,8 @@ type paths struct {
 // heldPath is a path from the root, as far as it was read or written here.
 type heldPath struct {
 	entries   []perdure.Entry
-	bytes     int
+	path      int // bytes of the entries
+	bytes     int // in all
 	used      int64
 	execution *perdure.Execution
 }
@@ -35,9 +36,11 @@ type heldPath struct {
 func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		held := w.paths.get(execution)
-		if i := slices.IndexFunc(held, func(e perdure.Entry) bool { return e.ID == leaf }); i >= 0 {
-			yieldAll(held[:i+1], yield)
-			return
+		for i := len(held) - 1; i >= 0; i-- { // mostly it is the newest
+			if held[i].ID == leaf {
+				yieldAll(held[:i+1], yield)
+				return
+			}
 		}
 		q := perdure.EntryQuery{ExecutionID: execution, Leaf: leaf}
 		if len(held) > 0 {
@@ -53,9 +56,7 @@ func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[
 			yield(perdure.Entry{}, err)
 			return
 		}
-		whole := append(slices.Clip(held), read...)
-		w.paths.put(execution, whole)
-		yieldAll(whole, yield)
+		yieldAll(w.paths.put(execution, held, read), yield)
 	}
 }
 
@@ -79,8 +80,8 @@ func (w *Worker) read(ctx context.Context, q perdure.EntryQuery) ([]perdure.Entr
 }
 
 func yieldAll(entries []perdure.Entry, yield func(perdure.Entry, error) bool) {
-	for _, e := range entries {
-		if !yield(e, nil) {
+	for i := range entries {
+		if !yield(entries[i], nil) {
 			return
 		}
 	}
@@ -98,30 +99,49 @@ func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	return h.entries
 }
 
-// put holds a path, and forgets the ones that were used longest ago if there is
-// no room.
-func (p *paths) put(execution uuid.UUID, entries []perdure.Entry) {
+// put holds the path that goes on from held with more, gives it whole, and forgets
+// the paths that were used longest ago if there is no room. What is held is only
+// ever added to behind its end, so that others may go on reading it.
+func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.at(execution)
-	h.entries = entries
-	p.weigh(execution, h)
+	if len(h.entries) != len(held) || len(held) > 0 && h.entries[len(held)-1].ID != held[len(held)-1].ID {
+		// Something else is held by now, or nothing.
+		h.entries = slices.Clip(held)
+		p.grow(h, bytesOf(held)-h.path)
+		h.path = bytesOf(held)
+	}
+	p.extend(execution, h, more)
+	return slices.Clip(h.entries)
 }
 
-// weigh counts a held path anew, and forgets others if there is no room; mu is
-// held.
-func (p *paths) weigh(execution uuid.UUID, h *heldPath) {
-	p.bytes -= h.bytes
-	h.bytes = 1000
-	if h.execution != nil {
-		h.bytes += len(h.execution.Input)
+// extend adds to a held path; mu is held.
+func (p *paths) extend(execution uuid.UUID, h *heldPath, more []perdure.Entry) {
+	h.entries = append(h.entries, more...)
+	bytes := bytesOf(more)
+	h.path += bytes
+	p.grow(h, bytes)
+	p.makeRoom(execution)
+}
+
+func bytesOf(entries []perdure.Entry) (n int) {
+	for i := range entries {
+		n += len(entries[i].Content) + 200
 	}
-	for _, e := range h.entries {
-		h.bytes += len(e.Content) + 200
-	}
-	p.bytes += h.bytes
+	return n
+}
+
+// grow counts more bytes of a held path; mu is held.
+func (p *paths) grow(h *heldPath, bytes int) {
+	h.bytes += bytes
+	p.bytes += bytes
+}
+
+// makeRoom forgets other paths while there is no room; mu is held.
+func (p *paths) makeRoom(but uuid.UUID) {
 	for p.bytes > maxHeldPaths && len(p.held) > 1 {
-		p.forgetOldest(execution)
+		p.forgetOldest(but)
 	}
 }
 
@@ -134,6 +154,7 @@ func (p *paths) at(execution uuid.UUID) *heldPath {
 	if h == nil {
 		h = &heldPath{}
 		p.held[execution] = h
+		p.grow(h, 1000)
 	}
 	p.use++
 	h.used = p.use
@@ -180,15 +201,20 @@ func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	if len(entries) == 0 {
 		return
 	}
-	held := p.get(execution)
-	parent := entries[0].ParentID
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var held []perdure.Entry
+	if h := p.held[execution]; h != nil {
+		held = h.entries
+	}
+	parent, n := entries[0].ParentID, len(held)
 	switch {
-	case parent == nil && len(held) == 0:
-	case parent != nil && len(held) > 0 && held[len(held)-1].ID == *parent:
+	case parent == nil && n == 0:
+	case parent != nil && n > 0 && held[n-1].ID == *parent:
 	default:
 		return
 	}
-	p.put(execution, append(slices.Clip(held), entries...))
+	p.extend(execution, p.at(execution), entries)
 }
 
 // execution gives an execution whose input is wanted, which never changes.
@@ -206,7 +232,10 @@ func (p *paths) execution(id uuid.UUID, read func() (*perdure.Execution, error))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h = p.at(id)
+	if h.execution == nil {
+		p.grow(h, len(x.Input))
+	}
 	h.execution = x
-	p.weigh(id, h)
+	p.makeRoom(id)
 	return x, nil
 }

@@ -35,6 +35,9 @@ func manyWaiting(ctx context.Context, b *bench) error {
 		if err != nil {
 			return err
 		}
+		if err := b.heap(s); err != nil {
+			return err
+		}
 		percent := func(of time.Duration) float64 { return 100 * of.Seconds() / time.Since(began).Seconds() }
 		var f Figures
 		f.add("server MiB", float64(after.Server.RSS)/(1<<20))

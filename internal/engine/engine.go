@@ -32,6 +32,9 @@ type Config struct {
 	Logger   *slog.Logger
 	// Lease is how long a claim lasts without a renewal; default 15 s.
 	Lease time.Duration
+	// GoneAfter is how long a worker whose connection was lost has to show that it
+	// lives, before its executions go to others; default 0.5 s.
+	GoneAfter time.Duration
 	// CancelGrace is how long a cancelled execution's worker may take to end
 	// it; default 30 s.
 	CancelGrace time.Duration
@@ -76,6 +79,9 @@ func New(c Config) *Engine {
 	}
 	if c.Lease <= 0 {
 		c.Lease = 15 * time.Second
+	}
+	if c.GoneAfter <= 0 {
+		c.GoneAfter = goneAfter
 	}
 	if c.CancelGrace <= 0 {
 		c.CancelGrace = 30 * time.Second

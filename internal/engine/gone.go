@@ -11,9 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// goneAfter is how long a worker whose connection was lost has to show that it
-// lives, before its executions go to others. One that does connects again, here
-// or to another server, and renews its leases first.
+// goneAfter is the default of Config.GoneAfter. A worker that lives connects again,
+// here or to another server, and renews its leases first.
 const goneAfter = 500 * time.Millisecond
 
 // goneBoard knows workers whose last connection to this server was lost. It is a
@@ -42,13 +41,13 @@ func (b *goneBoard) back(org string, worker uuid.UUID) {
 	delete(b.since, workerKey{org, worker})
 }
 
-// due takes those off that have been gone for long enough.
-func (b *goneBoard) due(now perdure.Time) map[workerKey]perdure.Time {
+// due takes those off that have been gone for so long.
+func (b *goneBoard) due(after time.Duration, now perdure.Time) map[workerKey]perdure.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	due := map[workerKey]perdure.Time{}
 	for key, since := range b.since {
-		if since.Add(goneAfter).Reached(now) {
+		if since.Add(after).Reached(now) {
 			due[key] = since
 			delete(b.since, key)
 		}
@@ -58,7 +57,7 @@ func (b *goneBoard) due(now perdure.Time) map[workerKey]perdure.Time {
 
 // takeFromGone takes back what workers that are gone have not renewed since.
 func (e *Engine) takeFromGone(ctx context.Context, now perdure.Time) error {
-	for key, since := range e.gone.due(now) {
+	for key, since := range e.gone.due(e.GoneAfter, now) {
 		held, err := e.Store.HeldBy(ctx, key.org, key.worker)
 		if err != nil {
 			return fmt.Errorf("what worker %s held: %w", key.worker, err)

@@ -327,6 +327,23 @@ func TestAnUploadFailsWithItsContent(t *testing.T) {
 	}
 }
 
+// What was sent whole and has not arrived whole is worth sending again: the server
+// cannot tell a broken connection from a content that is too short, its sender can.
+func TestAnUploadThatDidNotArriveWholeIsSentAgain(t *testing.T) {
+	w := start(t)
+	c := w.dial(t, "worker")
+	const length = perdure.BlobChunk + 1
+	w.fake.answer = func(string, any) (any, error) {
+		return nil, perdure.FieldErrorf("length", "the content ended after %d of %d bytes", perdure.BlobChunk, length)
+	}
+	for size, want := range map[int]perdure.Code{length: perdure.Unavailable, perdure.BlobChunk - 1: perdure.InvalidArgument} {
+		_, err := c.PutBlob(t.Context(), perdure.BlobOwner{}, length, bytes.NewReader(make([]byte, size)))
+		if code := perdure.CodeOf(err); code != want {
+			t.Errorf("with %d bytes of %d it is %s, want %s", size, length, code, want)
+		}
+	}
+}
+
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -68,6 +68,15 @@ async function check(page: Page, name: string, look: Look): Promise<void> {
   expect.soft(told, `${name}, ${look.theme}, ${look.width}`).toEqual([]);
   const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   expect.soft(wider, `${name} is wider than the ${look.width} screen`).toBeLessThanOrEqual(0);
+  const off = await page.evaluate(() =>
+    [...document.querySelectorAll("button, a, input, select, textarea")]
+      .filter((e) => {
+        const at = e.getBoundingClientRect();
+        return at.width > 1 && (at.left < -0.5 || at.right > innerWidth + 0.5);
+      })
+      .map((e) => e.textContent || e.getAttribute("aria-label")),
+  );
+  expect.soft(off, `what runs off the ${look.width} screen on ${name}`).toEqual([]);
   if (pictures)
     await page.screenshot({
       path: `${pictures}${name}-${look.theme}-${look.width}.png`,
@@ -136,7 +145,7 @@ for (const look of looks) {
 
 test("the keyboard alone starts a run and answers it", async ({ page, dev }) => {
   await page.goto(`${dev.url}/ai/runs`);
-  await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Runs", exact: true })).toBeVisible();
   await page.keyboard.press("Tab");
   await expect(page.getByText("Skip to content")).toBeFocused();
   const newRun = page.getByRole("link", { name: "New run" });

@@ -60,5 +60,5 @@ test("the page's policy lets no script of another kind run", async ({ page, dev 
     .poll(refused)
     .toEqual(["connect-src", "frame-src", "img-src", "script-src-elem", "style-src-elem"]);
   expect(await page.evaluate(() => (window as { injected?: boolean }).injected)).toBeUndefined();
-  await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Runs", exact: true })).toBeVisible();
 });

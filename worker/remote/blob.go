@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -20,12 +21,13 @@ func (c *Client) PutBlob(ctx context.Context, owner perdure.BlobOwner, length in
 	if err != nil {
 		return perdure.BlobRef{}, c.fail(ctx, err)
 	}
-	if err := upload(out, pbconv.BlobOwnerToProto(owner, length), content); err != nil {
+	read, ended, err := upload(out, pbconv.BlobOwnerToProto(owner, length), content)
+	if err != nil {
 		return perdure.BlobRef{}, err
 	}
 	reply, err := out.CloseAndRecv()
 	if err != nil {
-		return perdure.BlobRef{}, c.fail(ctx, err)
+		return perdure.BlobRef{}, cutShort(c.fail(ctx, err), read > length || ended && read < length)
 	}
 	ref, err := pbconv.BlobFromProto(reply.GetBlob())
 	if err != nil || ref == nil {
@@ -34,23 +36,37 @@ func (c *Client) PutBlob(ctx context.Context, owner perdure.BlobOwner, length in
 	return *ref, nil
 }
 
-// upload sends header and content. Its error is the content's; that the server
-// has ended the call is told with its answer.
-func upload(out perdurev1.WorkerDispatch_PutBlobClient, header *perdurev1.PutBlobHeader, content io.Reader) error {
+// cutShort is the error of an upload. If the content is as long as was announced,
+// a server that misses some of it has not the content to blame but the way there,
+// and the call is worth repeating.
+func cutShort(err error, wrongLength bool) error {
+	var coded *perdure.Error
+	if wrongLength || !errors.As(err, &coded) || coded.Code != perdure.InvalidArgument {
+		return err
+	}
+	if slices.ContainsFunc(coded.Fields, func(f perdure.FieldError) bool { return f.Location == "length" }) {
+		return &perdure.Error{Code: perdure.Unavailable, Message: "a content did not arrive whole; send it again", Err: err}
+	}
+	return err
+}
+
+// upload sends header and content. It gives how much of the content it has read, and
+// whether that was all of it. Its error is the content's; that the server has ended
+// the call is told with its answer.
+func upload(out perdurev1.WorkerDispatch_PutBlobClient, header *perdurev1.PutBlobHeader, content io.Reader) (read int64, ended bool, err error) {
 	if out.Send(&perdurev1.PutBlobRequest{Part: &perdurev1.PutBlobRequest_Header{Header: header}}) != nil {
-		return nil
+		return 0, false, nil
 	}
 	buf := make([]byte, perdure.BlobChunk)
 	for {
 		n, err := io.ReadFull(content, buf)
-		if n > 0 && out.Send(&perdurev1.PutBlobRequest{Part: &perdurev1.PutBlobRequest_Chunk{Chunk: buf[:n]}}) != nil {
-			return nil
+		read += int64(n)
+		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !ended {
+			return read, false, err
 		}
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil
-		}
-		if err != nil {
-			return err
+		if n > 0 && out.Send(&perdurev1.PutBlobRequest{Part: &perdurev1.PutBlobRequest_Chunk{Chunk: buf[:n]}}) != nil || ended {
+			return read, ended, nil
 		}
 	}
 }

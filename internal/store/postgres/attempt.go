@@ -21,7 +21,6 @@ type attempt struct {
 	batch    []*commit.Call
 	outcomes []commit.Outcome
 	rows     *relational.Transaction
-	locked   map[uuid.UUID]bool
 	missed   map[uuid.UUID]bool // executions that others hold
 	ending   bool               // COMMIT may have been sent
 }
@@ -34,7 +33,7 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 	if err := c.connect(ctx); err != nil {
 		return nil, lost(err)
 	}
-	a := &attempt{committer: c, ctx: ctx, batch: batch, outcomes: make([]commit.Outcome, len(batch)), locked: map[uuid.UUID]bool{}}
+	a := &attempt{committer: c, ctx: ctx, batch: batch, outcomes: make([]commit.Outcome, len(batch)), missed: map[uuid.UUID]bool{}}
 	run := a.sideBySide
 	if careful {
 		run = a.carefully
@@ -69,7 +68,6 @@ func (a *attempt) sideBySide() error {
 	if err := p.run(); err != nil {
 		return err
 	}
-	a.miss()
 	for _, same := range a.picks() {
 		p.begin(nil, func(c relational.Conn) error { return a.pick(c, same) })
 		if err := p.run(); err != nil {
@@ -87,37 +85,18 @@ func (a *attempt) sideBySide() error {
 	return a.commit(p)
 }
 
-// prepare locks the executions that the batch names and reads their rows, in
-// one round trip: each statement sees what is committed when it begins, so the
-// rows are read as they are under the locks.
+// prepare locks the executions that the batch names, and reads their rows and the
+// time, in one round trip.
 func (a *attempt) prepare(c relational.Conn) error {
 	ids := a.executions()
-	reads := []func(relational.Conn) error{a.readTime}
-	if len(ids) > 0 {
-		reads = []func(relational.Conn) error{
-			func(c relational.Conn) error {
-				return c.Each(a.ctx, skipRows, []any{rawIDs(ids)}, func(row func(...any) error) error {
-					var id uuid.UUID
-					err := row(&id)
-					a.locked[id] = true
-					return err
-				})
-			},
-			a.readTime,
-			func(c relational.Conn) error { return a.rows.With(c).Preload(ids) },
-		}
+	if len(ids) == 0 {
+		return a.readTime(c)
 	}
-	return c.Together(reads...)
-}
-
-// miss notes which executions are there and could not be locked.
-func (a *attempt) miss() {
-	a.missed = map[uuid.UUID]bool{}
-	for _, id := range a.executions() {
-		if !a.locked[id] && a.rows.Exists(id) {
-			a.missed[id] = true
-		}
+	held, err := a.rows.With(c).Preload(ids, a.readTime)
+	for _, id := range held {
+		a.missed[id] = true
 	}
+	return err
 }
 
 func (a *attempt) executions() (ids []uuid.UUID) {

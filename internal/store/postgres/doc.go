@@ -4,9 +4,10 @@
 // A few committers write, each with a connection of its own; an execution's
 // commands all go to the same one. A batch of commands is one transaction, READ
 // COMMITTED, of a number of round trips that does not depend on the number of
-// commands: the executions are locked by the first statement, SKIP LOCKED, and
-// read by a later one, so that what is read is what was committed last; then the
-// commands are decided side by side, what they ask for going over together.
+// commands: the executions are locked by the first statement, SKIP LOCKED, which
+// gives their rows as they are then; what belongs to them is read by later ones,
+// so that it is what was committed last; then the commands are decided side by
+// side, what they ask for going over together.
 // Commands whose execution another server holds go into the next batch, and
 // after three misses run alone and wait for it.
 //

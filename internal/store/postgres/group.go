@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,27 +15,12 @@ import (
 
 // grouped keeps the statements for many rows, by the statement for one.
 type grouped struct {
-	made   sync.Map
-	single bool // a single row goes that way, too, for tests
+	made   sync.Map // *many
+	single bool     // for tests: a single row goes that way, too, and is learnt of
 }
 
 // asks tells whether so many rows are worth a statement for many.
 func (g *grouped) asks(rows int) bool { return rows > 1 || g.single }
-
-// of gives the statement for many rows of a shape; "" if there is none. The first
-// time it asks the database what types the parameters are.
-func (g *grouped) of(ctx context.Context, conn *pgx.Conn, query string, s *shape) (string, error) {
-	if known, ok := g.made.Load(query); ok {
-		return known.(string), nil
-	}
-	described, err := conn.PgConn().Prepare(ctx, "", translate(query), nil)
-	if err != nil {
-		return "", err
-	}
-	made := s.statement(described.ParamOIDs)
-	g.made.Store(query, made)
-	return made, nil
-}
 
 // chain is what one command writes, in its order.
 type chain struct {
@@ -169,16 +153,16 @@ func wholeKey(args []any) string {
 
 // queue adds a group that nobody waits for.
 func (p *pipe) queue(batch *pgx.Batch, g group) error {
-	many := ""
 	if s := shapeOf(g.query); s != nil && s.params == len(g.rows[0]) && p.grouped.asks(len(g.rows)) {
-		var err error
-		if many, err = p.grouped.of(p.ctx, p.conn, g.query, s); err != nil {
+		m, err := p.grouped.of(p.ctx, p.conn, g.query, s)
+		if err != nil {
 			return err
 		}
-	}
-	if many != "" {
-		batch.Queue(many, columns(g.rows)...)
-		return nil
+		if m.whole != "" {
+			query, args := m.statementFor(g.rows, p.grouped.single)
+			batch.Queue(query, args...)
+			return nil
+		}
 	}
 	for _, row := range g.rows {
 		batch.Queue(translate(g.query), row...)
@@ -190,13 +174,13 @@ func (p *pipe) queue(batch *pgx.Batch, g group) error {
 func (p *pipe) queueAsked(batch *pgx.Batch, asked []*question) error {
 	s := shapeOf(asked[0].query)
 	if p.grouped.asks(len(asked)) && s != nil && s.params == len(asked[0].args) && asked[0].rows != nil && differ(asked, s.unlike) {
-		many, err := p.grouped.of(p.ctx, p.conn, asked[0].query, s)
+		m, err := p.grouped.of(p.ctx, p.conn, asked[0].query, s)
 		if err != nil {
 			return err
 		}
-		if many != "" {
+		if m.whole != "" {
 			rows, askers := distinctRows(asked)
-			batch.Queue(many, columns(rows)...).Query(func(rows pgx.Rows) error { return handOut(rows, askers, s) })
+			batch.Queue(m.whole, columns(rows)...).Query(func(rows pgx.Rows) error { return handOut(rows, askers, s) })
 			return nil
 		}
 	}

@@ -114,7 +114,13 @@ func (s *strand) holdAll(ctx context.Context, shared bool, names []string) error
 			ask = append(ask, func(c relational.Conn) error { return l.take(ctx, c, s.wait, s.held) })
 		}
 	}
-	if err := s.Together(ask...); err != nil {
+	var err error
+	if len(ask) == 1 {
+		err = ask[0](s) // in the place of who asks; see Together
+	} else {
+		err = s.Together(ask...)
+	}
+	if err != nil {
 		return err
 	}
 	for _, name := range names {

@@ -124,12 +124,17 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 			continue
 		}
 		var g grouped
-		grouped, err := g.of(t.Context(), conn, query, s)
+		m, err := g.of(t.Context(), conn, query, s)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if grouped != "" {
+		} else if m.whole != "" {
 			many++
-			usesIndexes(t, name+", many", plan(t, conn, name+", many", grouped))
+			usesIndexes(t, name+", many", plan(t, conn, name+", many", m.whole))
+			same := make([]bool, s.params)
+			for i := range same {
+				same[i] = i > 0
+			}
+			usesIndexes(t, name+", narrow", plan(t, conn, name+", narrow", s.statement(m.types, same)))
 		}
 	}
 	if many < len(queries)*2/3 {

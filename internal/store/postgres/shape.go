@@ -184,25 +184,6 @@ var arrays = map[uint32]string{
 	pgtype.Int8OID: "bigint[]", pgtype.Int4OID: "integer[]", pgtype.Int2OID: "smallint[]",
 }
 
-// statement makes the statement for parameters of these types; "" if a type has
-// no array.
-func (s *shape) statement(types []uint32) string {
-	var b strings.Builder
-	b.WriteString(s.before + "unnest(")
-	for i, oid := range types {
-		array := arrays[oid]
-		if array == "" {
-			return ""
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString("$" + strconv.Itoa(i+1) + "::" + array)
-	}
-	b.WriteString(") WITH ORDINALITY AS u(" + strings.ReplaceAll(rowOf(len(types)), "u.", "") + ", n)" + s.after)
-	return b.String()
-}
-
 // column is one parameter of all rows, as an array of PostgreSQL's.
 type column struct {
 	rows [][]any

@@ -28,6 +28,7 @@ var words = &relational.Words{
 		err = c.Each(ctx, "SELECT pg_database_size(current_database())", nil, func(row func(...any) error) error { return row(&bytes) })
 		return bytes, err
 	},
+	Audit: auditOwners,
 }
 
 var looseBlobMillis = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
@@ -132,10 +133,8 @@ func escapeBytes(text string) string {
 	return b.String()
 }
 
-// lockRows are the executions that a batch names. What waits for a lock has a
-// limit: see connect.
+// What waits for a lock has a limit: see newDatabase.
 const (
-	skipRows = "SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id FOR NO KEY UPDATE" + skipLocked
 	timeNow  = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 	tryHold  = "SELECT pg_try_advisory_xact_lock(?)"
 	waitHold = "SELECT pg_advisory_xact_lock(?) IS NULL"

@@ -17,7 +17,7 @@ const (
 	censusAlone   = "SELECT " + readyCounts + sinceReady + " FROM agent_execution INDEXED BY idx_agent_execution_alone WHERE status = 'PENDING' AND crashes >= 3 GROUP BY queue"
 	censusTasks   = "SELECT " + readyCounts + sinceCreated + " FROM task_execution INDEXED BY idx_task_execution_dispatch WHERE status = 'PENDING' AND blocked = 0 GROUP BY queue"
 	censusBlocked = "SELECT " + readyCounts + sinceCreated + " FROM task_execution INDEXED BY idx_task_execution_blocked WHERE status = 'PENDING' AND blocked = 1 GROUP BY queue"
-	censusHeld    = "SELECT status, count(*) FROM agent_execution INDEXED BY idx_agent_execution_lease WHERE status IN ('RUNNING', 'CANCELLING') GROUP BY status"
+	censusHeld    = "SELECT status, count(*) FROM agent_execution INDEXED BY idx_agent_execution_held WHERE status IN ('RUNNING', 'CANCELLING') GROUP BY status"
 	censusWaiting = "SELECT wait_reason, count(*) FROM agent_execution INDEXED BY idx_agent_execution_waiting WHERE status = 'WAITING' GROUP BY wait_reason"
 )
 

@@ -21,6 +21,8 @@ type Conn interface {
 	Each(ctx context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error
 	// Together runs functions that do not depend on each other, each with a Conn
 	// of its own, one after the other or side by side. It gives the first error.
+	// What each asks for first is answered in their order, by a statement of its own
+	// each, so that one sees what is committed once the one before has locked.
 	Together(fs ...func(c Conn) error) error
 	// Apart is Together for decisions: what one of them holds, the others wait for,
 	// and pieces of the same name are done one after the other, in their order. It

@@ -115,7 +115,6 @@ var (
 	executionSelect = "SELECT " + executionTable.list("x") + executionHead + executionFrom
 	executionWhole  = "SELECT " + executionTable.list("x") + executionHead + ", x.input, x.output" + executionFrom + " AND x.id = ?"
 	executionByID   = executionSelect + " AND x.id = ?"
-	executionsByIDs = executionSelect + " AND x.id = ANY(?)"
 )
 
 // loadedExecution is an execution's row as it is stored, with its log's head.
@@ -173,26 +172,6 @@ func refInto(execution uuid.UUID, id *uuid.UUID, into **perdure.BlobRef) []func(
 		*into, err = loadRef(v, execution, id)
 		return err
 	}}
-}
-
-// Preload reads the rows of executions for the commands that follow, with one
-// statement, which is not SQLite's.
-func (t *Transaction) Preload(ids []uuid.UUID) error {
-	raw := make([][]byte, len(ids))
-	for i := range ids {
-		raw[i] = ids[i][:]
-	}
-	found, err := loadExecutions(t.view, executionsByIDs, raw, false)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		t.rows[id] = loadedExecution{}
-	}
-	for _, l := range found {
-		t.rows[l.row.ID] = l
-	}
-	return nil
 }
 
 // cloneExecution copies a row as deep as a decision may reach in to change it.

@@ -16,7 +16,7 @@ const (
 		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'RUNNING' AND status IN ('PENDING', 'RUNNING')"
 	waitingOfKey = "SELECT EXISTS (SELECT 1 FROM task_execution INDEXED BY idx_task_execution_key" +
 		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND status IN ('PENDING', 'RUNNING') AND not_before <= ?3)"
-	runningOnQueue = "SELECT count(*) FROM task_execution INDEXED BY idx_task_execution_running WHERE org_id = ?1 AND queue = ?2 AND status = 'RUNNING'"
+	runningOnQueue = "SELECT count(*) FROM task_execution INDEXED BY idx_task_execution_held WHERE org_id = ?1 AND queue = ?2 AND status = 'RUNNING'"
 	waitingOnQueue = "SELECT EXISTS (SELECT 1 FROM task_execution INDEXED BY idx_task_execution_dispatch" +
 		" WHERE org_id = ?1 AND queue = ?2 AND status = 'PENDING' AND blocked = 0 AND not_before <= ?3)"
 
@@ -30,8 +30,8 @@ const (
 	highestLimit = "SELECT coalesce(max(concurrency_limit), 0) FROM task_execution INDEXED BY idx_task_execution_blocked" +
 		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1"
 
-	holds = "SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_worker WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING'))," +
-		" EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_worker" +
+	holds = "SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_held WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING'))," +
+		" EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_held_alone" +
 		" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING') AND crashes >= 3)"
 )
 

@@ -29,104 +29,6 @@ func byRank(a, b ranked) int {
 	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.since, b.since))
 }
 
-// pickAgents merges the heads of each queue and kind: the cost follows from how
-// many are picked, not from how many are pending.
-func pickAgents(v view, pickers []*picker, now perdure.Time) error {
-	if err := free(v, pickers); err != nil {
-		return err
-	}
-	pickers = open(pickers)
-	if len(pickers) == 0 {
-		return nil
-	}
-	p := pickers[0].Pick
-	alone, _, err := readAgents(v, pickers, v.words.PendingAlone, 1, now)
-	if err != nil && (p.AloneOnly || !errors.Is(err, ErrHeld)) {
-		return err
-	}
-	if alone = distinct(alone, 1); len(alone) > 0 && len(pickers) > 1 {
-		return errApart
-	}
-	if p.AloneOnly {
-		pickers[0].got = candidates(alone)
-		return nil
-	}
-	limit := takes(pickers)
-	for fetch := limit; ; fetch *= 2 {
-		all, full, err := readAgents(v, pickers, v.words.PendingAgents, fetch, now)
-		if err != nil && (len(alone) == 0 || !errors.Is(err, ErrHeld)) {
-			return err
-		}
-		all = distinct(all, len(all))
-		if len(pickers) > 1 {
-			if full && dealt(all, pickers) < limit {
-				continue
-			}
-			deal(all, pickers)
-			return nil
-		}
-		if all = all[:min(len(all), limit)]; len(all) == limit || !full {
-			all = append(all, alone...)
-			slices.SortStableFunc(all, byRank)
-			pickers[0].got, pickers[0].inOrder = candidates(all), len(alone) > 0
-			return nil
-		}
-	}
-}
-
-// dealt is how many of what was found would be taken.
-func dealt(found []ranked, pickers []*picker) (n int) {
-	trial := make([]*picker, len(pickers))
-	for i, p := range pickers {
-		one := *p
-		trial[i] = &one
-	}
-	deal(found, trial)
-	return takes(pickers) - takes(trial)
-}
-
-// readAgents reads up to fetch of each queue and kind, leaving out what all
-// skip. It tells whether there may be more. ErrHeld says that there is nothing
-// but what other transactions hold.
-func readAgents(v view, pickers []*picker, query string, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
-	org, p := pickers[0].Org, pickers[0].Pick
-	orgs, err := pendingOrgs(v, org, orgsOfAgents)
-	if err != nil {
-		return nil, false, err
-	}
-	var reads []func(view) error
-	held := false
-	eachHead(orgs, p, func(h head) {
-		for _, narrow := range claimable(p.Home) {
-			reads = append(reads, func(v view) error {
-				n := 0
-				err := v.each(query, append([]any{h.org, h.queue, h.kind}, append(narrow, millis(now), fetch)...), func(row func(...any) error) error {
-					n++
-					r := ranked{org: h.org}
-					if err := row(&r.execution, &r.since); err != nil {
-						return err
-					}
-					if !slices.ContainsFunc(pickers, func(p *picker) bool { return !p.skips(r) }) {
-						return nil
-					}
-					all = append(all, r)
-					return nil
-				})
-				full = full || n == fetch
-				if err == nil && n == 0 {
-					err = v.held(query, append([]any{h.org, h.queue, h.kind}, append(narrow, millis(now), 1)...))
-				}
-				return notHeld(err, &held)
-			})
-		}
-	})
-	if err = v.together(reads...); err == nil && held && len(all) == 0 {
-		err = ErrHeld
-	}
-	slices.SortStableFunc(all, byRank)
-	return all, full, err
-}
-
 // held gives ErrHeld if a read of what is pending would have found something but
 // for the locks of other transactions.
 func (v view) held(query string, args []any) error {
@@ -146,17 +48,6 @@ func notHeld(err error, held *bool) error {
 		return nil
 	}
 	return err
-}
-
-// claimable are the values of persistence_mode and home_worker_id that a worker
-// may claim: it looks for each in the index, and so passes over nothing that
-// waits for another worker.
-func claimable(home *uuid.UUID) [][]any {
-	modes := [][]any{{string(perdure.Remote), nil}}
-	if home != nil {
-		modes = append(modes, []any{string(perdure.Local), nil}, []any{string(perdure.Local), optID(home)})
-	}
-	return modes
 }
 
 // head names one index range that pending rows are read from.

@@ -153,23 +153,29 @@ func open(pickers []*picker) []*picker {
 	return slices.DeleteFunc(slices.Clone(pickers), func(p *picker) bool { return p.left == 0 })
 }
 
-// free leaves out those whose worker has to leave others alone.
+// free leaves out those whose worker has to leave others alone. What it holds is read
+// with the lock that is asked for before: it is as it is under the lock, or, where that
+// is another's, of no use.
 func free(v view, pickers []*picker) error {
-	err := forEach(v, pickers, func(v view, p *picker) error {
+	return forEach(v, pickers, func(v view, p *picker) error {
 		if p.Pick.Worker == uuid.Nil {
 			return nil
 		}
-		if err := v.share(heldWorker(p.Pick.Worker)); err != nil {
-			if errors.Is(err, ErrHeld) {
-				p.missed, p.left, err = true, 0, nil
-			}
-			return err
+		var held store.Holding
+		err := v.together(
+			func(v view) error { return v.share(heldWorker(p.Pick.Worker)) },
+			func(v view) (err error) {
+				held, err = loadHolding(v, p.Pick.Worker)
+				return err
+			},
+		)
+		if errors.Is(err, ErrHeld) {
+			p.missed, p.left = true, 0
+			return nil
 		}
-		held, err := loadHolding(v, p.Pick.Worker)
 		if held.Alone {
 			p.left = 0
 		}
 		return err
 	})
-	return err
 }

@@ -54,9 +54,6 @@ func (t *Transaction) With(c Conn) *Transaction {
 	return &Transaction{view: view{c, t.ctx, t.words}, batch: t.batch}
 }
 
-// Exists tells whether an execution that was preloaded is there.
-func (t *Transaction) Exists(id uuid.UUID) bool { return t.rows[id].row != nil }
-
 // Erased tells whether something was deleted that must leave the disk soon.
 func (t *Transaction) Erased() bool { return t.erased }
 

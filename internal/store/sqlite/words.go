@@ -31,18 +31,27 @@ var words = &relational.Words{
 	Free:   free, Unused: unused, Size: size, Audit: foreignKeys,
 }
 
+// What is held stands in the index of its worker, or of its org and queue; from one
+// of those the statements skip to the next.
 var due = map[store.PickKind]string{
 	store.PickTimers: "SELECT t.agent_execution_id, NULL FROM agent_timer t" +
 		" WHERE t.due_at <= ?2 AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = t.agent_execution_id) = ?1)" +
 		" ORDER BY t.due_at LIMIT ?3",
-	store.PickExpiredAgents: "SELECT id, NULL FROM agent_execution" +
-		" WHERE status IN ('RUNNING', 'CANCELLING') AND lease_until <= ?2 AND (?1 = '' OR org_id = ?1) ORDER BY lease_until LIMIT ?3",
-	store.PickExpiredTasks: "SELECT agent_execution_id, id FROM task_execution" +
-		" WHERE status = 'RUNNING' AND lease_until <= ?2 AND (?1 = '' OR org_id = ?1) ORDER BY lease_until LIMIT ?3",
-	// Named, because the planner takes another index of the same order.
-	store.PickEmbedded: "SELECT id, NULL FROM agent_execution INDEXED BY idx_agent_execution_embedded" +
+	store.PickExpiredAgents: "WITH RECURSIVE holder (id) AS (SELECT x'' UNION ALL SELECT (SELECT min(worker_id) FROM agent_execution INDEXED BY idx_agent_execution_held" +
+		" WHERE status IN ('RUNNING', 'CANCELLING') AND worker_id > holder.id) FROM holder WHERE holder.id IS NOT NULL)" +
+		" SELECT x.id, NULL FROM holder CROSS JOIN agent_execution x INDEXED BY idx_agent_execution_held" +
+		" WHERE x.worker_id IS holder.id AND x.status IN ('RUNNING', 'CANCELLING') AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1)" +
+		" ORDER BY x.lease_until LIMIT ?3",
+	store.PickExpiredTasks: "WITH RECURSIVE place (org, queue) AS (SELECT '', '' UNION ALL" +
+		" SELECT x.org_id, x.queue FROM place CROSS JOIN task_execution x ON x.number = (SELECT number FROM task_execution INDEXED BY idx_task_execution_held" +
+		" WHERE status = 'RUNNING' AND (org_id, queue) > (place.org, place.queue) ORDER BY org_id, queue LIMIT 1))" +
+		" SELECT x.agent_execution_id, x.id FROM place CROSS JOIN task_execution x INDEXED BY idx_task_execution_held" +
+		" WHERE x.org_id = place.org AND x.queue = place.queue AND x.status = 'RUNNING' AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1)" +
+		" ORDER BY x.lease_until LIMIT ?3",
+	// They are few beside what else is held, or all of it.
+	store.PickEmbedded: "SELECT id, NULL FROM agent_execution INDEXED BY idx_agent_execution_held" +
 		" WHERE embedded = 1 AND status IN ('RUNNING', 'CANCELLING') AND ?2 IS NOT NULL AND (?1 = '' OR org_id = ?1)" +
-		" UNION SELECT agent_execution_id, NULL FROM task_execution INDEXED BY idx_task_execution_embedded" +
+		" UNION SELECT agent_execution_id, NULL FROM task_execution INDEXED BY idx_task_execution_held" +
 		" WHERE embedded = 1 AND status = 'RUNNING' AND (?1 = '' OR org_id = ?1) LIMIT ?3",
 	store.PickCancelOverdue: "SELECT id, NULL FROM agent_execution" +
 		" WHERE status = 'CANCELLING' AND cancel_by <= ?2 AND (?1 = '' OR org_id = ?1) ORDER BY cancel_by LIMIT ?3",

@@ -76,7 +76,7 @@ func picksExpiredTasks(f *fixture) {
 	id := f.start()
 	known := map[string]uuid.UUID{
 		"over":      f.leasedTask(id, -time.Second),
-		"long over": f.leasedTask(id, -time.Minute),
+		"long over": f.leasedTask(id, -time.Minute, func(t *perdure.Task) { t.Queue = "r" }), // held apart from the others
 		"held":      f.leasedTask(id, time.Minute),
 		"pending":   f.leasedTask(id, -time.Hour, func(t *perdure.Task) { t.Status = perdure.TaskPending }),
 	}

@@ -51,11 +51,11 @@ export function ModelsField({ draft, faults, onChange }: FieldsProps) {
             </select>
             <input
               aria-label={`Id of model ${i + 1}`}
-              placeholder="model id, as the provider names it"
+              placeholder="model id"
               value={m.modelId}
               aria-invalid={Boolean(faults.models) && !m.modelId.trim()}
               onChange={(e) => set(i, { modelId: e.target.value })}
-              className={`${inputLook} flex-1 font-mono`}
+              className={`${inputLook} min-w-0 flex-1 font-mono`}
             />
             {draft.models.length > 1 && (
               <IconButton

@@ -89,7 +89,7 @@ function Filters() {
         <input
           type="search"
           aria-label="Search runs"
-          placeholder="Search in prompts and ids"
+          placeholder="Prompt or id"
           value={q}
           onChange={(e) => setQ(e.target.value)}
           className={`${inputClass} pl-9`}
@@ -110,7 +110,7 @@ function Filters() {
           ))}
         </select>
       )}
-      <fieldset className="flex max-w-full overflow-x-auto rounded-lg border border-line bg-surface p-0.5">
+      <fieldset className="grid w-full grid-cols-3 rounded-lg border border-line bg-surface p-0.5 sm:flex sm:w-auto">
         <legend className="sr-only">Status</legend>
         {filters.map((f) => (
           <button

@@ -88,7 +88,7 @@ function Tabs({ panel, onChoose }: { panel: Panel; onChoose: (p: Panel) => void 
       role="tablist"
       aria-label="Details"
       onKeyDown={onKey}
-      className="flex min-w-0 flex-1 overflow-x-auto px-1.5"
+      className="flex min-w-0 flex-1 justify-between overflow-x-auto px-1.5 xl:justify-start"
     >
       {panels.map((p) => (
         <button
@@ -100,7 +100,7 @@ function Tabs({ panel, onChoose }: { panel: Panel; onChoose: (p: Panel) => void 
           aria-controls="panel"
           tabIndex={p === panel ? 0 : -1}
           onClick={() => onChoose(p)}
-          className="-mb-px h-11 border-b-2 border-transparent px-2 text-[13px] whitespace-nowrap text-soft hover:text-ink focus-visible:-outline-offset-4 aria-selected:border-accent aria-selected:font-medium aria-selected:text-ink"
+          className="-mb-px h-11 border-b-2 border-transparent px-1 text-[13px] whitespace-nowrap xl:px-2 text-soft hover:text-ink focus-visible:-outline-offset-4 aria-selected:border-accent aria-selected:font-medium aria-selected:text-ink"
         >
           {titles[p]}
         </button>

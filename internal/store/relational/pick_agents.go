@@ -1,0 +1,150 @@
+package relational
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// pending is what a read of pending agents has found.
+type pending struct {
+	all  []ranked
+	full bool // there may be more
+	held bool // there is nothing but what other transactions hold
+}
+
+func (p *pending) read(pickers []*picker, query string, fetch int, now perdure.Time) func(view) error {
+	return func(v view) (err error) {
+		p.held = false
+		p.all, p.full, err = readAgents(v, pickers, query, fetch, now)
+		return notHeld(err, &p.held)
+	}
+}
+
+// pickAgents merges the heads of each queue and kind: the cost follows from how
+// many are picked, not from how many are pending.
+func pickAgents(v view, pickers []*picker, now perdure.Time) error {
+	if err := free(v, pickers); err != nil {
+		return err
+	}
+	pickers = open(pickers)
+	if len(pickers) == 0 {
+		return nil
+	}
+	p, limit := pickers[0].Pick, takes(pickers)
+	var alone, others pending
+	reads := []func(view) error{alone.read(pickers, v.words.PendingAlone, 1, now)}
+	if !p.AloneOnly {
+		reads = append(reads, others.read(pickers, v.words.PendingAgents, limit, now))
+	}
+	if err := v.together(reads...); err != nil {
+		return err
+	}
+	alone.all = distinct(alone.all, 1)
+	switch {
+	case p.AloneOnly && alone.held:
+		return ErrHeld
+	case p.AloneOnly:
+		pickers[0].got = candidates(alone.all)
+		return nil
+	case len(alone.all) > 0 && len(pickers) > 1:
+		return errApart
+	}
+	for fetch := limit; ; {
+		if others.held && len(alone.all) == 0 {
+			return ErrHeld
+		}
+		if others.dealt(pickers, limit, alone.all) {
+			return nil
+		}
+		fetch *= 2
+		if err := others.read(pickers, v.words.PendingAgents, fetch, now)(v); err != nil {
+			return err
+		}
+	}
+}
+
+// dealt gives the pickers what was found; false if more has to be read first.
+func (p *pending) dealt(pickers []*picker, limit int, alone []ranked) bool {
+	all := distinct(p.all, len(p.all))
+	if len(pickers) > 1 {
+		if p.full && dealt(all, pickers) < limit {
+			return false
+		}
+		deal(all, pickers)
+		return true
+	}
+	all = all[:min(len(all), limit)]
+	if len(all) < limit && p.full {
+		return false
+	}
+	all = append(all, alone...)
+	slices.SortStableFunc(all, byRank)
+	pickers[0].got, pickers[0].inOrder = candidates(all), len(alone) > 0
+	return true
+}
+
+// dealt is how many of what was found would be taken.
+func dealt(found []ranked, pickers []*picker) (n int) {
+	trial := make([]*picker, len(pickers))
+	for i, p := range pickers {
+		one := *p
+		trial[i] = &one
+	}
+	deal(found, trial)
+	return takes(pickers) - takes(trial)
+}
+
+// readAgents reads up to fetch of each queue and kind, leaving out what all
+// skip. It tells whether there may be more. ErrHeld says that there is nothing
+// but what other transactions hold.
+func readAgents(v view, pickers []*picker, query string, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
+	org, p := pickers[0].Org, pickers[0].Pick
+	orgs, err := pendingOrgs(v, org, orgsOfAgents)
+	if err != nil {
+		return nil, false, err
+	}
+	var reads []func(view) error
+	held := false
+	eachHead(orgs, p, func(h head) {
+		for _, narrow := range claimable(p.Home) {
+			reads = append(reads, func(v view) error {
+				n := 0
+				err := v.each(query, append([]any{h.org, h.queue, h.kind}, append(narrow, millis(now), fetch)...), func(row func(...any) error) error {
+					n++
+					r := ranked{org: h.org}
+					if err := row(&r.execution, &r.since); err != nil {
+						return err
+					}
+					if !slices.ContainsFunc(pickers, func(p *picker) bool { return !p.skips(r) }) {
+						return nil
+					}
+					all = append(all, r)
+					return nil
+				})
+				full = full || n == fetch
+				if err == nil && n == 0 {
+					err = v.held(query, append([]any{h.org, h.queue, h.kind}, append(narrow, millis(now), 1)...))
+				}
+				return notHeld(err, &held)
+			})
+		}
+	})
+	if err = v.together(reads...); err == nil && held && len(all) == 0 {
+		err = ErrHeld
+	}
+	slices.SortStableFunc(all, byRank)
+	return all, full, err
+}
+
+// claimable are the values of persistence_mode and home_worker_id that a worker
+// may claim: it looks for each in the index, and so passes over nothing that
+// waits for another worker.
+func claimable(home *uuid.UUID) [][]any {
+	modes := [][]any{{string(perdure.Remote), nil}}
+	if home != nil {
+		modes = append(modes, []any{string(perdure.Local), nil}, []any{string(perdure.Local), optID(home)})
+	}
+	return modes
+}

@@ -1,0 +1,196 @@
+package react
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// uttered makes an entry.
+func uttered(role perdure.Role, text string) perdure.Entry {
+	m := perdure.Message{Role: role}
+	m.Parts = []perdure.Part{perdure.Text(text)}
+	e, err := perdure.NewMessageEntry(m)
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
+func each(path []perdure.Entry) iter.Seq2[perdure.Entry, error] {
+	return func(yield func(perdure.Entry, error) bool) {
+		for _, e := range path {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// reread gives entries as a store gives them again: equal, and not the same memory.
+func reread(path []perdure.Entry) []perdure.Entry {
+	again := append([]perdure.Entry{}, path...)
+	for i := range again {
+		again[i].Content = append([]byte{}, again[i].Content...)
+	}
+	return again
+}
+
+// Whatever becomes of a conversation between two calls (it goes on, another branch is
+// taken, an entry of one id says something else, a worker knows nothing of it, or an
+// attempt that was thought dead goes on from an older leaf), the messages of a call
+// and their hash are those of its path decoded anew, and stay that.
+func TestAConversationIsAlwaysThatOfItsPath(t *testing.T) {
+	type call struct {
+		path     []perdure.Entry
+		messages []perdure.Message
+	}
+	for seed := range uint64(15) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		kept, id := &conversations{}, uuid.New()
+		var path []perdure.Entry
+		var calls []call
+		for step := range 30 {
+			switch r.IntN(8) {
+			case 0: // another branch, or the head moved back
+				path = append([]perdure.Entry{}, path[:r.IntN(len(path)+1)]...)
+			case 1: // a tail that was dropped, and written anew under its id
+				if n := len(path); n > 0 {
+					id := path[n-1].ID
+					path = append(append([]perdure.Entry{}, path[:n-1]...), uttered(perdure.RoleUser, fmt.Sprint("other ", step)))
+					path[n-1].ID = id
+				}
+			case 2: // the process is new
+				kept = &conversations{}
+			case 3: // what the worker held of the path was forgotten
+				path = reread(path)
+			case 4: // of the same words, by somebody else
+				if n := len(path); n > 0 {
+					path = append([]perdure.Entry{}, path...)
+					path[n-1].Role = perdure.RoleSystem
+				}
+			}
+			for range r.IntN(4) {
+				role := []perdure.Role{perdure.RoleUser, perdure.RoleAssistant, perdure.RoleToolResult}[r.IntN(3)]
+				path = append(path, uttered(role, fmt.Sprint(step, " says ", r.IntN(3))))
+			}
+			asked := path
+			if len(calls) > 0 && r.IntN(6) == 0 {
+				asked = calls[r.IntN(len(calls))].path
+			}
+			conv := kept.take(id)
+			same, err := conv.read(each(asked))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := llm.Request{System: "s", Messages: conv.messages}
+			got, err := conv.hash.Of(req, same)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept.put(id, conv)
+			calls = append(calls, call{asked, conv.messages})
+			if want, err := llm.PromptOf(req); err != nil || got != want {
+				t.Fatalf("seed %d, step %d: the hash is %+v, want %+v, %v", seed, step, got, want, err)
+			}
+			checkMessages(t, fmt.Sprintf("seed %d, step %d", seed, step), conv.messages, asked)
+			bytes := 0
+			for _, e := range asked {
+				bytes += source{content: e.Content}.bytes()
+			}
+			if conv.bytes != bytes || kept.bytes != bytes {
+				t.Fatalf("seed %d, step %d: %d bytes count as %d, in all %d", seed, step, bytes, conv.bytes, kept.bytes)
+			}
+		}
+		for n, c := range calls {
+			checkMessages(t, fmt.Sprintf("seed %d, at the end, call %d", seed, n), c.messages, c.path)
+		}
+	}
+}
+
+func checkMessages(t *testing.T, what string, got []perdure.Message, path []perdure.Entry) {
+	t.Helper()
+	if len(got) != len(path) {
+		t.Fatalf("%s: %d messages, want %d", what, len(got), len(path))
+	}
+	for i, e := range path {
+		if want, err := e.Message(); err != nil || !reflect.DeepEqual(got[i], want) {
+			t.Fatalf("%s: message %d is %+v, want %+v, %v", what, i, got[i], want, err)
+		}
+	}
+}
+
+// A turn decodes what is new of its conversation and nothing else.
+func TestATurnDecodesWhatIsNew(t *testing.T) {
+	var conv conversation
+	path := []perdure.Entry{uttered(perdure.RoleUser, "one"), uttered(perdure.RoleAssistant, "two")}
+	for _, turn := range []struct {
+		path []perdure.Entry
+		same int
+	}{
+		{path, 0},
+		{append(reread(path), uttered(perdure.RoleUser, "three")), 2},
+		{append(reread(path), uttered(perdure.RoleUser, "three")), 3},
+		{append(reread(path[:1]), uttered(perdure.RoleAssistant, "another")), 1},
+	} {
+		if same, err := conv.read(each(turn.path)); err != nil || same != turn.same {
+			t.Errorf("%d messages of %d are known, want %d, %v", same, len(turn.path), turn.same, err)
+		}
+	}
+	first := &conv.messages[0].Parts[0]
+	if _, err := conv.read(each(path)); err != nil {
+		t.Fatal(err)
+	}
+	if &conv.messages[0].Parts[0] != first {
+		t.Error("the first message was decoded again")
+	}
+}
+
+// What does not decode, or cannot be read, is kept by nobody: the error is the call's.
+func TestAConversationThatCannotBeRead(t *testing.T) {
+	broken := uttered(perdure.RoleUser, "x")
+	broken.Content = []byte("{")
+	var conv conversation
+	if _, err := conv.read(each([]perdure.Entry{uttered(perdure.RoleUser, "one"), broken})); perdure.CodeOf(err) == "" || err == nil {
+		t.Errorf("an entry that does not decode gives %v", err)
+	}
+	lost := perdure.Errorf(perdure.Unavailable, "gone")
+	_, err := conv.read(func(yield func(perdure.Entry, error) bool) { yield(perdure.Entry{}, lost) })
+	if !perdure.IsCode(err, perdure.Unavailable) {
+		t.Errorf("a path that cannot be read gives %v", err)
+	}
+}
+
+// What is kept is bounded by bytes; what was used longest ago goes first.
+func TestConversationsAreForgotten(t *testing.T) {
+	var kept conversations
+	var ids []uuid.UUID
+	for range 30 {
+		id := uuid.New()
+		ids = append(ids, id)
+		conv := kept.take(id)
+		conv.add(&perdure.Entry{Content: make([]byte, 2<<20)}, perdure.Message{})
+		kept.put(id, conv)
+		if kept.bytes > mostKept {
+			t.Fatalf("%d bytes are kept, the bound is %d", kept.bytes, mostKept)
+		}
+	}
+	if n := len(kept.take(ids[29]).messages); n != 1 {
+		t.Error("the newest was forgotten")
+	}
+	if n := len(kept.take(ids[0]).messages); n != 0 {
+		t.Error("the oldest is kept")
+	}
+	for _, id := range ids {
+		kept.take(id)
+	}
+	if kept.bytes != 0 || len(kept.kept) != 0 {
+		t.Errorf("%d bytes of nothing are kept", kept.bytes)
+	}
+}
