@@ -136,4 +136,13 @@ const (
 type CommitNumber struct {
 	Fence  int64 `json:"fence"`
 	Number int64 `json:"number"`
+	// ClaimID is that of the claim, which tells it from another that was given the
+	// same fence after a restore. It travels with claims, and with what is said of
+	// goroutines that are kept; Nil, from a worker that does not say it, is any.
+	ClaimID uuid.UUID `json:"-"`
+}
+
+// Same tells whether both are one commit.
+func (n CommitNumber) Same(m CommitNumber) bool {
+	return n.Fence == m.Fence && n.Number == m.Number && (n.ClaimID == m.ClaimID || n.ClaimID == uuid.Nil || m.ClaimID == uuid.Nil)
 }

@@ -36,7 +36,7 @@ func (r *run) setParking(parking bool) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
 	r.parking = parking
-	r.parkAt = perdure.CommitNumber{Fence: r.claim.Lease.Fence, Number: r.number + 1}
+	r.parkAt = perdure.CommitNumber{Fence: r.claim.Lease.Fence, Number: r.number + 1, ClaimID: r.claim.Lease.ClaimID}
 	r.kept = nil
 	if parking && r.w.Parked >= 0 && !r.w.draining {
 		r.kept = &perdure.Kept{WorkerID: r.w.ID, At: r.parkAt, Seen: r.seen}
@@ -178,7 +178,7 @@ func (w *Worker) goOn(c perdure.AgentClaim) bool {
 	} else if r = w.runs[id]; r == nil || !r.parking {
 		return false
 	}
-	inPlace := r.parkAt == c.LastCommit && !w.draining
+	inPlace := r.parkAt.Same(c.LastCommit) && !w.draining
 	switch {
 	case inPlace:
 		w.runs[id] = r

@@ -182,3 +182,42 @@ func TestKeyedAppendGivesTheStoredEntry(t *testing.T) {
 		t.Errorf("the path says %s", got)
 	}
 }
+
+// A goroutine that parked with a commit that is lost since, as after a restore, is
+// not gone on with in place, though fence and number are the same: the function is
+// entered again.
+func TestParkedGoroutineOfAnotherClaimIsNotGoneOnWith(t *testing.T) {
+	for name, change := range map[string]struct {
+		id      func(uuid.UUID) uuid.UUID
+		entered int32
+	}{
+		"the same claim":                 {func(id uuid.UUID) uuid.UUID { return id }, 1},
+		"a server that does not tell it": {func(uuid.UUID) uuid.UUID { return uuid.Nil }, 1},
+		"another claim":                  {func(uuid.UUID) uuid.UUID { return uuid.New() }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, time.Minute)
+			var entered atomic.Int32
+			b.agent("a", func(ctx agent.Context) (string, error) {
+				entered.Add(1)
+				_, err := ctx.WaitSignal("go", 0)
+				return "fine", err
+			})
+			w := b.work(b.overFaulty(&faulty{onAgents: func(claims []perdure.AgentClaim) {
+				for i := range claims {
+					if last := &claims[i].LastCommit; last.Number > 0 {
+						last.ClaimID = change.id(last.ClaimID)
+					}
+				}
+			}}))
+			id := b.start("a")
+			b.waiting(id, "signal")
+			w.parkedNow(t, id)
+			b.signal(id, "go", "1")
+			b.output(id, "fine")
+			if n := entered.Load(); n != change.entered {
+				t.Errorf("the function was entered %d times, want %d", n, change.entered)
+			}
+		})
+	}
+}

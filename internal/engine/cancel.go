@@ -18,7 +18,8 @@ func endNeeds(x *perdure.Execution) store.Needs {
 }
 
 // Cancel ends a PENDING or WAITING execution at once; a RUNNING one becomes
-// CANCELLING, and its worker has the grace to end it. It tells whether it
+// CANCELLING, and its worker has the grace to end it; of its tasks none is begun
+// any more. It tells whether it
 // changed anything: a terminal or cancelling execution stays as it is. Large
 // contents of what it gives are references.
 func (e *Engine) Cancel(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, bool, error) {
@@ -39,6 +40,10 @@ func (e *Engine) Cancel(ctx context.Context, org string, id uuid.UUID) (*perdure
 	return x, accepted, err
 }
 
+// notBegun is why a task ends whose execution is being cancelled before an attempt
+// of it has begun, or could begin again: nobody waits for what it would cost.
+const notBegun = "cancelled: the execution is being cancelled"
+
 func (e *Engine) decideCancel(s *store.State) (*store.Changes, error) {
 	d := begin(s)
 	switch {
@@ -50,6 +55,11 @@ func (e *Engine) decideCancel(s *store.State) (*store.Changes, error) {
 		d.x.Status = perdure.StatusCancelling
 		d.x.CancelBy = s.Now.Add(e.CancelGrace)
 		d.event(perdure.EventCancelling, d.here(), map[string]any{"status": d.x.Status})
+		for _, t := range sortedTasks(s.Tasks) {
+			if t.Status == perdure.TaskPending {
+				d.cancelTask(t, notBegun)
+			}
+		}
 		return d.done(true), nil
 	}
 	if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {

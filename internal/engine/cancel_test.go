@@ -164,3 +164,39 @@ func TestCancellingEndsWithItsLease(t *testing.T) {
 		})
 	}
 }
+
+// Of the tasks of an execution that is being cancelled none is begun any more, nor
+// begun again: what they would cost nobody waits for. Those of others are.
+func TestNothingIsBegunForACancellingExecution(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	ids := h.schedule("1", "2", "3", "4")
+	p := b.poll(3)
+	running, err := b.d.PollTasks(t.Context(), p)
+	b.must(err)
+	if len(running) != 3 {
+		t.Fatalf("%d tasks were claimed", len(running))
+	}
+	h.cancel()
+	if n := b.count(h.id, perdure.EventTaskCancelled); n != 1 {
+		t.Errorf("%d tasks were cancelled with it, want the one that had not begun", n)
+	}
+	failing := done(running[0], ``)
+	failing.Result, failing.Error = perdure.Payload{}, &perdure.TaskError{Code: "flaky", Message: "again"}
+	b.finish(failing)
+	b.must(b.d.Release(t.Context(), perdure.Release{WorkerID: b.worker, Tasks: []perdure.TaskRelease{{Lease: running[1].Lease}}}))
+	b.must(b.d.Release(t.Context(), perdure.Release{WorkerID: b.worker, Tasks: []perdure.TaskRelease{{Lease: running[2].Lease, Started: true}}}))
+	for _, id := range ids {
+		if got := b.task(h.id, id); got.Status != perdure.TaskCancelled {
+			t.Errorf("task %s is %s", id, got.Status)
+		}
+	}
+	other := b.started()
+	want := other.schedule("5")
+	b.clock.advance(time.Minute / 10) // past every pause, within the leases
+	if got := b.taskClaims(); len(got) != 1 || got[0].Lease.TaskID != want[0] {
+		t.Errorf("%d tasks can be claimed, want the other's", len(got))
+	}
+	h.commit(func(c *perdure.Commit) { c.Outcome.Kind = perdure.OutcomeCancelled })
+	b.wantStatus(h.id, perdure.StatusCancelled)
+}

@@ -159,7 +159,7 @@ func TestClaimBringsWhatAResumeNeeds(t *testing.T) {
 	if next.Woke != perdure.WokeTask || next.Lease.Fence != 2 || next.Lease.ClaimID == h.claim.Lease.ClaimID {
 		t.Errorf("the second claim woke by %s, fence %d", next.Woke, next.Lease.Fence)
 	}
-	if next.LastCommit != (perdure.CommitNumber{Fence: 1, Number: 3}) {
+	if next.LastCommit != (perdure.CommitNumber{Fence: 1, Number: 3, ClaimID: h.claim.Lease.ClaimID}) {
 		t.Errorf("the last commit is %+v, want fence 1 number 3", next.LastCommit)
 	}
 	if next.Checkpoint == nil || string(next.Checkpoint.State) != `{"k":1}` || next.Checkpoint.Sequence != 1 {

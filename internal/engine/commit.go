@@ -44,6 +44,7 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 // commitAnswer is what a commit was answered, by reference: it is stored with
 // the execution, so that the same commit delivered again gets the same.
 type commitAnswer struct {
+	// Claim is the first: lastCommit reads it without the rest.
 	Claim      uuid.UUID               `json:"claim"`
 	Ended      perdure.Status          `json:"ended,omitempty"`
 	Suspended  bool                    `json:"suspended,omitempty"`
@@ -172,6 +173,20 @@ func (e *Engine) decideCommit(s *store.State, c perdure.Commit) (*store.Changes,
 		return nil, err
 	}
 	return d.done(a), nil
+}
+
+// lastCommit is the execution's newest commit, with its claim's id.
+func lastCommit(x *perdure.Execution) perdure.CommitNumber {
+	n := x.LastCommit
+	if n == (perdure.CommitNumber{}) {
+		return n
+	}
+	// The answer begins with it; what follows may be large.
+	const before, length = `{"claim":"`, 36
+	if a := string(x.Answer[:min(len(x.Answer), len(before)+length)]); len(a) == len(before)+length && a[:len(before)] == before {
+		n.ClaimID, _ = uuid.Parse(a[len(before):]) // Nil is any
+	}
+	return n
 }
 
 // repeatedAnswer gives the answer that the same commit got before. It comes

@@ -153,8 +153,12 @@ func (d *draft) mayRetry(t *perdure.Task, pause time.Duration) bool {
 }
 
 // retry makes the task claimable again after the pause. What its attempt had
-// shown is superseded.
+// shown is superseded. While the execution is being cancelled it ends instead.
 func (d *draft) retry(t *perdure.Task, pause time.Duration, why string) error {
+	if d.x.Status == perdure.StatusCancelling {
+		d.cancelTask(t, notBegun)
+		return d.closeBlocksOf(t, perdure.BlockSuperseded)
+	}
 	d.free(t)
 	t.Status, t.WorkerID, t.LeaseUntil = perdure.TaskPending, nil, perdure.Time{}
 	t.NotBefore = d.s.Now.Add(pause)

@@ -77,7 +77,7 @@ func (h *handover) take(e *Engine, d *draft, signal *perdure.Signal) {
 		return
 	}
 	p := h.to.p
-	if d.x.LastCommit != h.kept.At || d.s.Holds.Alone || mustBeAlone(d.x) || !mayClaim(d.x, p.WorkerID, p.Local) ||
+	if !lastCommit(d.x).Same(h.kept.At) || d.s.Holds.Alone || mustBeAlone(d.x) || !mayClaim(d.x, p.WorkerID, p.Local) ||
 		!slices.Contains(p.Queues, d.x.Queue) || !slices.Contains(p.Kinds, d.x.Kind) {
 		return
 	}

@@ -26,7 +26,7 @@ type woken struct {
 // told everything but what the decision brings, nothing is read.
 func (e *Engine) claimOf(ctx context.Context, w *woken) (*perdure.AgentClaim, error) {
 	x := w.execution
-	if w.kept == nil || w.kept.At != x.LastCommit || x.PersistenceMode == perdure.Local {
+	if w.kept == nil || !lastCommit(&x).Same(w.kept.At) || x.PersistenceMode == perdure.Local {
 		claim, err := e.agentClaim(ctx, &x)
 		if err == nil {
 			claim.Waited = w.waited
@@ -82,7 +82,7 @@ func laterSignals(ctx context.Context, refs store.Reader, claim *perdure.AgentCl
 func (e *Engine) claimFor(claimed *perdure.Execution) *perdure.AgentClaim {
 	return &perdure.AgentClaim{
 		Lease:    perdure.Lease{ExecutionID: claimed.ID, Fence: claimed.Fence, ClaimID: claimed.ClaimID},
-		LeaseFor: e.Lease, Woke: claimed.Woke, LastCommit: claimed.LastCommit,
+		LeaseFor: e.Lease, Woke: claimed.Woke, LastCommit: lastCommit(claimed),
 	}
 }
 

@@ -182,7 +182,7 @@ func parkedState(ctx context.Context, refs store.Reader, org string, p perdure.P
 		return "", err
 	case x.Status.Terminal():
 		return perdure.ParkedEnded, nil
-	case x.LastCommit != p.At:
+	case !lastCommit(x).Same(p.At):
 		return perdure.ParkedMoved, nil
 	}
 	return perdure.ParkedKeep, nil

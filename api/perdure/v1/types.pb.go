@@ -1205,7 +1205,9 @@ type CommitNumber struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Fence int64                  `protobuf:"varint,1,opt,name=fence,proto3" json:"fence,omitempty"`
 	// From 1 in each claim.
-	Number        int64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Number int64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	// Of the claim: after a restore two may have the same fence. Empty is any.
+	ClaimId       []byte `protobuf:"bytes,3,opt,name=claim_id,json=claimId,proto3" json:"claim_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1252,6 +1254,13 @@ func (x *CommitNumber) GetNumber() int64 {
 		return x.Number
 	}
 	return 0
+}
+
+func (x *CommitNumber) GetClaimId() []byte {
+	if x != nil {
+		return x.ClaimId
+	}
+	return nil
 }
 
 // Place says where in a conversation something happens.
@@ -3584,10 +3593,11 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\fR\x06taskId\x12\x18\n" +
 	"\aattempt\x18\x03 \x01(\x03R\aattempt\x12\x19\n" +
-	"\bclaim_id\x18\x04 \x01(\fR\aclaimId\"<\n" +
+	"\bclaim_id\x18\x04 \x01(\fR\aclaimId\"W\n" +
 	"\fCommitNumber\x12\x14\n" +
 	"\x05fence\x18\x01 \x01(\x03R\x05fence\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x03R\x06number\"\x82\x01\n" +
+	"\x06number\x18\x02 \x01(\x03R\x06number\x12\x19\n" +
+	"\bclaim_id\x18\x03 \x01(\fR\aclaimId\"\x82\x01\n" +
 	"\x05Place\x12\x1f\n" +
 	"\vresponse_id\x18\x01 \x01(\tR\n" +
 	"responseId\x12\x17\n" +

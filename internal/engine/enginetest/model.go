@@ -142,6 +142,12 @@ func (x *execution) cancel(now time.Time) {
 	switch {
 	case x.status == perdure.StatusRunning:
 		x.status, x.cancelBy = perdure.StatusCancelling, now.Add(grace)
+		for id, t := range x.tasks {
+			if t.status == perdure.TaskPending {
+				t.status = perdure.TaskCancelled
+				x.tasks[id] = t
+			}
+		}
 	case !x.status.Held() && !x.status.Terminal():
 		x.end(perdure.StatusCancelled)
 	}
@@ -224,6 +230,14 @@ func (x *execution) lost(now time.Time) {
 	}
 }
 
+// again is the status of a task that would be tried again.
+func (x *execution) again() perdure.TaskStatus {
+	if x.status == perdure.StatusCancelling {
+		return perdure.TaskCancelled
+	}
+	return perdure.TaskPending
+}
+
 func (x *execution) loseAttempt(id uuid.UUID, now time.Time) {
 	t := x.tasks[id]
 	t.spared++
@@ -235,7 +249,7 @@ func (x *execution) loseAttempt(id uuid.UUID, now time.Time) {
 	case t.lost > 10:
 		t.status = perdure.TaskFailed
 	default:
-		t.status, t.notBefore = perdure.TaskPending, now
+		t.status, t.notBefore = x.again(), now
 	}
 	x.tasks[id] = t
 	if t.status.Terminal() {
@@ -268,7 +282,7 @@ func (x *execution) finish(f perdure.TaskFinish, now time.Time) (woken bool, ref
 	case f.Error.Permanent || t.attempt-t.spared >= t.most || (!t.deadline.IsZero() && !now.Add(f.Error.RetryAfter).Before(t.deadline)):
 		t.status = perdure.TaskFailed
 	default:
-		t.status, t.notBefore = perdure.TaskPending, now.Add(f.Error.RetryAfter)
+		t.status, t.notBefore = x.again(), now.Add(f.Error.RetryAfter)
 	}
 	x.tasks[f.Lease.TaskID] = t
 	return t.status.Terminal() && x.wake(now), ""
@@ -282,7 +296,7 @@ func (x *execution) releaseTask(l perdure.TaskLease, started bool, now time.Time
 		x.loseAttempt(l.TaskID, now)
 	default:
 		t.spared++
-		t.status, t.claim, t.notBefore = perdure.TaskPending, uuid.Nil, now
+		t.status, t.claim, t.notBefore = x.again(), uuid.Nil, now
 		x.tasks[l.TaskID] = t
 	}
 }

@@ -8,6 +8,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
+// lastOfClaim is the last commit as a claim has it.
+func (x *execution) lastOfClaim() perdure.CommitNumber {
+	n := x.last
+	n.ClaimID = x.lastClaim
+	return n
+}
+
 // commit applies all of a commit, or nothing. The same one again is told the
 // same, ahead of every other check.
 func (x *execution) commit(c perdure.Commit, now time.Time) (answer, perdure.Code) {

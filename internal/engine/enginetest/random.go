@@ -196,7 +196,7 @@ func (m *machine) claimed(c perdure.AgentClaim) {
 	x := m.of(c.Lease.ExecutionID)
 	x.claimed(c.Lease, m.now())
 	m.claims = append(m.claims, c.Lease)
-	if c.Lease.Fence != x.fence || c.LastCommit != x.last {
+	if c.Lease.Fence != x.fence || c.LastCommit != x.lastOfClaim() {
 		m.Fatalf("the claim has fence %d after commit %v, the rules say %d after %v", c.Lease.Fence, c.LastCommit, x.fence, x.last)
 	}
 	if got := ids(c.Again); !slices.Equal(got, x.taken) {

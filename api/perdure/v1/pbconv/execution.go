@@ -61,7 +61,7 @@ func (d *decoder) execution(m *perdurev1.Execution) *perdure.Execution {
 		Version: m.GetVersion(), Org: m.GetOrg(), Leaf: d.idPtr("execution.leaf_entry_id", m.LeafEntryId),
 		ResponseID: m.GetResponseId(), Fence: m.GetFence(), ClaimID: d.id("execution.claim_id", m.GetClaimId()),
 		LeaseUntil: d.time("execution.lease_until", m.GetLeaseUntil()), Embedded: m.GetEmbedded(),
-		LastCommit: commitNumber(m.GetLastCommit()), Woke: read(d, wokes, "execution.woke", m.GetWoke()),
+		LastCommit: d.commitNumber("execution.last_commit.claim_id", m.GetLastCommit()), Woke: read(d, wokes, "execution.woke", m.GetWoke()),
 		Crashes: int(m.GetCrashes()), Panics: int(m.GetPanics()), Unfit: int(m.GetUnfit()), EntryCount: m.GetEntryCount(),
 		Asked: d.asked(m.GetAsked()), HomeID: d.idPtr("execution.home_worker_id", m.HomeWorkerId), Away: d.away(m.GetAway()),
 	}
@@ -118,11 +118,11 @@ func commitNumberToProto(n perdure.CommitNumber) *perdurev1.CommitNumber {
 	if n == (perdure.CommitNumber{}) {
 		return nil
 	}
-	return &perdurev1.CommitNumber{Fence: n.Fence, Number: n.Number}
+	return &perdurev1.CommitNumber{Fence: n.Fence, Number: n.Number, ClaimId: UUIDToProto(n.ClaimID)}
 }
 
-func commitNumber(m *perdurev1.CommitNumber) perdure.CommitNumber {
-	return perdure.CommitNumber{Fence: m.GetFence(), Number: m.GetNumber()}
+func (d *decoder) commitNumber(field string, m *perdurev1.CommitNumber) perdure.CommitNumber {
+	return perdure.CommitNumber{Fence: m.GetFence(), Number: m.GetNumber(), ClaimID: d.id(field, m.GetClaimId())}
 }
 
 func waitToProto(w *perdure.Wait) *perdurev1.Wait {

@@ -91,7 +91,7 @@ func (d *decoder) agentClaim(m *perdurev1.AgentClaim) *perdure.AgentClaim {
 	return &perdure.AgentClaim{
 		Lease: d.lease(m.GetLease()), Execution: d.execution(m.GetExecution()),
 		LeaseFor: d.duration("claim.lease_for", m.GetLeaseFor()), Woke: read(d, wokes, "claim.woke", m.GetWoke()),
-		Checkpoint: d.checkpoint(m.GetCheckpoint()), LastCommit: commitNumber(m.GetLastCommit()),
+		Checkpoint: d.checkpoint(m.GetCheckpoint()), LastCommit: d.commitNumber("claim.last_commit.claim_id", m.GetLastCommit()),
 		Results: each(m.GetResults(), d.task), Signals: each(m.GetSignals(), d.signal),
 		MoreSignals: m.GetMoreSignals(), Again: each(m.GetAgain(), d.signal),
 		SignalsTo: m.GetSignalsTo(), Kept: m.GetKept(), Waited: d.duration("claim.waited", m.GetWaited()),
@@ -109,7 +109,7 @@ func (d *decoder) kept(m *perdurev1.Kept) *perdure.Kept {
 	if m == nil {
 		return nil
 	}
-	return &perdure.Kept{WorkerID: d.id("kept.worker_id", m.GetWorkerId()), At: commitNumber(m.GetAt()), Seen: m.GetSeen()}
+	return &perdure.Kept{WorkerID: d.id("kept.worker_id", m.GetWorkerId()), At: d.commitNumber("kept.at.claim_id", m.GetAt()), Seen: m.GetSeen()}
 }
 
 // TaskClaimToProto converts a claimed attempt.

@@ -119,7 +119,7 @@ func HeartbeatFromProto(m *perdurev1.HeartbeatRequest) (perdure.Heartbeat, error
 				return perdure.TaskBeat{Lease: d.taskLease(b.GetLease()), Progress: raw(b.GetProgress()), Alive: b.GetAlive()}
 			}),
 			Parked: each(m.GetParked(), func(p *perdurev1.Parked) perdure.Parked {
-				return perdure.Parked{ExecutionID: d.id("parked.execution_id", p.GetExecutionId()), At: commitNumber(p.GetAt())}
+				return perdure.Parked{ExecutionID: d.id("parked.execution_id", p.GetExecutionId()), At: d.commitNumber("parked.at.claim_id", p.GetAt())}
 			}),
 		}
 	})
