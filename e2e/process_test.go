@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -159,15 +161,21 @@ func (o *output) tail(most int) string {
 }
 
 // freeAddress is a loopback address that nothing listens on. Restarts need the
-// same one again, so the system cannot choose it each time.
+// same one again, so the system cannot choose it each time; its port is below those
+// that systems give to connections, so that none takes it meanwhile.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.N(20_000)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		return l.Addr().String()
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // environment is what a program needs to run at all; more comes with extra.

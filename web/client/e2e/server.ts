@@ -120,16 +120,20 @@ export class Dev {
   }
 }
 
-/** A port that nothing listens on: a restart needs the same again. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const s = createServer();
-    s.once("error", reject);
-    s.listen(0, "127.0.0.1", () => {
-      const { port } = s.address() as { port: number };
-      s.close(() => resolve(port));
+/**
+ * A port that nothing listens on, for a restart needs the same again: below those that
+ * systems give to connections, so that none takes it meanwhile.
+ */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    const free = await new Promise<boolean>((resolve) => {
+      const s = createServer();
+      s.once("error", () => resolve(false));
+      s.listen(port, "127.0.0.1", () => s.close(() => resolve(true)));
     });
-  });
+    if (free) return port;
+  }
 }
 
 /** Looks every few milliseconds until it is there. */
