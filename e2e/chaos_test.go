@@ -86,7 +86,8 @@ func TestChaosOnSQLite(t *testing.T) {
 	size, kinds := shortChaos, slices.Concat(processFaults, []chaos.Kind{chaos.FullDisk, chaos.FullDisk})
 	size.faults = len(kinds)
 	if chaosIsLong() {
-		size, kinds = longChaos, slices.Concat(kinds, clockFaults)
+		// The server's clock is the store's here: set, it would end tasks by their limits.
+		size, kinds = longChaos, append(kinds, chaos.JumpWorker)
 		size.faults = 3 * len(kinds)
 	}
 	size.kinds, size.sqlite, size.servers, size.workers = kinds, true, 1, 2
