@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -91,23 +92,40 @@ func TestDiffTellsTheWholeChange(t *testing.T) {
 		if (d == "") != (old == new) {
 			t.Fatalf("diff of %q and %q is %q", old, new, d)
 		}
-		var was, is strings.Builder
-		for _, line := range strings.Split(d, "\n") {
-			switch {
-			case strings.HasPrefix(line, "@@") || line == "":
-			case line[0] == '-':
-				was.WriteString(line[1:] + "\n")
-			case line[0] == '+':
-				is.WriteString(line[1:] + "\n")
-			default:
-				was.WriteString(line[1:] + "\n")
-				is.WriteString(line[1:] + "\n")
+		if d != "" {
+			if got := applied(t, old, d); got != new {
+				t.Fatalf("from %q to %q, but this leads to %q:\n%s", old, new, got, d)
 			}
 		}
-		if !strings.Contains(old, was.String()) || strings.Replace(old, was.String(), is.String(), 1) != new && strings.Count(old, was.String()) == 1 {
-			t.Fatalf("from %q to %q:\n%s", old, new, d)
-		}
 	})
+}
+
+// applied gives what a diff of one hunk makes of old: the lines it names must be
+// there, at the place it names.
+func applied(t *rapid.T, old, d string) string {
+	head, body, _ := strings.Cut(d, "\n")
+	var from, count, to, now int
+	if _, err := fmt.Sscanf(head, "@@ -%d,%d +%d,%d @@", &from, &count, &to, &now); err != nil {
+		t.Fatalf("%s: %v", head, err)
+	}
+	if count > 0 {
+		from--
+	}
+	was, is := "", ""
+	for _, line := range strings.Split(body, "\n") {
+		if line[0] != '+' {
+			was += line[1:] + "\n"
+		}
+		if line[0] != '-' {
+			is += line[1:] + "\n"
+		}
+	}
+	lines := strings.SplitAfter(old, "\n")
+	before, found := strings.Join(lines[:from], ""), strings.Join(lines[from:from+count], "")
+	if found != was || strings.Count(is, "\n") != now {
+		t.Fatalf("%s tells of %q and %d lines, but there is %q:\n%s", head, was, now, found, d)
+	}
+	return before + is + strings.Join(lines[from+count:], "")
 }
 
 func TestLongDiffIsCut(t *testing.T) {
