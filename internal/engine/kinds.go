@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -41,6 +42,9 @@ func (e *Engine) kind(ctx context.Context, org, kind string) (perdure.KindSpec, 
 // register remembers what a worker can run, beside what others have registered
 // before: a kind has the providers of all of them.
 func (e *Engine) register(ctx context.Context, org string, r perdure.Registration) error {
+	if err := checkRegistration(r); err != nil {
+		return err
+	}
 	_, err := e.one(ctx, store.Command{
 		Name: "register", Lane: store.LaneCommits, Org: org, Execution: uuid.Nil,
 		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Kinds: true} },
@@ -49,6 +53,20 @@ func (e *Engine) register(ctx context.Context, org string, r perdure.Registratio
 		},
 	})
 	return err
+}
+
+func checkRegistration(r perdure.Registration) error {
+	if err := checkTexts("", r); err != nil {
+		return err
+	}
+	for at, specs := range map[string][]perdure.KindSpec{"agents": r.Agents, "tasks": r.Tasks} {
+		for i, spec := range specs {
+			if err := checkJSON(fmt.Sprintf("%s[%d].inputSchema", at, i), spec.InputSchema); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func kindsOf(org string, r perdure.Registration, known []store.Kind, now perdure.Time) []store.Kind {
