@@ -202,7 +202,7 @@ func checkStartTexts(r *StartRequest) error {
 			return err
 		}
 	}
-	return checkJSON("metadata", r.Metadata)
+	return checkMetadata(r.Metadata)
 }
 
 // inputOf makes the execution's input: for the react agent a frozen copy of its

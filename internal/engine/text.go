@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/perdure/perdure"
@@ -101,6 +104,43 @@ func checkJSON(field string, raw json.RawMessage) error {
 		return perdure.FieldErrorf(field, "is not valid JSON in UTF-8")
 	}
 	return nil
+}
+
+// checkMetadata checks an execution's metadata, whose members are compared as text:
+// half of a pair of surrogates is none.
+func checkMetadata(raw json.RawMessage) error {
+	if err := checkJSON("metadata", raw); err != nil {
+		return err
+	}
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		i++ // what is escaped, which is there
+		if raw[i] != 'u' {
+			continue
+		}
+		first := escaped(raw[i+1:])
+		i += 4
+		if !utf16.IsSurrogate(first) {
+			continue
+		}
+		rest := raw[i+1:]
+		if len(rest) < 6 || rest[0] != '\\' || rest[1] != 'u' || utf16.DecodeRune(first, escaped(rest[2:])) == unicode.ReplacementChar {
+			return perdure.FieldErrorf("metadata", `holds \u%04x, which is half of a pair of surrogates and no character`, first)
+		}
+		i += 6
+	}
+	return nil
+}
+
+// escaped is what four hexadecimal digits stand for.
+func escaped(digits []byte) rune {
+	n, err := strconv.ParseUint(string(digits[:4]), 16, 16)
+	if err != nil {
+		return unicode.ReplacementChar // JSON that is valid has digits here
+	}
+	return rune(n)
 }
 
 // mended is an error whose words every store can keep: an execution or a task

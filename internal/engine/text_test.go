@@ -364,6 +364,21 @@ func TestContentsSayAnyCharacter(t *testing.T) {
 	})
 }
 
+// Members of metadata are compared as text, which half of a pair is not.
+func TestMetadataHoldsNoHalfOfAPair(t *testing.T) {
+	b := newBench(t)
+	for metadata, good := range map[string]bool{
+		`{"b":"\ud83d\uDE00"}`: true, `{"b":"\\ud800"}`: true, `{"b":"\u0000\u00e9"}`: true, `{"b":"\\\ud83d\ude00\\\\udc00"}`: true,
+		`{"b":"\ud800"}`: false, `{"b":"\uDC00"}`: false, `{"b":"\ud800\ud800"}`: false, `{"b":"\ud800\n\udc00"}`: false,
+		`{"b":"\ud83d\ude00\ude00"}`: false, `{"\ud800":1}`: false, `{"b":"\\\ud800"}`: false, `{"b":{"c":["\ud800x"]}}`: false,
+	} {
+		_, err := b.e.Start(t.Context(), org, StartRequest{Kind: "agent", Metadata: json.RawMessage(metadata)})
+		if good && err != nil || !good && !perdure.IsCode(err, perdure.InvalidArgument) {
+			t.Errorf("metadata %s gave %v", metadata, err)
+		}
+	}
+}
+
 // What terminals show is kept with its zero bytes.
 func TestBlocksHoldZeroBytes(t *testing.T) {
 	onEach(t, func(t *testing.T, p *place) {
