@@ -15,7 +15,7 @@ const inlineSignals = 1 << 20
 
 // claimAgents claims up to p.Slots pending executions, waiting for them.
 func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([]perdure.AgentClaim, error) {
-	if err := checkPoll(p); err != nil {
+	if err := checkPoll(&p); err != nil {
 		return nil, err
 	}
 	if p.Local && p.WorkerID == uuid.Nil {
@@ -150,7 +150,7 @@ func pendingSignals(ctx context.Context, refs store.Reader, execution uuid.UUID,
 
 // claimTasks claims up to p.Slots pending tasks, waiting for them.
 func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]perdure.TaskClaim, error) {
-	if err := checkPoll(p); err != nil {
+	if err := checkPoll(&p); err != nil {
 		return nil, err
 	}
 	topics := append(topicsOf(org, p, notify.Tasks), notify.Freed(org))
@@ -239,12 +239,13 @@ func (e *Engine) taskClaim(ctx context.Context, c claimedTask) (*perdure.TaskCla
 	}, nil
 }
 
-// checkPoll refuses a poll before anything is looked for.
-func checkPoll(p perdure.Poll) error {
-	if p.Slots <= 0 || len(p.Kinds) == 0 {
-		return perdure.FieldErrorf("slots", "a poll needs a free slot and a kind")
+// checkPoll refuses a poll before anything is looked for, and bounds what it claims.
+func checkPoll(p *perdure.Poll) error {
+	if err := p.Check(); err != nil {
+		return err
 	}
-	return checkTexts("", p)
+	p.Slots = min(p.Slots, perdure.MaxPollSlots)
+	return checkTexts("", *p)
 }
 
 func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) []string {

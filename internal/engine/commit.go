@@ -414,6 +414,9 @@ func (e *Engine) checkCommit(c perdure.Commit) error {
 	if err := checkTexts("", c); err != nil {
 		return err
 	}
+	if err := perdure.CheckPollSize(len(c.Eager.Queues), len(c.Eager.Kinds)); err != nil {
+		return err
+	}
 	if !outcomes[c.Outcome.Kind] {
 		return perdure.FieldErrorf("outcome.kind", "%q is not an outcome; use one of %v", c.Outcome.Kind, slices.Sorted(maps.Keys(outcomes)))
 	}

@@ -60,6 +60,9 @@ func checkRegistration(r perdure.Registration) error {
 		return err
 	}
 	for at, specs := range map[string][]perdure.KindSpec{"agents": r.Agents, "tasks": r.Tasks} {
+		if len(specs) > perdure.MaxPollKinds {
+			return perdure.FieldErrorf(at, "are %d kinds; a worker runs %d at most", len(specs), perdure.MaxPollKinds)
+		}
 		for i, spec := range specs {
 			if err := checkJSON(fmt.Sprintf("%s[%d].inputSchema", at, i), spec.InputSchema); err != nil {
 				return err
