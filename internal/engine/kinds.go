@@ -64,8 +64,15 @@ func checkRegistration(r perdure.Registration) error {
 			return perdure.FieldErrorf(at, "are %d kinds; a worker runs %d at most", len(specs), perdure.MaxPollKinds)
 		}
 		for i, spec := range specs {
-			if err := checkJSON(fmt.Sprintf("%s[%d].inputSchema", at, i), spec.InputSchema); err != nil {
+			field := fmt.Sprintf("%s[%d].inputSchema", at, i)
+			if err := checkJSON(field, spec.InputSchema); err != nil {
 				return err
+			}
+			if len(spec.InputSchema) == 0 {
+				continue
+			}
+			if _, err := compile(spec.InputSchema); err != nil {
+				return perdure.FieldErrorf(field, "of %s is no JSON Schema: %v", spec.Kind, err)
 			}
 		}
 	}
@@ -103,15 +110,7 @@ func checkSchema(field string, schema, content json.RawMessage) error {
 	if len(schema) == 0 {
 		return nil
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		return &perdure.Error{Code: perdure.Internal, Message: "a registered schema does not parse", Err: err}
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("kind.json", doc); err != nil {
-		return &perdure.Error{Code: perdure.Internal, Message: "a registered schema does not load", Err: err}
-	}
-	compiled, err := compiler.Compile("kind.json")
+	compiled, err := compile(schema)
 	if err != nil {
 		return &perdure.Error{Code: perdure.Internal, Message: "a registered schema does not compile", Err: err}
 	}
@@ -120,6 +119,28 @@ func checkSchema(field string, schema, content json.RawMessage) error {
 		return perdure.FieldErrorf(field, "is not valid JSON: %v", err)
 	}
 	return schemaError(field, compiled.Validate(value))
+}
+
+func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, err
+	}
+	const url = "mem:///kind.json"
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(noLoader{})
+	if err := compiler.AddResource(url, doc); err != nil {
+		return nil, err
+	}
+	return compiler.Compile(url)
+}
+
+// noLoader keeps what a worker registers from having the server read its files.
+// The drafts of JSON Schema itself are in the program, and never asked for here.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("a schema refers only to itself, not to %s", url)
 }
 
 func schemaError(field string, err error) error {
