@@ -20,12 +20,13 @@ import (
 
 func execute(t *testing.T, url, query string, args ...any) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
+	ctx := context.WithoutCancel(t.Context()) // it may tidy up
+	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	if _, err := conn.Exec(t.Context(), query, args...); err != nil {
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, query, args...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -35,7 +36,8 @@ func bare(t *testing.T) string {
 	t.Helper()
 	url := postgrestest.Database(t, migrated)
 	execute(t, url, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-	t.Cleanup(func() { // others expect tables in it
+	t.Cleanup(func() { // others expect tables in it, of which nothing is known yet
+		execute(t, url, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 		if err := migrated(context.WithoutCancel(t.Context()), url); err != nil {
 			t.Error(err)
 		}
