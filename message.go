@@ -64,7 +64,8 @@ type Part struct {
 }
 
 // MarshalJSON writes the members that make a part of its type, also where they
-// are empty: a text has its text, a result its parts and whether it is an error.
+// are empty: a text has its text, a result its tool, its parts and whether it is an
+// error.
 func (p Part) MarshalJSON() ([]byte, error) {
 	type plain Part
 	switch p.Type {
@@ -89,9 +90,10 @@ func (p Part) MarshalJSON() ([]byte, error) {
 		}
 		return json.Marshal(struct {
 			plain
-			Parts   []Part `json:"parts"`
-			IsError bool   `json:"isError"`
-		}{plain(p), parts, p.IsError})
+			ToolName string `json:"toolName"`
+			Parts    []Part `json:"parts"`
+			IsError  bool   `json:"isError"`
+		}{plain(p), p.ToolName, parts, p.IsError})
 	}
 	return json.Marshal(plain(p))
 }
