@@ -238,3 +238,42 @@ func checkFirstCommit(t *testing.T, log []logRecord) {
 		t.Errorf("it begins with %v", log[:4])
 	}
 }
+
+// Why a response ended is said in one of a few words, in the output of a run and
+// in its log.
+func TestStopReasonsOnTheWire(t *testing.T) {
+	dir := t.TempDir()
+	const call = "turn\n  call find {\"pattern\": \"*\"}\n"
+	for name, script := range map[string]string{
+		"end_turn": "turn\n  text x\n", "max_tokens": "turn\n  text x\n  stop max_tokens\n", "refusal": "turn\n  text x\n  stop refusal\n",
+		"turn_limit": call + call, "error": "turn\n  fail refused no\n", "cancelled": "turn\n  text x\n  pause 1h\n",
+	} {
+		write(t, dir, name, script)
+	}
+	s := serveDev(t, dir)
+	ends := func(at string) logRecord {
+		log := s.logTo(at, func(e logRecord) bool { return e.dataOf()["type"] == "response_end" })
+		return log[len(log)-1]
+	}
+	for _, reason := range []string{"end_turn", "max_tokens", "refusal", "turn_limit"} {
+		at := s.start(`{"userPrompt":"go","oneShot":true,"models":[{"provider":"scripted","modelId":"` + reason + `"}],"tools":["find"],"config":{"maxTurns":1}}`)
+		if got := ends(at).dataOf()["stopReason"]; got != reason {
+			t.Errorf("%s is told as %v", reason, got)
+		}
+		s.logged(at)
+		var x struct{ Output struct{ StopReason string } }
+		if s.get(at, &x); x.Output.StopReason != reason {
+			t.Errorf("%s is put out as %s", reason, x.Output.StopReason)
+		}
+	}
+	failed := ends(s.start(`{"userPrompt":"go","models":[{"provider":"scripted","modelId":"error"}]}`))
+	if failed.dataOf()["stopReason"] != "error" || failed.dataOf()["error"] == nil {
+		t.Errorf("an error is told as %v", failed.data)
+	}
+	// Of one that is cancelled the command line says so.
+	at := s.start(`{"userPrompt":"go","models":[{"provider":"scripted","modelId":"cancelled"}]}`)
+	s.logTo(at, func(e logRecord) bool { return e.event == "token" })
+	s.ask("DELETE", at, "", 202)
+	s.logged(at)
+	launch(t, dir, "resume", strings.TrimPrefix(at, "/agent-executions/"), "--json").wantEnd(3, `"stopReason":"cancelled"`)
+}
