@@ -219,3 +219,48 @@ func TestPositionsHaveTheirPrecedence(t *testing.T) {
 	first := h.follow(h.path(x.ID, "/stream")).must()
 	h.follow(h.path(x.ID, "/stream"), "Last-Event-ID", first.id) // 200
 }
+
+// Rendered text is events html in place of token, each with its part; of one
+// part the last is final and the others are not.
+func TestRenderedTextHasItsNames(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	r := h.claim()
+	live := h.follow(h.path(x.ID, "/stream?render=html"))
+	r.stream(0, 0, "token", "one *two")
+	first := live.must()
+	for ; first.event != "html"; first = live.must() {
+	}
+	if first.fields["final"] != false || !strings.Contains(first.fields["html"].(string), "one") {
+		t.Errorf("first comes %s", first.data)
+	}
+	r.stream(0, 8, "token", "*\n\nthree")
+	r.complete()
+	final := map[string]bool{}
+	for _, e := range append([]sse{first}, live.all()...) {
+		if e.event == "token" {
+			t.Errorf("a token came: %s", e.data)
+		}
+		if e.event != "html" {
+			continue
+		}
+		for _, name := range []string{"seq", "part", "html", "final", "agentExecutionId", "createdAt"} {
+			if _, there := e.fields[name]; !there {
+				t.Errorf("%s lacks %s", e.data, name)
+			}
+		}
+		part := fmt.Sprint(e.fields["seq"], " ", e.fields["part"])
+		if final[part] {
+			t.Errorf("after its final state comes %s", e.data)
+		}
+		final[part] = e.fields["final"] == true
+	}
+	for part, is := range final {
+		if !is {
+			t.Errorf("part %s has no final state", part)
+		}
+	}
+	if len(final) < 2 {
+		t.Errorf("the parts are %v", final)
+	}
+}
