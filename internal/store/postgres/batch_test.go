@@ -178,6 +178,34 @@ func TestAValueThatDoesNotFitCostsOthersNothing(t *testing.T) {
 	noted(t, s, other, 2)
 }
 
+// What one command of a batch deletes is gone for those after it, though the rows
+// of all were read before the first.
+func TestWhatABatchDeletesIsGoneForTheRestOfIt(t *testing.T) {
+	s := open(t, Options{Committers: 1})
+	c := tripsOf(s)
+	id, stays := begin(t, s), begin(t, s)
+	var seen []bool // by the commands, in their order
+	look := func(id uuid.UUID, changes func(s *store.State) *store.Changes) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := do(ctx, s, id, store.Needs{}, func(s *store.State) (*store.Changes, error) {
+				seen = append(seen, s.Execution != nil)
+				return changes(s), nil
+			})
+			return err
+		}
+	}
+	nothing := func(*store.State) *store.Changes { return nil }
+	prune := func(s *store.State) *store.Changes { return &store.Changes{Prune: &store.Prune{Execution: true}} }
+	together(t, s, c, []func(context.Context) error{look(id, nothing), look(id, prune), look(id, nothing)})
+	if !slices.Equal(seen, []bool{true, true, false}) {
+		t.Errorf("before, at and after its deletion it is there: %v", seen)
+	}
+	if _, err := s.Execution(t.Context(), org, id); !perdure.IsCode(err, perdure.NotFound) {
+		t.Errorf("reading it gives %v", err)
+	}
+	noted(t, s, stays, 0)
+}
+
 // pickAgents claims up to two pending agents for a worker.
 func pickAgents(ctx context.Context, s *Store, worker uuid.UUID) (got []uuid.UUID, err error) {
 	answers, err := s.Do(ctx, store.Command{
@@ -225,6 +253,9 @@ func TestPicksOfManyPollersAreOne(t *testing.T) {
 	}
 	together(t, s, c, polls[:1])
 	one := together(t, s, c, polls[:1])
+	if one > 7 {
+		t.Errorf("one poll takes %d round trips", one)
+	}
 	many := together(t, s, c, polls)
 	if many != one {
 		t.Errorf("fifty polls take %d round trips, one takes %d", many, one)
