@@ -228,6 +228,21 @@ func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return s.committer.Queue.Do(ctx, c)
 }
 
+// Tidy implements [store.Store]: it has the write-ahead log forget what was erased.
+func (s *Store) Tidy(ctx context.Context) error {
+	if !s.committer.erased.Load() {
+		return nil
+	}
+	_, err := s.Do(ctx, store.Command{
+		Name: "tidy", Lane: store.LaneSweeps,
+		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
+	})
+	// The log is begun anew after the answer, and before the next batch.
+	s.committer.deciding.Lock()
+	defer s.committer.deciding.Unlock()
+	return err
+}
+
 // Audit is that of [relational.Reader], and that what the committer keeps of rows
 // is what is stored.
 func (s *Store) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
