@@ -198,6 +198,9 @@ func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return s.committerOf(&c).Do(ctx, c)
 }
 
+// Tidy implements [store.Store]. Nothing is put off.
+func (s *Store) Tidy(context.Context) error { return nil }
+
 // committerOf gives the committer of an execution, so that its commands keep
 // their order. Picks of one org go to the same one: they would be in each
 // other's way.
