@@ -116,17 +116,17 @@ func nextStep(path string) (step, error) {
 			return nil, errors.Join(err, perdure.Errorf(perdure.Conflict,
 				"a restore of %s was cut off, and both %s and %s are there; move one of them elsewhere", path, from, to))
 		}
-		return func() error { return moved(from, to) }, nil
+		return func() error { return renamed(from, to) }, nil
 	}
 	shared := path + "-shm"
 	if _, err := os.Lstat(shared); err == nil {
 		return func() error { return remove(shared) }, nil
 	}
-	return func() error { return moved(coming, path) }, nil
+	return func() error { return renamed(coming, path) }, nil
 }
 
-// moved renames a file, on the disk: the next step must not come before.
-func moved(from, to string) error {
+// renamed renames a file, on the disk: the next step must not come before.
+func renamed(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
