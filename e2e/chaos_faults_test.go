@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure/e2e/chaos"
+	"github.com/perdure/perdure/internal/store/sqlite"
+	"github.com/perdure/perdure/server"
 )
 
 // storm brings the faults of a plan about, each at its time.
@@ -178,12 +181,8 @@ func (s *storm) dropConnections() (end func()) {
 	return func() {}
 }
 
-// noteKill notes what the worker that was just killed held, and the database's
-// time.
+// noteKill notes what the worker that was just killed held, and the store's time.
 func (s *storm) noteKill(m *member) {
-	if s.cluster == nil {
-		return // takeovers are measured with several servers
-	}
 	raw, err := os.ReadFile(filepath.Join(m.home, "worker", "worker-id"))
 	if err != nil {
 		return // it was killed before it had begun
@@ -196,21 +195,49 @@ func (s *storm) noteKill(m *member) {
 	k := chaos.Kill{Name: m.name}
 	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
 	defer cancel()
-	err = s.database(ctx, func(conn *pgx.Conn) error {
-		if err := conn.QueryRow(ctx, "SELECT now()").Scan(&k.At); err != nil {
-			return err
+	if s.cluster == nil {
+		k.At = time.Now() // which the server's clock is, in the end
+		if k.Runs, err = heldIn(ctx, s.disk.copied("perdure.db"), id); err != nil {
+			s.note("what %s held is not known: its server wrote to the file that was copied: %v", m.name, err)
+			return
 		}
-		rows, err := conn.Query(ctx, `SELECT id::text FROM agent_execution WHERE worker_id = $1
-			UNION SELECT agent_execution_id::text FROM task_execution WHERE worker_id = $1 AND status = 'RUNNING'`, id)
-		if err != nil {
-			return err
-		}
-		k.Runs, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		return err
-	})
+	} else {
+		k.At, k.Runs, err = s.heldBy(ctx, id)
+	}
 	if err != nil {
 		s.t.Errorf("what %s held: %v", m.name, err)
 		return
 	}
 	s.kills = append(s.kills, k)
+}
+
+// heldIn gives the runs that a worker holds by a copy of a store's file.
+func heldIn(ctx context.Context, path string, worker uuid.UUID) ([]string, error) {
+	look, err := sqlite.OpenLook(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	held, err := look.HeldBy(ctx, server.DevOrg, worker)
+	runs := make([]string, len(held))
+	for i, id := range held {
+		runs[i] = id.String()
+	}
+	return runs, errors.Join(err, look.Close())
+}
+
+// heldBy gives the database's time, and the runs that a worker holds, or tasks of.
+func (s *storm) heldBy(ctx context.Context, worker uuid.UUID) (at time.Time, runs []string, err error) {
+	err = s.database(ctx, func(conn *pgx.Conn) error {
+		if err := conn.QueryRow(ctx, "SELECT now()").Scan(&at); err != nil {
+			return err
+		}
+		rows, err := conn.Query(ctx, `SELECT id::text FROM agent_execution WHERE worker_id = $1
+			UNION SELECT agent_execution_id::text FROM task_execution WHERE worker_id = $1 AND status = 'RUNNING'`, worker)
+		if err != nil {
+			return err
+		}
+		runs, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	return at, runs, err
 }

@@ -86,8 +86,7 @@ func TestChaosOnSQLite(t *testing.T) {
 	size, kinds := shortChaos, slices.Concat(processFaults, []chaos.Kind{chaos.FullDisk, chaos.FullDisk})
 	size.faults = len(kinds)
 	if chaosIsLong() {
-		// The server's clock is the store's here: set, it would end tasks by their limits.
-		size, kinds = longChaos, append(kinds, chaos.JumpWorker)
+		size, kinds = longChaos, slices.Concat(kinds, clockFaults)
 		size.faults = 3 * len(kinds)
 	}
 	size.kinds, size.sqlite, size.servers, size.workers = kinds, true, 1, 2

@@ -93,7 +93,8 @@ type Config struct {
 	Logger         *slog.Logger
 	// Version is the program's.
 	Version string
-	// Clock is the store's time; default time.Now.
+	// Clock is the store's time; default that of the machine (SQLite: see *Clocks* in
+	// docs/operations.md) or of the database.
 	Clock func() time.Time
 }
 

@@ -156,6 +156,9 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	case late(err):
 		a.log().Info("the outcome of a task came too late")
 	default:
+		if perdure.IsCode(err, notStored) {
+			a.w.Observer.notStored(true) // its lease runs out
+		}
 		a.log().Error("the outcome of a task was not stored", "error", err)
 	}
 	if reply.Claim != nil {

@@ -32,7 +32,7 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	var sent time.Duration
 	if err == nil {
 		err = r.w.called(r.spanned(ctx), "commit", func(ctx context.Context) error {
-			return r.w.persist(ctx, func() error {
+			return r.persist(ctx, func() error {
 				sent = r.w.Clock()
 				reply, err = r.w.Dispatch.Commit(ctx, c)
 				return err
@@ -70,6 +70,14 @@ func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 func (r *run) refused(err error) error {
 	if perdure.IsCode(err, perdure.LeaseLost) || r.over() {
 		r.exit(agent.ErrLeaseLost)
+	}
+	if perdure.IsCode(err, notStored) {
+		// Somebody else may do better, and is asked to ever later; the execution
+		// fails with these words when none does.
+		r.log().Error("the server cannot store what this execution commits; it is given back", "error", err)
+		r.w.Observer.notStored(false)
+		r.release(perdure.AgentRelease{Unfit: failureOf(err).Message})
+		r.exit(errNotStored)
 	}
 	r.forget()
 	if perdure.IsCode(err, perdure.Conflict) && r.cancelRequested() {
@@ -125,29 +133,29 @@ func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
 	owner := perdure.BlobOwner{ExecutionID: r.ID(), Lease: &r.claim.Lease}
 	for i := range c.Entries {
 		p := perdure.Inline(c.Entries[i].Content)
-		if err := r.w.upload(ctx, owner, &p, r.w.persist); err != nil {
+		if err := r.w.upload(ctx, owner, &p, r.persist); err != nil {
 			return err
 		}
 		c.Entries[i].Content, c.Entries[i].Blob = p.Bytes, p.Blob
 	}
 	for i := range c.Tasks {
-		if err := r.w.upload(ctx, owner, &c.Tasks[i].Input, r.w.persist); err != nil {
+		if err := r.w.upload(ctx, owner, &c.Tasks[i].Input, r.persist); err != nil {
 			return err
 		}
 	}
 	for i := range c.Steps {
-		if err := r.w.upload(ctx, owner, &c.Steps[i].Result, r.w.persist); err != nil {
+		if err := r.w.upload(ctx, owner, &c.Steps[i].Result, r.persist); err != nil {
 			return err
 		}
 	}
 	if c.Checkpoint != nil {
 		ckpt := *c.Checkpoint
-		if err := r.w.upload(ctx, owner, &ckpt.State, r.w.persist); err != nil {
+		if err := r.w.upload(ctx, owner, &ckpt.State, r.persist); err != nil {
 			return err
 		}
 		c.Checkpoint = &ckpt
 	}
-	return r.w.upload(ctx, owner, &c.Outcome.Output, r.w.persist)
+	return r.w.upload(ctx, owner, &c.Outcome.Output, r.persist)
 }
 
 // upload sends content that is over the inline limit ahead, as a blob, and tries

@@ -77,6 +77,9 @@ func (w *Worker) giveBack() {
 // errShutdown is the cause of contexts that end because the worker does.
 var errShutdown = fmt.Errorf("the worker shuts down: %w", agent.ErrDiscarded)
 
+// errNotStored is the cause of a run's end whose commit was given up.
+var errNotStored = fmt.Errorf("the server could not store a commit: %w", agent.ErrDiscarded)
+
 // abandon gives back what code holds that ignores that its context has ended:
 // nothing that it still does counts. The error names it.
 func (w *Worker) abandon() error {

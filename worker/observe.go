@@ -20,6 +20,24 @@ type Observer struct {
 	// Attempted says that an attempt of a task has ended, and with which error
 	// code; "" for success.
 	Attempted func(kind string, code perdure.Code)
+	// Retried says that the server did not take what is sent again, and with which
+	// code.
+	Retried func(code perdure.Code)
+	// NotStored says that what the server could not store for Config.StoreFor was
+	// given up: what an execution commits, or with task the outcome of an attempt.
+	NotStored func(task bool)
+}
+
+func (o *Observer) retried(code perdure.Code) {
+	if o != nil && o.Retried != nil {
+		o.Retried(code)
+	}
+}
+
+func (o *Observer) notStored(task bool) {
+	if o != nil && o.NotStored != nil {
+		o.NotStored(task)
+	}
 }
 
 func (o *Observer) leaseLost(task bool) {

@@ -29,10 +29,10 @@ func late(err error) bool {
 
 // persist repeats what stores work that is paid for: whatever the server says of
 // itself is no reason to drop it. It ends with what the server says of the work,
-// that the lease is lost or that it will not take it, or with ctx, which ends with
-// the lease.
-func (w *Worker) persist(ctx context.Context, try func() error) error {
-	return w.retryIf(ctx, func(err error) bool { return forNow(err) || denied(err) }, try)
+// that the lease is lost or that it will not take it; with not_stored; or with ctx,
+// which ends with the lease.
+func (r *run) persist(ctx context.Context, try func() error) error {
+	return r.w.retryIf(ctx, r.log(), func(err error) bool { return forNow(err) || denied(err) }, try)
 }
 
 // finish ends the attempt at the server.
@@ -49,11 +49,11 @@ func (a *attempt) finish(ctx context.Context, f perdure.TaskFinish) (reply perdu
 	return reply, err
 }
 
-// persist is that of the worker. The attempt's context does not end with its
+// persist is that of a run. The attempt's context does not end with its
 // lease, which the server may keep for longer: with a key that it refuses the
 // worker cannot learn of that, and its own clock tells.
 func (a *attempt) persist(ctx context.Context, try func() error) error {
-	return a.w.retryIf(ctx, func(err error) bool {
+	return a.w.retryIf(ctx, a.log(), func(err error) bool {
 		return forNow(err) || denied(err) && !a.renewed().over()
 	}, try)
 }

@@ -1,10 +1,13 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -176,4 +179,93 @@ func TestAWorkerGivesUpWhatItHasLost(t *testing.T) {
 // said is task for code that gives text.
 func (b *bench) said(name string, fn func(agent.TaskContext, int) (string, error)) {
 	b.tasks = append(b.tasks, agent.DefineTask(name, fn))
+}
+
+// told keeps what a worker logs.
+type told struct {
+	mu    sync.Mutex
+	lines bytes.Buffer
+}
+
+func (l *told) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines.Write(p)
+}
+
+func (l *told) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines.String()
+}
+
+// A commit that a server fails at for too long is given up: the execution goes to
+// whoever may do better, and it is told which one it was.
+func TestACommitThatIsNeverStoredGoesToAnotherWorker(t *testing.T) {
+	b := newBench(t, time.Minute)
+	var entered, refused, retried, given atomic.Int32
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		entered.Add(1)
+		return agent.Step(ctx, "step", func(context.Context) (string, error) { return "fine", nil })
+	})
+	var log told
+	b.work(b.overFaulty(&faulty{onCommit: func(c perdure.Commit, _ *perdure.CommitReply) error {
+		if c.Lease.Fence == 1 {
+			refused.Add(1)
+			return perdure.Errorf(perdure.Internal, "planned")
+		}
+		return nil
+	}}), func(c *Config) {
+		c.StoreFor = 100 * time.Millisecond
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		c.Observer = &Observer{
+			Retried: func(code perdure.Code) {
+				if code == perdure.Internal {
+					retried.Add(1)
+				}
+			},
+			NotStored: func(task bool) {
+				if !task {
+					given.Add(1)
+				}
+			},
+		}
+	})
+	id := b.start("a")
+	b.output(id, "fine")
+	if entered.Load() != 2 || refused.Load() < 2 || retried.Load() != refused.Load()-1 || given.Load() != 1 {
+		t.Errorf("entered %d times, refused %d, retried %d, given back %d", entered.Load(), refused.Load(), retried.Load(), given.Load())
+	}
+	if said := log.String(); !strings.Contains(said, "it is given back") || !strings.Contains(said, id.String()) {
+		t.Errorf("it is not told of with its id:\n%s", said)
+	}
+}
+
+// A result that a server fails at for too long fails its task, which is run, and
+// paid for, once.
+func TestAResultThatIsNeverStoredFailsItsTask(t *testing.T) {
+	b := newBench(t, time.Minute)
+	var tasks, given atomic.Int32
+	b.said("paid", func(agent.TaskContext, int) (string, error) { tasks.Add(1); return "result", nil })
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		_, err := agent.Call[string](ctx, "paid", 1, agent.Attempts(3))
+		var failed *perdure.TaskError
+		if !errors.As(err, &failed) {
+			return "", fmt.Errorf("the task gave %w", err)
+		}
+		return string(failed.Code), nil
+	})
+	b.work(b.overFaulty(&faulty{onFinish: func(f perdure.TaskFinish) error {
+		if f.Error == nil {
+			return perdure.Errorf(perdure.Internal, "planned")
+		}
+		return nil
+	}}), func(c *Config) {
+		c.StoreFor = 100 * time.Millisecond
+		c.Observer = &Observer{NotStored: func(bool) { given.Add(1) }}
+	})
+	b.output(b.start("a"), "not_stored")
+	if tasks.Load() != 1 || given.Load() != 0 {
+		t.Errorf("the task ran %d times, and its outcome was given up %d times", tasks.Load(), given.Load())
+	}
 }

@@ -8,7 +8,6 @@ package worker
 import (
 	"container/list"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -53,6 +52,10 @@ type Config struct {
 	// Grace is how long cancelled code may take to return, before the worker
 	// gives back what it held and Run returns without it; default 5 s.
 	Grace time.Duration
+	// StoreFor is how long a server may answer a commit, or the end of an attempt,
+	// with nothing but internal; default 5 min. Then the execution is given back for
+	// another worker, and fails after ten of those; a task fails with not_stored.
+	StoreFor time.Duration
 	// PollWait is how long one poll waits at the server; default 20 s.
 	PollWait time.Duration
 	Clock    func() time.Duration // how leases are measured; default: since boot, suspend included
@@ -118,6 +121,7 @@ func New(c Config) *Worker {
 	setDefault(&c.Grace, releaseTimeout)
 	setDefault(&c.Drain, 30*time.Second)
 	setDefault(&c.PollWait, 20*time.Second)
+	setDefault(&c.StoreFor, 5*time.Minute)
 	if c.Clock == nil {
 		c.Clock = bootTime
 	}
@@ -213,39 +217,6 @@ func (w *Worker) isDraining() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.draining
-}
-
-// longestPause is the most between two tries of retry.
-const longestPause = 2 * time.Second
-
-// retry repeats what is safe to repeat while the server is unavailable or has
-// too much to do, until ctx ends. What lasts is told once: it may be a full
-// disk, which somebody has to see to.
-func (w *Worker) retry(ctx context.Context, try func() error) error {
-	return w.retryIf(ctx, busy, try)
-}
-
-// retryIf is retry for what again tells to repeat.
-func (w *Worker) retryIf(ctx context.Context, again func(error) bool, try func() error) error {
-	pause, told := 20*time.Millisecond, false
-	for {
-		err := try()
-		if err == nil || !again(err) {
-			return err
-		}
-		if pause == longestPause && !told {
-			told = true
-			w.Logger.Error("the server cannot store this now; nothing is lost, trying on", "error", err)
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return errors.Join(context.Cause(ctx), err)
-		case <-timer.C:
-		}
-		pause = min(2*pause, longestPause)
-	}
 }
 
 // kinds lists the registered kinds.

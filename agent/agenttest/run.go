@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
@@ -280,9 +281,11 @@ func (w *world) rest(ctx context.Context, x *perdure.Execution, c *course, deadl
 	if w.CancelAfter > w.elapsed() {
 		sooner(w.CancelAfter - w.elapsed())
 	}
-	due, found, err := w.core.Store.NextDue(ctx)
-	if found {
-		sooner(due.Sub(now))
+	due, err := w.core.Store.Due(ctx, store.DueQuery{Since: w.core.Store.Now()})
+	for _, at := range []perdure.Time{due.Ready, due.At[store.PickTimers]} {
+		if !at.IsZero() {
+			sooner(at.Sub(now))
+		}
 	}
 	return rest, err
 }

@@ -243,7 +243,7 @@ func TestCrashLoopSaysWhat(t *testing.T) {
 // A worker that is killed is taken over from within its lease and two seconds.
 func TestTakeoverWithinLeaseAndTwoSeconds(t *testing.T) {
 	b := newBench(t)
-	if sweep > 2*time.Second || b.e.untilDue(t.Context()) > 2*time.Second {
+	if sweep > 2*time.Second || b.e.until(perdure.Time{}) > 2*time.Second {
 		t.Errorf("leases are looked at every %s", sweep)
 	}
 	h := b.started()

@@ -201,7 +201,7 @@ func (b *bench) signal(id uuid.UUID, name, signal string) {
 // sweep does what the engine's loop does in one round.
 func (b *bench) sweep() {
 	b.Helper()
-	b.must(b.e.round(b.Context(), b.s.Now(), true))
+	b.must(b.e.Sweep(b.Context()))
 }
 
 // events gives the types of the execution's records.

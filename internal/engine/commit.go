@@ -181,12 +181,23 @@ func lastCommit(x *perdure.Execution) perdure.CommitNumber {
 	if n == (perdure.CommitNumber{}) {
 		return n
 	}
-	// The answer begins with it; what follows may be large.
-	const before, length = `{"claim":"`, 36
-	if a := string(x.Answer[:min(len(x.Answer), len(before)+length)]); len(a) == len(before)+length && a[:len(before)] == before {
-		n.ClaimID, _ = uuid.Parse(a[len(before):]) // Nil is any
+	const length = len(answerClaim) + 36
+	if a := string(x.Answer[:min(len(x.Answer), length)]); len(a) == length && a[:len(answerClaim)] == answerClaim {
+		n.ClaimID, _ = uuid.Parse(a[len(answerClaim):]) // Nil is any
 	}
 	return n
+}
+
+// answerClaim is what a commit's answer begins with, before the claim; what follows
+// may be large.
+const answerClaim = `{"claim":"`
+
+// answerBegins is what the answer to a commit begins with; "" for any.
+func answerBegins(n perdure.CommitNumber) string {
+	if n.ClaimID == uuid.Nil {
+		return ""
+	}
+	return answerClaim + n.ClaimID.String()
 }
 
 // repeatedAnswer gives the answer that the same commit got before. It comes

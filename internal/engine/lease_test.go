@@ -3,11 +3,13 @@ package engine
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bubble"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // crash lets the worker of h, and of those who claim after it, be lost n times.
@@ -229,4 +231,58 @@ func TestParkedGoroutinesAreToldOf(t *testing.T) {
 	if got := state(); got != perdure.ParkedEnded {
 		t.Errorf("after the end: %s", got)
 	}
+}
+
+// looks is a store that counts looks at leases.
+type looks struct {
+	store.Store
+	n atomic.Int64
+}
+
+func (l *looks) Due(ctx context.Context, q store.DueQuery) (store.Due, error) {
+	if q.Leases {
+		l.n.Add(1)
+	}
+	return l.Store.Due(ctx, q)
+}
+
+// Leases are looked at when the first of them may be over, and not all the time; one
+// that is over is found all the same as soon as it is.
+func TestLeasesAreLookedAtWhenTheFirstIsOver(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		l := &looks{Store: b.s}
+		b.use(l)
+		h := b.started()
+		ctx, stop := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- b.e.Run(ctx) }()
+		t.Cleanup(stop)
+		const step = 100 * time.Millisecond
+		pass := func(d time.Duration, renewed bool) {
+			for at := time.Duration(0); at < d; at += step {
+				if renewed && at%(testLease/3) < step {
+					_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Agents: []perdure.Lease{h.claim.Lease}})
+					b.must(err)
+				}
+				time.Sleep(step)
+				b.clock.advance(step)
+			}
+		}
+		pass(2*testLease, true) // a start counts as an outage
+		before := l.n.Load()
+		pass(4*testLease, true)
+		if n := l.n.Load() - before; n < 4 || n > 20 {
+			t.Errorf("they were looked at %d times in four leases", n)
+		}
+		pass(step, true)
+		pass(testLease-time.Second, false)
+		b.wantStatus(h.id, perdure.StatusRunning)
+		pass(time.Second+2*sweep, false)
+		b.wantStatus(h.id, perdure.StatusPending)
+		stop()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
 }

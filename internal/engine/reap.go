@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -35,88 +33,53 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer beside.Wait()
 	beside.Go(func() { e.keepRetention(ctx) })
 	quiet := time.Now().Add(e.Lease) // a start counts as an outage
+	leases := time.Now()             // when they are looked at next
 	last := e.Store.Now()
 	for {
 		// The store's clock runs on while the machine sleeps, and it is what
 		// leases are measured by.
 		now := e.Store.Now()
 		if now.Sub(last.Time) > stall || e.refusedRenewal.Swap(false) {
-			quiet = time.Now().Add(e.Lease)
+			quiet, leases = time.Now().Add(e.Lease), time.Now()
 		}
-		last = now
-		if err := e.round(ctx, now, time.Now().After(quiet)); err != nil && ctx.Err() == nil {
+		// What came due in the round before is rechecked once more: a transaction's
+		// clock may be a little behind this one.
+		r := round{now: now, since: last.Add(-sweep), leases: !time.Now().Before(leases), reap: time.Now().After(quiet)}
+		next, lease, err := e.round(ctx, r)
+		if err != nil && ctx.Err() == nil {
 			e.Logger.Error("sweep failed", "error", err)
 		}
+		if r.leases && err == nil {
+			leases = time.Now().Add(e.untilLease(lease))
+		}
+		last = now
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-hints:
-		case <-time.After(e.untilDue(ctx)):
+		case <-time.After(e.until(next)):
 		}
 	}
 }
 
-// untilDue is how long the loop may rest: until the next thing is due, and at
-// most until the next sweep for leases.
-func (e *Engine) untilDue(ctx context.Context) time.Duration {
-	due, ok, err := e.Store.NextDue(ctx)
-	if err != nil || !ok {
+// untilLease is how long the leases may be left alone, by when the first of them is
+// over. One that is given or renewed from now on lasts longer than that, also if the
+// server that gives it has shorter ones than this.
+func (e *Engine) untilLease(first perdure.Time) time.Duration {
+	most := e.Lease / 3
+	if first.IsZero() {
+		return most
+	}
+	return min(first.Sub(e.Store.Now().Time), most)
+}
+
+// until is how long the loop may rest: until the next thing is due, and at most
+// until the next sweep for leases.
+func (e *Engine) until(next perdure.Time) time.Duration {
+	if next.IsZero() {
 		return sweep
 	}
-	return max(minRest, min(due.Sub(e.Store.Now().Time), sweep))
-}
-
-// round does all the sweeps once. With reap it takes back the leases that were
-// over at now: a stall in the middle of the round ends none.
-func (e *Engine) round(ctx context.Context, now perdure.Time, reap bool) error {
-	errs := []error{
-		e.sweep(ctx, "timers", store.PickTimers, nil, decideTimer),
-		e.sweep(ctx, "cancel overdue", store.PickCancelOverdue, endNeeds, decideCancelOverdue),
-		e.sweep(ctx, "task deadlines", store.PickTaskDeadlines, pickedTaskNeeds, decideDeadline),
-		e.sweep(ctx, "loose blobs", store.PickLooseBlobs, nil, decideLooseBlobs),
-		// Not held up after an outage: these workers had been connected since.
-		e.takeFromGone(ctx, now),
-	}
-	if reap {
-		jitter := rand.Float64()
-		reaped := []error{
-			e.sweepPick(ctx, "attempts", store.Pick{Kind: store.PickAttempts, Grace: e.Lease}, pickedTaskNeeds,
-				func(s *store.State) (*store.Changes, error) { return decideAttemptDue(s, e.Lease, jitter) }),
-			e.sweep(ctx, "reap agents", store.PickExpiredAgents, endNeeds, func(s *store.State) (*store.Changes, error) { return decideReap(s, now) }),
-			e.sweep(ctx, "reap tasks", store.PickExpiredTasks, pickedTaskNeeds, func(s *store.State) (*store.Changes, error) { return decideReapTask(s, now) }),
-		}
-		for _, err := range reaped {
-			e.noteRefusal(err)
-		}
-		errs = append(errs, reaped...)
-	}
-	e.parked.sweep(now.Add(-e.Lease))
-	e.Hints.Publish(notify.Recheck)
-	return errors.Join(errs...)
-}
-
-// sweepStep is how many candidates one command of a sweep takes.
-const sweepStep = 100
-
-// sweep decides about all candidates of a kind, some at a time, so that other
-// commands come in between.
-func (e *Engine) sweep(ctx context.Context, name string, kind store.PickKind, needs func(*perdure.Execution) store.Needs, decide func(*store.State) (*store.Changes, error)) error {
-	return e.sweepPick(ctx, name, store.Pick{Kind: kind}, needs, decide)
-}
-
-func (e *Engine) sweepPick(ctx context.Context, name string, pick store.Pick, needs func(*perdure.Execution) store.Needs, decide func(*store.State) (*store.Changes, error)) error {
-	pick.Limit = sweepStep
-	for {
-		decided, err := e.do(ctx, store.Command{
-			Name: name, Lane: store.LaneSweeps, Pick: &pick, Needs: needs, Decide: decide,
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if len(decided) < sweepStep {
-			return nil
-		}
-	}
+	return max(minRest, min(next.Sub(e.Store.Now().Time), sweep))
 }
 
 // decideLooseBlobs drops what was uploaded for a commit that never came.

@@ -159,13 +159,25 @@ func taskHeldBy(t *perdure.Task, l perdure.TaskLease) bool {
 }
 
 // parkedAtOnce is how many goroutines one read asks about.
-const parkedAtOnce = 100
+const parkedAtOnce = 1000
 
-// parkedStates asks about goroutines that a worker keeps, in one read.
+// parkedStates asks about goroutines that a worker keeps. Nearly all of them stand
+// where they did: only the others are read.
 func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.Parked, states []perdure.ParkedState) error {
-	return e.refs.Together(ctx, func(refs store.Reader) (err error) {
-		for i := 0; i < len(parked) && err == nil; i++ {
-			states[i], err = parkedState(ctx, refs, org, parked[i])
+	keepAll(states)
+	stand, at := make([]store.Standing, len(parked)), make(map[uuid.UUID][]int, len(parked))
+	for i, p := range parked {
+		stand[i] = store.Standing{Execution: p.ExecutionID, Fence: p.At.Fence, Number: p.At.Number, Answer: answerBegins(p.At)}
+		at[p.ExecutionID] = append(at[p.ExecutionID], i)
+	}
+	return e.refs.Together(ctx, func(refs store.Reader) error {
+		moved, err := refs.Moved(ctx, org, stand)
+		for _, id := range moved {
+			for _, i := range at[id] {
+				if err == nil {
+					states[i], err = parkedState(ctx, refs, org, parked[i])
+				}
+			}
 		}
 		return err
 	})

@@ -113,3 +113,59 @@ type unreadable struct{ store.Reader }
 func (*unreadable) Together(context.Context, func(store.Reader) error) error {
 	return perdure.Errorf(perdure.Unavailable, "planned")
 }
+
+// A heartbeat asks about all goroutines that a worker keeps at once, and reads those
+// alone that have moved.
+func TestParkedGoroutinesAreAskedAboutTogether(t *testing.T) {
+	b := newBench(t)
+	var h perdure.Heartbeat
+	h.WorkerID = b.worker
+	var want []perdure.ParkedState
+	for i := range 12 {
+		one := b.started()
+		one.parks(0)
+		at := b.execution(one.id).LastCommit
+		state := perdure.ParkedKeep
+		if i == 7 {
+			at.Number++
+			state = perdure.ParkedMoved
+		}
+		h.Parked, want = append(h.Parked, perdure.Parked{ExecutionID: one.id, At: at}), append(want, state)
+	}
+	h.Parked, want = append(h.Parked, perdure.Parked{ExecutionID: uuid.New()}), append(want, perdure.ParkedEnded)
+	reads := &countedRefs{Reader: b.e.refs}
+	b.e.refs = reads
+	reply, err := b.d.Heartbeat(t.Context(), h)
+	b.must(err)
+	if !slices.Equal(reply.Parked, want) {
+		t.Errorf("they are answered with %v, want %v", reply.Parked, want)
+	}
+	if reads.moved != 1 || reads.executions != 2 {
+		t.Errorf("%d queries about all and %d about one, want 1 and 2", reads.moved, reads.executions)
+	}
+}
+
+// countedRefs counts what a heartbeat reads.
+type countedRefs struct {
+	store.Reader
+	moved, executions int
+}
+
+func (r *countedRefs) Together(ctx context.Context, read func(store.Reader) error) error {
+	return r.Reader.Together(ctx, func(within store.Reader) error {
+		outer := r.Reader
+		r.Reader = within
+		defer func() { r.Reader = outer }()
+		return read(r)
+	})
+}
+
+func (r *countedRefs) Moved(ctx context.Context, org string, all []store.Standing) ([]uuid.UUID, error) {
+	r.moved++
+	return r.Reader.Moved(ctx, org, all)
+}
+
+func (r *countedRefs) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
+	r.executions++
+	return r.Reader.Execution(ctx, org, id)
+}

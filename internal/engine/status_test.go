@@ -169,6 +169,8 @@ func TestRenewalsGoFirst(t *testing.T) {
 		_, err := b.d.Heartbeat(t.Context(), beat)
 		b.must(err)
 	}
+	b.started().suspend(perdure.WaitUntil(perdure.At(b.clock.Now().Add(time.Second))))
+	b.clock.advance(testLease + time.Second)
 	b.sweep()
 	for name, want := range map[string]store.Lane{
 		"renew": store.LaneClaims, "renew task": store.LaneClaims, "claim agents": store.LaneClaims, "claim tasks": store.LaneClaims,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // Trap 9: a task that ends while the agent is RUNNING is there at the suspend.
@@ -154,7 +155,7 @@ func TestTimerFiresOnceAndSurvivesARestart(t *testing.T) {
 	b.clock.advance(time.Hour)
 	b.sweep()
 	b.wantStatus(h.id, perdure.StatusWaiting)
-	if _, due, err := b.s.NextDue(t.Context()); err != nil || due {
+	if due, err := b.s.Due(t.Context(), store.DueQuery{}); err != nil || len(due.At) > 0 || !due.Ready.IsZero() {
 		t.Errorf("something is due: %v %v", due, err)
 	}
 }
@@ -186,7 +187,7 @@ func TestTimerIsGoneWithTheWaking(t *testing.T) {
 		h := b.started()
 		h.suspend(perdure.WaitAny(perdure.WaitSignal("x"), perdure.WaitUntil(perdure.At(b.clock.Now().Add(time.Minute)))))
 		wake(h)
-		if _, due, err := b.s.NextDue(t.Context()); err != nil || due {
+		if due, err := b.s.Due(t.Context(), store.DueQuery{}); err != nil || len(due.At) > 0 || !due.Ready.IsZero() {
 			t.Errorf("after %s something is due: %v %v", name, due, err)
 		}
 	}

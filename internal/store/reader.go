@@ -157,11 +157,46 @@ type Reader interface {
 	AuditLog(ctx context.Context, org, cursor string, limit int) (Page[perdure.AuditRecord], error)
 	AnyKey(ctx context.Context) (bool, error)
 	Kinds(ctx context.Context, org string) ([]Kind, error)
-	// NextDue gives the earliest moment at which PickTimers, PickTasks' NotBefore
-	// or PickAgents' NotBefore finds something new; false if none.
-	NextDue(ctx context.Context) (perdure.Time, bool, error)
+	// Due tells what time brings, in one query.
+	Due(ctx context.Context, q DueQuery) (Due, error)
+	// Moved gives those that do not stand as is said: that are no execution of the
+	// org's, have ended, or whose newest commit is another. It is one query for
+	// all.
+	Moved(ctx context.Context, org string, all []Standing) ([]uuid.UUID, error)
 	Counter
 }
+
+// DueQuery says what [Reader].Due is about.
+type DueQuery struct {
+	// Since is the moment after which a NotBefore counts.
+	Since perdure.Time
+	// Leases asks for PickExpiredAgents and PickExpiredTasks, too. What they cost
+	// grows with the number of workers, and of queues, that hold something; all
+	// else costs the same however much there is.
+	Leases bool
+}
+
+// Due is what time brings. It may have.
+type Due struct {
+	// At is when each pick by time has its first candidate; what has none is not
+	// in it. Of PickAttempts it is without a grace. PickEmbedded and PickPruned go
+	// by no time.
+	At map[PickKind]perdure.Time
+	// Ready is the earliest NotBefore after DueQuery.Since of what is PENDING; zero
+	// if there is none.
+	Ready perdure.Time
+}
+
+// Standing is an execution that goes on from its newest commit.
+type Standing struct {
+	Execution     uuid.UUID
+	Fence, Number int64 // that commit's
+	// Answer is what its answer begins with, in ASCII, StandingAnswer bytes at most.
+	Answer string
+}
+
+// StandingAnswer bounds Standing.Answer.
+const StandingAnswer = 64
 
 // Event is an event of a log by its seq: its record, or a block whole.
 type Event struct {

@@ -378,6 +378,9 @@ type Store interface {
 	Epoch() uint64
 	// Now is the store's time.
 	Now() perdure.Time
+	// Tidy does what the store has put off, and is cheap where that is nothing: a
+	// server calls it several times a second.
+	Tidy(ctx context.Context) error
 	Reader
 	Close() error
 }

@@ -107,8 +107,10 @@ func (s *Store) start(ctx context.Context, o Options) error {
 	config.ConnConfig = s.db.config.Copy()
 	config.MaxConns, config.MinConns = int32(o.Readers), 0
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := s.db.meet(ctx, conn)
-		return err
+		if _, err := s.db.meet(ctx, conn); err != nil {
+			return err
+		}
+		return s.db.check(ctx, conn)
 	}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return err
@@ -195,6 +197,9 @@ func release(conn *pgxpool.Conn) {
 func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return s.committerOf(&c).Do(ctx, c)
 }
+
+// Tidy implements [store.Store]. Nothing is put off.
+func (s *Store) Tidy(context.Context) error { return nil }
 
 // committerOf gives the committer of an execution, so that its commands keep
 // their order. Picks of one org go to the same one: they would be in each

@@ -17,7 +17,10 @@ var words = &relational.Words{
 	TheseExecutions: func(ids []uuid.UUID) (string, any, error) {
 		return " FROM (SELECT * FROM agent_execution WHERE id = ANY(?)) x", rawIDs(ids), nil
 	},
-	AmongIDs: "= ANY(?2)", AmongNumbers: "= ANY(?2)",
+	Moved: moved, Standings: standings,
+	FirstLease:     "min(lease_until) FROM agent_execution WHERE status IN ('RUNNING', 'CANCELLING')",
+	FirstTaskLease: "min(lease_until) FROM task_execution WHERE status = 'RUNNING'",
+	AmongIDs:       "= ANY(?2)", AmongNumbers: "= ANY(?2)",
 	IDs:            func(ids []uuid.UUID) (any, error) { return rawIDs(ids), nil },
 	Numbers:        func(numbers []int64) (any, error) { return numbers, nil },
 	MetadataMember: func(key, value string) (string, []any) { return metadataMember, []any{key, key, value} },
@@ -40,6 +43,20 @@ func rawIDs(ids []uuid.UUID) [][]byte {
 		raw[i] = ids[i][:]
 	}
 	return raw
+}
+
+const moved = "SELECT a.id FROM unnest(CAST(?2 AS UUID[]), CAST(?3 AS BIGINT[]), CAST(?4 AS BIGINT[]), CAST(?5 AS TEXT[])) a (id, fence, number, answer)" +
+	" LEFT JOIN agent_execution x ON x.id = a.id AND x.org_id = ?1 AND x.status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')" +
+	" AND x.last_commit_fence = a.fence AND x.last_commit_number = a.number" +
+	" AND substr(coalesce(x.answer, ''), 1, length(a.answer)) = convert_to(a.answer, 'UTF8') WHERE x.id IS NULL"
+
+func standings(all []store.Standing) ([]any, error) {
+	ids, answers := make([]uuid.UUID, len(all)), make([]string, len(all))
+	fences, numbers := make([]int64, len(all)), make([]int64, len(all))
+	for i, s := range all {
+		ids[i], fences[i], numbers[i], answers[i] = s.Execution, s.Fence, s.Number, s.Answer
+	}
+	return []any{rawIDs(ids), fences, numbers, answers}, nil
 }
 
 const (

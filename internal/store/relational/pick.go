@@ -40,8 +40,3 @@ func (p *picker) due(v view, now perdure.Time) error {
 		return err
 	})
 }
-
-// nextDue is the earliest moment at which time alone makes something ready.
-const nextDue = "SELECT min(at) FROM (SELECT min(due_at) AS at FROM agent_timer" +
-	" UNION ALL SELECT min(not_before) FROM agent_execution WHERE status = 'PENDING' AND not_before > ready_at AND not_before > ?1" +
-	" UNION ALL SELECT min(not_before) FROM task_execution WHERE status = 'PENDING' AND not_before > created_at AND not_before > ?1) AS due"

@@ -256,16 +256,3 @@ func (r *Reader) BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Ha
 	b.Digest = nil
 	return &b, nil
 }
-
-// NextDue implements [store.Reader].
-func (r *Reader) NextDue(ctx context.Context) (perdure.Time, bool, error) {
-	var at *int64
-	err := r.read(ctx, func(v view) error {
-		_, err := v.one(nextDue, []any{millis(r.Now())}, &at)
-		return err
-	})
-	if err != nil || at == nil {
-		return perdure.Time{}, false, err
-	}
-	return perdure.AtMilli(*at), true, nil
-}

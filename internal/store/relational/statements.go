@@ -17,7 +17,7 @@ func Statements(w *Words) map[string]string {
 		"hold a result": unnameResult, "name a blob": setContentOf, "what a blob names": namedByBlob, "is of an entry": isOfEntry,
 		"empty a block": emptyBlock, "grow": growBlock, "chunks": chunksOf, "drop chunks": dropChunks,
 		"events": logEvents, "open chunks": logOpen, "events by seq": recordsBySeq, "blocks by seq": blocksBySeq, "block by seq": blockBySeq,
-		"closes after": closesAfter, "first record": firstRecord, "first block": firstBlock, "closed content": closedContent, "closed chunks": logClosed, "head": headOf, "next due": nextDue,
+		"closes after": closesAfter, "first record": firstRecord, "first block": firstBlock, "closed content": closedContent, "closed chunks": logClosed, "head": headOf, "due": dueByLease(w), "moved": w.Moved,
 		"withhold": withholdBlob, "empty blob": emptyBlob, "drop rows": dropRows, "withheld": withheldBlobs, "stage": stageBlob, "unveil": unveilBlobs,
 		"signal blobs": signalBlobs, "signal values": signalValues, "loose blobs of one": dropUploads,
 		"blob": blobByID, "blob by hash": blobBySum, "whole": blobIsWhole, "definition by slug": definitionBySlug, "idempotency": idempotencyByKey, "sweep idempotency": sweepIdempotency,

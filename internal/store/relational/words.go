@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -14,6 +13,9 @@ type Words struct {
 	// Due are the picks by time, by kind: ?1 is the org or "", ?2 the moment in
 	// milliseconds, ?3 the most candidates. They give execution and task or NULL.
 	Due map[store.PickKind]string
+	// FirstLease and FirstTaskLease are the rest of a SELECT of one column: the
+	// earliest end of a lease on an execution, and on a task.
+	FirstLease, FirstTaskLease string
 	// PendingAgents and PendingAlone give id and ready_at, in its order, of one
 	// (org_id, queue, kind, persistence_mode, home_worker_id), not before a moment,
 	// so many at most.
@@ -28,6 +30,10 @@ type Words struct {
 	// TheseExecutions is a FROM that gives the executions x of these ids, with its
 	// one parameter.
 	TheseExecutions func(ids []uuid.UUID) (from string, arg any, err error)
+	// Moved gives the ids of [store.Reader].Moved: ?1 is the org, and Standings makes
+	// the parameters after it.
+	Moved     string
+	Standings func(all []store.Standing) (args []any, err error)
 	// AmongIDs and AmongNumbers are the rest of a condition on a column: it is one
 	// of the list ?2, which IDs and Numbers make.
 	AmongIDs, AmongNumbers string

@@ -38,7 +38,7 @@ type committer struct {
 	batches  int
 	// erased says that the write-ahead log still holds what was erased since it
 	// was begun anew; rest counts the sweeps to pass before the next try.
-	erased bool
+	erased atomic.Bool
 	rest   int
 }
 
@@ -124,7 +124,9 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 	}
 	t.Committed()
 	c.version = c.conn.version()
-	c.erased = c.erased || t.Erased()
+	if t.Erased() {
+		c.erased.Store(true)
+	}
 	if t.Freed() {
 		// Only then is the file as short as the pages that were given back make
 		// it. It waits for nobody: where a read is in the way, the next one does it.

@@ -30,7 +30,8 @@ import (
 type Options struct {
 	// Path of the database file; it is made if it does not exist.
 	Path string
-	// Clock is the store's time; default time.Now.
+	// Clock is the store's time; default the machine's as the store was opened and
+	// what has passed since, which setting the machine's clock does not move.
 	Clock  func() time.Time
 	Logger *slog.Logger
 	// Fatal is told, once, when the outcome of a write is unknown or the file
@@ -77,11 +78,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 }
 
 func (o Options) normal() Options {
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
+	}
+	if o.Clock == nil {
+		o.Clock = newSteadyClock(machine(), slept(), o.Logger).Now
 	}
 	if o.Fatal == nil {
 		o.Fatal = func(error) {}
@@ -226,6 +227,21 @@ func loadEpoch(v view, o Options) (epoch uint64, err error) {
 // Do implements [store.Store].
 func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return s.committer.Queue.Do(ctx, c)
+}
+
+// Tidy implements [store.Store]: it has the write-ahead log forget what was erased.
+func (s *Store) Tidy(ctx context.Context) error {
+	if !s.committer.erased.Load() {
+		return nil
+	}
+	_, err := s.Do(ctx, store.Command{
+		Name: "tidy", Lane: store.LaneSweeps,
+		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
+	})
+	// The log is begun anew after the answer, and before the next batch.
+	s.committer.deciding.Lock()
+	defer s.committer.deciding.Unlock()
+	return err
 }
 
 // Audit is that of [relational.Reader], and that what the committer keeps of rows

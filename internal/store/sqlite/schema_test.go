@@ -69,7 +69,7 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 }
 
 // listed are scans of what a statement has put together, or was given.
-var listed = map[string]bool{"up": true, "class": true, "j": true, "CONSTANT": true, "holder": true, "place": true}
+var listed = map[string]bool{"up": true, "class": true, "j": true, "CONSTANT": true, "holder": true, "place": true, "asked": true}
 
 var scan = regexp.MustCompile(`SCAN (\w+)`)
 

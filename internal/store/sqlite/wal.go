@@ -34,14 +34,14 @@ func (c *committer) trim() {
 
 // forgetRest is how many sweeps pass after readers have kept the log from being
 // begun anew: a try makes writers wait.
-const forgetRest = 8
+const forgetRest = 2
 
 // forget begins the log anew soon after something was erased: it still holds
 // what the file no longer does. It goes with the sweeps, so that one time does
 // for all that was erased since the last one.
 func (c *committer) forget(batch []*commit.Call) {
 	sweep := slices.ContainsFunc(batch, func(call *commit.Call) bool { return call.Lane == store.LaneSweeps })
-	if !c.erased || !sweep {
+	if !sweep || !c.erased.Load() {
 		return
 	}
 	if c.rest > 0 {
@@ -49,7 +49,7 @@ func (c *committer) forget(batch []*commit.Call) {
 		return
 	}
 	if c.beginAnew(100) {
-		c.erased = false
+		c.erased.Store(false)
 	} else {
 		c.rest = forgetRest
 	}

@@ -14,11 +14,12 @@ import (
 
 // words are what is said in SQLite's own way.
 var words = &relational.Words{
-	Due: due, PendingAgents: pendingAgents, PendingAlone: pendingAlone, PendingTasks: pendingTasks,
+	Due: due, FirstLease: firstLease, FirstTaskLease: firstTaskLease, PendingAgents: pendingAgents, PendingAlone: pendingAlone, PendingTasks: pendingTasks,
 	TheseExecutions: these,
-	AmongIDs:        "IN (SELECT unhex(j.value) FROM json_each(?2) j)",
-	AmongNumbers:    "IN (SELECT j.value FROM json_each(?2) j)",
-	IDs:             digits,
+	Moved:           moved, Standings: standings,
+	AmongIDs:     "IN (SELECT unhex(j.value) FROM json_each(?2) j)",
+	AmongNumbers: "IN (SELECT j.value FROM json_each(?2) j)",
+	IDs:          digits,
 	Numbers: func(numbers []int64) (any, error) {
 		list, err := json.Marshal(numbers)
 		return string(list), err
@@ -33,18 +34,27 @@ var words = &relational.Words{
 
 // What is held stands in the index of its worker, or of its org and queue; from one
 // of those the statements skip to the next.
+const (
+	holders = "WITH RECURSIVE holder (id) AS (SELECT x'' UNION ALL SELECT (SELECT min(worker_id) FROM agent_execution INDEXED BY idx_agent_execution_held" +
+		" WHERE status IN ('RUNNING', 'CANCELLING') AND worker_id > holder.id) FROM holder WHERE holder.id IS NOT NULL)"
+	places = "WITH RECURSIVE place (org, queue) AS (SELECT '', '' UNION ALL" +
+		" SELECT x.org_id, x.queue FROM place CROSS JOIN task_execution x ON x.number = (SELECT number FROM task_execution INDEXED BY idx_task_execution_held" +
+		" WHERE status = 'RUNNING' AND (org_id, queue) > (place.org, place.queue) ORDER BY org_id, queue LIMIT 1))"
+	firstLease = "(" + holders + " SELECT min((SELECT min(lease_until) FROM agent_execution INDEXED BY idx_agent_execution_held" +
+		" WHERE status IN ('RUNNING', 'CANCELLING') AND worker_id = holder.id)) FROM holder)"
+	firstTaskLease = "(" + places + " SELECT min((SELECT min(lease_until) FROM task_execution INDEXED BY idx_task_execution_held" +
+		" WHERE status = 'RUNNING' AND org_id = place.org AND queue = place.queue)) FROM place)"
+)
+
 var due = map[store.PickKind]string{
 	store.PickTimers: "SELECT t.agent_execution_id, NULL FROM agent_timer t" +
 		" WHERE t.due_at <= ?2 AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = t.agent_execution_id) = ?1)" +
 		" ORDER BY t.due_at LIMIT ?3",
-	store.PickExpiredAgents: "WITH RECURSIVE holder (id) AS (SELECT x'' UNION ALL SELECT (SELECT min(worker_id) FROM agent_execution INDEXED BY idx_agent_execution_held" +
-		" WHERE status IN ('RUNNING', 'CANCELLING') AND worker_id > holder.id) FROM holder WHERE holder.id IS NOT NULL)" +
+	store.PickExpiredAgents: holders +
 		" SELECT x.id, NULL FROM holder CROSS JOIN agent_execution x INDEXED BY idx_agent_execution_held" +
 		" WHERE x.worker_id IS holder.id AND x.status IN ('RUNNING', 'CANCELLING') AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1)" +
 		" ORDER BY x.lease_until LIMIT ?3",
-	store.PickExpiredTasks: "WITH RECURSIVE place (org, queue) AS (SELECT '', '' UNION ALL" +
-		" SELECT x.org_id, x.queue FROM place CROSS JOIN task_execution x ON x.number = (SELECT number FROM task_execution INDEXED BY idx_task_execution_held" +
-		" WHERE status = 'RUNNING' AND (org_id, queue) > (place.org, place.queue) ORDER BY org_id, queue LIMIT 1))" +
+	store.PickExpiredTasks: places +
 		" SELECT x.agent_execution_id, x.id FROM place CROSS JOIN task_execution x INDEXED BY idx_task_execution_held" +
 		" WHERE x.org_id = place.org AND x.queue = place.queue AND x.status = 'RUNNING' AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1)" +
 		" ORDER BY x.lease_until LIMIT ?3",
@@ -106,6 +116,21 @@ func digits(ids []uuid.UUID) (any, error) {
 func these(ids []uuid.UUID) (from string, arg any, err error) {
 	asked, err := digits(ids)
 	return " FROM json_each(?) asked CROSS JOIN agent_execution x ON x.id = unhex(asked.value)", asked, err
+}
+
+// moved compares what is said of an execution as one text: its id in digits, then
+// what standings puts behind.
+const moved = "SELECT unhex(substr(asked.value, 1, 32)) FROM json_each(?2) asked WHERE NOT EXISTS (SELECT 1 FROM agent_execution x" +
+	" WHERE x.id = unhex(substr(asked.value, 1, 32)) AND x.org_id = ?1 AND x.status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')" +
+	" AND instr(',' || x.last_commit_fence || ',' || x.last_commit_number || ',' || coalesce(CAST(substr(x.answer, 1, ?3) AS TEXT), ''), substr(asked.value, 33)) = 1)"
+
+func standings(all []store.Standing) ([]any, error) {
+	said := make([]string, len(all))
+	for i, s := range all {
+		said[i] = fmt.Sprintf("%x,%d,%d,%s", s.Execution[:], s.Fence, s.Number, s.Answer)
+	}
+	list, err := json.Marshal(said)
+	return []any{string(list), store.StandingAnswer}, err
 }
 
 // free gives unused pages back. The pragma does one at each step, so its rows

@@ -192,9 +192,13 @@ func picksFail(f *fixture) {
 
 func findsNextDue(f *fixture) {
 	due := func() (perdure.Time, bool) {
-		at, ok, err := f.s.NextDue(f.ctx)
+		d, err := f.s.Due(f.ctx, store.DueQuery{Since: f.s.Now()})
 		f.must(err)
-		return at, ok
+		at := d.Ready
+		if timer, any := d.At[store.PickTimers]; any {
+			at = timer
+		}
+		return at, !at.IsZero()
 	}
 	id := f.start()
 	if at, ok := due(); ok {

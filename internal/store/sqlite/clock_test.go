@@ -1,0 +1,115 @@
+package sqlite
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+)
+
+// wallClock is a machine whose clock can be set.
+type wallClock struct {
+	*testing.T
+	c      *steadyClock
+	wall   time.Time
+	passed time.Duration
+	slept  time.Duration
+	last   time.Time
+}
+
+func newWallClock(t *testing.T) *wallClock {
+	w := &wallClock{T: t, wall: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	w.c = newSteadyClock(func() (time.Time, time.Duration) { return w.wall, w.passed }, func() time.Duration { return w.slept }, slog.New(slog.DiscardHandler))
+	w.last = w.c.Now()
+	return w
+}
+
+// pass lets time pass, and gives by how much the store's clock has gone on. It
+// never goes back.
+func (w *wallClock) pass(d time.Duration) time.Duration {
+	w.Helper()
+	began := w.last
+	for left := d; left > 0; left -= time.Second {
+		step := min(left, time.Second)
+		w.passed += step
+		w.wall = w.wall.Add(step)
+		now := w.c.Now()
+		if now.Before(w.last) {
+			w.Fatalf("the time goes back by %s", w.last.Sub(now))
+		}
+		w.last = now
+	}
+	return w.last.Sub(began)
+}
+
+// off is by how much the machine's clock is ahead.
+func (w *wallClock) off() time.Duration { return w.wall.Sub(w.c.Now()) }
+
+// A clock that is set, by however much, ends nothing early and holds nothing up: a
+// minute stays one, to a part in 2,000 where it would be shorter.
+func TestSettingTheClockMovesNoTime(t *testing.T) {
+	for _, by := range []time.Duration{time.Hour, -time.Hour, 900 * time.Millisecond, -24 * 365 * time.Hour, 100 * time.Millisecond} {
+		w := newWallClock(t)
+		w.pass(time.Minute)
+		w.wall = w.wall.Add(by)
+		if moved := w.c.Now().Sub(w.last); moved != 0 {
+			t.Errorf("setting it by %s moves the time by %s", by, moved)
+		}
+		d := w.pass(time.Minute)
+		if d > time.Minute+time.Minute/2000 || d < time.Minute-time.Minute/10 {
+			t.Errorf("set by %s, a minute takes %s", by, d)
+		}
+		w.wall = w.wall.Add(-by)
+		w.pass(time.Hour)
+		if off := w.off(); off.Abs() > time.Millisecond {
+			t.Errorf("set by %s and back, the clocks differ by %s an hour later", by, off)
+		}
+	}
+}
+
+// What the machine's clock is set to in the end is the time in the end: forward
+// after ten minutes, back after ten times as long as it was set by.
+func TestAClockThatStaysAsItWasSetIsAdopted(t *testing.T) {
+	for by, after := range map[time.Duration]time.Duration{
+		time.Hour: adoptAfter, -time.Minute: 10 * time.Minute, 500 * time.Millisecond: 17 * time.Minute,
+	} {
+		w := newWallClock(t)
+		w.wall = w.wall.Add(by)
+		w.pass(after - time.Minute)
+		if off := w.off(); off.Abs() < time.Millisecond {
+			t.Errorf("set by %s it is adopted before %s", by, after)
+		}
+		w.pass(2 * time.Minute)
+		if off := w.off(); off.Abs() > time.Millisecond {
+			t.Errorf("set by %s, the clocks differ by %s after %s", by, off, after+time.Minute)
+		}
+	}
+}
+
+// A machine that sleeps lets the time go on, as its own clock does.
+func TestSleepCountsAsTime(t *testing.T) {
+	w := newWallClock(t)
+	w.pass(time.Second)
+	w.slept += time.Hour
+	w.wall = w.wall.Add(time.Hour)
+	if d := w.pass(time.Second); d != time.Hour+time.Second {
+		t.Errorf("an hour's sleep and a second are %s", d)
+	}
+}
+
+// The real clocks agree, and the time of a store is by them.
+func TestTheClockIsTheMachines(t *testing.T) {
+	s := open(t, Options{})
+	before := time.Now().Add(-time.Second)
+	if now := s.Now(); now.Before(before) || now.After(time.Now().Add(time.Second)) {
+		t.Errorf("the store's time is %s", now)
+	}
+	c := newSteadyClock(machine(), slept(), slog.New(slog.DiscardHandler))
+	last := c.Now()
+	for range 10_000 {
+		now := c.Now()
+		if now.Before(last) {
+			t.Fatalf("the time goes back by %s", last.Sub(now))
+		}
+		last = now
+	}
+}
