@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/google/uuid"
@@ -24,16 +25,16 @@ type Entry struct {
 	ID         uuid.UUID       `json:"id"`
 	ParentID   *uuid.UUID      `json:"parentId"`
 	Type       EntryType       `json:"entryType"`
-	Role       Role            `json:"role,omitempty"`
-	TurnID     string          `json:"turnId,omitempty"`
-	ResponseID string          `json:"responseId,omitempty"`
-	MessageID  string          `json:"messageId,omitempty"`
+	Role       Role            `json:"role" nullable:"true"`
+	TurnID     string          `json:"turnId" nullable:"true"`
+	ResponseID string          `json:"responseId" nullable:"true"`
+	MessageID  string          `json:"messageId" nullable:"true"`
 	Content    json.RawMessage `json:"content"`
 	// ContentBytes and ContentSHA256 are shown to clients where the content
 	// itself is not.
 	ContentBytes  int64           `json:"contentBytes,omitempty" wire:"-"`
 	ContentSHA256 string          `json:"contentSha256,omitempty" wire:"-"`
-	Metadata      json.RawMessage `json:"metadata,omitempty"`
+	Metadata      json.RawMessage `json:"metadata"`
 	CreatedAt     Time            `json:"createdAt"`
 
 	// Key makes an append idempotent: unique in the execution if not "".
@@ -45,6 +46,40 @@ type Entry struct {
 	Answers string   `json:"-"`
 	// Blob holds the content where it is over InlineLimit and not loaded.
 	Blob *BlobRef `json:"-"`
+}
+
+// MarshalJSON writes every member, null where there is nothing, but for those
+// that stand for a content that is left out.
+func (e Entry) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false) // what writes the whole decides
+	err := out.Encode(struct {
+		ID            uuid.UUID       `json:"id"`
+		ParentID      *uuid.UUID      `json:"parentId"`
+		Type          EntryType       `json:"entryType"`
+		Role          *Role           `json:"role"`
+		TurnID        *string         `json:"turnId"`
+		ResponseID    *string         `json:"responseId"`
+		MessageID     *string         `json:"messageId"`
+		Content       json.RawMessage `json:"content"`
+		ContentBytes  int64           `json:"contentBytes,omitempty"`
+		ContentSHA256 string          `json:"contentSha256,omitempty"`
+		Metadata      json.RawMessage `json:"metadata"`
+		CreatedAt     Time            `json:"createdAt"`
+	}{
+		e.ID, e.ParentID, e.Type, orNull(e.Role), orNull(e.TurnID), orNull(e.ResponseID), orNull(e.MessageID),
+		e.Content, e.ContentBytes, e.ContentSHA256, e.Metadata, e.CreatedAt,
+	})
+	return b.Bytes(), err
+}
+
+// orNull is nil for "".
+func orNull[T ~string](s T) *T {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 // OnPath tells whether the entry can be part of the path that a model sees.

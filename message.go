@@ -63,6 +63,41 @@ type Part struct {
 	Native json.RawMessage `json:"native,omitempty"`
 }
 
+// MarshalJSON writes the members that make a part of its type, also where they
+// are empty: a text has its text, a result its tool, its parts and whether it is an
+// error.
+func (p Part) MarshalJSON() ([]byte, error) {
+	type plain Part
+	switch p.Type {
+	case PartText:
+		if p.Text == "" {
+			return json.Marshal(struct {
+				plain
+				Text string `json:"text"`
+			}{plain: plain(p)})
+		}
+	case PartThinking:
+		if p.Thinking == "" {
+			return json.Marshal(struct {
+				plain
+				Thinking string `json:"thinking"`
+			}{plain: plain(p)})
+		}
+	case PartToolResult:
+		parts := p.Parts
+		if parts == nil {
+			parts = []Part{}
+		}
+		return json.Marshal(struct {
+			plain
+			ToolName string `json:"toolName"`
+			Parts    []Part `json:"parts"`
+			IsError  bool   `json:"isError"`
+		}{plain(p), p.ToolName, parts, p.IsError})
+	}
+	return json.Marshal(plain(p))
+}
+
 // Text is a text part.
 func Text(s string) Part { return Part{Type: PartText, Text: s} }
 

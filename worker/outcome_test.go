@@ -127,6 +127,33 @@ func TestEndThatIsRefused(t *testing.T) {
 	}
 }
 
+// What was appended since the last checkpoint is in the commit that ends the
+// execution, however it ends.
+func TestEndCarriesWhatWasAppended(t *testing.T) {
+	b := newBench(t, 60*time.Second)
+	said := func(ctx agent.Context, ends error) (string, error) {
+		for i, text := range []string{"before", "after"} {
+			if _, err := ctx.Append(user(text)); err != nil {
+				return "", err
+			}
+			if i == 0 {
+				if err := ctx.Checkpoint(1); err != nil {
+					return "", err
+				}
+			}
+		}
+		return "fine", ends
+	}
+	b.agent("completes", func(ctx agent.Context) (string, error) { return said(ctx, nil) })
+	b.agent("fails", func(ctx agent.Context) (string, error) { return said(ctx, errors.New("no luck")) })
+	b.work()
+	for kind, status := range map[string]perdure.Status{"completes": perdure.StatusCompleted, "fails": perdure.StatusFailed} {
+		id := b.start(kind)
+		b.ended(id, status)
+		b.wantTexts(id, "before", "after")
+	}
+}
+
 func TestOutputThatIsTooLarge(t *testing.T) {
 	b := newBench(t, 60*time.Second)
 	b.e.PayloadLimit = 1 << 20

@@ -143,24 +143,19 @@ func TestMoreSignalsThanAClaimCarries(t *testing.T) {
 	b.output(id, "1")
 }
 
+// A function that is entered again at the end of a sleep has slept, and one that is
+// restarted in the middle of a wait waits on, to the moment that it first asked for.
 func TestWaitsCountFromTheFirstTime(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, 5*time.Second)
+		var entered atomic.Int32
 		b.agent("a", func(ctx agent.Context) (string, error) {
-			// Waking in between does not begin the hour anew: it is one wait, and
-			// its timer has one due time.
-			for {
-				s, err := ctx.WaitAnySignal(time.Hour, "tick", "stop")
-				if err != nil {
-					return "", err
-				}
-				if s.Name == "stop" {
-					return "fine", nil
-				}
-				if err := ctx.Flush(); err != nil {
-					return "", err
-				}
+			entered.Add(1)
+			if err := ctx.Sleep(30 * time.Millisecond); err != nil {
+				return "", err
 			}
+			s, err := ctx.WaitSignal("stop", time.Hour)
+			return string(s.Value), err
 		})
 		w := b.work(func(c *Config) { c.Parked = n })
 		id := b.start("a")
@@ -170,8 +165,12 @@ func TestWaitsCountFromTheFirstTime(t *testing.T) {
 		if again := dueOf(b.waiting(id, "signal")); !again.Equal(first.Time) {
 			t.Errorf("the wait is due at %s, then at %s", first, again)
 		}
-		b.signal(id, "stop", "1")
-		b.output(id, "fine")
+		b.signal(id, "stop", `"fine"`)
+		b.output(id, `"fine"`)
+		// At the end of the sleep, unless it was kept, and at the signal.
+		if got, want := entered.Load(), map[int]int32{100: 2, -1: 3}[n]; got != want {
+			t.Errorf("with %d goroutines kept it was entered %d times, want %d", n, got, want)
+		}
 	}
 }
 

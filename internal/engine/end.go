@@ -105,5 +105,17 @@ func (d *draft) closeCalls(why string) error {
 			return err
 		}
 	}
+	for _, e := range results {
+		d.callEnded(e, why)
+	}
 	return nil
+}
+
+// callEnded tells who follows the log, and reads no entries, that a call has its
+// result, as the agent does of those that it answers itself.
+func (d *draft) callEnded(result perdure.Entry, text string) {
+	place := perdure.Place{ResponseID: result.ResponseID, TurnID: result.TurnID, ToolCallID: result.Answers}
+	d.event(perdure.EventData, place, map[string]any{"data": map[string]any{
+		"type": "tool_call_end", "tool_call": map[string]any{"id": result.Answers}, "result": map[string]any{"isError": true, "text": text},
+	}})
 }

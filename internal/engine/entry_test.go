@@ -225,6 +225,16 @@ func TestEveryEndClosesTheTranscript(t *testing.T) {
 			if !bytes.Contains(path[len(path)-1].Content, []byte(test.says)) {
 				t.Errorf("the last answer is %s, want it to say %q", path[len(path)-1].Content, test.says)
 			}
+			// Who follows the log is told of each, in the commit that stores it.
+			var told []string
+			for _, r := range b.log(h.id) {
+				if r.Type == perdure.EventData && r.CreatedAt == *x.CompletedAt && strings.Contains(string(r.Fields), `"type":"tool_call_end"`) {
+					told = append(told, r.Place.ToolCallID)
+				}
+			}
+			if !slices.Equal(told, []string{"c1", "c3"}) {
+				t.Errorf("the log tells of the ends of %v", told)
+			}
 		})
 	}
 }

@@ -365,3 +365,69 @@ func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 		}
 	})
 }
+
+// A LOCAL execution is handed to its home, where that polls with a store of its
+// own, and to nobody else.
+func TestLocalIsHandedToItsHome(t *testing.T) {
+	for name, c := range map[string]struct {
+		poll func(b *bench) perdure.Poll
+		want bool
+	}{
+		"its home":                 {func(b *bench) perdure.Poll { return b.localPoll(b.worker) }, true},
+		"its home without a store": {func(b *bench) perdure.Poll { return b.poll(8) }, false},
+		"another worker":           {func(b *bench) perdure.Poll { return b.localPoll(uuid.New()) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				k := newKeeper(t)
+				k.parks(0)
+				p := c.poll(k.bench)
+				poll := k.waits(k.d, p)
+				// The board keeps to what the worker says; the rule is the claim's.
+				k.e.parked.keeps(k.id, perdure.Kept{WorkerID: p.WorkerID, At: lastCommit(k.execution(k.id))}, k.s.Now())
+				reply, err := k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "go"})
+				k.must(err)
+				if handed := reply.Status == perdure.StatusRunning; handed != c.want {
+					t.Errorf("the signal was answered %s", reply.Status)
+				}
+				poll.leave()
+				if got := <-poll.claims; len(got) == 1 != c.want {
+					t.Errorf("the poll got %d claims", len(got))
+				}
+				if !c.want {
+					k.wantStatus(k.id, perdure.StatusPending)
+					k.again() // its home claims it
+				}
+			})
+		})
+	}
+}
+
+// A limit of its queue bounds tasks: an execution is handed over while the queue
+// is full, and what it schedules then waits for a place.
+func TestHandoverBesideAFullQueue(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.e.QueueLimits = map[string]int{"default": 1}
+		h := b.started()
+		running := h.eagerly(h.newTask("1"))
+		if len(running) != 1 {
+			t.Fatalf("the commit claimed %d, want 1", len(running))
+		}
+		h.parks(0)
+		poll := b.waits(b.e.Dispatch(org, true), b.poll(2))
+		b.signal(h.id, "go", "s1")
+		claims := <-poll.claims
+		if len(claims) != 1 || !claims[0].Kept {
+			t.Fatalf("the poll got %d claims, want the one that was handed over", len(claims))
+		}
+		again := &holder{bench: b, claim: claims[0], id: h.id}
+		if got := again.eagerly(again.newTask("2")); len(got) != 0 {
+			t.Errorf("on the full queue the commit claimed %d", len(got))
+		}
+		b.finish(done(running[0], "1"))
+		if got := b.taskClaims(); len(got) != 1 {
+			t.Errorf("the free place went to %d", len(got))
+		}
+	})
+}

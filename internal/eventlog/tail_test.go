@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/notify"
 )
 
 func TestTrap21_LateReaderSeesEverything(t *testing.T) {
@@ -114,6 +115,33 @@ func TestTrap23_NothingIsMissedAtTheSeam(t *testing.T) {
 			})
 		})
 	}
+}
+
+// late lets something happen after a reader has looked, and before it is told of
+// what comes.
+type late struct {
+	notify.Notifier
+	between func()
+}
+
+func (l late) Subscribe(topics ...string) (<-chan struct{}, func()) {
+	l.between()
+	return l.Notifier.Subscribe(topics...)
+}
+
+// What comes between a reader's last look and its subscription is given at once,
+// not at the next of the looks that make up for lost hints.
+func TestTrap23_WhatComesBetweenLookAndSubscriptionIsGivenAtOnce(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		b := newBook()
+		b.event(perdure.EventCreated, "{}")
+		l := eventlog.New(b, storeEpoch, late{&b.hints, func() { b.event(perdure.EventCompleted, "{}") }})
+		began := time.Now()
+		items := <-live(t.Context(), l, eventlog.From{})
+		if took := time.Since(began); took != 0 || len(items) != 3 {
+			t.Errorf("%d items came within %v, want 3 at once", len(items), took)
+		}
+	})
 }
 
 func TestHintsAreFollowedAtOnce(t *testing.T) {

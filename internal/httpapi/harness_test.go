@@ -60,6 +60,7 @@ func open(t *testing.T, change ...func(*httpapi.Config)) *house {
 		Agents: []perdure.KindSpec{
 			{Kind: perdure.ReactKind, Providers: []string{"scripted"}},
 			{Kind: "count", InputSchema: json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)},
+			{Kind: "anything"},
 		},
 	})
 	if err != nil {

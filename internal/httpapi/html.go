@@ -32,7 +32,7 @@ type htmlView struct {
 // textBlock is a text block that is open.
 type textBlock struct {
 	buffer *markdown.Buffer
-	place  perdure.Place
+	from   source
 	held   int64
 	dirty  bool // it has grown since it was shown
 }
@@ -42,16 +42,25 @@ type piece struct {
 	Seq    int64 `json:"seq"`
 	Offset int64 `json:"offset"`
 	Data   any   `json:"data"`
-	perdure.Place
+	source
 	BlockSeq int64               `json:"blockSeq"`
 	Reason   perdure.BlockReason `json:"reason"`
+}
+
+// source is what the data of a block's pieces says of where they come from. The
+// parts of a block say it as of its first piece.
+type source struct {
+	CreatedAt perdure.Time `json:"createdAt"`
+	perdure.Place
+	TaskID  *uuid.UUID `json:"taskExecutionId,omitempty"`
+	Attempt int        `json:"attempt,omitempty"`
 }
 
 // htmlPart is the data of an html event.
 type htmlPart struct {
 	markdown.Part
 	ExecutionID uuid.UUID `json:"agentExecutionId"`
-	perdure.Place
+	source
 }
 
 func newHTMLView(execution uuid.UUID) *htmlView {
@@ -165,7 +174,7 @@ func touchesFile(p piece) bool {
 func (v *htmlView) block(p piece) *textBlock {
 	b := v.texts[p.Seq]
 	if b == nil {
-		b = &textBlock{place: p.Place}
+		b = &textBlock{from: p.source}
 		b.buffer = markdown.NewBuffer(func(part markdown.Part) { v.part(b, part) })
 		v.texts[p.Seq] = b
 	}
@@ -206,7 +215,7 @@ func (v *htmlView) grow(p piece, text string) {
 // part puts a rendered part out. What waits for the end of a block comes out
 // right after it.
 func (v *htmlView) part(b *textBlock, part markdown.Part) {
-	raw, err := plainJSON(htmlPart{part, v.execution, b.place})
+	raw, err := plainJSON(htmlPart{part, v.execution, b.from})
 	if err != nil {
 		return // texts and numbers encode
 	}

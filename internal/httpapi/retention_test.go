@@ -109,6 +109,28 @@ func TestAPrunedLogResetsItsReaders(t *testing.T) {
 	}
 }
 
+// A cache that holds a range of a log asks for it again once that was pruned, and
+// is never told that it is as it was.
+func TestACachedRangeOfAPrunedLogIsGivenUp(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	r := h.claim()
+	r.say(userText("hi"))
+	whole := h.call("GET", durable(x.ID, ""), "").want(200, nil)
+	r.complete()
+	all := h.call("GET", durable(x.ID, ""), "").want(200, nil)
+	h.call("GET", durable(x.ID, ""), "", "If-None-Match", all.header.Get("ETag")).want(304, nil)
+	h.call("PUT", "/retention", `{"logs":"1ms"}`, "Authorization", "Bearer "+h.admin).want(200, nil)
+	h.call("POST", "/agent-executions/prune", `{}`, "Authorization", "Bearer "+h.admin).want(200, nil)
+	for _, held := range []reply{whole, all} {
+		left := h.call("GET", durable(x.ID, ""), "", "If-None-Match", held.header.Get("ETag")).want(200, nil)
+		if strings.Contains(string(left.body), "agent.created") || !strings.Contains(string(left.body), "agent.completed") {
+			t.Errorf("of the pruned log is left %s", left.body)
+		}
+	}
+	h.call("GET", durable(x.ID, "?offset="+fmt.Sprintf("%020d", 2)), "", "If-None-Match", all.header.Get("ETag")).want(410, nil)
+}
+
 // Content over the limit of bodies goes ahead and is named by the signal.
 func TestASignalMayNameUploadedContent(t *testing.T) {
 	h := open(t)

@@ -22,7 +22,7 @@ type run struct {
 func (h *house) claim() *run {
 	h.t.Helper()
 	claims, err := h.worker.PollAgents(h.t.Context(), perdure.Poll{
-		WorkerID: h.id, Queues: []string{"default"}, Kinds: []string{perdure.ReactKind, "count"}, Slots: 1, Wait: time.Second,
+		WorkerID: h.id, Queues: []string{"default"}, Kinds: []string{perdure.ReactKind, "count", "anything"}, Slots: 1, Wait: time.Second,
 	})
 	if err != nil || len(claims) != 1 {
 		h.t.Fatalf("claimed %d: %v", len(claims), err)

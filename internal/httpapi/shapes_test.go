@@ -129,10 +129,10 @@ func TestPartShapes(t *testing.T) {
 	}
 	h.call("GET", h.path(x.ID, "/tasks"), "").shape(200, `{"items":[{"id":"U1","agentExecutionId":"U2","kind":"bash","status":"COMPLETED",`+
 		`"queue":"default","attempt":1,"maxAttempts":3,"input":{"a":1},"result":"ok","error":null,"workerId":null,"createdAt":"T","startedAt":"T","completedAt":"T"}],"nextCursor":null}`)
-	const entry = `{"id":"U1","parentId":null,"entryType":"message","role":"user","responseId":"R","messageId":"U1","content":{"parts":[{"type":"text","text":"hi"}]},"createdAt":"T"}`
+	const entry = `{"id":"U1","parentId":null,"entryType":"message","role":"user","turnId":null,"responseId":"R","messageId":"U1","content":{"parts":[{"type":"text","text":"hi"}]},"metadata":null,"createdAt":"T"}`
 	h.call("GET", h.path(x.ID, "/entries?limit=1"), "").shape(200, `{"items":[`+entry+`],"nextCursor":"C"}`)
 	h.call("GET", h.path(x.ID, "/entries/"+last.ID.String()), "").
-		shape(200, `{"id":"U1","parentId":"U2","entryType":"message","role":"assistant","responseId":"R","messageId":"U1","content":{"parts":[{"type":"text","text":"ho"}]},"createdAt":"T"}`)
+		shape(200, `{"id":"U1","parentId":"U2","entryType":"message","role":"assistant","turnId":null,"responseId":"R","messageId":"U1","content":{"parts":[{"type":"text","text":"ho"}]},"metadata":null,"createdAt":"T"}`)
 	for _, missing := range []string{"/checkpoints/3", "/checkpoints/0", "/checkpoints/x", "/entries/x", "/entries/" + uuid.NewString(), "/tasks/x"} {
 		h.call("GET", h.path(x.ID, missing), "").problem(404, "not_found", "")
 	}

@@ -167,9 +167,22 @@ type stage struct {
 	store  store.Store
 	url    string
 	http   *http.Client
+	open   sync.WaitGroup // streams
+}
+
+// reading counts the streams that are open.
+func (s *stage) reading() (left func()) {
+	s.open.Add(1)
+	return s.open.Done
 }
 
 func newStage(t *testing.T, answers ...answer) *stage {
+	t.Helper()
+	return newStageFor(t, 10*time.Second, answers...)
+}
+
+// newStageFor gives a reader that long for a piece of its stream.
+func newStageFor(t *testing.T, writeTimeout time.Duration, answers ...answer) *stage {
 	t.Helper()
 	s := &stage{t: t, model: &model{answers: answers}, store: opentest.Store(t)}
 	s.engine = engine.New(engine.Config{Store: s.store, Lease: 5 * time.Second, CancelGrace: 2 * time.Second})
@@ -192,7 +205,7 @@ func newStage(t *testing.T, answers ...answer) *stage {
 	go func() { done <- w.Run(ctx) }()
 	api := openaiapi.New(openaiapi.Config{
 		Engine: s.engine, Log: eventlog.New(s.store, s.store.Epoch(), s.engine.Hints), Logger: slog.New(slog.DiscardHandler),
-		PingEvery: time.Minute, WriteTimeout: 10 * time.Second,
+		PingEvery: time.Minute, WriteTimeout: writeTimeout, Reading: s.reading,
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		org := r.Header.Get("Authorization")

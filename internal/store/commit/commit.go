@@ -3,7 +3,12 @@
 // what becomes of a batch that fails.
 package commit
 
-import "log/slog"
+import (
+	"log/slog"
+	"slices"
+
+	"github.com/google/uuid"
+)
 
 // Runner runs batches.
 type Runner interface {
@@ -28,6 +33,9 @@ func Process(r Runner, logger *slog.Logger, batch []*Call) (missed []*Call) {
 }
 
 func process(r Runner, logger *slog.Logger, batch []*Call, careful bool) (missed []*Call) {
+	if len(batch) == 0 {
+		return nil
+	}
 	outcomes, err := r.Attempt(batch, careful)
 	if err == nil {
 		return answerAll(batch, outcomes)
@@ -38,7 +46,9 @@ func process(r Runner, logger *slog.Logger, batch []*Call, careful bool) (missed
 		refuseAll(batch, told)
 	case len(batch) > 1:
 		missed = process(r, logger, batch[:len(batch)/2], false)
-		return append(missed, process(r, logger, batch[len(batch)/2:], false)...)
+		rest, behind := apart(batch[len(batch)/2:], missed)
+		missed = append(missed, behind...)
+		return append(missed, process(r, logger, rest, false)...)
 	case batch[0].Pick != nil && !careful:
 		return process(r, logger, batch, true)
 	default:
@@ -46,6 +56,24 @@ func process(r Runner, logger *slog.Logger, batch []*Call, careful bool) (missed
 		refuseAll(batch, told)
 	}
 	return nil
+}
+
+// apart takes out of a batch the calls of those executions of which one was missed:
+// they keep behind it.
+func apart(batch, missed []*Call) (rest, behind []*Call) {
+	for _, call := range batch {
+		if Behind(call, missed) {
+			behind = append(behind, call)
+		} else {
+			rest = append(rest, call)
+		}
+	}
+	return rest, behind
+}
+
+// Behind tells whether a call has to wait since an older one of its execution does.
+func Behind(call *Call, older []*Call) bool {
+	return call.Execution != uuid.Nil && slices.ContainsFunc(older, func(c *Call) bool { return c.Execution == call.Execution })
 }
 
 func answerAll(batch []*Call, outcomes []Outcome) (missed []*Call) {

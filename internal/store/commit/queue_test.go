@@ -1,9 +1,13 @@
 package commit
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -94,4 +98,50 @@ func TestQueueOfAnOrgIsBounded(t *testing.T) {
 	enqueue(t, q, store.LaneCommits, "other", "other orgs too", 0)
 	q.Take()
 	enqueue(t, q, store.LaneCommits, "busy", "there is room again", 0)
+}
+
+// trial refuses batches with the call "bad", and misses those that are named; it
+// notes what has run.
+type trial struct {
+	missing map[string]bool
+	ran     []string
+}
+
+var errBad = errors.New("bad")
+
+func (r *trial) Attempt(batch []*Call, _ bool) ([]Outcome, error) {
+	outcomes := make([]Outcome, len(batch))
+	for i, c := range batch {
+		if c.Name == "bad" {
+			return nil, errBad
+		}
+		outcomes[i].Missed = r.missing[c.Name]
+	}
+	for i, c := range batch {
+		if !outcomes[i].Missed {
+			r.ran = append(r.ran, c.Name)
+		}
+	}
+	clear(r.missing) // who was in the way is gone
+	return outcomes, nil
+}
+
+func (r *trial) Gives(err error) (told error, up bool) { return err, false }
+
+// Where a batch fails and runs in halves, no command goes ahead of an older one of
+// its execution that was missed in the half before.
+func TestHalvesKeepTheOrderOfAnExecution(t *testing.T) {
+	id, other := uuid.New(), uuid.New()
+	var batch []*Call
+	for _, c := range []store.Command{{Name: "first", Execution: id}, {Name: "bad", Execution: uuid.New()}, {Name: "second", Execution: id}, {Name: "other", Execution: other}} {
+		batch = append(batch, &Call{Command: c, done: make(chan Outcome, 1)})
+	}
+	r := &trial{missing: map[string]bool{"first": true}}
+	missed := Process(r, slog.New(slog.DiscardHandler), batch)
+	if len(missed) != 2 || missed[0].Name != "first" || missed[1].Name != "second" || !slices.Equal(r.ran, []string{"other"}) {
+		t.Errorf("missed are %v, and %q ran", missed, r.ran)
+	}
+	if o := <-batch[1].done; !errors.Is(o.Err, errBad) {
+		t.Errorf("the bad one is told %v", o.Err)
+	}
 }

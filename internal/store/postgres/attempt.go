@@ -21,7 +21,7 @@ type attempt struct {
 	batch    []*commit.Call
 	outcomes []commit.Outcome
 	rows     *relational.Transaction
-	missed   map[uuid.UUID]bool // executions that others hold
+	missed   map[uuid.UUID]bool // executions that others hold, or of which a command was missed
 	ending   bool               // COMMIT may have been sent
 }
 
@@ -41,6 +41,12 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 	err := run()
 	if err == nil {
 		return a, nil
+	}
+	if isArgument(err) {
+		// Nothing of what it stands in was sent; the driver has closed the connection.
+		a.ending = false
+		c.disconnect()
+		return a, err
 	}
 	if isStatement(err) || !c.conn.IsClosed() && codeOf(err) == "" {
 		// A statement that failed took the whole transaction with it, the COMMIT
@@ -168,6 +174,9 @@ func (a *attempt) command(i int) func(c relational.Conn) error {
 			}
 		}
 		a.outcomes[i], err = a.rows.With(c).Run(&call.Command)
+		if a.outcomes[i].Missed && call.Execution != uuid.Nil {
+			a.missed[call.Execution] = true // those behind it keep behind it
+		}
 		return err
 	}
 }

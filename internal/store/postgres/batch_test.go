@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -113,6 +114,98 @@ func TestOneExecutionsCommandsStayInOrder(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
+// A command waits for a lock that another server has: the next one of its execution
+// waits behind it, that of another execution does not.
+func TestCommandsBehindAMissedOneStayBehindIt(t *testing.T) {
+	all := servers(t, 2)
+	s := open(t, Options{URL: all[0].db.config.ConnString(), Committers: 1})
+	id, other, third := begin(t, s), begin(t, s), begin(t, s)
+	key := store.Needs{ConcurrencyKeys: []string{"key"}}
+	has, release := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, err := do(t.Context(), all[1], other, key, func(*store.State) (*store.Changes, error) {
+			close(has)
+			<-release
+			return nil, nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-has
+	var mu sync.Mutex
+	var order []string
+	step := func(name string, execution uuid.UUID, needs store.Needs, then func()) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := do(ctx, s, execution, needs, func(*store.State) (*store.Changes, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, name)
+				return nil, nil
+			})
+			then()
+			return err
+		}
+	}
+	nothing := func() {}
+	together(t, s, tripsOf(s), []func(context.Context) error{
+		step("first", id, key, nothing), step("second", id, store.Needs{}, nothing), step("other", third, store.Needs{}, func() { close(release) }),
+	})
+	wg.Wait()
+	if !slices.Equal(order, []string{"other", "first", "second"}) {
+		t.Errorf("the order is %q", order)
+	}
+}
+
+// A command with a value that has no place in the database is refused, at once and
+// alone.
+func TestAValueThatDoesNotFitCostsOthersNothing(t *testing.T) {
+	s := open(t, Options{Committers: 1, Logger: quiet})
+	id, other := begin(t, s), begin(t, s)
+	long := store.Needs{Blocks: []perdure.BlockKey{{Attempt: 1 << 40}}}
+	together(t, s, tripsOf(s), []func(context.Context) error{
+		func(ctx context.Context) error { return note(ctx, s, other, uuid.New()) },
+		func(ctx context.Context) error {
+			if err := noteAfter(ctx, s, id, uuid.New(), long); !perdure.IsCode(err, perdure.InvalidArgument) {
+				t.Errorf("a value that does not fit gives %v", err)
+			}
+			return nil
+		},
+		func(ctx context.Context) error { return note(ctx, s, other, uuid.New()) },
+	})
+	noted(t, s, id, 0)
+	noted(t, s, other, 2)
+}
+
+// What one command of a batch deletes is gone for those after it, though the rows
+// of all were read before the first.
+func TestWhatABatchDeletesIsGoneForTheRestOfIt(t *testing.T) {
+	s := open(t, Options{Committers: 1})
+	c := tripsOf(s)
+	id, stays := begin(t, s), begin(t, s)
+	var seen []bool // by the commands, in their order
+	look := func(id uuid.UUID, changes func(s *store.State) *store.Changes) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := do(ctx, s, id, store.Needs{}, func(s *store.State) (*store.Changes, error) {
+				seen = append(seen, s.Execution != nil)
+				return changes(s), nil
+			})
+			return err
+		}
+	}
+	nothing := func(*store.State) *store.Changes { return nil }
+	prune := func(s *store.State) *store.Changes { return &store.Changes{Prune: &store.Prune{Execution: true}} }
+	together(t, s, c, []func(context.Context) error{look(id, nothing), look(id, prune), look(id, nothing)})
+	if !slices.Equal(seen, []bool{true, true, false}) {
+		t.Errorf("before, at and after its deletion it is there: %v", seen)
+	}
+	if _, err := s.Execution(t.Context(), org, id); !perdure.IsCode(err, perdure.NotFound) {
+		t.Errorf("reading it gives %v", err)
+	}
+	noted(t, s, stays, 0)
+}
+
 // pickAgents claims up to two pending agents for a worker.
 func pickAgents(ctx context.Context, s *Store, worker uuid.UUID) (got []uuid.UUID, err error) {
 	answers, err := s.Do(ctx, store.Command{
@@ -160,6 +253,9 @@ func TestPicksOfManyPollersAreOne(t *testing.T) {
 	}
 	together(t, s, c, polls[:1])
 	one := together(t, s, c, polls[:1])
+	if one > 7 {
+		t.Errorf("one poll takes %d round trips", one)
+	}
 	many := together(t, s, c, polls)
 	if many != one {
 		t.Errorf("fifty polls take %d round trips, one takes %d", many, one)

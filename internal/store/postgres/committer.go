@@ -57,12 +57,13 @@ func (c *committer) run() {
 	c.disconnect()
 }
 
-// alone runs what was missed too often, and gives the rest.
+// alone runs what was missed too often, and gives the rest. No command goes ahead
+// of an older one of its execution.
 func (c *committer) alone(missed []*commit.Call) (rest []*commit.Call) {
 	c.wait = true
 	defer func() { c.wait = false }()
 	for _, call := range missed {
-		if call.Misses < maxMisses {
+		if call.Misses < maxMisses || commit.Behind(call, rest) {
 			rest = append(rest, call)
 			continue
 		}
@@ -156,7 +157,8 @@ func (c *committer) connect(ctx context.Context) error {
 }
 
 // begin makes a new connection ready. What the one before it was in the middle of
-// has either come to pass then, or never will.
+// has either come to pass then, or never will. Where the committer has no row, none
+// of its transactions is known to be durable, and the row that it gets names none.
 func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
 	if c.peer != (backend{}) {
 		if err := c.db.end(ctx, conn, c.peer); err != nil {
@@ -168,7 +170,7 @@ func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	c.peer = peer
-	_, err = conn.Exec(ctx, "INSERT INTO committer (id, batch, seen_at) VALUES ($1, $2, 0) ON CONFLICT (id) DO NOTHING", c.id, c.number)
+	_, err = conn.Exec(ctx, "INSERT INTO committer (id, batch, seen_at) VALUES ($1, 0, $2) ON CONFLICT (id) DO NOTHING", c.id, c.clock.Now().UnixMilli())
 	return err
 }
 

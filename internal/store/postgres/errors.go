@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/perdure/perdure"
 )
@@ -51,6 +53,15 @@ func isStatement(err error) bool {
 	}
 	code := codeOf(err)
 	return code != "" && (code == queryCancelled || code[:2] != classIntervention) && code != readOnly
+}
+
+// isArgument tells whether a value has no place in the statement that it was given
+// to, as a number too large for its column.
+func isArgument(err error) bool {
+	var refused pgx.ErrPreprocessingBatch
+	// The driver says by these words alone that it had the statement and not the
+	// connection to complain of.
+	return errors.As(err, &refused) && strings.HasPrefix(refused.Error(), "error preprocessing batch (build)")
 }
 
 // isRace tells whether another transaction was in the way, and the same commands
@@ -126,6 +137,8 @@ func refusal(err error) error {
 		return err
 	}
 	switch code := codeOf(err); {
+	case isArgument(err):
+		return &perdure.Error{Code: perdure.InvalidArgument, Message: "a value is too large or of the wrong form to be stored", Err: err}
 	case code == uniqueViolation:
 		return &perdure.Error{Code: perdure.AlreadyExists, Message: "a row of that identity exists already", Err: err}
 	case code == badText || code == badEscape:

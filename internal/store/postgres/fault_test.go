@@ -100,6 +100,44 @@ func TestLostInTheMiddleOfACommit(t *testing.T) {
 	}
 }
 
+// The committer's row is gone, as after a week without a write, and the COMMIT does
+// not arrive: that is not taken for done.
+func TestALostCommitOfACommitterWithoutARow(t *testing.T) {
+	c := &cut{}
+	s := openCut(t, c)
+	id := begin(t, s)
+	for n := range int64(3) {
+		execute(t, s.db.config.ConnString(), "DELETE FROM committer")
+		once := true
+		_, err := do(t.Context(), s, id, store.Needs{}, func(st *store.State) (*store.Changes, error) {
+			c.armed.Store(once)
+			once = false
+			st.Execution.Version++
+			return &store.Changes{Execution: st.Execution}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x, err := s.Execution(t.Context(), org, id); err != nil || x.Version != 2+n {
+			t.Errorf("the version is %d after %d changes, %v", x.Version, n+1, err)
+		}
+	}
+}
+
+// Servers that start tidy up after those that are gone, not after one that has not
+// written yet.
+func TestCommittersThatHaveNotWrittenAreKept(t *testing.T) {
+	s := open(t, Options{Committers: 1})
+	if _, err := do(t.Context(), s, uuid.New(), store.Needs{}, func(*store.State) (*store.Changes, error) { return nil, nil }); err != nil {
+		t.Fatal(err)
+	}
+	open(t, Options{URL: s.db.config.ConnString()})
+	var rows int
+	if err := s.pool.QueryRow(t.Context(), "SELECT count(*) FROM committer WHERE id = $1", s.committers[0].id).Scan(&rows); err != nil || rows != 1 {
+		t.Errorf("the committer has %d rows, %v", rows, err)
+	}
+}
+
 // crowd writes notes to a few executions from many callers, each again until it
 // is answered, while disturb goes on. Nothing may be lost or doubled.
 func crowd(t *testing.T, all []*Store, each int, disturb func(noted <-chan struct{})) {

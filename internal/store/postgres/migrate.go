@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -22,6 +23,15 @@ var errUnfinished = perdure.Errorf(perdure.Conflict,
 
 // migrating is the number of the lock under which tables are changed.
 const migrating = 0x70657264757265 // "perdure"
+
+const (
+	// migrationLock is how long a migration waits for a table: what servers do waits
+	// behind it, and waits for 10 s at most.
+	migrationLock = "3s"
+	// migrationTries is how often it is tried where servers were in its way, and
+	// migrationPause how long they have to themselves in between.
+	migrationTries, migrationPause = 30, 500 * time.Millisecond
+)
 
 // Migrate brings the tables of the database at url up to date, and gives the
 // version that they had and the one that they have. Many may do so at once: one
@@ -59,6 +69,7 @@ func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err
 	} else if there && !copy {
 		return 0, 0, errUnfinished
 	}
+	config.RuntimeParams["lock_timeout"] = migrationLock
 	db := stdlib.OpenDB(*config)
 	defer db.Close()
 	if from, to, err = migrate(ctx, db); err != nil {
@@ -105,6 +116,21 @@ func migrate(ctx context.Context, db *sql.DB) (from, to int64, err error) {
 		return from, to, perdure.Errorf(perdure.Conflict,
 			"the database has version %d, this program knows versions up to %d; upgrade the program to open it", from, to)
 	}
-	_, err = provider.Up(ctx)
-	return from, to, err
+	return from, to, up(ctx, provider)
+}
+
+// up brings the tables up to date beside servers that work. Each migration is a
+// transaction, so it goes on where it was.
+func up(ctx context.Context, provider *goose.Provider) error {
+	for tries := 1; ; tries++ {
+		_, err := provider.Up(ctx)
+		if code := codeOf(err); tries == migrationTries || code != deadlock && code != lockTimeout {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(migrationPause):
+		}
+	}
 }

@@ -107,8 +107,10 @@ func (s *Store) start(ctx context.Context, o Options) error {
 	config.ConnConfig = s.db.config.Copy()
 	config.MaxConns, config.MinConns = int32(o.Readers), 0
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := s.db.meet(ctx, conn)
-		return err
+		if _, err := s.db.meet(ctx, conn); err != nil {
+			return err
+		}
+		return s.db.check(ctx, conn)
 	}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return err

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"io/fs"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -9,20 +10,23 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
 	"github.com/perdure/perdure/internal/store/relational"
 	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/pressly/goose/v3"
 )
 
 func execute(t *testing.T, url, query string, args ...any) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
+	ctx := context.WithoutCancel(t.Context()) // it may tidy up
+	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	if _, err := conn.Exec(t.Context(), query, args...); err != nil {
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, query, args...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -32,7 +36,8 @@ func bare(t *testing.T) string {
 	t.Helper()
 	url := postgrestest.Database(t, migrated)
 	execute(t, url, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-	t.Cleanup(func() { // others expect tables in it
+	t.Cleanup(func() { // others expect tables in it, of which nothing is known yet
+		execute(t, url, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 		if err := migrated(context.WithoutCancel(t.Context()), url); err != nil {
 			t.Error(err)
 		}
@@ -59,6 +64,83 @@ func TestServersStartAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	storetest.Invariants(t, open(t, Options{URL: url}))
+}
+
+// Tables are brought up to date while servers write to them and read them.
+func TestMigrationsBesideServersThatWork(t *testing.T) {
+	for range 3 {
+		url := bare(t)
+		s := open(t, Options{URL: url})
+		ids := []uuid.UUID{begin(t, s), begin(t, s), begin(t, s), begin(t, s)}
+		for _, id := range ids {
+			pendingTask(t, s, id, "key", 1000)
+		}
+		back(t, url, 6)
+		stop, writing := make(chan struct{}), make(chan struct{}, 1)
+		var notes atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				for n := i; ; n++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					if err := note(t.Context(), s, ids[n%len(ids)], uuid.New()); err != nil {
+						t.Errorf("a write: %v", err)
+					}
+					claimTasks(t, s)
+					notes.Add(1)
+					select {
+					case writing <- struct{}{}:
+					default:
+					}
+				}
+			})
+		}
+		<-writing
+		from, to, err := Migrate(t.Context(), url)
+		close(stop)
+		wg.Wait()
+		if newest, _, _ := newestMigration(); err != nil || from != 6 || to != newest {
+			t.Fatalf("from %d to %d: %v", from, to, err)
+		}
+		total := int64(0)
+		for _, id := range ids {
+			x, err := s.Execution(t.Context(), org, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			total += x.EntryCount
+		}
+		if total != notes.Load() {
+			t.Errorf("%d notes were answered, %d are stored", notes.Load(), total)
+		}
+		storetest.Invariants(t, s)
+	}
+}
+
+// back takes migrations back, as far as a version.
+func back(t *testing.T, url string, version int64) {
+	t.Helper()
+	config, err := parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := stdlib.OpenDB(*config)
+	defer db.Close()
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files)
+	if err == nil {
+		_, err = provider.DownTo(t.Context(), version)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A database that a newer program has changed is left alone.

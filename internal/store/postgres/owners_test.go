@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -134,4 +135,47 @@ func TestTheAuditFindsRowsOfNobody(t *testing.T) {
 			t.Errorf("a row of %s whose execution is gone is not found", table)
 		}
 	}
+}
+
+// It finds one beyond the first page of owners, and nothing wrong with those.
+func TestTheAuditLooksAtEveryOwner(t *testing.T) {
+	url := emptyDatabase(t)
+	s, conn := open(t, Options{URL: url}), dialed(t, url)
+	begin(t, s)
+	exec(t, conn, "INSERT INTO agent_execution SELECT (jsonb_populate_record(x, jsonb_build_object('id', gen_random_uuid()))).*"+
+		" FROM agent_execution x, generate_series(1, $1::int)", 2*ownersPage+1)
+	exec(t, conn, "INSERT INTO log_head SELECT (jsonb_populate_record(h, jsonb_build_object('agent_execution_id', x.id))).*"+
+		" FROM log_head h, agent_execution x WHERE x.id <> h.agent_execution_id")
+	rows, err := conn.Query(t.Context(), "SELECT id FROM agent_execution")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(t, conn, "SET session_replication_role = replica") // no trigger fires
+	for _, table := range owned {
+		exec(t, conn, "DELETE FROM "+table)
+		exec(t, conn, ofOwned[table], ids)
+		if err := owners(t, s); err != nil {
+			t.Errorf("%s: %v", table, err)
+		}
+		exec(t, conn, ofOwned[table], []uuid.UUID{uuid.Max}) // behind all others
+		if err := owners(t, s); err == nil || !strings.Contains(err.Error(), table) {
+			t.Errorf("%s: behind %d owners a row of nobody gives %v", table, len(ids), err)
+		}
+		exec(t, conn, "DELETE FROM "+table)
+	}
+}
+
+// owners gives what the audit finds of rows whose execution is gone.
+func owners(t *testing.T, s *Store) error {
+	t.Helper()
+	for _, err := range s.Audit(t.Context()) {
+		if err != nil && strings.Contains(err.Error(), "which is gone") {
+			return err
+		}
+	}
+	return nil
 }

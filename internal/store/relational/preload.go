@@ -31,7 +31,10 @@ type preloaded struct {
 // follow. All that it asks for goes over together, also after the locks. It gives
 // the executions that are there and that other transactions hold.
 func (t *Transaction) Preload(ids []uuid.UUID, also func(c Conn) error) (held []uuid.UUID, err error) {
-	list := rawIDs(ids)
+	list, err := t.words.IDs(ids)
+	if err != nil {
+		return nil, err
+	}
 	p := preloaded{rows: make(map[uuid.UUID]loadedExecution, len(ids)), heads: make(map[uuid.UUID]store.Head, len(ids))}
 	// Each statement sees what is committed when it begins. The first gives rows as
 	// they are under the locks; what belongs to them is read when they are locked.
@@ -60,7 +63,10 @@ func (t *Transaction) Preload(ids []uuid.UUID, also func(c Conn) error) (held []
 	if len(left) == 0 {
 		return nil, nil
 	}
-	held, err = idsOf(t.view, thereByIDs, rawIDs(left))
+	if list, err = t.words.IDs(left); err != nil {
+		return nil, err
+	}
+	held, err = idsOf(t.view, thereByIDs, list)
 	for _, id := range left {
 		if !slices.Contains(held, id) {
 			t.rows[id] = loadedExecution{}
@@ -69,7 +75,7 @@ func (t *Transaction) Preload(ids []uuid.UUID, also func(c Conn) error) (held []
 	return held, err
 }
 
-func (p *preloaded) lock(v view, list [][]byte) error {
+func (p *preloaded) lock(v view, list any) error {
 	return v.each(lockExecutions+v.words.SkipLocked, []any{list}, func(row func(...any) error) error {
 		var (
 			x             perdure.Execution
@@ -83,7 +89,7 @@ func (p *preloaded) lock(v view, list [][]byte) error {
 	})
 }
 
-func (p *preloaded) readHeads(v view, list [][]byte) error {
+func (p *preloaded) readHeads(v view, list any) error {
 	return v.each(headsByIDs, []any{list}, func(row func(...any) error) error {
 		var (
 			id uuid.UUID
@@ -112,7 +118,7 @@ func (p *preloaded) whole() map[uuid.UUID]loadedExecution {
 	return p.rows
 }
 
-func idsOf(v view, query string, list [][]byte) (ids []uuid.UUID, err error) {
+func idsOf(v view, query string, list any) (ids []uuid.UUID, err error) {
 	err = v.each(query, []any{list}, func(row func(...any) error) error {
 		var id uuid.UUID
 		err := row(&id)
@@ -120,13 +126,4 @@ func idsOf(v view, query string, list [][]byte) (ids []uuid.UUID, err error) {
 		return err
 	})
 	return ids, err
-}
-
-// rawIDs are ids as an array of PostgreSQL's.
-func rawIDs(ids []uuid.UUID) [][]byte {
-	raw := make([][]byte, len(ids))
-	for i := range ids {
-		raw[i] = ids[i][:]
-	}
-	return raw
 }

@@ -101,7 +101,7 @@ interface EventData {
   "agent.waiting": Common & { status: Status; reason: WaitReason; wait: Wait };
   "agent.checkpoint": Common & { sequence: number };
   "signal.received": Common & { signalId: string; signalName: string; signalValue?: unknown };
-  "entry.appended": Common & Entry & { contentBytes?: number };
+  "entry.appended": Common & Omit<Entry, keyof Common> & { contentBytes?: number };
   token: TextChunk;
   thinking: TextChunk;
   terminal: TextChunk;

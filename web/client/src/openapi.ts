@@ -587,14 +587,14 @@ export interface components {
             entryType: "message" | "llm_call" | "injection";
             /** Format: uuid */
             id: string;
-            messageId?: string;
-            metadata?: unknown;
+            messageId: string | null;
+            metadata: unknown;
             /** Format: uuid */
             parentId: string | null;
-            responseId?: string;
-            /** @enum {string} */
-            role?: "system" | "user" | "assistant" | "tool_result";
-            turnId?: string;
+            responseId: string | null;
+            /** @enum {string|null} */
+            role: "system" | "user" | "assistant" | "tool_result" | null;
+            turnId: string | null;
         };
         Event: {
             cursor: string;

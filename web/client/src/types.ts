@@ -94,14 +94,17 @@ export interface Content {
   stopReason?: string;
 }
 
-/** A node of the conversation. */
-export type Entry = Omit<Schemas["Entry"], "content"> & {
-  /**
-   * Null in an event whose content is over 256 KiB, and "worker" where it is on
-   * the worker of a LOCAL execution: fetch the entry then.
-   */
-  content: Content | "worker" | null;
-};
+type Place = "role" | "turnId" | "responseId" | "messageId" | "metadata";
+
+/** A node of the conversation. An event of it leaves out what is null of its place. */
+export type Entry = Omit<Schemas["Entry"], Place | "content"> &
+  Partial<Pick<Schemas["Entry"], Place>> & {
+    /**
+     * Null in an event whose content is over 256 KiB, and "worker" where it is on
+     * the worker of a LOCAL execution: fetch the entry then.
+     */
+    content: Content | "worker" | null;
+  };
 
 /** A page of a list. */
 export interface List<T> {

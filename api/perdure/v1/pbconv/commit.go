@@ -99,7 +99,7 @@ func BlockEndToProto(b perdure.BlockEnd) *perdurev1.BlockEnd {
 }
 
 func (d *decoder) blockEnd(m *perdurev1.BlockEnd) perdure.BlockEnd {
-	key := perdure.BlockKey{TaskID: d.id("blocks.task_id", m.GetTaskId()), Attempt: m.GetAttempt(), Block: m.GetBlock()}
+	key := perdure.BlockKey{TaskID: d.id("blocks.task_id", m.GetTaskId()), Attempt: d.attempt("blocks.attempt", m.GetAttempt()), Block: m.GetBlock()}
 	return perdure.BlockEnd{Key: key, Length: m.GetLength()}
 }
 

@@ -1,6 +1,8 @@
 package pbconv
 
 import (
+	"math"
+
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
@@ -30,8 +32,17 @@ func taskLeaseToProto(l perdure.TaskLease) *perdurev1.TaskLease {
 func (d *decoder) taskLease(m *perdurev1.TaskLease) perdure.TaskLease {
 	return perdure.TaskLease{
 		ExecutionID: d.id("lease.execution_id", m.GetExecutionId()), TaskID: d.id("lease.task_id", m.GetTaskId()),
-		Attempt: int(m.GetAttempt()), ClaimID: d.id("lease.claim_id", m.GetClaimId()),
+		Attempt: int(d.attempt("lease.attempt", m.GetAttempt())), ClaimID: d.id("lease.claim_id", m.GetClaimId()),
 	}
+}
+
+// attempt is the number of an attempt, or a fence. More than a column has room for
+// there never are.
+func (d *decoder) attempt(field string, n int64) int64 {
+	if n < 0 || n > math.MaxInt32 {
+		d.fail(field, "must be from 0 to %d", math.MaxInt32)
+	}
+	return n
 }
 
 func leasePtrToProto(l *perdure.Lease) *perdurev1.Lease {

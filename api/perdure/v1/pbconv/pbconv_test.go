@@ -153,9 +153,10 @@ func TestWhatAMessageCannotHoldIsRefused(t *testing.T) {
 		m     *perdurev1.CommitRequest
 		field string
 	}{
-		"an id of 15 bytes":      {&perdurev1.CommitRequest{Lease: &perdurev1.Lease{ExecutionId: make([]byte, 15)}}, "lease.execution_id"},
-		"a hash of 3 bytes":      {&perdurev1.CommitRequest{Tasks: []*perdurev1.NewTask{{InputHash: []byte("abc")}}}, "tasks.input_hash"},
-		"an unknown enum number": {&perdurev1.CommitRequest{Outcome: &perdurev1.Outcome{Kind: 99}}, "outcome.kind"},
+		"an id of 15 bytes":                   {&perdurev1.CommitRequest{Lease: &perdurev1.Lease{ExecutionId: make([]byte, 15)}}, "lease.execution_id"},
+		"a hash of 3 bytes":                   {&perdurev1.CommitRequest{Tasks: []*perdurev1.NewTask{{InputHash: []byte("abc")}}}, "tasks.input_hash"},
+		"an attempt that is no number of one": {&perdurev1.CommitRequest{Blocks: []*perdurev1.BlockEnd{{Attempt: 1 << 40}}}, "blocks.attempt"},
+		"an unknown enum number":              {&perdurev1.CommitRequest{Outcome: &perdurev1.Outcome{Kind: 99}}, "outcome.kind"},
 		"a time beyond the calendar": {&perdurev1.CommitRequest{Outcome: &perdurev1.Outcome{
 			Wait: &perdurev1.Wait{Timer: &timestamppb.Timestamp{Nanos: -1}},
 		}}, "wait.timer"},

@@ -1,5 +1,7 @@
 -- +goose Up
 
+LOCK TABLE agent_entry, task_execution IN ACCESS EXCLUSIVE MODE; -- before anything of one waits for the other
+
 -- These begin with the same column as their tables' primary keys. While little is
 -- known of a table, or most executions have few rows, one looks as good as the
 -- other, and a row would be looked for by its id among all of its execution's.

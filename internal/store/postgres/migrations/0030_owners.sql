@@ -1,5 +1,9 @@
 -- +goose Up
 
+-- Servers go on meanwhile. All that is needed is taken first and in their order, so
+-- that none of their transactions has one of these and waits for another.
+LOCK TABLE agent_execution, log_head, task_execution, log_record, log_chunk IN ACCESS EXCLUSIVE MODE;
+
 -- Rows of these tables belong to an execution, as by a foreign key with ON DELETE
 -- CASCADE. A foreign key asks for each row by a query of its own, which is half of what
 -- an insert costs; here each statement asks once for every execution. As there, the

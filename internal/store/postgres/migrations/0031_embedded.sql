@@ -1,5 +1,7 @@
 -- +goose Up
 
+LOCK TABLE agent_execution, task_execution IN ACCESS EXCLUSIVE MODE; -- as in 0030
+
 -- What runs in a server's own process is looked for once, when that starts, among what
 -- runs at all, which stands in other indexes. These were written with each claim.
 DROP INDEX idx_agent_execution_embedded;

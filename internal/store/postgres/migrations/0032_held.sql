@@ -1,9 +1,11 @@
 -- +goose Up
 
+LOCK TABLE agent_execution, task_execution IN ACCESS EXCLUSIVE MODE; -- as in 0030
+
 -- What is held changes with every step of an execution and every task, so it stands
 -- in one index of each table. Who counts what a worker or a queue has reads a range of
--- it; who looks for leases that are over goes through all of it, once a second, since
--- no more is held than is at work.
+-- it; who looks for leases that are over goes through all of it, some times a second on
+-- each server, since no more is held than is at work.
 DROP INDEX idx_agent_execution_lease;
 DROP INDEX idx_agent_execution_worker;
 CREATE INDEX idx_agent_execution_held ON agent_execution (worker_id, lease_until)

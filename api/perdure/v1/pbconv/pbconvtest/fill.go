@@ -5,6 +5,7 @@ package pbconvtest
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"time"
@@ -74,8 +75,12 @@ func (f Filler) fill(v reflect.Value, depth int) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			// What is tagged so is for clients of the HTTP API alone.
-			if v.Type().Field(i).Tag.Get("wire") != "-" {
-				f.fill(v.Field(i), depth+1)
+			if v.Type().Field(i).Tag.Get("wire") == "-" {
+				continue
+			}
+			f.fill(v.Field(i), depth+1)
+			if n := v.Field(i); v.Type().Field(i).Name == "Attempt" { // of which there is a bound
+				n.SetInt(n.Int() & math.MaxInt32)
 			}
 		}
 	default:

@@ -1,0 +1,247 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// names gives the members of an object, sorted, as one line.
+func names(object map[string]any) string {
+	return strings.Join(slices.Sorted(maps.Keys(object)), " ")
+}
+
+// sorted is a list of names as names gives it.
+func sorted(list string) string {
+	words := strings.Fields(list)
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// object reads a body, or a member of one, as an object.
+func (r reply) object(status int) map[string]any {
+	r.t.Helper()
+	var o map[string]any
+	r.want(status, &o)
+	return o
+}
+
+func items(t *testing.T, body map[string]any) []map[string]any {
+	t.Helper()
+	all, ok := body["items"].([]any)
+	if !ok {
+		t.Fatalf("the items are %v", body["items"])
+	}
+	objects := make([]map[string]any, len(all))
+	for i, item := range all {
+		objects[i], _ = item.(map[string]any)
+	}
+	return objects
+}
+
+const (
+	executionNames = "id kind status persistenceMode agentDefinitionId input output error errorCode queue workspace currentCheckpointSeq maxSeq " +
+		"workerId traceparent metadata createdAt updatedAt startedAt completedAt version"
+	entryNames      = "id parentId entryType role turnId responseId messageId content metadata createdAt"
+	definitionNames = "id name slug description systemPrompt models tools config metadata createdAt updatedAt version"
+	eventHead       = "seq agentExecutionId createdAt"
+)
+
+// What is always there is always there, with null for what is not known yet, and
+// nothing else is.
+func TestObjectsHaveTheirNames(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	at := h.path(x.ID, "")
+	check := func(what, want string, got map[string]any) {
+		t.Helper()
+		if names(got) != sorted(want) {
+			t.Errorf("%s has\n%s\nwant\n%s", what, names(got), sorted(want))
+		}
+	}
+	check("a pending execution", executionNames, h.call("GET", at, "").object(200))
+	run := h.claim()
+	run.say(userText("hi"))
+	run.task("bash", "one")
+	check("a running execution", executionNames, h.call("GET", at, "").object(200))
+	check("an entry", entryNames, h.call("GET", at+"/entries/"+run.leaf.String(), "").object(200))
+	check("an entry of a list", entryNames, items(t, h.call("GET", at+"/entries", "").object(200))[0])
+	check("a checkpoint", "sequence leafEntryId state metadata createdAt", h.call("GET", at+"/checkpoints/latest", "").object(200))
+	check("a snapshot", "execution entries entriesBefore openBlocks cursor", h.call("GET", at+"/snapshot", "").object(200))
+	page := h.call("GET", at+"/events", "").object(200)
+	check("a page of events", "items nextCursor upToDate", page)
+	check("an event of a page", "cursor event data", items(t, page)[0])
+	reset := h.call("GET", at+"/events?after=AAAAAAAAAAEB", "").object(200)
+	check("a page with a reset", "items nextCursor upToDate reset", reset)
+	check("a reset", "reason firstAvailable lastSeq", reset["reset"].(map[string]any))
+	run.commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: ptr(perdure.WaitSignal("userMessage"))}})
+	check("a waiting execution", executionNames+" wait waitReason", h.call("GET", at, "").object(200))
+	check("a cancelled execution", executionNames, h.call("DELETE", at, "").object(202))
+	check("a definition", definitionNames, h.call("POST", "/agent-definitions", `{"name":"d",`+models+`}`).object(201))
+	check("an error", "type title status detail code errors", h.call("GET", h.path(uuid.New(), ""), "").object(404))
+	wrong := h.call("POST", "/agent-executions", `{`+models+`,"userPromt":"x"}`).object(400)
+	check("a field at fault", "location message", wrong["errors"].([]any)[0].(map[string]any))
+}
+
+var camelCase = regexp.MustCompile(`^[a-z][a-zA-Z0-9]*$`)
+
+// walk visits every member of what a body holds.
+func walk(v any, at string, visit func(at, name string, value any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			visit(at, name, value)
+			walk(value, at+"."+name, visit)
+		}
+	case []any:
+		for _, value := range v {
+			walk(value, at, visit)
+		}
+	}
+}
+
+// Names are camelCase, and moments are UTC with milliseconds, no more and no
+// less, whatever is read.
+func TestNamesAreCamelCaseAndTimesHaveMilliseconds(t *testing.T) {
+	h := open(t)
+	made := h.call("POST", "/agent-definitions", `{"name":"d",`+models+`,"config":{"maxTurns":3,"maxTokens":9}}`).object(201)
+	x := h.start(`,"agentDefinitionId":"` + made["id"].(string) + `"`)
+	run := h.claim()
+	run.say(userText("hi"))
+	run.task("bash", "one")
+	run.stream(0, 0, "token", "open")
+	moments := 0
+	look := func(path string, headers ...string) {
+		t.Helper()
+		var body any
+		h.call("GET", path, "", headers...).want(200, &body)
+		walk(body, path, func(at, name string, value any) {
+			// What the metadata of checkpoints holds are names of their own.
+			if !camelCase.MatchString(name) && !strings.HasSuffix(at, ".items.metadata") {
+				t.Errorf("%s has %q", at, name)
+			}
+			if moment, ok := value.(string); ok && strings.HasSuffix(name, "At") {
+				if moments++; times.FindString(moment) != moment {
+					t.Errorf("%s: %s is %q", at, name, moment)
+				}
+			}
+		})
+	}
+	for _, path := range []string{"", "/entries", "/checkpoints", "/tasks", "/events", "/snapshot"} {
+		look(h.path(x.ID, path))
+	}
+	look("/agent-executions")
+	look("/agent-definitions")
+	look("/keys", "Authorization", "Bearer "+h.admin)
+	if moments < 20 {
+		t.Errorf("only %d moments were looked at", moments)
+	}
+}
+
+// What is JSON goes in and comes out as the JSON that it is, whatever its type.
+func TestContentsAreInlineJSON(t *testing.T) {
+	h := open(t)
+	for _, value := range []string{`{"n":[1,2.50,"ü<&>",null,{"a":{}}]}`, `"text"`, `[1]`, `7`, `true`, `"aGVsbG8="`} {
+		var x map[string]json.RawMessage
+		h.call("POST", "/agent-executions", `{"kind":"anything","input":`+value+`}`).want(201, &x)
+		var id uuid.UUID
+		if err := json.Unmarshal(x["id"], &id); err != nil {
+			t.Fatal(err)
+		}
+		run := h.claim()
+		h.call("POST", h.path(id, "/signal"), `{"signalName":"go","signalValue":`+value+`}`).want(200, nil)
+		lease := run.schedule("bash", "one")
+		run.finish(perdure.TaskFinish{Lease: lease, Result: perdure.Inline([]byte(value))})
+		run.commit(perdure.Commit{Checkpoint: &perdure.NewCheckpoint{State: perdure.Inline([]byte(value)), Reason: "test"}})
+		run.commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline([]byte(value))}})
+		h.call("GET", h.path(id, ""), "").want(200, &x)
+		var checkpoint map[string]json.RawMessage
+		h.call("GET", h.path(id, "/checkpoints/latest"), "").want(200, &checkpoint)
+		var tasks page[map[string]json.RawMessage]
+		h.call("GET", h.path(id, "/tasks"), "").want(200, &tasks)
+		var signal json.RawMessage
+		for _, e := range h.follow(h.path(id, "/stream/consolidated")).all() {
+			if e.event == "signal.received" {
+				var data map[string]json.RawMessage
+				if err := json.Unmarshal([]byte(e.data), &data); err != nil {
+					t.Fatal(err)
+				}
+				signal = data["signalValue"]
+			}
+		}
+		for what, got := range map[string]json.RawMessage{
+			"input": x["input"], "output": x["output"], "state": checkpoint["state"], "result": tasks.Items[0]["result"], "signalValue": signal,
+		} {
+			if exact(got) != exact([]byte(value)) {
+				t.Errorf("%s came back as %s, was %s", what, got, value)
+			}
+		}
+	}
+}
+
+// exact is JSON with its numbers as they are written, in one form.
+func exact(raw []byte) string {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return err.Error()
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(out)
+}
+
+// Each type of part has its members, also where they are empty.
+func TestPartsHaveTheirNames(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	run := h.claim()
+	run.say(perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{
+		perdure.Text("look"), {Type: perdure.PartImage, Data: "aGk=", MimeType: "image/png"},
+	}}})
+	run.say(perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{
+		Provider: "scripted", Model: "m", StopReason: perdure.StopToolUse, Usage: &perdure.Usage{Input: 1, Calls: 1},
+		Parts: []perdure.Part{
+			{Type: perdure.PartThinking, Thinking: "hm", ThinkingSignature: "sig"},
+			{Type: perdure.PartThinking, Redacted: true, ThinkingSignature: "sealed"},
+			{Type: perdure.PartText, Text: "so", TextSignature: "sig"},
+			{Type: perdure.PartToolCall, ID: "call_1", Name: "bash", Arguments: json.RawMessage(`{"a":1}`), RawArguments: `{"a": 1}`},
+			{Type: perdure.PartToolCall, ID: "call_2", Name: "bash", Arguments: json.RawMessage(`{}`), RawArguments: `{}`},
+		},
+	}})
+	for _, result := range []perdure.Part{
+		{Type: perdure.PartToolResult, ToolCallID: "call_1", ToolName: "bash", Parts: []perdure.Part{perdure.Text("")}},
+		{Type: perdure.PartToolResult, ToolCallID: "call_2", ToolName: "bash", IsError: true},
+	} {
+		run.say(perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{result}}})
+	}
+	var entries page[struct{ Role, Content json.RawMessage }]
+	h.call("GET", h.path(x.ID, "/entries"), "").want(200, &entries)
+	var got []string
+	for _, e := range entries.Items {
+		got = append(got, fmt.Sprintf("%s %s", e.Role, e.Content))
+	}
+	want := []string{
+		`"user" {"parts":[{"type":"text","text":"look"},{"type":"image","data":"aGk=","mimeType":"image/png"}]}`,
+		`"assistant" {"parts":[{"type":"thinking","thinking":"hm","thinkingSignature":"sig"},{"type":"thinking","thinkingSignature":"sealed","redacted":true,"thinking":""},` +
+			`{"type":"text","text":"so","textSignature":"sig"},{"type":"toolCall","id":"call_1","name":"bash","arguments":{"a":1},"rawArguments":"{\"a\": 1}"},` +
+			`{"type":"toolCall","id":"call_2","name":"bash","arguments":{},"rawArguments":"{}"}],"provider":"scripted","model":"m",` +
+			`"usage":{"input":1,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":null,"calls":1},"stopReason":"tool_use"}`,
+		`"tool_result" {"parts":[{"type":"toolResult","toolCallId":"call_1","toolName":"bash","parts":[{"type":"text","text":""}],"isError":false}]}`,
+		`"tool_result" {"parts":[{"type":"toolResult","toolCallId":"call_2","toolName":"bash","parts":[],"isError":true}]}`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
