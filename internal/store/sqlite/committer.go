@@ -36,6 +36,9 @@ type committer struct {
 	path     string
 	walLimit int64
 	batches  int
+	folder   *folder
+	foldAt   int
+	logged   logged
 	// erased says that the write-ahead log still holds what was erased since it
 	// was begun anew; rest counts the sweeps to pass before the next try.
 	erased atomic.Bool
@@ -55,6 +58,7 @@ func (c *committer) process(batch []*commit.Call) {
 	defer c.deciding.Unlock()
 	commit.Process(c.Observed(c), c.logger, batch)
 	if c.brokenErr() == nil {
+		c.fold()
 		c.trim()
 		c.forget(batch)
 	}
