@@ -56,6 +56,7 @@ func (t *Transaction) applyExecution(l loadedExecution, ch *store.Changes) error
 	if err != nil {
 		return err
 	}
+	t.held(l.row, row)
 	if l.row == nil {
 		t.began(row.ID)
 	}

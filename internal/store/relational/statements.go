@@ -24,7 +24,7 @@ func Statements(w *Words) map[string]string {
 		"key": keyByHash, "keys": keysOfOrg,
 		"orgs of agents": orgsOfAgents, "orgs of tasks": orgsOfTasks,
 		"running of a key": runningOfKey, "waiting of a key": waitingOfKey, "running on a queue": runningOnQueue, "waiting on a queue": waitingOnQueue,
-		"block": blockTask, "unblock": unblock, "held by": heldByWorker, "holds": holds,
+		"block": blockTask, "unblock": unblock, "held by": heldByWorker, "holds": holds, "count held": countHeld,
 		"stream": streamByPath, "streams of an org": streamsOfOrg, "stream by id": streamByID, "stream content": streamContent, "producer": producerByID, "move stream": moveStream,
 		"census of agents": censusAgents, "census of the alone": censusAlone, "census of tasks": censusTasks, "census of the blocked": censusBlocked,
 		"census of the held": censusHeld, "census of the waiting": censusWaiting,
