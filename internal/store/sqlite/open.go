@@ -165,6 +165,8 @@ func startCommitter(ctx context.Context, o Options, writer *conn) (*committer, e
 		return nil, err
 	}
 	writer.countLog()
+	writer.later = newLater(writer)
+	go writer.later.run()
 	go c.folder.run()
 	go c.run()
 	return c, nil
