@@ -43,8 +43,8 @@ func (o TaskOptions) checkNames(at string) error {
 	for _, f := range []struct{ name, value string }{
 		{"queue", o.Queue}, {"instance", o.Instance}, {"key", o.Key}, {"concurrencyKey", o.ConcurrencyKey},
 	} {
-		if !utf8.ValidString(f.value) {
-			return FieldErrorf(at+f.name, "is not valid UTF-8")
+		if err := CheckText(at+f.name, f.value); err != nil {
+			return err
 		}
 		if utf8.RuneCountInString(f.value) > maxTaskName {
 			return FieldErrorf(at+f.name, "has more than %d characters", maxTaskName)

@@ -287,6 +287,9 @@ func CheckPattern(pattern string) error {
 	if pattern == "" || len(pattern) > 200 {
 		return FieldErrorf("signalName", "must have 1 to 200 characters")
 	}
+	if err := CheckText("signalName", pattern); err != nil {
+		return err
+	}
 	for segment := range strings.SplitSeq(pattern, ".") {
 		if segment == "" {
 			return FieldErrorf("signalName", "%q has an empty segment", pattern)

@@ -32,7 +32,8 @@ type Config struct {
 	// then; nil claims none. The worker has the store's stable id. It is the
 	// caller's to close, once Run has returned.
 	Local *local.Store
-	// Queues that it takes work from; default: "default".
+	// Queues that it takes work from; default: "default". They and the kinds that are
+	// registered are bounded: see perdure.CheckPollSize.
 	Queues []string
 	// Agents bounds the executions whose code runs at once; default 50.
 	Agents int
@@ -166,8 +167,12 @@ func (w *Worker) Registered() <-chan struct{} { return w.registered }
 // waits, lets what runs end for Config.Drain, then cancels it and gives it
 // back. Code that does not return even then is left behind: its work is given
 // back, and the error names it; it ends with the process. Another error says
-// that the worker could not be registered.
+// that the worker could not be registered, or that it names more queues and kinds
+// than perdure.CheckPollSize takes.
 func (w *Worker) Run(ctx context.Context) error {
+	if err := w.checkPolls(); err != nil {
+		return err
+	}
 	if err := w.register(ctx); err != nil {
 		return err
 	}
@@ -195,6 +200,21 @@ func (w *Worker) Run(ctx context.Context) error {
 	stop()
 	beats.Wait()
 	return err
+}
+
+// checkPolls refuses more queues and kinds than a poll may name.
+func (w *Worker) checkPolls() error {
+	if err := perdure.CheckPollSize(len(w.Queues), len(w.agents)); err != nil {
+		return fmt.Errorf("worker: agents: %w", err)
+	}
+	queues := len(w.Queues)
+	if w.kept != nil {
+		queues++ // that of its LOCAL executions
+	}
+	if err := perdure.CheckPollSize(queues, len(w.tasks)); err != nil {
+		return fmt.Errorf("worker: tasks: %w", err)
+	}
+	return nil
 }
 
 func (w *Worker) register(ctx context.Context) error {

@@ -15,6 +15,9 @@ const inlineSignals = 1 << 20
 
 // claimAgents claims up to p.Slots pending executions, waiting for them.
 func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([]perdure.AgentClaim, error) {
+	if err := checkPoll(&p); err != nil {
+		return nil, err
+	}
 	if p.Local && p.WorkerID == uuid.Nil {
 		return nil, perdure.FieldErrorf("workerId", "is missing; a worker that keeps contents has an id that stays")
 	}
@@ -147,6 +150,9 @@ func pendingSignals(ctx context.Context, refs store.Reader, execution uuid.UUID,
 
 // claimTasks claims up to p.Slots pending tasks, waiting for them.
 func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]perdure.TaskClaim, error) {
+	if err := checkPoll(&p); err != nil {
+		return nil, err
+	}
 	topics := append(topicsOf(org, p, notify.Tasks), notify.Freed(org))
 	began := time.Now()
 	return poll(ctx, e, p, topics, nil, func(ctx context.Context) ([]perdure.TaskClaim, time.Duration, error) {
@@ -233,6 +239,15 @@ func (e *Engine) taskClaim(ctx context.Context, c claimedTask) (*perdure.TaskCla
 	}, nil
 }
 
+// checkPoll refuses a poll before anything is looked for, and bounds what it claims.
+func checkPoll(p *perdure.Poll) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	p.Slots = min(p.Slots, perdure.MaxPollSlots)
+	return checkTexts("", *p)
+}
+
 func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) []string {
 	topics := []string{notify.Recheck}
 	for _, queue := range p.Queues {
@@ -246,9 +261,6 @@ func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) 
 // soon the next one is worth it; 0 says nothing of it. It tries, too, when other
 // holds a token.
 func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string, other <-chan struct{}, try func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
-	if p.Slots <= 0 || len(p.Kinds) == 0 {
-		return nil, perdure.FieldErrorf("slots", "a poll needs a free slot and a kind")
-	}
 	hints, unsubscribe := e.Hints.Subscribe(topics...)
 	defer unsubscribe()
 	over := time.NewTimer(p.Wait)

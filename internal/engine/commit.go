@@ -422,6 +422,12 @@ var emitted = map[perdure.EventType]bool{perdure.EventData: true, perdure.EventE
 
 // checkCommit checks what needs no state.
 func (e *Engine) checkCommit(c perdure.Commit) error {
+	if err := checkTexts("", c); err != nil {
+		return err
+	}
+	if err := perdure.CheckPollSize(len(c.Eager.Queues), len(c.Eager.Kinds)); err != nil {
+		return err
+	}
 	if !outcomes[c.Outcome.Kind] {
 		return perdure.FieldErrorf("outcome.kind", "%q is not an outcome; use one of %v", c.Outcome.Kind, slices.Sorted(maps.Keys(outcomes)))
 	}
@@ -441,6 +447,16 @@ func (e *Engine) checkCommit(c perdure.Commit) error {
 	for _, ev := range c.Events {
 		if !emitted[ev.Type] {
 			return perdure.FieldErrorf("events.type", "%q is not an event that an agent may emit", ev.Type)
+		}
+	}
+	for _, n := range c.Entries {
+		if err := checkJSON("entries."+n.ID.String()+".metadata", n.Metadata); err != nil {
+			return err
+		}
+	}
+	for i, ev := range c.Events {
+		if err := checkJSON(fmt.Sprintf("events[%d].fields", i), ev.Fields); err != nil {
+			return err
 		}
 	}
 	for i, t := range c.Tasks {

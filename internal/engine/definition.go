@@ -101,6 +101,16 @@ func (e *Engine) checkDefinition(ctx context.Context, org string, d *perdure.Def
 	case len(d.Metadata) > maxMetadata:
 		return perdure.FieldErrorf("metadata", "has %d bytes; the limit is %d", len(d.Metadata), maxMetadata)
 	}
+	for _, text := range []struct{ field, value string }{
+		{"name", d.Name}, {"description", d.Description}, {"systemPrompt", d.SystemPrompt},
+	} {
+		if err := perdure.CheckText(text.field, text.value); err != nil {
+			return err
+		}
+	}
+	if err := checkJSON("metadata", d.Metadata); err != nil {
+		return err
+	}
 	spec, err := e.kind(ctx, org, perdure.ReactKind)
 	if err != nil {
 		return err

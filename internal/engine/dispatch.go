@@ -129,6 +129,9 @@ func (d dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUI
 }
 
 func (d dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
+	if err := checkTexts("patterns", patterns); err != nil {
+		return nil, err
+	}
 	if err := d.own(ctx, execution); err != nil {
 		return nil, err
 	}

@@ -147,13 +147,13 @@ func (d *draft) frame(f perdure.Frame) (int64, error) {
 	if f.AgentLease != nil && !heldBy(d.x, *f.AgentLease) {
 		return 0, leaseLost(f.AgentLease.ExecutionID)
 	}
+	if err := checkFrame(f); err != nil {
+		return 0, err
+	}
 	key := keyOf(f)
 	b := d.s.Blocks[key]
 	if f.Fields != nil {
 		return 0, d.frameEvent(f, key, b)
-	}
-	if !utf8.ValidString(f.Text) {
-		return 0, perdure.FieldErrorf("text", "is not valid UTF-8")
 	}
 	switch f.Type {
 	case perdure.EventToken, perdure.EventThinking, perdure.EventTerminal, perdure.EventData:
@@ -165,6 +165,19 @@ func (d *draft) frame(f perdure.Frame) (int64, error) {
 		d.s.Blocks[key] = b
 	}
 	return d.grow(b, f)
+}
+
+// checkFrame refuses what cannot be kept. The text of a block is a content: it
+// may hold zero bytes, as terminals show them.
+func checkFrame(f perdure.Frame) error {
+	if !utf8.ValidString(f.Text) {
+		return perdure.FieldErrorf("text", "is not valid UTF-8")
+	}
+	f.Text = ""
+	if err := checkTexts("", f); err != nil {
+		return err
+	}
+	return checkJSON("fields", f.Fields)
 }
 
 func (d *draft) grow(b *store.Block, f perdure.Frame) (int64, error) {

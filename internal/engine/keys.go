@@ -84,6 +84,9 @@ func (e *Engine) NewKey(ctx context.Context, org string, r KeyRequest) (*perdure
 	if err := checkKey(r); err != nil {
 		return nil, "", err
 	}
+	if err := perdure.CheckText("org", org); err != nil {
+		return nil, "", err
+	}
 	raw := make([]byte, 24)
 	if _, err := rand.Read(raw); err != nil {
 		return nil, "", &perdure.Error{Code: perdure.Internal, Message: "no randomness", Err: err}
@@ -107,6 +110,9 @@ func checkKey(r KeyRequest) error {
 	case perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker:
 	default:
 		return perdure.FieldErrorf("role", "%q is not one of admin, client, worker", r.Role)
+	}
+	if err := perdure.CheckText("name", r.Name); err != nil {
+		return err
 	}
 	if r.Name == "" || len(r.Name) > maxName {
 		return perdure.FieldErrorf("name", "must have 1 to %d characters", maxName)

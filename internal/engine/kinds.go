@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -41,6 +42,9 @@ func (e *Engine) kind(ctx context.Context, org, kind string) (perdure.KindSpec, 
 // register remembers what a worker can run, beside what others have registered
 // before: a kind has the providers of all of them.
 func (e *Engine) register(ctx context.Context, org string, r perdure.Registration) error {
+	if err := checkRegistration(r); err != nil {
+		return err
+	}
 	_, err := e.one(ctx, store.Command{
 		Name: "register", Lane: store.LaneCommits, Org: org, Execution: uuid.Nil,
 		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Kinds: true} },
@@ -49,6 +53,30 @@ func (e *Engine) register(ctx context.Context, org string, r perdure.Registratio
 		},
 	})
 	return err
+}
+
+func checkRegistration(r perdure.Registration) error {
+	if err := checkTexts("", r); err != nil {
+		return err
+	}
+	for at, specs := range map[string][]perdure.KindSpec{"agents": r.Agents, "tasks": r.Tasks} {
+		if len(specs) > perdure.MaxPollKinds {
+			return perdure.FieldErrorf(at, "are %d kinds; a worker runs %d at most", len(specs), perdure.MaxPollKinds)
+		}
+		for i, spec := range specs {
+			field := fmt.Sprintf("%s[%d].inputSchema", at, i)
+			if err := checkJSON(field, spec.InputSchema); err != nil {
+				return err
+			}
+			if len(spec.InputSchema) == 0 {
+				continue
+			}
+			if _, err := compile(spec.InputSchema); err != nil {
+				return perdure.FieldErrorf(field, "of %s is no JSON Schema: %v", spec.Kind, err)
+			}
+		}
+	}
+	return nil
 }
 
 func kindsOf(org string, r perdure.Registration, known []store.Kind, now perdure.Time) []store.Kind {
@@ -82,15 +110,7 @@ func checkSchema(field string, schema, content json.RawMessage) error {
 	if len(schema) == 0 {
 		return nil
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		return &perdure.Error{Code: perdure.Internal, Message: "a registered schema does not parse", Err: err}
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("kind.json", doc); err != nil {
-		return &perdure.Error{Code: perdure.Internal, Message: "a registered schema does not load", Err: err}
-	}
-	compiled, err := compiler.Compile("kind.json")
+	compiled, err := compile(schema)
 	if err != nil {
 		return &perdure.Error{Code: perdure.Internal, Message: "a registered schema does not compile", Err: err}
 	}
@@ -99,6 +119,28 @@ func checkSchema(field string, schema, content json.RawMessage) error {
 		return perdure.FieldErrorf(field, "is not valid JSON: %v", err)
 	}
 	return schemaError(field, compiled.Validate(value))
+}
+
+func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, err
+	}
+	const url = "mem:///kind.json"
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(noLoader{})
+	if err := compiler.AddResource(url, doc); err != nil {
+		return nil, err
+	}
+	return compiler.Compile(url)
+}
+
+// noLoader keeps what a worker registers from having the server read its files.
+// The drafts of JSON Schema itself are in the program, and never asked for here.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("a schema refers only to itself, not to %s", url)
 }
 
 func schemaError(field string, err error) error {

@@ -2,6 +2,9 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -56,4 +59,43 @@ func TestRegistrationsAtOnceKeepTheProvidersOfAll(t *testing.T) {
 	if at < 0 || !slices.Equal(kinds[at].Spec.Providers, want) {
 		t.Errorf("the kinds are %+v, want the providers %q", kinds, want)
 	}
+}
+
+// A schema refers to itself and to the drafts of JSON Schema alone: what a worker
+// registers reads no file of the server's.
+func TestSchemasReadNoFiles(t *testing.T) {
+	b := newBench(t)
+	file := filepath.Join(t.TempDir(), "any.json")
+	b.must(os.WriteFile(file, []byte(`{"type":"integer"}`), 0o600))
+	register := func(schema string, agent bool) error {
+		specs := []perdure.KindSpec{{Kind: "kind", InputSchema: json.RawMessage(schema)}}
+		r := perdure.Registration{Tasks: specs}
+		if agent {
+			r = perdure.Registration{Agents: specs}
+		}
+		_, err := b.d.Register(t.Context(), r)
+		return err
+	}
+	for schema, good := range map[string]bool{
+		`{"$ref":"file://` + file + `"}`:           false,
+		`{"properties":{"a":{"$ref":"any.json"}}}`: false,
+		`{"$ref":"http://127.0.0.1:1/any.json"}`:   false,
+		`{"$schema":"file://` + file + `"}`:        false,
+		`{"type":7}`:                               false,
+		`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object"}`: true,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}`:      true,
+		`{"$ref":"#/$defs/n","$defs":{"n":{"type":["object","null"]}}}`:              true,
+		`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`:                    true,
+		``: true,
+	} {
+		for _, agent := range []bool{true, false} {
+			err := register(schema, agent)
+			if good && err != nil || !good && !perdure.IsCode(err, perdure.InvalidArgument) {
+				t.Errorf("the schema %s gave %v", schema, err)
+			}
+		}
+	}
+	// One that was registered before it was checked, by an older server.
+	err := checkSchema("input", json.RawMessage(`{"$ref":"file://`+file+`"}`), json.RawMessage(`1`))
+	b.wantCode(err, perdure.Internal)
 }

@@ -101,14 +101,14 @@ func (d *draft) withhold(ref perdure.BlobRef) error {
 	return nil
 }
 
-// quiet is an error without what it says, in a LOCAL execution.
+// quiet is an error as it is kept: in words that every store can hold, and in a
+// LOCAL execution without what it says.
 func (d *draft) quiet(e *perdure.TaskError) *perdure.TaskError {
-	if e == nil || !d.local() {
-		return e
+	q := mended(e)
+	if q != nil && d.local() {
+		q.Message = perdure.KeptByWorker
 	}
-	q := *e
-	q.Message = perdure.KeptByWorker
-	return &q
+	return q
 }
 
 // emit appends an event that the execution's code emits. Of one of a LOCAL

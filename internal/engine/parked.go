@@ -48,8 +48,9 @@ func (b *parkedBoard) of(worker uuid.UUID) *parker {
 	return p
 }
 
-// heard takes over what a heartbeat says that the worker keeps, and is worth it.
-func (b *parkedBoard) heard(h perdure.Heartbeat, states []perdure.ParkedState, now perdure.Time) {
+// heard takes over what a heartbeat says that the worker keeps, and is worth it. Of
+// what could not be read nothing new is believed: it may be another org's.
+func (b *parkedBoard) heard(h perdure.Heartbeat, states []perdure.ParkedState, unread []bool, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p := b.of(h.WorkerID)
@@ -60,7 +61,10 @@ func (b *parkedBoard) heard(h perdure.Heartbeat, states []perdure.ParkedState, n
 		if states[i] != perdure.ParkedKeep {
 			continue
 		}
-		k := known[parked.ExecutionID]
+		k, before := known[parked.ExecutionID]
+		if unread[i] && (!before || k.At != parked.At) {
+			continue
+		}
 		if k.At != parked.At {
 			k = keeping{perdure.Kept{WorkerID: h.WorkerID, At: parked.At}, true}
 		}

@@ -32,11 +32,21 @@ func (r reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perdu
 
 // Executions implements [store.Reader].
 func (r reader) Executions(ctx context.Context, org string, f store.ExecutionFilter) (store.Page[*perdure.Execution], error) {
+	if err := checkTexts("", filterTexts{f.Kind, f.Query, f.Metadata}); err != nil {
+		return store.Page[*perdure.Execution]{}, err
+	}
 	page, err := r.Reader.Executions(ctx, org, f)
 	for _, x := range page.Items {
 		r.e.locate(x)
 	}
 	return page, err
+}
+
+// filterTexts are what a client looks for, as it calls them.
+type filterTexts struct {
+	Kind     string            `json:"kind"`
+	Query    string            `json:"q"`
+	Metadata map[string]string `json:"metadata"`
 }
 
 // Log implements [store.Reader].

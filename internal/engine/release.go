@@ -58,7 +58,7 @@ func decideRelease(s *store.State, r perdure.AgentRelease) (*store.Changes, erro
 	}
 	d := begin(s)
 	if r.Unfit != "" {
-		return d.putOff(&d.x.Unfit, r.Unfit, "unfit_worker", perdure.WokeReturned)
+		return d.putOff(&d.x.Unfit, perdure.ValidText(r.Unfit), "unfit_worker", perdure.WokeReturned)
 	}
 	if r.Panic != "" {
 		d.x.Panics++

@@ -20,6 +20,7 @@ func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat)
 		Tasks:  make([]perdure.TaskBeatReply, len(h.Tasks)),
 		Parked: make([]perdure.ParkedState, len(h.Parked)),
 	}
+	unread := make([]bool, len(h.Parked))
 	b := &beat{e: e}
 	b.group.SetLimit(256)
 	for i, lease := range h.Agents {
@@ -38,12 +39,17 @@ func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat)
 		end := min(at+parkedAtOnce, len(h.Parked))
 		b.part(ctx, func(ctx context.Context) error {
 			return e.parkedStates(ctx, org, h.Parked[at:end], reply.Parked[at:end])
-		}, func() { keepAll(reply.Parked[at:end]) })
+		}, func() {
+			keepAll(reply.Parked[at:end])
+			for i := range unread[at:end] {
+				unread[at+i] = true
+			}
+		})
 	}
 	if err := b.outcome(ctx); err != nil {
 		return perdure.HeartbeatReply{}, err
 	}
-	e.parked.heard(h, reply.Parked, e.Store.Now())
+	e.parked.heard(h, reply.Parked, unread, e.Store.Now())
 	return reply, nil
 }
 

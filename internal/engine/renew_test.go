@@ -107,6 +107,36 @@ func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	}
 }
 
+// While the store cannot be read, a worker is not believed to keep what it was not
+// known to keep: the execution may be another org's.
+func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
+	b := newBench(t)
+	parked, running := b.started(), b.started()
+	parked.parks(0)
+	at := b.execution(parked.id).LastCommit
+	h := perdure.Heartbeat{WorkerID: b.worker, Parked: []perdure.Parked{{ExecutionID: parked.id, At: at}}}
+	_, err := b.d.Heartbeat(t.Context(), h)
+	b.must(err)
+	b.e.refs = &unreadable{Reader: b.e.refs}
+	keeper := func() uuid.UUID {
+		b.e.parked.mu.Lock()
+		defer b.e.parked.mu.Unlock()
+		return b.e.parked.keeper[parked.id]
+	}
+	h.Agents = []perdure.Lease{running.claim.Lease} // of which something is done
+	for _, other := range []struct {
+		worker uuid.UUID
+		at     perdure.CommitNumber
+	}{{uuid.New(), at}, {uuid.New(), perdure.CommitNumber{Fence: 1}}, {b.worker, at}} {
+		h.WorkerID, h.Parked[0].At = other.worker, other.at
+		_, err := b.d.Heartbeat(t.Context(), h)
+		b.must(err)
+		if keeper() != b.worker {
+			t.Fatalf("after the heartbeat of %s the execution is kept by %s, not by %s", other.worker, keeper(), b.worker)
+		}
+	}
+}
+
 // unreadable is a reader that cannot read many things from one moment.
 type unreadable struct{ store.Reader }
 

@@ -75,6 +75,9 @@ func (e *Engine) checkSignal(r *SignalRequest) error {
 	if err := perdure.CheckName(r.Name); err != nil {
 		return err
 	}
+	if err := perdure.CheckText("signalId", r.ID); err != nil {
+		return err
+	}
 	if len(r.ID) > maxName {
 		return perdure.FieldErrorf("signalId", "has over %d characters", maxName)
 	}

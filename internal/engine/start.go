@@ -162,6 +162,9 @@ func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perd
 // checkPlacing fills in and checks where the execution runs and what is said
 // about it.
 func checkPlacing(r *StartRequest) error {
+	if err := checkStartTexts(r); err != nil {
+		return err
+	}
 	if r.Queue == "" {
 		r.Queue = "default"
 	}
@@ -183,6 +186,23 @@ func checkPlacing(r *StartRequest) error {
 		r.PersistenceMode = perdure.Remote
 	}
 	return nil
+}
+
+// checkStartTexts checks what is kept as text. The input is a content.
+func checkStartTexts(r *StartRequest) error {
+	for _, text := range []struct{ field, value string }{
+		{"queue", r.Queue}, {"workspace", r.Workspace}, {"Idempotency-Key", r.IdempotencyKey}, {"traceparent", r.Traceparent},
+	} {
+		if err := perdure.CheckText(text.field, text.value); err != nil {
+			return err
+		}
+	}
+	if r.Response != nil {
+		if err := checkJSON("request", r.Response.Request); err != nil {
+			return err
+		}
+	}
+	return checkMetadata(r.Metadata)
 }
 
 // inputOf makes the execution's input: for the react agent a frozen copy of its

@@ -255,6 +255,9 @@ func (a *API) agent(ctx context.Context, org, name string) (agent, error) {
 func (a *API) definition(ctx context.Context, org, name string) (*perdure.Definition, error) {
 	var d *perdure.Definition
 	var err error
+	if perdure.CheckText("model", name) != nil {
+		return nil, nil // no store can hold it
+	}
 	if id, bad := uuid.Parse(name); bad == nil && len(name) == 36 {
 		d, err = a.Engine.Store.Definition(ctx, org, id)
 	} else {

@@ -67,6 +67,9 @@ func (a *API) sourceOf(org string, row *store.Response, hidden bool) source {
 }
 
 func (a *API) row(ctx context.Context, org, id string, hidden bool) (*store.Response, error) {
+	if perdure.CheckText("id", id) != nil {
+		return nil, noResponse(id) // no store can hold it
+	}
 	row, err := a.Engine.Store.Response(ctx, org, id)
 	if perdure.IsCode(err, perdure.NotFound) || err == nil && row.Hidden && !hidden {
 		return nil, noResponse(id)

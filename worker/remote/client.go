@@ -124,7 +124,7 @@ func dialOptions(o Options, last *lastError, wire *wire) []grpc.DialOption {
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return wire.dial(ctx, addr, last) }),
 		grpc.WithPerRPCCredentials(bearer(o.Token)),
 		grpc.WithUserAgent("perdure-worker"),
-		grpc.WithChainUnaryInterceptor(withTraceparent, lostUnary),
+		grpc.WithChainUnaryInterceptor(withTraceparent, refuseBadText, lostUnary),
 		grpc.WithChainStreamInterceptor(lostStream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage), unreplayed),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 15 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure"
 )
 
 // lookTime bounds one look at what the database works on.
@@ -76,8 +77,16 @@ func (d *database) look() look {
 	return found
 }
 
-// meet finds out who is at the other end of a new connection.
+// meet finds out who is at the other end of a new connection, and keeps copies out
+// of the database for as long as that lasts. It waits for one that is about to end.
+// Error: conflict while a copy fills the database.
 func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err error) {
+	if _, err = conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1)", int64(serving)); err != nil {
+		if codeOf(err) == lockTimeout {
+			return b, &perdure.Error{Code: perdure.Conflict, Message: "a copy into this database is under way (perdure store copy); start the server when it has ended", Err: err}
+		}
+		return b, err
+	}
 	err = conn.QueryRow(ctx, "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()").Scan(&b.pid, &b.since)
 	if err != nil {
 		if errors.Is(err, pgx.ErrNoRows) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -63,12 +64,13 @@ func OpenTarget(ctx context.Context, url string) (*Target, error) {
 	return t, nil
 }
 
-const serversHere = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'perdure' AND backend_type = 'client backend'"
+// serving is the lock that each connection of a server shares, and that a copy
+// has alone: what a connection calls itself is its URL's affair.
+const serving = 0x70657264737276
 
 // take sees to it that nobody else writes. It waits a moment for a copy that was
 // interrupted, whose connection the database may not know yet to be gone.
 func (t *Target) take(ctx context.Context) error {
-	var servers int
 	_, err := t.conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(copying))
 	if codeOf(err) == lockTimeout {
 		return &perdure.Error{Code: perdure.Conflict, Message: "another copy into this database is under way", Err: err}
@@ -76,13 +78,30 @@ func (t *Target) take(ctx context.Context) error {
 	if err != nil {
 		return refusal(err)
 	}
-	if err := t.conn.QueryRow(ctx, serversHere).Scan(&servers); err != nil {
-		return refusal(err)
+	return t.alone(ctx)
+}
+
+// alone keeps servers out. The database may not know yet that one has gone. It
+// does not wait in line, where it would keep those that are there from connecting.
+func (t *Target) alone(ctx context.Context) error {
+	const tries, pause = 20, 50 * time.Millisecond
+	for n := 1; ; n++ {
+		var free bool
+		if err := t.conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", int64(serving)).Scan(&free); err != nil {
+			return refusal(err)
+		}
+		if free {
+			return nil
+		}
+		if n == tries {
+			return perdure.Errorf(perdure.Conflict, "a server uses this database; stop it first")
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	if servers > 0 {
-		return perdure.Errorf(perdure.Conflict, "a server uses this database (%d connections); stop it first", servers)
-	}
-	return nil
 }
 
 // Tables gives every table that holds what is stored, each after those that it

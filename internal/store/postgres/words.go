@@ -117,11 +117,22 @@ const (
 		" ORDER BY t.priority, t.created_at LIMIT ?" + lockExecution
 )
 
-// metadataMember reads only objects, and none with the one character that a
-// text of PostgreSQL cannot hold.
-const metadataMember = `(CASE WHEN x.metadata IS NULL OR x.metadata LIKE '%\\\\u0000%' THEN false` +
-	` WHEN json_typeof(x.metadata::json) <> 'object' THEN false` +
-	` ELSE coalesce(x.metadata::json ->> CAST(? AS TEXT), CASE json_typeof(x.metadata::json -> CAST(? AS TEXT)) WHEN 'null' THEN 'null' END) = ? END)`
+// JSON can say what a text of PostgreSQL cannot hold: the character zero, and half
+// of a pair of surrogates. To read a member of JSON with one of them, whichever
+// member has it, is an error that would end the whole query; safeMetadata has
+// U+FFFD in their place. First an escaped backslash is written in another way, so
+// that what follows one is an escape; pairs are put aside with a character that no
+// JSON has as it is. Most metadata holds no such escape, and is not gone over.
+const (
+	safeMetadata = `(CASE WHEN strpos(x.metadata, '\u') = 0 THEN x.metadata ELSE replace(regexp_replace(regexp_replace(` +
+		`replace(replace(x.metadata, '\\', '\u005c'), '\u0000', '\ufffd'),` +
+		` '\\(u[dD][89abAB][0-9a-fA-F]{2})\\(u[dD][c-fC-F][0-9a-fA-F]{2})', chr(1) || '\1' || chr(1) || '\2', 'g'),` +
+		` '\\u[dD][89a-fA-F][0-9a-fA-F]{2}', '\\ufffd', 'g'), chr(1), '\') END)::json`
+	// metadataMember reads only objects.
+	metadataMember = `(x.metadata IS NOT NULL AND (SELECT CASE WHEN json_typeof(safe.m) <> 'object' THEN false` +
+		` ELSE coalesce(safe.m ->> CAST(? AS TEXT), CASE json_typeof(safe.m -> CAST(? AS TEXT)) WHEN 'null' THEN 'null' END) = ? END` +
+		` FROM (SELECT ` + safeMetadata + ` AS m OFFSET 0) safe))`
+)
 
 // queryMatch looks into contents as they are written with all but ASCII
 // escaped, since bytes are no text.

@@ -20,6 +20,9 @@ import (
 // that are written, and about how many there will be. Errors: not_found if there
 // is no store at path, conflict if something is at the other one already.
 func Backup(ctx context.Context, path, to string, told func(bytes, about int64)) error {
+	if err := refuseHalfReplaced(path); err != nil {
+		return err
+	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return perdure.Errorf(perdure.NotFound, "there is no store at %s", path)
 	}
@@ -27,7 +30,7 @@ func Backup(ctx context.Context, path, to string, told func(bytes, about int64))
 		return perdure.Errorf(perdure.Conflict, "%s is there already; give another name", to)
 	}
 	part := to + ".part"
-	if err := errors.Join(remove(part), makeFile(part)); err != nil {
+	if err := errors.Join(removeStore(part), makeFile(part)); err != nil {
 		return &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot write " + part, Err: err}
 	}
 	err := vacuumInto(ctx, path, part, told)
@@ -41,7 +44,7 @@ func Backup(ctx context.Context, path, to string, told func(bytes, about int64))
 		err = settle(part, to)
 	}
 	if err != nil {
-		return errors.Join(refusal(err), remove(part))
+		return errors.Join(refusal(err), removeStore(part))
 	}
 	return nil
 }

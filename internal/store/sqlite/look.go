@@ -21,6 +21,9 @@ type Look struct {
 // OpenLook opens the store at path for looking. Errors: not_found if there is
 // none, conflict if its tables are not those of this program.
 func OpenLook(ctx context.Context, path string) (*Look, error) {
+	if err := refuseHalfReplaced(path); err != nil {
+		return nil, err
+	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no store at %s", path)
 	}

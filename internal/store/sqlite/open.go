@@ -63,6 +63,9 @@ var _ store.Store = (*Store)(nil)
 // moved to another store, internal if it is damaged.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.normal()
+	if err := finishReplacing(o.Path); err != nil {
+		return nil, fmt.Errorf("open %s: %w", o.Path, err)
+	}
 	if err := makeFile(o.Path); err != nil {
 		return nil, err
 	}

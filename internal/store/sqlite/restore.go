@@ -4,36 +4,38 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
-	"time"
 
 	"github.com/perdure/perdure"
 )
 
 // Restore puts a backup in the place of the store at path, which nobody has open.
 // A store that is there is kept under another name, beginning with path and
-// .replaced, if replace allows it. Errors:
-// conflict if there is a store and replace is false, internal if the backup is
+// .replaced, if mayReplace allows it; its name was never given before. Cut off
+// anywhere, it leaves the one store or the other, whole: see replace. Errors:
+// conflict if there is a store and mayReplace is false, internal if the backup is
 // damaged, invalid_argument if it is no store.
-func Restore(ctx context.Context, backup, path string, replace bool) error {
+func Restore(ctx context.Context, backup, path string, mayReplace bool) error {
 	if err := checkBackup(ctx, backup); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(path); err == nil && !replace {
+	if err := finishReplacing(path); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); err == nil && !mayReplace {
 		return perdure.Errorf(perdure.Conflict, "there is a store at %s already", path)
 	}
 	part := path + ".part"
 	if err := copyFile(backup, part); err != nil {
-		return errors.Join(err, remove(part))
+		return errors.Join(err, removeStore(part))
 	}
 	if err := renewEpoch(ctx, part); err != nil {
-		return errors.Join(err, remove(part))
+		return errors.Join(err, removeStore(part))
 	}
-	if err := putAside(path); err != nil { // also a log that lost its store
-		return errors.Join(err, remove(part))
+	if err := replace(part, path); err != nil {
+		return errors.Join(err, removeStore(part))
 	}
-	return settle(part, path)
+	return nil
 }
 
 // checkBackup opens a backup to look at it. The name of one that is in use, or
@@ -59,24 +61,13 @@ func checkBackup(ctx context.Context, backup string) error {
 	return errors.Join(err, c.close())
 }
 
-// putAside gives a store, and the log that belongs to it, another name.
-func putAside(path string) error {
-	aside := path + ".replaced-" + time.Now().UTC().Format("20060102T150405Z")
-	for _, part := range []string{"", "-wal"} {
-		if err := os.Rename(path+part, aside+part); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return remove(path + "-shm")
-}
-
 func copyFile(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if err := errors.Join(remove(to), makeFile(to)); err != nil {
+	if err := errors.Join(removeStore(to), makeFile(to)); err != nil {
 		return err
 	}
 	out, err := os.OpenFile(to, os.O_WRONLY, 0)

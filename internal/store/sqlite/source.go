@@ -35,6 +35,9 @@ const movedTable = "moved"
 // up to date nor renews the epoch: [Open] did, unless the store has been moved.
 // Errors: unavailable while another process has the file open.
 func OpenSource(ctx context.Context, path string) (*Source, error) {
+	if err := refuseHalfReplaced(path); err != nil {
+		return nil, err
+	}
 	c, err := openConn(ctx, path, writing, "synchronous(full)")
 	if err != nil {
 		return nil, refusal(err)

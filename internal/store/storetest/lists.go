@@ -69,6 +69,11 @@ func filtersExecutions(f *fixture) {
 	definition := perdure.Definition{ID: uuid.New(), Org: org, Name: "d", Slug: "d", CreatedAt: milestone(1), UpdatedAt: milestone(1), Version: 1}
 	f.do(store.Command{Decide: func(*store.State) (*store.Changes, error) { return &store.Changes{Definition: &definition}, nil }})
 	known := map[string]uuid.UUID{
+		"strange": f.start(func(x *perdure.Execution) { // what no text can hold, and what looks like it
+			x.CreatedAt = milestone(500)
+			x.Metadata = json.RawMessage(`{"all":"\u0000\ud800\udc00\ud800\\\u0000\udc00\\\\u0000\\ud800\udc00\u00e9","text":"\\u0000\\ud800","pair":"\ud83d\uDE00","plain":"yes","k\u0000":"1"}`)
+			x.Input = json.RawMessage(`{"a":"\u0000 \ud800 strange"}`)
+		}),
 		"plain": f.start(func(x *perdure.Execution) { x.CreatedAt = milestone(1000) }),
 		"odd": f.start(func(x *perdure.Execution) {
 			x.Kind, x.DefinitionID, x.CreatedAt = "Odd-Kind", &definition.ID, milestone(2000)
@@ -86,25 +91,29 @@ func filtersExecutions(f *fixture) {
 		filter store.ExecutionFilter
 		want   []string
 	}{
-		{"nothing", store.ExecutionFilter{}, []string{"done", "odd", "plain"}},
+		{"nothing", store.ExecutionFilter{}, []string{"done", "odd", "plain", "strange"}},
 		{"status", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusCompleted}}, []string{"done"}},
-		{"statuses", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusCompleted, perdure.StatusPending}}, []string{"done", "odd", "plain"}},
+		{"statuses", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusCompleted, perdure.StatusPending}}, []string{"done", "odd", "plain", "strange"}},
 		{"kind", store.ExecutionFilter{Kind: "Odd-Kind"}, []string{"odd"}},
 		{"definition", store.ExecutionFilter{DefinitionID: &definition.ID}, []string{"odd"}},
 		{"created after", store.ExecutionFilter{CreatedAfter: ptr(milestone(1000))}, []string{"done", "odd"}},
-		{"created before", store.ExecutionFilter{CreatedBefore: ptr(milestone(2000))}, []string{"plain"}},
+		{"created before", store.ExecutionFilter{CreatedBefore: ptr(milestone(2000))}, []string{"plain", "strange"}},
 		{"metadata text", store.ExecutionFilter{Metadata: map[string]string{"team": "core"}}, []string{"odd"}},
 		{"metadata number", store.ExecutionFilter{Metadata: map[string]string{"n": "5", "team": "core"}}, []string{"odd"}},
 		{"metadata boolean", store.ExecutionFilter{Metadata: map[string]string{"on": "true"}}, []string{"odd"}},
 		{"metadata with a dot", store.ExecutionFilter{Metadata: map[string]string{"a.b": "c"}}, []string{"odd"}},
 		{"metadata of none", store.ExecutionFilter{Metadata: map[string]string{"team": "x"}}, nil},
+		{"metadata beside what no text holds", store.ExecutionFilter{Metadata: map[string]string{"plain": "yes"}}, []string{"strange"}},
+		{"metadata with escaped backslashes", store.ExecutionFilter{Metadata: map[string]string{"text": `\u0000\ud800`}}, []string{"strange"}},
+		{"metadata with a pair of surrogates", store.ExecutionFilter{Metadata: map[string]string{"pair": "😀"}}, []string{"strange"}},
+		{"query beside what no text holds", store.ExecutionFilter{Query: "strange"}, []string{"strange"}},
 		{"query by kind", store.ExecutionFilter{Query: "odd-k"}, []string{"odd"}},
 		{"query by input", store.ExecutionFilter{Query: `to <bob>`}, []string{"odd"}},
 		{"query with quotes", store.ExecutionFilter{Query: `"Grüße"`}, []string{"odd"}},
 		{"query in a large input", store.ExecutionFilter{Query: `jjjj`}, []string{"done"}},
 		{"query by id", store.ExecutionFilter{Query: known["plain"].String()}, []string{"plain"}},
 		{"query by a part of the id", store.ExecutionFilter{Query: known["plain"].String()[:18]}, []string{"plain"}},
-		{"all at once", store.ExecutionFilter{Kind: "agent", Status: []perdure.Status{perdure.StatusPending}, Query: "agent"}, []string{"plain"}},
+		{"all at once", store.ExecutionFilter{Kind: "agent", Status: []perdure.Status{perdure.StatusPending}, Query: "agent"}, []string{"plain", "strange"}},
 	} {
 		page, err := f.s.Executions(f.ctx, org, c.filter)
 		f.must(err)

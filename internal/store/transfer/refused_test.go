@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"net/url"
 	"path/filepath"
 	"testing"
 
@@ -58,7 +59,14 @@ func TestCopiesThatAreRefused(t *testing.T) {
 	})
 	t.Run("a server uses the target", func(t *testing.T) {
 		to := target(t)
-		s, err := postgres.Open(t.Context(), postgres.Options{URL: to})
+		u, err := url.Parse(to) // which may say what its connections are called
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := u.Query()
+		q.Set("application_name", "perdure-prod")
+		u.RawQuery = q.Encode()
+		s, err := postgres.Open(t.Context(), postgres.Options{URL: u.String()})
 		if err != nil {
 			t.Fatal(err)
 		}

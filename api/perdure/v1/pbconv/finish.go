@@ -69,12 +69,17 @@ func FinishFromProto(m *perdurev1.FinishTaskRequest) (perdure.TaskFinish, error)
 	})
 }
 
-// FrameToProto converts a frame.
+// FrameToProto converts a frame. Its texts are made fit: many frames share a
+// message, and one that cannot be sent would hold up the others for ever.
 func FrameToProto(f perdure.Frame) *perdurev1.Frame {
+	f.Place = perdure.Place{
+		ResponseID: text(f.Place.ResponseID), TurnID: text(f.Place.TurnID),
+		MessageID: text(f.Place.MessageID), ToolCallID: text(f.Place.ToolCallID),
+	}
 	return &perdurev1.Frame{
 		Lease: taskLeasePtrToProto(f.Lease), AgentLease: leasePtrToProto(f.AgentLease),
 		Block: f.Block, Type: eventTypes.to[f.Type], Place: placeToProto(f.Place),
-		Offset: f.Offset, Text: []byte(f.Text), Stream: f.Stream, ToolCallId: f.ToolCallID,
+		Offset: f.Offset, Text: []byte(f.Text), Stream: text(f.Stream), ToolCallId: text(f.ToolCallID),
 		Close: f.Close, Reason: blockReasons.to[f.Reason], Fields: f.Fields,
 		Sha256: hashToProto(f.Sum),
 	}

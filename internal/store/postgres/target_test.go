@@ -1,0 +1,78 @@
+package postgres_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/opentest"
+	"github.com/perdure/perdure/internal/store/postgres"
+)
+
+// called is a database's URL that says what its connections are called, and how
+// long they wait for locks.
+func called(t *testing.T, name string) string {
+	t.Helper()
+	u, err := url.Parse(opentest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("application_name", name)
+	q.Set("lock_timeout", "100ms")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// A copy and servers keep each other out of a database, whatever their connections
+// are called.
+func TestCopiesAndServersKeepEachOtherOut(t *testing.T) {
+	to := called(t, "perdure-prod")
+	s, err := postgres.Open(t.Context(), postgres.Options{URL: to})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.AnyKey(t.Context()); err != nil { // it has a connection
+		t.Fatal(err)
+	}
+	if _, err := postgres.OpenTarget(t.Context(), to); !perdure.IsCode(err, perdure.Conflict) || !strings.Contains(err.Error(), "a server uses this database") {
+		t.Errorf("a copy beside a server gave %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var copying *postgres.Target
+	unlocked(t, "a server uses", func() error { copying, err = postgres.OpenTarget(t.Context(), to); return err })
+	late, err := postgres.Open(t.Context(), postgres.Options{URL: to})
+	if err == nil { // it looks for a connection once it is asked something
+		_, err = late.AnyKey(t.Context())
+	}
+	if err == nil || !strings.Contains(err.Error(), "a copy into this database is under way") {
+		t.Errorf("a server beside a copy gave %v", err)
+	}
+	if err := copying.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if late != nil {
+		unlocked(t, "a copy into", func() error { _, err := late.AnyKey(t.Context()); return err })
+		if err := late.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// unlocked does something again for as long as the database has not noticed that a
+// connection was closed.
+func unlocked(t *testing.T, says string, do func() error) {
+	t.Helper()
+	for {
+		err := do()
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), says) {
+			t.Fatal(err)
+		}
+	}
+}
