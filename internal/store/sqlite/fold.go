@@ -111,13 +111,13 @@ type logged struct {
 	tried  int // held when the committer folded last
 }
 
-// step is what to do about the log.
-type step int
+// foldStep is what to do about the log.
+type foldStep int
 
 const (
-	leave  step = iota
-	beside      // ask the folder
-	here        // the committer folds the rest
+	foldNot    foldStep = iota
+	foldBeside          // ask the folder
+	foldHere            // the committer folds the rest
 )
 
 // next decides after a commit that has left so many pages in the log. Passes beside
@@ -125,13 +125,13 @@ const (
 // less is written meanwhile. Where they cannot keep up, or reads are in the way,
 // the committer folds itself, which stops it from writing more meanwhile, but only
 // every now and then: a read in its way may be long.
-func (l *logged) next(held, at int, idle bool, folded int) step {
+func (l *logged) next(held, at int, idle bool, folded int) foldStep {
 	if held < l.held {
 		*l = logged{} // the log has been begun anew
 	}
 	l.held = held
 	if held < at || !idle {
-		return leave
+		return foldNot
 	}
 	if l.asked > 0 {
 		l.folded = max(l.folded, min(folded, held))
@@ -140,21 +140,21 @@ func (l *logged) next(held, at int, idle bool, folded int) step {
 	switch {
 	case (held-l.folded <= little || held >= 4*at) && (l.tried == 0 || held-l.tried >= little):
 		l.tried = held
-		return here
+		return foldHere
 	case held-l.folded > little && (l.asked == 0 || held-l.asked >= little):
 		l.asked = held
-		return beside
+		return foldBeside
 	}
-	return leave
+	return foldNot
 }
 
 // fold sees to it that the log is folded into the file now and then.
 func (c *committer) fold() {
 	idle, folded := c.folder.rests()
 	switch c.logged.next(c.conn.logPages(), c.foldAt, idle, folded) {
-	case beside:
+	case foldBeside:
 		c.folder.ask()
-	case here:
+	case foldHere:
 		folded, err := foldOn(c.conn)
 		if err != nil {
 			c.logger.Warn("the write-ahead log could not be folded into the file", "err", err)

@@ -202,18 +202,18 @@ func TestWhoFoldsTheLog(t *testing.T) {
 		held   int
 		idle   bool
 		folded int
-		want   step
+		want   foldStep
 	}
 	for name, commits := range map[string][]commit{
-		"there is not enough to fold": {{10, true, 0, leave}, {799, true, 0, leave}},
-		"a pass leaves little":        {{800, true, 0, beside}, {850, false, 0, leave}, {900, true, 800, here}, {5, true, 800, leave}},
-		"a pass leaves much":          {{800, true, 0, beside}, {1400, true, 800, beside}, {1500, true, 1400, here}},
+		"there is not enough to fold": {{10, true, 0, foldNot}, {799, true, 0, foldNot}},
+		"a pass leaves little":        {{800, true, 0, foldBeside}, {850, false, 0, foldNot}, {900, true, 800, foldHere}, {5, true, 800, foldNot}},
+		"a pass leaves much":          {{800, true, 0, foldBeside}, {1400, true, 800, foldBeside}, {1500, true, 1400, foldHere}},
 		"a pass before the log was begun anew": {
-			{800, true, 0, beside}, {900, true, 850, here}, {5, true, 850, leave}, {810, true, 850, beside}, {820, false, 850, leave}, {830, true, 820, here},
+			{800, true, 0, foldBeside}, {900, true, 850, foldHere}, {5, true, 850, foldNot}, {810, true, 850, foldBeside}, {820, false, 850, foldNot}, {830, true, 820, foldHere},
 		},
-		"a read is in the way":                  {{800, true, 0, beside}, {810, true, 100, leave}, {999, true, 100, leave}, {1000, true, 100, beside}, {1001, true, 110, leave}},
-		"a read keeps it from being begun anew": {{800, true, 0, beside}, {810, true, 800, here}, {811, true, 800, leave}, {1009, true, 800, leave}, {1010, true, 900, here}},
-		"passes cannot keep up":                 {{800, true, 0, beside}, {3200, false, 0, leave}, {3200, true, 800, here}, {3201, true, 800, leave}, {3400, true, 800, here}},
+		"a read is in the way":                  {{800, true, 0, foldBeside}, {810, true, 100, foldNot}, {999, true, 100, foldNot}, {1000, true, 100, foldBeside}, {1001, true, 110, foldNot}},
+		"a read keeps it from being begun anew": {{800, true, 0, foldBeside}, {810, true, 800, foldHere}, {811, true, 800, foldNot}, {1009, true, 800, foldNot}, {1010, true, 900, foldHere}},
+		"passes cannot keep up":                 {{800, true, 0, foldBeside}, {3200, false, 0, foldNot}, {3200, true, 800, foldHere}, {3201, true, 800, foldNot}, {3400, true, 800, foldHere}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l logged
@@ -222,7 +222,7 @@ func TestWhoFoldsTheLog(t *testing.T) {
 				if got != c.want {
 					t.Fatalf("commit %d with %d pages held: %d, want %d", i, c.held, got, c.want)
 				}
-				if got == here {
+				if got == foldHere {
 					l.folded = c.held
 				}
 			}
