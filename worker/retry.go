@@ -33,17 +33,18 @@ func (w *Worker) retry(ctx context.Context, try func() error) error {
 func (w *Worker) retryIf(ctx context.Context, log *slog.Logger, again func(error) bool, try func() error) error {
 	pause, silence := 20*time.Millisecond, longestPause
 	began := w.Clock()
-	told, failing := began, began
+	told := began
+	inside, since := false, began // whether the answers are internal, and since when
 	for {
 		err := try()
 		if err == nil || !again(err) {
 			return err
 		}
 		now := w.Clock()
-		switch {
-		case !failedInside(err):
-			failing = now
-		case now-failing >= w.StoreFor:
+		switch failed := failedInside(err); {
+		case !failed || !inside:
+			inside, since = failed, now
+		case now-since >= w.StoreFor:
 			return &perdure.Error{Code: notStored, Message: "the server could not store this for " + w.StoreFor.String() + ": " + err.Error()}
 		}
 		w.Observer.retried(perdure.CodeOf(err))

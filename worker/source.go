@@ -26,6 +26,7 @@ type stream struct {
 	stdout   terminal
 	stderr   terminal
 	terminal int64 // bytes of terminal output shown
+	full     bool  // there was more than that: one block said so
 	ends     []perdure.BlockEnd
 	failed   error
 
@@ -161,7 +162,7 @@ func (st *stream) endGrowing() {
 }
 
 // Terminal implements agent.Stream. Output over TerminalLimit is not shown; the
-// block that crosses it closes as truncated.
+// block that comes to it closes as truncated.
 func (st *stream) Terminal(name string, p []byte) {
 	st.owner.mu.Lock()
 	defer st.owner.mu.Unlock()
@@ -170,14 +171,17 @@ func (st *stream) Terminal(name string, p []byte) {
 		t = &st.stderr
 	}
 	text := t.complete(p)
-	if len(text) == 0 || st.terminal >= perdure.TerminalLimit {
-		return
-	}
-	if t.block == nil {
-		t.block = st.begin(&block{kind: perdure.EventTerminal, terminal: name})
-	}
 	room := perdure.TerminalLimit - st.terminal
 	cut := int64(len(text)) > room
+	switch {
+	case len(text) == 0 || st.full:
+		return
+	case room == 0 && t.block == nil: // the other stream has come to it
+		st.truncate(t)
+		return
+	case t.block == nil:
+		t.block = st.begin(&block{kind: perdure.EventTerminal, terminal: name})
+	}
 	if cut {
 		for room > 0 && text[room]&0xC0 == 0x80 {
 			room--
@@ -187,9 +191,21 @@ func (st *stream) Terminal(name string, p []byte) {
 	st.push(t.block, text)
 	st.terminal += int64(len(text))
 	if cut {
-		st.terminal = perdure.TerminalLimit
-		t.block.closing, t.block.reason = true, perdure.BlockTruncated
-		t.block = nil
+		st.truncate(t)
+	}
+}
+
+// truncate marks a block as the one after which there was more: the output's, or
+// that of the other one, which has come to the limit; the owner's mu is held.
+func (st *stream) truncate(t *terminal) {
+	st.full, st.terminal = true, perdure.TerminalLimit
+	for _, of := range []*terminal{t, &st.stdout, &st.stderr} {
+		if of.block != nil {
+			of.block.closing, of.block.reason = true, perdure.BlockTruncated
+			of.block = nil
+			st.owner.nudge()
+			return
+		}
 	}
 }
 
@@ -208,6 +224,24 @@ func (t *terminal) complete(p []byte) []byte {
 	}
 	t.part = append([]byte(nil), p[end:]...)
 	return whole(p[:end])
+}
+
+// finish shows what came of a character whose rest will not come, if there is room
+// for it; the owner's mu is held.
+func (st *stream) finish(t *terminal, name string) {
+	rest := whole(t.part)
+	t.part = nil
+	switch room := perdure.TerminalLimit - st.terminal; {
+	case len(rest) == 0 || st.full:
+	case int64(len(rest)) > room:
+		st.truncate(t)
+	default:
+		if t.block == nil {
+			t.block = st.begin(&block{kind: perdure.EventTerminal, terminal: name})
+		}
+		t.block.ahead = append(t.block.ahead, rest...)
+		st.terminal += int64(len(rest))
+	}
 }
 
 // Data implements agent.Stream.
@@ -237,16 +271,9 @@ func (st *stream) event(kind perdure.EventType, members map[string]any) {
 func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	st.owner.mu.Lock()
 	st.endGrowing()
-	for i, t := range []*terminal{&st.stdout, &st.stderr} {
-		name := []string{"stdout", "stderr"}[i]
-		if rest := whole(t.part); len(rest) > 0 && st.terminal+int64(len(rest)) <= perdure.TerminalLimit {
-			if t.block == nil {
-				t.block = st.begin(&block{kind: perdure.EventTerminal, terminal: name})
-			}
-			t.block.ahead = append(t.block.ahead, rest...)
-			st.terminal += int64(len(rest))
-		}
-		t.part = nil
+	st.finish(&st.stdout, "stdout")
+	st.finish(&st.stderr, "stderr")
+	for _, t := range []*terminal{&st.stdout, &st.stderr} {
 		if t.block != nil {
 			t.block.closing, t.block = true, nil
 		}

@@ -217,6 +217,58 @@ func TestTerminalIsTruncated(t *testing.T) {
 	}
 }
 
+// The mark comes however the output is cut, also where a piece ends at the limit
+// and the rest comes later, or of the other stream; where there is no more it does
+// not come.
+func TestTerminalIsMarkedHoweverItIsCut(t *testing.T) {
+	const limit = perdure.TerminalLimit
+	x := func(n int) []byte { return []byte(strings.Repeat("x", n)) }
+	for name, c := range map[string]struct {
+		show  func(st *stream)
+		kept  int
+		marks int
+	}{
+		"in one piece":              {func(st *stream) { st.Terminal("stdout", x(2*limit)) }, limit, 1},
+		"a piece ends at the limit": {func(st *stream) { st.Terminal("stdout", x(limit)); st.Terminal("stdout", x(1)) }, limit, 1},
+		"much comes after it": {func(st *stream) {
+			st.Terminal("stdout", x(limit))
+			st.Terminal("stdout", x(9))
+			st.Terminal("stderr", x(9))
+		}, limit, 1},
+		"the other stream comes after": {func(st *stream) { st.Terminal("stdout", x(limit)); st.Terminal("stderr", x(1)) }, limit, 1},
+		"both come to it": {func(st *stream) {
+			st.Terminal("stderr", x(limit/2))
+			st.Terminal("stdout", x(limit/2))
+			st.Terminal("stderr", x(1))
+		}, limit, 1},
+		"exactly the limit":             {func(st *stream) { st.Terminal("stdout", x(limit)) }, limit, 0},
+		"half a character at the limit": {func(st *stream) { st.Terminal("stdout", append(x(limit), 0xe2, 0x82)) }, limit, 1},
+		"the other one's half":          {func(st *stream) { st.Terminal("stdout", x(limit)); st.Terminal("stderr", []byte{0xe2}) }, limit, 1},
+		"half a character before it":    {func(st *stream) { st.Terminal("stdout", append(x(limit-3), 0xe2)) }, limit, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, st := newShown(t, t.Context())
+			c.show(st)
+			flush(t, st)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			kept, marks := 0, 0
+			for _, b := range s.blocks {
+				kept += len(b.text)
+				if b.Reason == perdure.BlockTruncated {
+					marks++
+				}
+				if !b.closed || !utf8.ValidString(b.text) {
+					t.Errorf("the %s block is closed: %v", b.Stream, b.closed)
+				}
+			}
+			if kept != c.kept || marks != c.marks {
+				t.Errorf("%d bytes are kept, %d marks; want %d and %d", kept, marks, c.kept, c.marks)
+			}
+		})
+	}
+}
+
 // A flush waits for what was shown before it, not for what is shown meanwhile:
 // of a source that shows something new with every answer it comes back all the
 // same.

@@ -3,7 +3,6 @@ package engine
 import (
 	"crypto/sha256"
 	"encoding"
-	"encoding/json"
 	"hash"
 
 	"github.com/google/uuid"
@@ -76,15 +75,6 @@ func (d *draft) growth() *Growth {
 }
 
 func (d *draft) hint(topic string) { d.hints = append(d.hints, topic) }
-
-// fields encodes what an event adds.
-func fields(members map[string]any) json.RawMessage {
-	raw, err := json.Marshal(members)
-	if err != nil {
-		panic(err) // the callers' members are strings, numbers and encodable rows
-	}
-	return raw
-}
 
 // event appends an event of the execution.
 func (d *draft) event(t perdure.EventType, place perdure.Place, members map[string]any) {

@@ -8,11 +8,11 @@ import (
 // A small process leaves more behind, up to a bound; one that is large is as by
 // default.
 func TestOnlySmallProcessesLeaveMoreBehind(t *testing.T) {
-	for live, want := range map[uint64]int{0: 400, 1 << 20: 400, 8 << 20: 400, 16 << 20: 200, 32 << 20: 100, 1 << 30: 100} {
+	for live, want := range map[uint64]int{0: 400, 1 << 20: 400, 8 << 20: 400, 16 << 20: 400, 32 << 20: 200, 64 << 20: 100, 1 << 30: 100} {
 		if got := percentFor(live); got != want {
 			t.Errorf("beside %d bytes it is %d %%, want %d", live, got, want)
 		}
-		if over := uint64(percentFor(live)) * live / 100; live < 32<<20 && over > room {
+		if over := uint64(percentFor(live)) * live / 100; live < 64<<20 && over > room {
 			t.Errorf("beside %d bytes it is %d bytes", live, over)
 		}
 	}

@@ -44,8 +44,8 @@ type Command struct {
 	// Pick chooses candidates in the transaction; Decide runs for each, and
 	// decides anew whether it really is one.
 	Pick *Pick
-	// Needs says what to load, from the execution's row (nil if none). A nil
-	// Needs loads the row alone.
+	// Needs says what to load, from the execution's row (nil if none), which it
+	// does not change: Decide is given the same one. A nil Needs loads the row alone.
 	Needs func(x *perdure.Execution) Needs
 	// Decide must be pure: it may run again from fresh state. It may change
 	// what State points to. Nil changes without an error change nothing.

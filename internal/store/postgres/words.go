@@ -26,6 +26,7 @@ var words = &relational.Words{
 	MetadataMember: func(key, value string) (string, []any) { return metadataMember, []any{key, key, value} },
 	QueryMatch:     matchQuery,
 	Sets:           true,
+	RecordsBySeq:   true,
 	Spoils:         func(err error) bool { return !isStatement(err) },
 	Size: func(ctx context.Context, c relational.Conn) (bytes int64, err error) {
 		err = c.Each(ctx, "SELECT pg_database_size(current_database())", nil, func(row func(...any) error) error { return row(&bytes) })

@@ -2,6 +2,7 @@ package relational
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -31,7 +32,7 @@ func (t *Transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 		func() error { return t.applyNames(id, ch, numbers) },
 		func() error { return t.applySignals(id, ch) },
 		func() error { return t.applyResponses(id, ch) },
-		func() error { return t.applyLog(id, k, ch, numbers) },
+		func() error { return t.applyLog(id, l.head.LastSeq, k, ch, numbers) },
 		func() error { return t.applyStored(id, l, ch) },
 		func() error { return t.applyOutside(org, ch) },
 		func() error { return t.putRetention(org, id, ch) },
@@ -55,6 +56,7 @@ func (t *Transaction) applyExecution(l loadedExecution, ch *store.Changes) error
 	if err != nil {
 		return err
 	}
+	t.held(l.row, row)
 	if l.row == nil {
 		t.began(row.ID)
 	}
@@ -208,16 +210,21 @@ const insertRecord = "INSERT INTO log_record (agent_execution_id, pos, seq, type
 	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 // applyLog writes events and chunks, then the blocks, of which those that have
-// closed are compacted.
-func (t *Transaction) applyLog(id uuid.UUID, k *known, ch *store.Changes, numbers []int64) error {
+// closed are compacted. Seqs of events rise from the one that was given last: they
+// are looked for by that, and none is given twice.
+func (t *Transaction) applyLog(id uuid.UUID, given int64, k *known, ch *store.Changes, numbers []int64) error {
 	chunks := 0
 	for i := range ch.Records {
 		r := &ch.Records[i]
 		var err error
+		if r.Chunk == nil && r.Seq <= given {
+			return fmt.Errorf("a command wrote an event with the seq %d after %d", r.Seq, given)
+		}
 		if r.Chunk != nil {
 			chunks++
 			err = t.write(addChunk, id[:], r.Seq, r.Pos, r.Chunk.Offset, millis(r.CreatedAt), []byte(r.Chunk.Text), withheldLength(r.Chunk))
 		} else {
+			given = r.Seq
 			fields, of := fieldsOf(r, ch.Entries, numbers)
 			err = t.write(insertRecord, id[:], r.Pos, r.Seq, string(r.Type), millis(r.CreatedAt), optText(r.Place.ResponseID),
 				optText(r.Place.TurnID), optText(r.Place.MessageID), optText(r.Place.ToolCallID), optID(r.TaskID), int64(r.Attempt), rawText(fields), refID(r.Blob), rawBytes(of))

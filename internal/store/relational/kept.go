@@ -10,7 +10,8 @@ import (
 
 // Kept holds rows of executions and their open tasks between transactions, for a
 // store with one committer that nobody else writes beside: what it holds is what
-// is stored. It changes after a commit; whatever ends otherwise empties it.
+// is stored. It changes after a commit, but for its counts; whatever ends otherwise
+// empties it.
 // Executions that have not been used for long fall out. It is used by one
 // goroutine at a time.
 type Kept struct {
@@ -19,6 +20,9 @@ type Kept struct {
 	young, old map[uuid.UUID]*keptExecution
 	size       int // of young, in bytes, about
 	limit      int // of size
+	// holds are what workers hold, of some; the counts change with each write,
+	// before the commit.
+	holds map[uuid.UUID]*holding
 }
 
 // keptExecution is an execution's row, and those of its open tasks.
@@ -51,6 +55,7 @@ func NewKept(limit int) *Kept {
 // Clear empties it.
 func (k *Kept) Clear() {
 	k.young, k.old, k.size = map[uuid.UUID]*keptExecution{}, map[uuid.UUID]*keptExecution{}, 0
+	k.holds = map[uuid.UUID]*holding{}
 }
 
 func (k *Kept) get(id uuid.UUID) *keptExecution {
@@ -161,6 +166,7 @@ func (t *Transaction) forget(id uuid.UUID) {
 		delete(t.begun, id)
 		delete(t.blocks, id)
 		t.kept.drop(id)
+		clear(t.kept.holds)
 	}
 }
 
@@ -225,6 +231,9 @@ func (k *Kept) Compare(ctx context.Context, c Conn, words *Words) error {
 				errs = append(errs, compareTask(v, id, task, row))
 			}
 		}
+	}
+	for worker, h := range k.holds {
+		errs = append(errs, compareHolding(v, worker, h))
 	}
 	return errors.Join(errs...)
 }

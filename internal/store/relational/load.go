@@ -18,10 +18,10 @@ type known struct {
 }
 
 // load gathers the state that a command decides on. What it hands out are
-// copies.
-func (t *Transaction) load(org string, one candidate, l loadedExecution, n store.Needs) (*store.State, *known, error) {
+// copies; x is that of the execution.
+func (t *Transaction) load(org string, one candidate, l loadedExecution, x *perdure.Execution, n store.Needs) (*store.State, *known, error) {
 	s := &store.State{
-		Now: t.now, Execution: cloneExecution(l.row), Head: l.head, PickedTask: one.task,
+		Now: t.now, Execution: x, Head: l.head, PickedTask: one.task,
 		Tasks: map[uuid.UUID]*perdure.Task{}, Entries: map[uuid.UUID]perdure.EntryHead{}, Keyed: map[string]perdure.EntryHead{},
 		Signals: map[string]*perdure.Signal{}, Blocks: map[perdure.BlockKey]*store.Block{}, Blobs: map[uuid.UUID]*store.Blob{},
 	}
@@ -37,6 +37,9 @@ func (t *Transaction) load(org string, one candidate, l loadedExecution, n store
 		s.Keys, s.Queues = map[string]store.Load{}, map[string]store.Load{}
 		if len(n.Tasks) > 0 {
 			fs = append(fs, func(v view) error { return t.loadNamedTasks(v, l.row, n, s, k) })
+		}
+		if n.Worker != nil {
+			fs = append(fs, func(v view) error { return t.loadWorker(v, *n.Worker, s) })
 		}
 		for _, part := range parts {
 			if part.asked(&n) {
@@ -76,7 +79,6 @@ var parts = []part{
 	{func(n *store.Needs) bool { return len(n.TaskBlocks) > 0 || n.OpenBlocks }, loadListedBlocks},
 	{func(n *store.Needs) bool { return len(n.Blobs) > 0 }, loadBlobs},
 	{func(n *store.Needs) bool { return n.Withheld > 0 }, loadWithheld},
-	{func(n *store.Needs) bool { return n.Worker != nil }, loadWorker},
 	{func(n *store.Needs) bool { return len(n.ConcurrencyKeys) > 0 }, loadKeys},
 	{func(n *store.Needs) bool { return len(n.Queues) > 0 }, loadQueues},
 	{func(n *store.Needs) bool { return n.Retention }, loadKept},
@@ -234,11 +236,6 @@ func loadWithheld(v view, x *perdure.Execution, n store.Needs, s *store.State, _
 
 // What limits are decided on is held until the transaction ends, so that it is
 // exact.
-
-func loadWorker(v view, _ *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
-	s.Holds, err = loadHolding(v, *n.Worker)
-	return err
-}
 
 func loadKeys(v view, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
 	s.Keys, err = loadLoads(v, x.Org, n.ConcurrencyKeys, runningOfKey, waitingOfKey, s.Now)

@@ -15,9 +15,11 @@ const (
 	recordSelect = "SELECT pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of" +
 		" FROM log_record WHERE agent_execution_id = ?"
 	recordsBySeq = recordSelect + " AND seq > ? AND seq <= ? ORDER BY seq"
+	recordsFrom  = recordSelect + " AND pos >= ? ORDER BY pos"
 	// The condition on event is that of the index.
 	ofBlocks    = " AND b.event = 0 AND b.seq > 0"
 	closesAfter = "SELECT fields FROM log_record WHERE agent_execution_id = ? AND seq > ? AND type = 'block.closed'"
+	closesFrom  = "SELECT fields FROM log_record WHERE agent_execution_id = ? AND pos >= ? AND type = 'block.closed'"
 	firstRecord = "SELECT pos FROM log_record WHERE agent_execution_id = ? AND seq >= ? ORDER BY seq LIMIT 1"
 	firstBlock  = "SELECT b.first_pos FROM log_block b WHERE b.agent_execution_id = ? AND b.seq >= ?" + ofBlocks + " ORDER BY b.seq LIMIT 1"
 )
@@ -93,9 +95,20 @@ func eventSize(e store.Event) int {
 
 // recordsIn reads the records of events in a range.
 func recordsIn(v view, execution uuid.UUID, after, upTo int64) ([]perdure.Record, error) {
+	query, args := recordsBySeq, []any{execution[:], after, upTo}
+	if !v.words.RecordsBySeq {
+		pos, found, err := posOf(v, execution, after+1)
+		if err != nil || !found {
+			return nil, err
+		}
+		query, args = recordsFrom, []any{execution[:], pos}
+	}
 	var rows []recordRow
-	err := v.each(recordsBySeq, []any{execution[:], after, upTo}, func(row func(...any) error) error {
+	err := v.each(query, args, func(row func(...any) error) error {
 		r, err := scanRecord(row)
+		if err == nil && r.Seq > upTo {
+			return ErrStop
+		}
 		rows = append(rows, r)
 		return err
 	})
@@ -179,8 +192,34 @@ func blocksAcross(v view, execution uuid.UUID, n int64) ([]*store.Block, error) 
 		return nil, err
 	}
 	blocks = slices.DeleteFunc(blocks, func(b *store.Block) bool { return b.Seq > n })
-	var closed []int64
-	err = v.each(closesAfter, []any{execution[:], n}, func(row func(...any) error) error {
+	closed, err := closedAfter(v, execution, n)
+	if err != nil {
+		return nil, err
+	}
+	for _, seq := range closed {
+		found, err := loadBlocks(v, blockBySeq, execution[:], seq)
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, found...)
+	}
+	blocks = slices.DeleteFunc(blocks, func(b *store.Block) bool { return b.Reason == perdure.BlockSuperseded })
+	slices.SortFunc(blocks, func(a, b *store.Block) int { return cmp.Compare(a.Seq, b.Seq) })
+	return blocks, nil
+}
+
+// closedAfter gives the seqs of the blocks that began with the event n or before it, and
+// closed after it.
+func closedAfter(v view, execution uuid.UUID, n int64) (closed []int64, err error) {
+	query, args := closesAfter, []any{execution[:], n}
+	if !v.words.RecordsBySeq {
+		pos, found, err := posOf(v, execution, n+1)
+		if err != nil || !found {
+			return nil, err
+		}
+		query, args = closesFrom, []any{execution[:], pos}
+	}
+	err = v.each(query, args, func(row func(...any) error) error {
 		var (
 			fields json.RawMessage
 			named  struct {
@@ -198,34 +237,22 @@ func blocksAcross(v view, execution uuid.UUID, n int64) ([]*store.Block, error) 
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	for _, seq := range closed {
-		found, err := loadBlocks(v, blockBySeq, execution[:], seq)
-		if err != nil {
-			return nil, err
-		}
-		blocks = append(blocks, found...)
-	}
-	blocks = slices.DeleteFunc(blocks, func(b *store.Block) bool { return b.Reason == perdure.BlockSuperseded })
-	slices.SortFunc(blocks, func(a, b *store.Block) int { return cmp.Compare(a.Seq, b.Seq) })
-	return blocks, nil
+	return closed, err
 }
 
 // posBefore is the position before the event seq begins, or the first after it
 // that is kept.
 func posBefore(v view, execution uuid.UUID, seq int64, head store.Head) (int64, error) {
 	before := head.LastPos
-	for _, query := range []string{firstRecord, firstBlock} {
-		var first int64
-		found, err := v.one(query, []any{execution[:], seq}, &first)
-		if err != nil {
-			return 0, err
-		}
-		if found {
-			before = min(before, first-1)
-		}
+	pos, found, err := posOf(v, execution, seq)
+	if err == nil && found {
+		before = min(before, pos-1)
 	}
-	return before, nil
+	if err == nil {
+		found, err = v.one(firstBlock, []any{execution[:], seq}, &pos)
+	}
+	if err == nil && found {
+		before = min(before, pos-1)
+	}
+	return before, err
 }

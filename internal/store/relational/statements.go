@@ -16,19 +16,24 @@ func Statements(w *Words) map[string]string {
 		"name blocks": nameBlocks, "note a text": noteText, "entry of a text": entryOf, "a task's result": resultFor, "name a result": setResultOf,
 		"hold a result": unnameResult, "name a blob": setContentOf, "what a blob names": namedByBlob, "is of an entry": isOfEntry,
 		"empty a block": emptyBlock, "grow": growBlock, "chunks": chunksOf, "drop chunks": dropChunks,
-		"events": logEvents, "open chunks": logOpen, "events by seq": recordsBySeq, "blocks by seq": blocksBySeq, "block by seq": blockBySeq,
-		"closes after": closesAfter, "first record": firstRecord, "first block": firstBlock, "closed content": closedContent, "closed chunks": logClosed, "head": headOf, "due": dueByLease(w), "moved": w.Moved,
+		"events": logEvents, "open chunks": logOpen, "blocks by seq": blocksBySeq, "block by seq": blockBySeq,
+		"first block": firstBlock, "closed content": closedContent, "closed chunks": logClosed, "head": headOf, "due": dueByLease(w), "moved": w.Moved,
 		"withhold": withholdBlob, "empty blob": emptyBlob, "drop rows": dropRows, "withheld": withheldBlobs, "stage": stageBlob, "unveil": unveilBlobs,
 		"signal blobs": signalBlobs, "signal values": signalValues, "loose blobs of one": dropUploads,
 		"blob": blobByID, "blob by hash": blobBySum, "whole": blobIsWhole, "definition by slug": definitionBySlug, "idempotency": idempotencyByKey, "sweep idempotency": sweepIdempotency,
 		"key": keyByHash, "keys": keysOfOrg,
 		"orgs of agents": orgsOfAgents, "orgs of tasks": orgsOfTasks,
 		"running of a key": runningOfKey, "waiting of a key": waitingOfKey, "running on a queue": runningOnQueue, "waiting on a queue": waitingOnQueue,
-		"block": blockTask, "unblock": unblock, "held by": heldByWorker, "holds": holds,
+		"block": blockTask, "unblock": unblock, "held by": heldByWorker, "holds": holds, "count held": countHeld,
 		"stream": streamByPath, "streams of an org": streamsOfOrg, "stream by id": streamByID, "stream content": streamContent, "producer": producerByID, "move stream": moveStream,
 		"census of agents": censusAgents, "census of the alone": censusAlone, "census of tasks": censusTasks, "census of the blocked": censusBlocked,
 		"census of the held": censusHeld, "census of the waiting": censusWaiting,
 		"dead stream": deadStream, "drop stream content": dropsStream[0].query, "drop producers": dropsStream[1].query,
+	}
+	if w.RecordsBySeq {
+		all["events by seq"], all["closes after"], all["first record"] = recordsBySeq, closesAfter, firstRecord
+	} else {
+		all["events from"], all["closes from"], all["record at"], all["last record"] = recordsFrom, closesFrom, recordAt, lastRecord
 	}
 	for _, t := range []table{executionTable, taskTable} {
 		for i := range t.sets {

@@ -147,14 +147,15 @@ func (t *Transaction) decide(c *store.Command, one candidate) (*store.Changes, e
 	if c.Org != "" && l.row != nil && l.row.Org != c.Org {
 		l = loadedExecution{}
 	}
-	needs, err := askNeeds(c, l.row)
+	x := cloneExecution(l.row)
+	needs, err := askNeeds(c, x)
 	if err != nil {
 		return nil, refused{err}
 	}
 	if c.Pick != nil {
 		needs = pickNeeds(c.Pick, one, needs)
 	}
-	state, known, err := t.load(c.Org, one, l, needs)
+	state, known, err := t.load(c.Org, one, l, x, needs)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +198,7 @@ func askNeeds(c *store.Command, x *perdure.Execution) (n store.Needs, err error)
 		return n, nil
 	}
 	defer caught(&err)
-	return c.Needs(cloneExecution(x)), nil
+	return c.Needs(x), nil
 }
 
 func askDecision(c *store.Command, s *store.State) (changes *store.Changes, err error) {

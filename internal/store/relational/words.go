@@ -49,6 +49,8 @@ type Words struct {
 	// Sets says that columns which often change together are written together,
 	// changed or not: many rows go with one statement then.
 	Sets bool
+	// RecordsBySeq says that there is an index of records by seq.
+	RecordsBySeq bool
 	// Spoils tells whether the transaction is beyond going on after an error, even
 	// from a savepoint.
 	Spoils func(err error) bool

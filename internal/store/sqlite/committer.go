@@ -36,6 +36,9 @@ type committer struct {
 	path     string
 	walLimit int64
 	batches  int
+	folder   *folder
+	foldAt   int
+	logged   logged
 	// erased says that the write-ahead log still holds what was erased since it
 	// was begun anew; rest counts the sweeps to pass before the next try.
 	erased atomic.Bool
@@ -45,6 +48,7 @@ type committer struct {
 // run works until the queue is closed and empty.
 func (c *committer) run() {
 	defer close(c.ended)
+	defer c.conn.later.close()
 	for batch := c.Take(); batch != nil; batch = c.Take() {
 		c.process(batch)
 	}
@@ -55,6 +59,7 @@ func (c *committer) process(batch []*commit.Call) {
 	defer c.deciding.Unlock()
 	commit.Process(c.Observed(c), c.logger, batch)
 	if c.brokenErr() == nil {
+		c.fold()
 		c.trim()
 		c.forget(batch)
 	}
@@ -112,12 +117,9 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 	}
 	c.notice()
 	t := relational.Begin(v.ctx, v, words, perdure.At(c.clock()), c.logger, careful).Keeping(c.kept)
-	outcomes := make([]commit.Outcome, len(batch))
-	for i, call := range batch {
-		var err error
-		if outcomes[i], err = t.Run(&call.Command); err != nil {
-			return nil, errors.Join(brokenOr(err), c.rollback(v))
-		}
+	outcomes, err := c.decide(t, batch, careful)
+	if err != nil {
+		return nil, errors.Join(brokenOr(err), c.rollback(v))
 	}
 	if err := c.end(v); err != nil {
 		return nil, err
@@ -133,6 +135,22 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 		c.beginAnew(0)
 	}
 	return outcomes, nil
+}
+
+// decide runs the commands of a batch; where it is large, they are written while the
+// next ones are decided on. When it returns, all is written.
+func (c *committer) decide(t *relational.Transaction, batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
+	if !careful && len(batch) >= laterFrom {
+		c.conn.later.begin()
+	}
+	outcomes := make([]commit.Outcome, len(batch))
+	for i, call := range batch {
+		var err error
+		if outcomes[i], err = t.Run(&call.Command); err != nil {
+			return nil, errors.Join(err, c.conn.later.end())
+		}
+	}
+	return outcomes, c.conn.later.end()
 }
 
 // notice lets go of what is kept where another connection has written: nobody

@@ -22,6 +22,7 @@ const maxStatements = 512
 type conn struct {
 	*native
 	stmts map[string]*stmt
+	later *later // nil where nothing is put off
 }
 
 // access is what a connection may do with its file.
@@ -141,6 +142,8 @@ type view struct {
 	ctx context.Context
 	// watched says that the context's end is seen to already.
 	watched bool
+	// now says that this is what was put off.
+	now bool
 }
 
 // use is a statement that runs.
@@ -154,6 +157,11 @@ type use struct {
 func (v view) begin(query string, args []any) (use, error) {
 	if err := v.ctx.Err(); err != nil {
 		return use{}, err
+	}
+	if !v.now && v.later != nil && v.later.on {
+		if err := v.later.settle(); err != nil {
+			return use{}, err
+		}
 	}
 	s, err := v.prepared(query)
 	if err != nil {
@@ -240,18 +248,22 @@ func (v view) each(query string, args []any, scan func(row func(dest ...any) err
 
 // Exec implements [relational.Conn], like the methods below.
 func (v view) Exec(ctx context.Context, query string, args ...any) (int64, error) {
-	return view{v.conn, ctx, v.watched}.exec(query, args...)
+	return view{v.conn, ctx, v.watched, v.now}.exec(query, args...)
 }
 
-// Write is Exec at once.
+// Write is Exec at once, or put off.
 func (v view) Write(ctx context.Context, query string, args ...any) error {
+	if v.later != nil && v.later.on {
+		v.later.put(query, args)
+		return nil
+	}
 	_, err := v.Exec(ctx, query, args...)
 	return err
 }
 
 // Each implements [relational.Conn].
 func (v view) Each(ctx context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error {
-	return view{v.conn, ctx, v.watched}.each(query, args, scan)
+	return view{v.conn, ctx, v.watched, v.now}.each(query, args, scan)
 }
 
 // Together runs one function after the other.

@@ -18,7 +18,7 @@ type native struct {
 	tls *libc.TLS
 	db  uintptr
 	// stopped is an int32 in SQLite's memory; where it is not 0, what runs ends
-	// with SQLITE_INTERRUPT. Behind it is room for a uint32.
+	// with SQLITE_INTERRUPT. Behind it is room for a uint32, and for an int32.
 	stopped uintptr
 	// gathering is a [gathered], or 0.
 	gathering uintptr
@@ -97,10 +97,11 @@ func (n *native) open(path string, flags int32) error {
 		return err
 	}
 	defer n.free(name)
-	if n.stopped, err = n.malloc(int(2 * unsafe.Sizeof(int32(0)))); err != nil {
+	if n.stopped, err = n.malloc(int(3 * unsafe.Sizeof(int32(0)))); err != nil {
 		return err
 	}
 	atomic.StoreInt32(n.stop(), 0)
+	*(*int32)(at(n.pages())) = 0
 	place, err := n.malloc(int(unsafe.Sizeof(n.db)))
 	if err != nil {
 		return err

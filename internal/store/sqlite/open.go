@@ -112,7 +112,7 @@ func openWriter(ctx context.Context, o Options) (*conn, error) {
 	pragmas = append(pragmas,
 		// The cache is small, and the system's own serves what is beyond it: a
 		// large transfer fills whatever is allowed.
-		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "wal_autocheckpoint(4000)", "cache_size(-4096)",
+		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "cache_size(-4096)",
 		// What is deleted is overwritten: it may have been only passing through.
 		"secure_delete(1)",
 	)
@@ -143,20 +143,36 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	c, err := startCommitter(ctx, o, writer)
+	if err != nil {
+		return nil, errors.Join(err, pool.close())
+	}
+	return &Store{
+		Reader:    relational.Reader{Tx: pool.readRows, Clock: o.Clock, Words: words},
+		pool:      pool,
+		committer: c,
+		path:      o.Path,
+		epoch:     epoch,
+	}, nil
+}
+
+func startCommitter(ctx context.Context, o Options, writer *conn) (*committer, error) {
 	queue := commit.NewQueue()
 	queue.Observer = o.Observer
-	s := &Store{
-		Reader: relational.Reader{Tx: pool.readRows, Clock: o.Clock, Words: words},
-		pool:   pool,
-		committer: &committer{
-			Queue: queue, conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
-			path: o.Path, walLimit: walLimit, kept: relational.NewKept(0),
-		},
-		path:  o.Path,
-		epoch: epoch,
+	c := &committer{
+		Queue: queue, conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
+		path: o.Path, walLimit: walLimit, foldAt: foldAt, kept: relational.NewKept(0),
 	}
-	go s.committer.run()
-	return s, nil
+	var err error
+	if c.folder, err = openFolder(ctx, o.Path, o.Logger, func() bool { return c.brokenErr() == nil }); err != nil {
+		return nil, err
+	}
+	writer.countLog()
+	writer.later = newLater(writer)
+	go writer.later.run()
+	go c.folder.run()
+	go c.run()
+	return c, nil
 }
 
 // check looks for damage before anything is written.
@@ -271,10 +287,11 @@ func (s *Store) Close() error {
 func (s *Store) close() error {
 	s.committer.Close()
 	<-s.committer.ended
+	err := s.committer.folder.close()
 	if s.committer.brokenErr() != nil {
 		// The last connection to close writes the log back into the file. Readers
 		// are read-only and cannot; so the writer must not be the last.
-		return errors.Join(s.committer.conn.close(), s.pool.close())
+		return errors.Join(err, s.committer.conn.close(), s.pool.close())
 	}
-	return errors.Join(s.pool.close(), s.committer.conn.close())
+	return errors.Join(err, s.pool.close(), s.committer.conn.close())
 }

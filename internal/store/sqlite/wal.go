@@ -12,8 +12,8 @@ import (
 
 const (
 	// walLimit is how large the write-ahead log may grow before the committer
-	// insists. SQLite folds it into the file by itself, but can begin it anew
-	// only at a moment without readers, which under load may be long in coming.
+	// insists. It is folded into the file before ([committer.fold]), but can be begun
+	// anew only at a moment without readers, which under load may be long in coming.
 	walLimit = 256 << 20
 	// walEvery is how many batches pass between two looks at its size.
 	walEvery = 256
@@ -56,8 +56,15 @@ func (c *committer) forget(batch []*commit.Call) {
 }
 
 // beginAnew folds the log into the file and empties it, waiting at most that
-// many milliseconds for the reads under way; it tells whether it could.
+// many milliseconds for the reads under way, and unless that is 0 for the folder; it
+// tells whether it could.
 func (c *committer) beginAnew(patience int) bool {
+	if patience > 0 {
+		c.folder.working.Lock()
+	} else if !c.folder.working.TryLock() {
+		return false
+	}
+	defer c.folder.working.Unlock()
 	v := view{conn: c.conn, ctx: context.Background()}
 	var busy, frames, folded int64
 	_, err := v.exec("PRAGMA busy_timeout = " + strconv.Itoa(patience))

@@ -63,6 +63,7 @@ type logCheck struct {
 	seen     map[int64]bool
 	open     map[int64]bool
 	last     int64
+	event    int64 // the newest
 	gaps     bool
 	chunks   map[int64]int // pieces of each block
 	ends     map[int64]blockEnd
@@ -101,8 +102,10 @@ func (l *logCheck) add(r perdure.Record) {
 		l.seen[r.Seq], l.open[r.Seq] = true, true
 	case l.seen[r.Seq]:
 		l.broken("gives seq %d twice", r.Seq)
+	case r.Seq < l.event:
+		l.broken("gives the event %d after %d", r.Seq, l.event)
 	default:
-		l.seen[r.Seq] = true
+		l.seen[r.Seq], l.event = true, r.Seq
 	}
 	switch {
 	case r.Type == perdure.EventBlockClosed:

@@ -1,0 +1,43 @@
+package relational
+
+import "github.com/google/uuid"
+
+const (
+	recordAt   = "SELECT pos, seq FROM log_record WHERE agent_execution_id = ? AND pos >= ? ORDER BY pos LIMIT 1"
+	lastRecord = "SELECT pos, seq FROM log_record WHERE agent_execution_id = ? ORDER BY pos DESC LIMIT 1"
+)
+
+// posOf gives the position of an execution's first record that has this seq or a later
+// one. Without an index by seq it is found by bisection, for the seqs of records
+// rise with their positions; where no text stands between it and the end of the log,
+// the first look finds it.
+func posOf(v view, execution uuid.UUID, seq int64) (pos int64, found bool, err error) {
+	if v.words.RecordsBySeq {
+		found, err = v.one(firstRecord, []any{execution[:], seq}, &pos)
+		return pos, found, err
+	}
+	var last, lastSeq int64
+	found, err = v.one(lastRecord, []any{execution[:]}, &last, &lastSeq)
+	if err != nil || !found || lastSeq <= seq {
+		return last, found && lastSeq == seq, err
+	}
+	// What is asked for is at pos, or after low and before high.
+	pos = last
+	low, high := int64(0), last
+	for at := last - (lastSeq - seq); low+1 < high; at = low + (high-low)/2 {
+		at = max(low+1, min(at, high-1))
+		var near, nearSeq int64
+		if _, err := v.one(recordAt, []any{execution[:], at}, &near, &nearSeq); err != nil {
+			return 0, false, err
+		}
+		switch {
+		case nearSeq == seq:
+			return near, true, nil
+		case nearSeq > seq:
+			pos, high = near, at
+		default:
+			low = near
+		}
+	}
+	return pos, true, nil
+}

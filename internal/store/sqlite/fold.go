@@ -1,0 +1,180 @@
+package sqlite
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// foldAt is how many pages of 4 KiB the write-ahead log holds when it is folded into
+// the file for the first time. The size of the log on the disk is some times that at
+// most, while reads are short.
+const foldAt = 8000
+
+// folder folds the log into the file on a connection of its own, beside the
+// committer, which goes on meanwhile. SQLite begins the log anew with the first
+// transaction that finds all of it folded, and that is never so where a writer
+// does not pause; what was written meanwhile is little, and the committer folds it
+// itself: see [logged].
+type folder struct {
+	conn   *conn
+	logger *slog.Logger
+	// may tells whether the store is still to be trusted.
+	may   func() bool
+	asked chan struct{}
+	ended chan struct{}
+
+	// working is locked while the folder is at it: SQLite lets one connection
+	// fold at a time, and gives the other up at once.
+	working sync.Mutex
+
+	mu     sync.Mutex
+	busy   bool
+	folded int // by the last pass
+}
+
+func openFolder(ctx context.Context, path string, logger *slog.Logger, may func() bool) (*folder, error) {
+	c, err := openConn(ctx, path, writing, "synchronous(full)")
+	if err != nil {
+		return nil, err
+	}
+	return &folder{conn: c, logger: logger, may: may, asked: make(chan struct{}, 1), ended: make(chan struct{})}, nil
+}
+
+// run works until close.
+func (f *folder) run() {
+	defer close(f.ended)
+	for range f.asked {
+		folded := 0
+		if f.may() {
+			folded = f.pass()
+		}
+		f.mu.Lock()
+		f.busy, f.folded = false, folded
+		f.mu.Unlock()
+	}
+}
+
+func (f *folder) pass() (folded int) {
+	f.working.Lock()
+	defer f.working.Unlock()
+	folded, err := foldOn(f.conn)
+	if err != nil {
+		// Nothing is lost by it, and the log stays as it is until the next time.
+		f.logger.Warn("the write-ahead log could not be folded into the file", "err", err)
+	}
+	return folded
+}
+
+// ask begins a pass, unless one is under way.
+func (f *folder) ask() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.busy {
+		f.busy = true
+		f.asked <- struct{}{}
+	}
+}
+
+// rests tells whether no pass is under way, and how many pages of the log the last one
+// left folded.
+func (f *folder) rests() (idle bool, folded int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.busy, f.folded
+}
+
+// close waits for the pass under way. Only the committer asks, and it has ended.
+func (f *folder) close() error {
+	close(f.asked)
+	<-f.ended
+	return f.conn.close()
+}
+
+// foldOn folds what no reader is in the way of, waiting for nobody, and gives how many
+// pages of the log are folded then. The file is synced when it returns.
+func foldOn(c *conn) (folded int, err error) {
+	var busy, frames int
+	_, err = view{conn: c, ctx: context.Background()}.one("PRAGMA wal_checkpoint(PASSIVE)", nil, &busy, &frames, &folded)
+	return folded, err
+}
+
+// logged is what the committer knows of the log since it was begun anew, in pages.
+type logged struct {
+	held   int // by the log
+	folded int // of those
+	asked  int // held when the folder was asked last
+	tried  int // held when the committer folded last
+}
+
+// foldStep is what to do about the log.
+type foldStep int
+
+const (
+	foldNot    foldStep = iota
+	foldBeside          // ask the folder
+	foldHere            // the committer folds the rest
+)
+
+// next decides after a commit that has left so many pages in the log. Passes beside
+// the committer are made until what they leave is little: each takes less time, so
+// less is written meanwhile. Where they cannot keep up, or reads are in the way,
+// the committer folds itself, which stops it from writing more meanwhile, but only
+// every now and then: a read in its way may be long.
+func (l *logged) next(held, at int, idle bool, folded int) foldStep {
+	if held < l.held {
+		*l = logged{} // the log has been begun anew
+	}
+	l.held = held
+	if held < at || !idle {
+		return foldNot
+	}
+	if l.asked > 0 {
+		l.folded = max(l.folded, min(folded, held))
+	}
+	little := at / 4
+	switch {
+	case (held-l.folded <= little || held >= 4*at) && (l.tried == 0 || held-l.tried >= little):
+		l.tried = held
+		return foldHere
+	case held-l.folded > little && (l.asked == 0 || held-l.asked >= little):
+		l.asked = held
+		return foldBeside
+	}
+	return foldNot
+}
+
+// fold sees to it that the log is folded into the file now and then.
+func (c *committer) fold() {
+	idle, folded := c.folder.rests()
+	switch c.logged.next(c.conn.logPages(), c.foldAt, idle, folded) {
+	case foldBeside:
+		c.folder.ask()
+	case foldHere:
+		folded, err := foldOn(c.conn)
+		if err != nil {
+			c.logger.Warn("the write-ahead log could not be folded into the file", "err", err)
+		}
+		c.logged.folded = max(c.logged.folded, folded)
+	}
+}
+
+// countLog lets logPages know. It takes the place of SQLite's own folding, which would
+// be done before a commit is answered.
+func (n *native) countLog() {
+	lib.Xsqlite3_wal_hook(n.tls, n.db, callback(notePages), n.pages())
+}
+
+func notePages(_ *libc.TLS, place, _, _ uintptr, pages int32) int32 {
+	*(*int32)(at(place)) = pages
+	return lib.SQLITE_OK
+}
+
+// logPages is how many pages the log held after this connection's last commit.
+func (n *native) logPages() int { return int(*(*int32)(at(n.pages()))) }
+
+func (n *native) pages() uintptr { return n.stopped + 2*unsafe.Sizeof(int32(0)) }

@@ -1,0 +1,231 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/storetest"
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// grow changes an execution of some pages, and so adds them to the log.
+func grow(t *testing.T, s *Store, id uuid.UUID) {
+	t.Helper()
+	err := do(t, s, id, func(st *store.State) (*store.Changes, error) {
+		st.Execution.Version++
+		return &store.Changes{Execution: st.Execution}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stall holds the folder at its first write to the file, in the middle of a pass,
+// until go on is called; one test at a time uses it.
+var stall struct {
+	real    uintptr
+	once    *sync.Once
+	reached chan struct{}
+	on      chan struct{}
+}
+
+func stalledWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
+	code := called[pieceMethod](stall.real)(tls, file, p, n, offset)
+	stall.once.Do(func() {
+		close(stall.reached)
+		<-stall.on
+	})
+	return code
+}
+
+// stalling lets the folder stop in the middle of its next pass, once something of it
+// is in the file.
+func stalling(t *testing.T, s *Store) (reached <-chan struct{}, goOn func()) {
+	t.Helper()
+	c := s.committer.folder.conn
+	if _, err := (view{conn: c, ctx: t.Context()}).one("SELECT count(*) FROM store", nil, new(int)); err != nil { // it opens the file
+		t.Fatal(err)
+	}
+	place, err := c.malloc(int(unsafe.Sizeof(uintptr(0))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.free(place)
+	if err := c.failed(lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_FILE_POINTER, place)); err != nil {
+		t.Fatal(err)
+	}
+	file := methodsOf(*(*uintptr)(at(place)))
+	memory, err := c.malloc(1 << 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := (*lib.Tsqlite3_io_methods)(at(memory))
+	*methods = *(*lib.Tsqlite3_io_methods)(at(file.FpMethods))
+	stall.real, stall.once, stall.reached, stall.on = methods.FxWrite, new(sync.Once), make(chan struct{}), make(chan struct{})
+	methods.FxWrite = callback(stalledWrite)
+	file.FpMethods = memory // SQLite's own memory, which goes with the process
+	goOn = sync.OnceFunc(func() { close(stall.on) })
+	t.Cleanup(goOn)
+	return stall.reached, goOn
+}
+
+// The committer goes on while the log is folded into the file, and a crash in the
+// middle of that loses nothing of what was answered, before or meanwhile.
+func TestACrashWhileTheLogIsFoldedLosesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perdure.db")
+	s := open(t, Options{Path: path})
+	s.committer.foldAt = 64
+	reached, goOn := stalling(t, s)
+	input := json.RawMessage(`"` + strings.Repeat("x", 3000) + `"`)
+	var answered []uuid.UUID
+	add := func() {
+		id := uuid.New()
+		if err := begin(t, s, id, input); err != nil {
+			t.Fatal(err)
+		}
+		answered = append(answered, id)
+	}
+	for folding := false; !folding; {
+		add()
+		select {
+		case <-reached:
+			folding = true
+		default:
+		}
+	}
+	for range 100 {
+		add()
+	}
+	crashed := filepath.Join(t.TempDir(), "perdure.db")
+	for _, part := range []string{"", "-wal"} {
+		if err := copyFile(path+part, crashed+part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	goOn()
+	again := open(t, Options{Path: crashed})
+	for _, id := range answered {
+		if x, err := again.Execution(t.Context(), "acme", id); err != nil || len(x.Input) != len(input) {
+			t.Fatalf("after the crash, what was answered gives %v", err)
+		}
+	}
+	storetest.Invariants(t, again)
+	storetest.Invariants(t, s)
+}
+
+// However much is written without a pause, the log is begun anew again and again.
+func TestTheLogIsBegunAnewWithoutAPause(t *testing.T) {
+	s := open(t, Options{})
+	s.committer.foldAt = 64
+	id := uuid.New()
+	if err := begin(t, s, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	for anew, before, n := 0, 0, 0; anew < 10; n++ {
+		if n == manyCommits {
+			t.Fatalf("after %d commits, the log has been begun anew %d times", n, anew)
+		}
+		grow(t, s, id)
+		held := s.committer.conn.logPages()
+		if held < before {
+			anew++
+		}
+		before = held
+	}
+}
+
+// manyCommits are more than the folder is ever behind.
+const manyCommits = 100_000
+
+// A reader that stays keeps what it sees in the log; once it has gone, the log is
+// begun anew though nobody pauses, and meanwhile commits are answered.
+func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
+	s := open(t, Options{})
+	const at = 64
+	s.committer.foldAt = at
+	id := uuid.New()
+	if err := begin(t, s, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	reading, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- s.pool.read(context.Background(), func(v view) error {
+			var before, after int
+			_, err := v.one("SELECT sum(version) FROM agent_execution", nil, &before)
+			close(reading)
+			<-release
+			if err == nil {
+				_, err = v.one("SELECT sum(version) FROM agent_execution", nil, &after)
+			}
+			if before != after {
+				t.Errorf("the reader's moment has changed from %d to %d", before, after)
+			}
+			return err
+		})
+	}()
+	<-reading
+	held := 0
+	for before := -1; held > before && held < 8*at; held = s.committer.conn.logPages() {
+		before = held
+		grow(t, s, id)
+	}
+	if held < 8*at {
+		t.Errorf("the log was begun anew under a reader, at %d pages", held)
+	}
+	close(release)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; s.committer.conn.logPages() >= held; n++ {
+		if n == manyCommits {
+			t.Fatalf("after %d commits, the log has %d pages", n, held)
+		}
+		held = s.committer.conn.logPages()
+		grow(t, s, id)
+	}
+	storetest.Invariants(t, s)
+}
+
+// What is done about the log follows from how much of it there is and how much of that
+// is in the file: little is asked of the committer, and not with each commit.
+func TestWhoFoldsTheLog(t *testing.T) {
+	const at = 800 // so 200 pages are little
+	type commit struct {
+		held   int
+		idle   bool
+		folded int
+		want   foldStep
+	}
+	for name, commits := range map[string][]commit{
+		"there is not enough to fold": {{10, true, 0, foldNot}, {799, true, 0, foldNot}},
+		"a pass leaves little":        {{800, true, 0, foldBeside}, {850, false, 0, foldNot}, {900, true, 800, foldHere}, {5, true, 800, foldNot}},
+		"a pass leaves much":          {{800, true, 0, foldBeside}, {1400, true, 800, foldBeside}, {1500, true, 1400, foldHere}},
+		"a pass before the log was begun anew": {
+			{800, true, 0, foldBeside}, {900, true, 850, foldHere}, {5, true, 850, foldNot}, {810, true, 850, foldBeside}, {820, false, 850, foldNot}, {830, true, 820, foldHere},
+		},
+		"a read is in the way":                  {{800, true, 0, foldBeside}, {810, true, 100, foldNot}, {999, true, 100, foldNot}, {1000, true, 100, foldBeside}, {1001, true, 110, foldNot}},
+		"a read keeps it from being begun anew": {{800, true, 0, foldBeside}, {810, true, 800, foldHere}, {811, true, 800, foldNot}, {1009, true, 800, foldNot}, {1010, true, 900, foldHere}},
+		"passes cannot keep up":                 {{800, true, 0, foldBeside}, {3200, false, 0, foldNot}, {3200, true, 800, foldHere}, {3201, true, 800, foldNot}, {3400, true, 800, foldHere}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l logged
+			for i, c := range commits {
+				got := l.next(c.held, at, c.idle, c.folded)
+				if got != c.want {
+					t.Fatalf("commit %d with %d pages held: %d, want %d", i, c.held, got, c.want)
+				}
+				if got == foldHere {
+					l.folded = c.held
+				}
+			}
+		})
+	}
+}

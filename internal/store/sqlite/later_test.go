@@ -1,0 +1,156 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/commit"
+	"github.com/perdure/perdure/internal/store/storetest"
+)
+
+// addition is a command that adds an entry to an execution, after it has looked for the
+// one before: what is put off is written when the next command reads.
+func addition(t *testing.T, id uuid.UUID, n int, entries []uuid.UUID) *commit.Call {
+	return &commit.Call{Command: store.Command{
+		Name: "add", Lane: store.LaneCommits, Org: "acme", Execution: id,
+		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Entries: entries[:n]} },
+		Decide: func(st *store.State) (*store.Changes, error) {
+			if len(st.Entries) != n {
+				t.Errorf("the addition %d finds %d entries", n, len(st.Entries))
+			}
+			e := perdure.Entry{ID: entries[n], Type: perdure.EntryMessage, Role: perdure.RoleUser, Content: json.RawMessage(`{}`), CreatedAt: st.Now}
+			if n > 0 {
+				e.ParentID = &entries[n-1]
+			}
+			st.Execution.Leaf = &e.ID
+			st.Execution.EntryCount++
+			return &store.Changes{Execution: st.Execution, Entries: []store.Entry{{Entry: e}}}, nil
+		},
+	}}
+}
+
+func additions(t *testing.T, id uuid.UUID) (batch []*commit.Call, entries []uuid.UUID) {
+	for range 3 * laterFrom {
+		entries = append(entries, uuid.New())
+	}
+	for n := range entries {
+		batch = append(batch, addition(t, id, n, entries))
+	}
+	return batch, entries
+}
+
+// attempt runs a batch as the committer does, while that has nothing to do.
+func attempt(s *Store, batch []*commit.Call) ([]commit.Outcome, error) {
+	s.committer.deciding.Lock()
+	defer s.committer.deciding.Unlock()
+	return s.committer.Attempt(batch, false)
+}
+
+// What is put off is there for whoever reads, in its order, and with the commit.
+func TestCommandsSeeWhatWasPutOff(t *testing.T) {
+	s := open(t, Options{})
+	id := uuid.New()
+	if err := begin(t, s, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	batch, entries := additions(t, id)
+	outcomes, err := attempt(s, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range outcomes {
+		if o.Err != nil {
+			t.Errorf("command %d: %v", i, o.Err)
+		}
+	}
+	if n := count(t, s, "SELECT count(*) FROM agent_entry"); n != len(entries) {
+		t.Errorf("%d entries are stored, want %d", n, len(entries))
+	}
+	storetest.Invariants(t, s)
+}
+
+// A write that was put off and fails spoils its transaction, wherever it stands: nothing
+// of it is stored or kept, and the next one has nothing to do with it.
+func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
+	for name, at := range map[string]int{"first": 0, "in the middle": 13, "last": 3*laterFrom - 1} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, Options{Logger: slog.New(slog.DiscardHandler)})
+			id := uuid.New()
+			if err := begin(t, s, id, nil); err != nil {
+				t.Fatal(err)
+			}
+			// Each of another execution, so that no read comes between, but for the wrong one.
+			var batch []*commit.Call
+			for i := range 3 * laterFrom {
+				batch = append(batch, &commit.Call{Command: store.Command{
+					Name: fmt.Sprint(i), Lane: store.LaneCommits, Org: "acme",
+					Decide: func(st *store.State) (*store.Changes, error) {
+						x := &perdure.Execution{
+							ID: uuid.New(), Org: "acme", Kind: "k", Status: perdure.StatusPending, PersistenceMode: perdure.Remote, Queue: "q",
+							CreatedAt: st.Now, ReadyAt: st.Now,
+						}
+						if i == at {
+							x.Status = "NONE" // which the table refuses
+						}
+						return &store.Changes{Execution: x}, nil
+					},
+				}})
+			}
+			if _, err := attempt(s, batch); resultCode(err) == 0 {
+				t.Errorf("the batch gives %v, want an error of SQLite", err)
+			}
+			if n := count(t, s, "SELECT count(*) FROM agent_execution"); n != 1 {
+				t.Errorf("%d executions are stored, want the one before", n)
+			}
+			good, entries := additions(t, id)
+			if _, err := attempt(s, good); err != nil {
+				t.Errorf("the next batch: %v", err)
+			}
+			if n := count(t, s, "SELECT count(*) FROM agent_entry"); n != len(entries) {
+				t.Errorf("%d entries are stored, want %d", n, len(entries))
+			}
+			storetest.Invariants(t, s)
+		})
+	}
+}
+
+// A command that fails after something was put off leaves nothing half written.
+func TestACommandThatFailsAfterWritesWerePutOff(t *testing.T) {
+	s := open(t, Options{Logger: slog.New(slog.DiscardHandler)})
+	id := uuid.New()
+	if err := begin(t, s, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	batch, _ := additions(t, id)
+	batch[5].Decide = func(*store.State) (*store.Changes, error) {
+		return &store.Changes{Tasks: []*perdure.Task{{ID: uuid.New(), ExecutionID: uuid.New()}}}, nil // of none
+	}
+	if _, err := attempt(s, batch); err == nil {
+		t.Error("the batch is committed")
+	}
+	if n := count(t, s, "SELECT count(*) FROM agent_entry"); n != 0 {
+		t.Errorf("%d entries are stored", n)
+	}
+	storetest.Invariants(t, s)
+}
+
+// A panic while something is written is that transaction's error, not the process's end.
+func TestAPanicOfAWriteIsItsError(t *testing.T) {
+	s := open(t, Options{})
+	l := newLater(s.committer.conn)
+	s.committer.deciding.Lock()
+	defer s.committer.deciding.Unlock()
+	stmts := s.committer.conn.stmts
+	s.committer.conn.stmts = nil // so that keeping a new statement panics
+	err := l.write(write{"SELECT 4711", nil})
+	s.committer.conn.stmts = stmts
+	if err == nil || errors.Is(err, errLost) {
+		t.Errorf("it gives %v", err)
+	}
+}
