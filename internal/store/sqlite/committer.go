@@ -33,12 +33,13 @@ type committer struct {
 	version  uint32
 	deciding sync.Mutex
 
-	path     string
-	walLimit int64
-	batches  int
-	folder   *folder
-	foldAt   int
-	logged   logged
+	path      string
+	walLimit  int64
+	batches   int
+	folder    *folder
+	foldAt    int
+	laterFrom int
+	logged    logged
 	// erased says that the write-ahead log still holds what was erased since it
 	// was begun anew; rest counts the sweeps to pass before the next try.
 	erased atomic.Bool
@@ -140,7 +141,7 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 // decide runs the commands of a batch; where it is large, they are written while the
 // next ones are decided on. When it returns, all is written.
 func (c *committer) decide(t *relational.Transaction, batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
-	if !careful && len(batch) >= laterFrom {
+	if !careful && len(batch) >= c.laterFrom {
 		c.conn.later.begin()
 	}
 	outcomes := make([]commit.Outcome, len(batch))

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
@@ -43,6 +44,8 @@ type Options struct {
 	MaxPages int
 	// Observer is told what the committer does; may be nil.
 	Observer *store.Observer
+	// laterFrom is [laterFrom], unless a test sets another.
+	laterFrom int
 }
 
 // Store is a SQLite database.
@@ -161,7 +164,7 @@ func startCommitter(ctx context.Context, o Options, writer *conn) (*committer, e
 	queue.Observer = o.Observer
 	c := &committer{
 		Queue: queue, conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
-		path: o.Path, walLimit: walLimit, foldAt: foldAt, kept: relational.NewKept(0),
+		path: o.Path, walLimit: walLimit, foldAt: foldAt, laterFrom: cmp.Or(o.laterFrom, laterFrom), kept: relational.NewKept(0),
 	}
 	var err error
 	if c.folder, err = openFolder(ctx, o.Path, o.Logger, func() bool { return c.brokenErr() == nil }); err != nil {

@@ -33,6 +33,11 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, Options{}) })
 }
 
+// Whether what is decided is written at once or put off makes no difference.
+func TestConformanceOfWritesPutOff(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, Options{laterFrom: 1}) })
+}
+
 func TestDurable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	storetest.Durable(t, func() store.Store {
