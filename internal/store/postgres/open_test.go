@@ -233,6 +233,23 @@ func usesIndexes(t *testing.T, name string, steps []string) {
 	}
 }
 
+// A reader that has to connect anew notices another history as a writer does, and
+// shows nothing of it.
+func TestReadersNoticeAnotherHistory(t *testing.T) {
+	var told atomic.Int32
+	url := emptyDatabase(t)
+	s := open(t, Options{URL: url, Logger: quiet, Fatal: func(error) { told.Add(1) }})
+	id := begin(t, s)
+	execute(t, url, "UPDATE store SET epoch = epoch + 1") // as after a restore
+	s.pool.Reset()
+	if _, err := s.Execution(t.Context(), org, id); !perdure.IsCode(err, perdure.Unavailable) {
+		t.Errorf("a read of another history gives %v", err)
+	}
+	if told.Load() != 1 {
+		t.Errorf("the server was told %d times", told.Load())
+	}
+}
+
 // A row is looked for by its key, and never among all of its execution's, however
 // little is known of the table.
 func TestRowsAreFoundByTheirKeys(t *testing.T) {
