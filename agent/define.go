@@ -67,6 +67,14 @@ type TaskContext interface {
 type TaskDefinition struct {
 	Spec perdure.KindSpec
 	Run  func(ctx TaskContext, input json.RawMessage) (json.RawMessage, error)
+	// Replay, if set, marks results that are expensive, such as answers of models.
+	// The worker stores such a result on its disk (worker.Config.Results) until the
+	// server has acknowledged it. If the worker claims the task again before that,
+	// it calls Replay with the stored result in place of Run. Replay streams what
+	// Run had streamed; the attempt then ends with the stored result. An error,
+	// which Replay may return only before it streams anything, discards the stored
+	// result and calls Run.
+	Replay func(ctx TaskContext, result json.RawMessage) error
 }
 
 // DefineTask makes a task kind of a function. An error of the function is tried

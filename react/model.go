@@ -93,7 +93,7 @@ func modelTask(c Config) agent.TaskDefinition {
 		if err != nil {
 			return modelAnswer{}, err
 		}
-		show := shower{stream: ctx.Stream(), entry: in.EntryID, calls: map[int]bool{}, part: -1}
+		show := newShower(ctx.Stream(), in.EntryID)
 		if err := llm.CheckRequest(provider, request); err != nil {
 			return modelAnswer{}, modelError(err)
 		}
@@ -108,6 +108,7 @@ func modelTask(c Config) agent.TaskDefinition {
 		}, nil
 	})
 	d.Spec.Description = "Calls a model with the conversation up to an entry."
+	d.Replay = replayAnswer
 	return d
 }
 
@@ -204,6 +205,10 @@ type shower struct {
 	entry  uuid.UUID
 	calls  map[int]bool
 	part   int // that the newest piece is of; a block shows one part
+}
+
+func newShower(stream agent.Stream, entry uuid.UUID) *shower {
+	return &shower{stream: stream, entry: entry, calls: map[int]bool{}, part: -1}
 }
 
 func (s *shower) delta(d llm.Delta) error {

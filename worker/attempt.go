@@ -25,6 +25,8 @@ type attempt struct {
 	stream *stream
 	span   begun
 
+	kept bool // the result is in Config.Results; main's goroutine alone uses it
+
 	silence *time.Timer // ends an attempt whose code gives no sign; nil without a bound
 
 	mu       sync.Mutex // guards what follows
@@ -85,7 +87,7 @@ func (a *attempt) main() {
 		a.giveBack(false)
 		return
 	}
-	result, err := a.call(def)
+	result, err := a.perform(def)
 	switch cause := context.Cause(a.Context); {
 	case errors.Is(cause, errShutdown):
 		a.giveBack(true)
@@ -153,6 +155,7 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	a.span.end(failureErr(failure))
 	switch {
 	case err == nil:
+		a.discardKept()
 	case late(err):
 		a.log().Info("the outcome of a task came too late")
 	default:

@@ -20,12 +20,21 @@ type Observer struct {
 	// Attempted says that an attempt of a task has ended, and with which error
 	// code; "" for success.
 	Attempted func(kind string, code perdure.Code)
+	// Replayed says that an attempt ended with a result that an earlier one had
+	// left on this worker's disk: the kind's code did not run again.
+	Replayed func(kind string)
 	// Retried says that the server did not take what is sent again, and with which
 	// code.
 	Retried func(code perdure.Code)
 	// NotStored says that what the server could not store for Config.StoreFor was
 	// given up: what an execution commits, or with task the outcome of an attempt.
 	NotStored func(task bool)
+}
+
+func (o *Observer) replayed(kind string) {
+	if o != nil && o.Replayed != nil {
+		o.Replayed(kind)
+	}
 }
 
 func (o *Observer) retried(code perdure.Code) {

@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/worker/local"
+	"github.com/perdure/perdure/worker/results"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -32,6 +33,10 @@ type Config struct {
 	// then; nil claims none. The worker has the store's stable id. It is the
 	// caller's to close, once Run has returned.
 	Local *local.Store
+	// Results keeps the results of task kinds that have a Replay until the server
+	// has stored them; default: that of Local. Nil without Local: such a result is
+	// lost with the process, and the attempt is repeated.
+	Results *results.Store
 	// Queues that it takes work from; default: "default". They and the kinds that are
 	// registered are bounded: see perdure.CheckPollSize.
 	Queues []string
@@ -107,6 +112,9 @@ func New(c Config) *Worker {
 	if c.Local != nil {
 		kept = local.Wrap(c.Dispatch, c.Local, c.Logger)
 		c.ID, c.Dispatch = c.Local.WorkerID(), kept
+		if c.Results == nil {
+			c.Results = c.Local.Results()
+		}
 	}
 	if c.ID == uuid.Nil {
 		c.ID = uuid.New()

@@ -21,8 +21,9 @@ var rules = map[string][]string{
 
 	// Worker side.
 	"agent":                            nil,
-	"worker":                           {"agent", "worker/local"},
-	"worker/local":                     nil, // with a SQLite driver of its own
+	"worker":                           {"agent", "worker/local", "worker/results"},
+	"worker/local":                     {"worker/results"}, // with a SQLite driver of its own
+	"worker/results":                   nil,
 	"worker/remote":                    {"api/..."},
 	"worker/metrics":                   {"worker", "react", "internal/meter"},
 	"react":                            {"agent", "llm", "tool", "internal/response"},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/worker/results"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
@@ -25,6 +26,7 @@ const (
 	idFile       = "worker-id"
 	lockFile     = "lock"
 	contentsFile = "contents.db"
+	resultsDir   = "results"
 )
 
 // Store is the contents that one worker keeps. It is safe for concurrent use.
@@ -35,6 +37,7 @@ type Store struct {
 	lock    *os.File
 	writer  *writer
 	readers *sql.DB
+	results *results.Store
 	closing sync.Once
 	closed  error
 }
@@ -69,6 +72,9 @@ func (s *Store) open() (err error) {
 		if err := writeWhole(filepath.Join(s.dir, idFile), s.id.String()+"\n"); err != nil {
 			return err
 		}
+	}
+	if s.results, err = results.Open(filepath.Join(s.dir, resultsDir), results.Options{}); err != nil {
+		return err
 	}
 	path := filepath.Join(s.dir, contentsFile)
 	if s.writer, err = openWriter(path); err != nil {
@@ -146,6 +152,10 @@ func syncFolder(path string) error {
 // WorkerID is the stable id of the worker whose store it is.
 func (s *Store) WorkerID() uuid.UUID { return s.id }
 
+// Results returns the results of task attempts that the worker keeps until its
+// server has stored them.
+func (s *Store) Results() *results.Store { return s.results }
+
 // Close ends the store once what is under way is written.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
@@ -192,6 +202,7 @@ func (s *Store) Write(ctx context.Context, b *Batch) error {
 // Drop deletes all that is kept of an execution, part by part, and gives its
 // disk space back. One that was interrupted goes on when it is called again.
 func (s *Store) Drop(ctx context.Context, execution uuid.UUID) error {
+	s.results.RemoveExecution(execution)
 	for more := true; more; {
 		err := s.writer.do(ctx, func(t transaction) (err error) {
 			more, err = dropSome(t, execution)

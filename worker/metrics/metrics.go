@@ -24,8 +24,8 @@ type Metrics struct {
 	kinds      *meter.Bounded
 	codes      *meter.Bounded
 
-	modelCalls, tokens, cost, toolCalls, leases, entries, attempts, retries, notStored *prometheus.CounterVec
-	modelTimes, toolTimes                                                              *prometheus.HistogramVec
+	modelCalls, tokens, cost, toolCalls, leases, entries, attempts, replayed, retries, notStored *prometheus.CounterVec
+	modelTimes, toolTimes                                                                        *prometheus.HistogramVec
 }
 
 const namespace = "perdure"
@@ -57,6 +57,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		leases:     count("worker_leases_lost_total", "Executions and tasks that this worker had to drop because their lease was over.", "work"),
 		entries:    count("worker_entries_total", "How executions went on here: entered for the first time, entered again, or in place, parked before.", "kind", "how"),
 		attempts:   count("worker_task_attempts_total", "Attempts of tasks that ended here, by outcome: ok, or the error's code.", "kind", "outcome"),
+		replayed:   count("worker_results_replayed_total", "Attempts of tasks that ended with a result kept on this worker's disk, such as a model's answer that was not bought again.", "kind"),
 		retries:    count("worker_retries_total", "Calls that the server did not take and that were sent again, by the error's code.", "code"),
 		notStored:  count("worker_not_stored_total", "Commits of executions, and outcomes of tasks, that were given up because the server failed inside for too long.", "work"),
 	}
@@ -64,7 +65,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		m.leases.WithLabelValues(work)
 		m.notStored.WithLabelValues(work)
 	}
-	return m, m.register(m.modelCalls, m.modelTimes, m.tokens, m.cost, m.toolCalls, m.toolTimes, m.leases, m.entries, m.attempts, m.retries, m.notStored)
+	return m, m.register(m.modelCalls, m.modelTimes, m.tokens, m.cost, m.toolCalls, m.toolTimes, m.leases, m.entries, m.attempts, m.replayed, m.retries, m.notStored)
 }
 
 func (m *Metrics) register(all ...prometheus.Collector) error {
@@ -113,6 +114,7 @@ func (m *Metrics) Worker() *worker.Observer {
 			m.entries.WithLabelValues(m.kinds.Of(kind), how).Inc()
 		},
 		Resumed:   func(kind string) { m.entries.WithLabelValues(m.kinds.Of(kind), "in_place").Inc() },
+		Replayed:  func(kind string) { m.replayed.WithLabelValues(m.kinds.Of(kind)).Inc() },
 		Retried:   func(code perdure.Code) { m.retries.WithLabelValues(m.codes.Of(string(code))).Inc() },
 		NotStored: func(task bool) { m.notStored.WithLabelValues(workOf(task)).Inc() },
 		Attempted: func(kind string, code perdure.Code) {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
@@ -55,6 +56,8 @@ type Client struct {
 	closed sync.Once
 
 	again    chan struct{} // holds one
+	line     line
+	pauses   func() backoff.BackOff // of one call
 	stop     context.CancelFunc
 	watching sync.WaitGroup
 }
@@ -96,7 +99,7 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 		agents: perdurev1.NewAgentDispatchClient(conn),
 		worker: perdurev1.NewWorkerDispatchClient(conn),
 	}
-	c.again = make(chan struct{}, 1)
+	c.again, c.pauses = make(chan struct{}, 1), shortPauses
 	watched, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
 	c.watching.Go(func() { c.watch(watched) })
@@ -163,6 +166,7 @@ func (c *Client) watch(ctx context.Context) {
 		switch state {
 		case connectivity.Ready:
 			if lost {
+				c.line.cameBack()
 				select {
 				case c.again <- struct{}{}:
 				default: // one waits already

@@ -17,8 +17,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// reconnect is how a broken connection is tried again.
-var reconnect = grpcbackoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second}
+// reconnect is how a broken connection is tried again: work that is paid for waits
+// for it, so the pauses stay short.
+var reconnect = grpcbackoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 
 // lastError keeps why the connection could not be made, which gRPC tells only
 // to calls.
@@ -117,46 +118,78 @@ func ended(err error) bool {
 }
 
 // again makes a call until it is answered with anything but unavailable or
-// rate_limited, or ctx is over. It is for calls that may be delivered twice.
+// rate_limited, or ctx is over. It is for calls that may be delivered twice. A
+// connection that comes back ends the pause before the next try.
 func again[T any](ctx context.Context, c *Client, name string, call func(context.Context) (T, error)) (T, error) {
 	trying, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.frames.ctx, cancel)() // Close ends the pauses, too
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 5*time.Second
+	pauses := c.pauses()
 	var unavailable error
-	reply, err := backoff.Retry(trying, func() (T, error) {
+	for {
+		back := c.line.back() // taken before the call, so that no return is missed
 		reply, err := call(trying)
 		err = c.fail(trying, err)
-		switch {
-		case err == nil:
+		if err == nil {
 			return reply, nil
-		case !perdure.IsCode(err, perdure.Unavailable) && !perdure.IsCode(err, perdure.RateLimited) || errors.Is(err, errClosed):
-			return reply, backoff.Permanent(err)
+		}
+		if !refusedForNow(err) {
+			return reply, c.lastWord(ctx, err, unavailable)
 		}
 		unavailable = err
-		return reply, retryAfter(err)
-	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
-		c.o.Logger.WarnContext(ctx, "the server did not answer; trying again", "call", name, "in", pause, "error", err)
-	}))
-	switch {
-	case err == nil:
-		return reply, nil
-	case c.frames.ctx.Err() != nil:
-		return reply, errClosed
-	case errors.Is(err, context.DeadlineExceeded):
-		return reply, overdue(err, unavailable)
-	case errors.Is(err, context.Cause(ctx)):
-		return reply, ctx.Err()
+		wait, atOnce := pauseAfter(err, pauses.NextBackOff(), back)
+		c.o.Logger.WarnContext(ctx, "the server did not answer; trying again", "call", name, "in", wait, "error", err)
+		if err := rest(trying, wait, atOnce); err != nil {
+			return reply, c.lastWord(ctx, err, unavailable)
+		}
 	}
-	return reply, err
 }
 
-// retryAfter lets the server choose the pause.
-func retryAfter(err error) error {
+// shortPauses are the pauses between the tries of a call.
+func shortPauses() backoff.BackOff {
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval = 50*time.Millisecond, 5*time.Second
+	pauses.Reset()
+	return pauses
+}
+
+// refusedForNow reports whether the same call may succeed later.
+func refusedForNow(err error) bool {
+	return (perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited)) && !errors.Is(err, errClosed)
+}
+
+// pauseAfter returns the pause before the next try, and what ends it early. A
+// server that names a pause is there: only the pause counts.
+func pauseAfter(err error, pause time.Duration, back <-chan struct{}) (time.Duration, <-chan struct{}) {
 	var coded *perdure.Error
 	if errors.As(err, &coded) && coded.RetryAfter > 0 {
-		return errors.Join(err, &backoff.RetryAfterError{Duration: coded.RetryAfter})
+		return coded.RetryAfter, nil
+	}
+	return pause, back
+}
+
+// rest waits for the pause or early, and returns the cause of ctx if that ends first.
+func rest(ctx context.Context, pause time.Duration, early <-chan struct{}) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+	case <-early:
+	}
+	return nil
+}
+
+// lastWord returns the error of a call that is not tried again.
+func (c *Client) lastWord(ctx context.Context, err, unavailable error) error {
+	switch {
+	case c.frames.ctx.Err() != nil:
+		return errClosed
+	case errors.Is(err, context.DeadlineExceeded):
+		return overdue(err, unavailable)
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		return ctx.Err()
 	}
 	return err
 }

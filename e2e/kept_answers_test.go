@@ -1,0 +1,170 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// answersKilled is how many answers of models each variant loses its worker with,
+// after the last byte and before the server has acknowledged them.
+// PERDURE_ANSWER_KILLS sets another number.
+const answersKilled = 10
+
+// together is how many answers one kill hits.
+const together = 5
+
+// A worker that is killed between the last byte of a model's answer and the
+// server's acknowledgement does not buy the answer again.
+func TestAnswersOutliveTheirWorker(t *testing.T) {
+	total := answersKilled
+	if text := os.Getenv("PERDURE_ANSWER_KILLS"); text != "" {
+		var err error
+		if total, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("PERDURE_ANSWER_KILLS: %v", err)
+		}
+	}
+	for name, outage := range map[string]func(*stand) (over func()){
+		"the server hangs": func(s *stand) func() {
+			signalProcess(s.t, s.server, syscall.SIGSTOP)
+			return func() { signalProcess(s.t, s.server, syscall.SIGCONT) }
+		},
+		"the server is down": func(s *stand) func() {
+			s.server.kill()
+			return func() { s.server = launch(s.t, s.server.command) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAnswers(t)
+			for a.bought < total {
+				a.round(outage)
+			}
+			t.Logf("%d answers were complete when their worker was killed; none was bought twice", a.bought)
+		})
+	}
+	t.Run("the server is there", func(t *testing.T) {
+		t.Parallel()
+		a := newAnswers(t)
+		random := rand.New(rand.NewPCG(seedOf(t), 1))
+		for range total {
+			a.race(random)
+		}
+	})
+}
+
+func signalProcess(t *testing.T, p *process, sig syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answers is a stand whose model is a script that counts its calls.
+type answers struct {
+	*stand
+	journal string
+	bought  int // answers so far
+}
+
+func newAnswers(t *testing.T) *answers {
+	dir := t.TempDir()
+	script := "turn\n  thinking Let me see.\n  text One moment,\n  pause 300ms\n  text here is the whole answer.\n"
+	if err := os.WriteFile(filepath.Join(dir, "s"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := &answers{journal: filepath.Join(t.TempDir(), "journal")}
+	a.stand = newStand(t, setup{env: []string{"PERDURE_SCRIPTS=" + dir, "PERDURE_SCRIPTED_JOURNAL=" + a.journal}})
+	return a
+}
+
+// round kills the worker while it holds whole answers that the server has not
+// acknowledged, and checks that the runs end without another call.
+func (a *answers) round(outage func(*stand) (over func())) {
+	a.t.Helper()
+	runs := a.startRuns(together)
+	a.bought += together
+	eventually(a.t, "the models are asked", func() bool { return a.calls() == a.bought })
+	over := outage(a.stand)
+	eventually(a.t, "the answers are on the worker's disk", func() bool { return a.kept() == together })
+	a.worker.kill()
+	over()
+	a.worker = launch(a.t, a.worker.command)
+	a.finish(runs)
+	eventually(a.t, "the disk is free of acknowledged answers", func() bool { return a.kept() == 0 })
+}
+
+// race kills the worker as soon as an answer is on its disk: before, or just after,
+// the server has it. An answer whose acknowledgement was lost with the worker stays
+// on the disk until it expires.
+func (a *answers) race(random *rand.Rand) {
+	a.t.Helper()
+	before := a.kept()
+	runs := a.startRuns(1)
+	a.bought++
+	eventually(a.t, "the answer comes", func() bool { return a.kept() > before || a.over(runs) })
+	for range random.IntN(2000) {
+		a.kept() // some time passes, of which the worker knows nothing
+	}
+	a.worker.kill()
+	a.worker = launch(a.t, a.worker.command)
+	a.finish(runs)
+}
+
+func (a *answers) startRuns(n int) (ids []uuid.UUID) {
+	a.t.Helper()
+	for range n {
+		ids = append(ids, a.start(client.StartRequest{
+			UserPrompt: "Tell me.", OneShot: true, Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "s"}},
+		}))
+	}
+	return ids
+}
+
+// finish waits for the ends and checks the answers and what they cost.
+func (a *answers) finish(runs []uuid.UUID) {
+	a.t.Helper()
+	for _, id := range runs {
+		if x := a.ended(id); x.Status != perdure.StatusCompleted || !bytes.Contains(x.Output, []byte("here is the whole answer.")) {
+			a.t.Fatalf("the run ended as %s", describe(x))
+		}
+	}
+	if n := a.calls(); n != a.bought {
+		a.t.Fatalf("%d model calls for %d answers", n, a.bought)
+	}
+}
+
+func (a *answers) over(runs []uuid.UUID) bool {
+	x, err := a.Get(a.t.Context(), runs[0])
+	return err == nil && x.Status.Terminal()
+}
+
+// calls counts the calls that the model was charged for.
+func (a *answers) calls() int {
+	raw, err := os.ReadFile(a.journal)
+	if err != nil {
+		return 0
+	}
+	return bytes.Count(raw, []byte("\n"))
+}
+
+// kept counts the answers on the worker's disk; each must be its owner's alone.
+func (a *answers) kept() int {
+	dir := filepath.Join(a.root, "worker", "worker", "results")
+	files, _ := os.ReadDir(dir) // there is none before the worker runs
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && info.Mode().Perm() != 0o600 {
+			a.t.Error(fmt.Errorf("%s has the mode %s", f.Name(), info.Mode()))
+		}
+	}
+	return len(files)
+}

@@ -1,0 +1,46 @@
+package react
+
+import (
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/llm"
+)
+
+// replayAnswer streams a model's answer that is stored already, as if the provider
+// had sent each part in one piece.
+func replayAnswer(ctx agent.TaskContext, result json.RawMessage) error {
+	var in modelRequest
+	var answer modelAnswer
+	if err := json.Unmarshal(ctx.Task().Input, &in); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(result, &answer); err != nil {
+		return err
+	}
+	show := newShower(ctx.Stream(), in.EntryID)
+	for i, part := range answer.Content.Parts {
+		for _, d := range deltasOf(i, part) {
+			_ = show.delta(d) // returns no error
+		}
+	}
+	return nil
+}
+
+// deltasOf returns the deltas that a part was streamed as, each kind in one piece.
+func deltasOf(index int, p perdure.Part) []llm.Delta {
+	switch p.Type {
+	case perdure.PartText:
+		return []llm.Delta{{Kind: llm.DeltaText, Part: index, Text: p.Text}}
+	case perdure.PartThinking:
+		return []llm.Delta{{Kind: llm.DeltaThinking, Part: index, Text: p.Thinking}}
+	case perdure.PartToolCall:
+		return []llm.Delta{
+			{Kind: llm.DeltaToolStart, Part: index, ToolName: p.Name},
+			{Kind: llm.DeltaToolArguments, Part: index, Text: p.RawArguments},
+			{Kind: llm.DeltaToolEnd, Part: index},
+		}
+	}
+	return nil
+}

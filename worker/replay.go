@@ -1,0 +1,69 @@
+package worker
+
+import (
+	"encoding/json"
+
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/worker/results"
+)
+
+// perform returns the result of the attempt: one that an earlier attempt on this
+// worker has left in Config.Results, or what the task's code returns. A result of a
+// kind with a Replay is on disk when perform returns, whatever becomes of the
+// attempt.
+func (a *attempt) perform(def agent.TaskDefinition) (json.RawMessage, error) {
+	if !a.keepsResult(def) {
+		return a.call(def)
+	}
+	if result, ok := a.replay(def); ok {
+		return result, nil
+	}
+	result, err := a.call(def)
+	if err == nil {
+		a.keep(result)
+	}
+	return result, err
+}
+
+func (a *attempt) keepsResult(def agent.TaskDefinition) bool {
+	return def.Replay != nil && a.w.Results != nil
+}
+
+// replay streams a kept result again, and reports whether there was one.
+func (a *attempt) replay(def agent.TaskDefinition) (json.RawMessage, bool) {
+	result, ok := a.w.Results.Get(a.resultKey())
+	if !ok {
+		return nil, false
+	}
+	if err := def.Replay(a, result); err != nil {
+		a.log().Warn("a result kept on disk is not usable; the task runs again", "error", err)
+		a.w.Results.Remove(a.resultKey())
+		return nil, false
+	}
+	a.kept = true
+	a.log().Info("the task ends with the result that an earlier attempt left on disk")
+	a.w.Observer.replayed(a.claim.Task.Kind)
+	return result, true
+}
+
+// keep stores the result on disk. A failure costs only the protection against a
+// crash before the server's acknowledgement.
+func (a *attempt) keep(result json.RawMessage) {
+	if err := a.w.Results.Put(a.resultKey(), result); err != nil {
+		a.log().Warn("a result could not be kept on disk until the server has it", "error", err)
+		return
+	}
+	a.kept = true
+}
+
+// discardKept drops the kept result, if any: the server has an outcome.
+func (a *attempt) discardKept() {
+	if a.kept {
+		a.w.Results.Remove(a.resultKey())
+	}
+}
+
+func (a *attempt) resultKey() results.Key {
+	t := a.claim.Task
+	return results.Key{ExecutionID: a.claim.Lease.ExecutionID, TaskID: t.ID, Input: hashOf(t.Input)}
+}
