@@ -70,7 +70,9 @@ func TestAnOrgIsACustomer(t *testing.T) {
 	for _, org := range []string{"acme", "bolt"} {
 		tell(t, dir, "orgs", "create", org)
 	}
-	key := func(org, role string) string { return tell(t, dir, "keys", "create", "--org", org, "--role", role, role) }
+	key := func(org, role string) string {
+		return tell(t, dir, "keys", "create", "--org", org, "--role", role, role)
+	}
 	acmeKey, boltKey := key("acme", "client"), key("bolt", "client")
 	worker := launch(t, dir, "worker", "--server", grpcOf(t, dir), "--key", key("acme", "worker"), "--data", dir+"/w")
 	worker.until("workspace")
