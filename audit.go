@@ -15,6 +15,9 @@ const (
 	AuditDefinitionChanged AuditAction = "definition.changed"
 	AuditDefinitionDeleted AuditAction = "definition.deleted"
 	AuditRetentionChanged  AuditAction = "retention.changed"
+	AuditOrgCreated        AuditAction = "org.created"
+	AuditOrgDisabled       AuditAction = "org.disabled"
+	AuditOrgEnabled        AuditAction = "org.enabled"
 )
 
 // Actor is who makes a change.

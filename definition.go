@@ -222,6 +222,9 @@ type APIKey struct {
 	CreatedAt Time      `json:"createdAt"`
 	RevokedAt *Time     `json:"revokedAt"`
 	Limits    KeyLimits `json:"limits"`
+	// Operator marks the token of a data directory, which may act in every org and
+	// create, disable and enable orgs.
+	Operator bool `json:"-"`
 	// Use is shown where keys are listed.
 	Use *KeyUse `json:"use,omitempty"`
 }

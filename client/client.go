@@ -26,7 +26,8 @@ type Options struct {
 	BaseURL string
 	// Key is an API key's secret, or the token of dev mode.
 	Key string
-	// Org is the key's; default "default".
+	// Org is the key's; default "default". The token of a server's data directory may
+	// name any org.
 	Org string
 	// HTTPClient makes the requests; nil is one without a timeout of its own,
 	// since a stream has no end that could be known.
@@ -96,6 +97,7 @@ func (c *Client) Close() { c.o.HTTPClient.CloseIdleConnections() }
 type request struct {
 	method string
 	path   []string // below the org
+	orgs   bool     // path is below the list of orgs instead
 	query  url.Values
 	header http.Header
 	body   any
@@ -105,7 +107,10 @@ type request struct {
 
 // url joins the org's path; each piece is one segment, whatever it holds.
 func (c *Client) url(r request) string {
-	u := c.base.JoinPath("api", "orgs", url.PathEscape(c.o.Org))
+	u := c.base.JoinPath("api", "orgs")
+	if !r.orgs {
+		u = u.JoinPath(url.PathEscape(c.o.Org))
+	}
 	for _, piece := range r.path {
 		u = u.JoinPath(url.PathEscape(piece))
 	}

@@ -19,7 +19,7 @@ type access struct {
 // Authenticate implements httpapi.Authenticator.
 func (a access) Authenticate(ctx context.Context, bearer string) (*perdure.APIKey, error) {
 	if a.token != "" && subtle.ConstantTimeCompare([]byte(bearer), []byte(a.token)) == 1 {
-		return &perdure.APIKey{Org: DevOrg, Role: perdure.KeyAdmin, Name: "token"}, nil
+		return &perdure.APIKey{Org: DevOrg, Role: perdure.KeyAdmin, Name: "token", Operator: true}, nil
 	}
 	return a.engine.Authenticate(ctx, bearer)
 }
@@ -27,13 +27,27 @@ func (a access) Authenticate(ctx context.Context, bearer string) (*perdure.APIKe
 // workers adapts access to grpcapi.Authenticator.
 type workers struct{ access }
 
-// Authenticate implements grpcapi.Authenticator.
+// Authenticate implements grpcapi.Authenticator. A stored key has one org; the token
+// of the data directory works for the org that the call names.
 func (w workers) Authenticate(ctx context.Context, bearer string) (grpcapi.Principal, error) {
 	key, err := w.access.Authenticate(ctx, bearer)
 	if err != nil {
 		return grpcapi.Principal{}, err
 	}
-	return grpcapi.Principal{Org: key.Org, Role: key.Role, Key: key}, nil
+	who := grpcapi.Principal{Org: key.Org, Role: key.Role, Key: key}
+	named := grpcapi.OrgOf(ctx)
+	switch {
+	case !key.Operator && named != "" && named != key.Org:
+		return who, perdure.Errorf(perdure.PermissionDenied, "the key is not one of the org %q", named)
+	case !key.Operator:
+		return who, nil
+	case named != "" && named != key.Org:
+		if _, err := w.engine.Org(ctx, named); err != nil {
+			return who, err
+		}
+		who.Org = named
+	}
+	return who, w.engine.OrgWorks(ctx, who.Org)
 }
 
 // Request implements grpcapi.Limiter.

@@ -18,6 +18,8 @@ type route struct {
 const (
 	asClient = perdure.KeyClient
 	asAdmin  = perdure.KeyAdmin
+	// asOperator is the token of the data directory: no stored key will do.
+	asOperator = perdure.KeyRole("operator")
 )
 
 // routes are all operations, by method and path as the OpenAPI document has them.
@@ -27,6 +29,12 @@ var routes = map[string]route{
 	"POST /api/logout": {},
 	"GET /healthz":     {},
 	"GET /readyz":      {},
+
+	"GET /api/orgs":                {needs: asOperator},
+	"POST /api/orgs":               {needs: asOperator, body: `{"id":"new"}`},
+	"GET /api/orgs/{org}":          {needs: asOperator},
+	"POST /api/orgs/{org}/disable": {needs: asOperator},
+	"POST /api/orgs/{org}/enable":  {needs: asOperator},
 
 	"GET /api/orgs/{org}/agent-definitions":         {needs: asClient},
 	"POST /api/orgs/{org}/agent-definitions":        {needs: asClient, body: `{"name":"UNIQUE","models":[{"provider":"scripted","modelId":"m"}]}`},

@@ -29,7 +29,7 @@ import (
 )
 
 // DevOrg is the org of dev mode.
-const DevOrg = "default"
+const DevOrg = perdure.DefaultOrg
 
 // Config says how a server runs. Data is needed; the zero value of every other
 // field works.
@@ -224,10 +224,10 @@ func (s *Server) fail(err error) {
 // returned by the next owner of the data directory.
 func (s *Server) Dispatch(org string) perdure.Dispatch { return s.engine.Dispatch(org, true) }
 
-// ServeContents lets clients read what a worker of dev mode's org keeps, though
-// it does not run, until the function is called that it gives.
-func (s *Server) ServeContents(worker uuid.UUID, source perdure.ContentSource) (end func()) {
-	return s.engine.ServeContents(DevOrg, worker, source)
+// ServeContents lets clients of an org read what a worker keeps, though it does not
+// run, until the returned function is called.
+func (s *Server) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
+	return s.engine.ServeContents(org, worker, source)
 }
 
 // Token is the bearer of dev mode.

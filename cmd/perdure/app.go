@@ -62,6 +62,9 @@ func (a *app) root() *cobra.Command {
 			if err := a.checkLog(); err != nil {
 				return err
 			}
+			if err := a.checkOrg(cmd); err != nil {
+				return err
+			}
 			a.began = true
 			a.typed = typedServer(cmd.Flags())
 			return a.trace(cmd)
@@ -70,7 +73,7 @@ func (a *app) root() *cobra.Command {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&a.server, "server", "", "address of a server, like http://127.0.0.1:8080; default: that of the data directory")
 	flags.StringVar(&a.key, "key", "", "API key for --server")
-	flags.StringVar(&a.org, "org", "", "org of the key (default \"default\")")
+	flags.StringVar(&a.org, "org", "", "org to act in: that of --key, or any with the data directory's own token (default \"default\")")
 	flags.StringVar(&a.data, "data", "", "data directory (default "+defaultData("~")+")")
 	flags.StringVar(&a.store, "store", "", "URL of the database, postgres://...; default: a file in the data directory")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens inside to standard error")
@@ -82,7 +85,7 @@ func (a *app) root() *cobra.Command {
 	cmd.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.runsCommand(), a.showCommand(), a.tailCommand(), a.signalCommand(), a.cancelCommand(),
 		a.devCommand(), a.serverCommand(), a.workerCommand(), a.migrateCommand(), a.readyCommand(),
-		a.definitionsCommand(), a.keysCommand(), a.auditCommand(), a.retentionCommand(), a.storeCommand(), a.benchCommand(),
+		a.definitionsCommand(), a.orgsCommand(), a.keysCommand(), a.auditCommand(), a.retentionCommand(), a.storeCommand(), a.benchCommand(),
 	)
 	return cmd
 }

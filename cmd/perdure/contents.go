@@ -44,7 +44,7 @@ func openContents(data string, home *uuid.UUID) (*local.Store, error) {
 // showContents lets a command that only looks read what LOCAL runs keep in this
 // data directory, where no worker is there to give it. A store that another
 // process uses is left out. The function that it gives ends that.
-func showContents(data string, own *server.Server) (hide func()) {
+func showContents(data, org string, own *server.Server) (hide func()) {
 	var ends []func()
 	for seat := 1; seat <= maxSeats; seat++ {
 		dir := contentsDir(data, seat)
@@ -55,7 +55,7 @@ func showContents(data string, own *server.Server) (hide func()) {
 		if err != nil {
 			continue
 		}
-		ends = append(ends, own.ServeContents(s.WorkerID(), s), func() { _ = s.Close() }) // it was only read
+		ends = append(ends, own.ServeContents(org, s.WorkerID(), s), func() { _ = s.Close() }) // it was only read
 	}
 	return func() {
 		for _, end := range ends {

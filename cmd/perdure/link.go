@@ -49,6 +49,18 @@ func (a *app) connect(ctx context.Context, kind ownerKind) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
+	l, err := a.openOrJoin(ctx, data, kind)
+	if err != nil || a.org == "" {
+		return l, err
+	}
+	if _, err := l.Org(ctx, a.org); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	return l, nil
+}
+
+// openOrJoin opens the data directory, or becomes a client of its owner.
+func (a *app) openOrJoin(ctx context.Context, data string, kind ownerKind) (*link, error) {
 	deadline := time.Now().Add(connectWithin)
 	for {
 		l, err := a.open(ctx, data, kind)
@@ -56,7 +68,7 @@ func (a *app) connect(ctx context.Context, kind ownerKind) (*link, error) {
 		if !errors.As(err, &owned) {
 			return l, err
 		}
-		if l, err = join(ctx, owned); err == nil {
+		if l, err = a.join(ctx, owned); err == nil {
 			return l, nil
 		}
 		if !perdure.IsCode(err, perdure.Unavailable) || time.Now().After(deadline) {
@@ -77,7 +89,7 @@ func (a *app) reach(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return join(ctx, &server.OwnedError{Data: data, Socket: filepath.Join(data, "perdure.sock")})
+	return a.join(ctx, &server.OwnedError{Data: data, Socket: filepath.Join(data, "perdure.sock")})
 }
 
 // open takes the data directory, and serves it on its socket for as long as the
@@ -100,9 +112,9 @@ func (a *app) open(ctx context.Context, data string, kind ownerKind) (*link, err
 	}
 	stop, hide := serve(ctx, s), func() {}
 	if kind == ownerLook {
-		hide = showContents(data, s)
+		hide = showContents(data, a.orgOr(), s)
 	}
-	c := client.Socket(s.Socket(), s.Token())
+	c := a.socket(s.Socket(), s.Token())
 	return &link{Client: c, data: data, own: s, close: func() error {
 		c.Close()
 		forgetOwner(data)
@@ -110,6 +122,11 @@ func (a *app) open(ctx context.Context, data string, kind ownerKind) (*link, err
 		hide()
 		return errors.Join(err, s.Close())
 	}}, nil
+}
+
+// socket makes a client, for the command's org, of a server that listens on a socket.
+func (a *app) socket(path, token string) *client.Client {
+	return client.Socket(path, token).With(func(o *client.Options) { o.Org = a.orgOr() })
 }
 
 // serve runs a server in the background until the function that it gives is
@@ -125,15 +142,15 @@ func serve(ctx context.Context, s *server.Server) (stop func() error) {
 }
 
 // join becomes a client of the process that owns the data directory.
-func join(ctx context.Context, owned *server.OwnedError) (*link, error) {
+func (a *app) join(ctx context.Context, owned *server.OwnedError) (*link, error) {
 	raw, err := os.ReadFile(server.TokenFile(owned.Data))
 	if err != nil {
 		return nil, &perdure.Error{Code: perdure.Unavailable, Message: "its token cannot be read", Err: err}
 	}
-	c := client.Socket(owned.Socket, strings.TrimSpace(string(raw)))
+	c := a.socket(owned.Socket, strings.TrimSpace(string(raw)))
 	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if _, err := c.ListPage(asked, client.ExecutionFilter{}, client.PageOptions{Limit: 1}); err != nil {
+	if _, err := c.Org(asked, perdure.DefaultOrg); err != nil && !perdure.IsCode(err, perdure.NotFound) { // an older server does not know orgs
 		c.Close()
 		if asked.Err() != nil && ctx.Err() == nil {
 			err = perdure.Errorf(perdure.Unavailable, "no answer within 5 s")

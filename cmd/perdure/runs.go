@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/server"
 	"github.com/spf13/cobra"
 )
 
@@ -21,7 +20,7 @@ func (a *app) look(ctx context.Context, do func(l *link) error) error {
 		return err
 	}
 	if l.own != nil {
-		err = (&standard{}).introduce(ctx, l.own.Dispatch(server.DevOrg))
+		err = (&standard{}).introduce(ctx, l.own.Dispatch(a.orgOr()))
 	}
 	if err == nil {
 		err = do(l)

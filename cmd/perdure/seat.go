@@ -72,7 +72,7 @@ func (t *seat) needsWorker(queue string) bool {
 func (t *seat) dispatch(ctx context.Context, log *slog.Logger) (d perdure.Dispatch, hangUp func(), err error) {
 	data := t.link.data
 	if t.own != nil {
-		return t.own.Dispatch(server.DevOrg), func() {}, nil
+		return t.own.Dispatch(t.orgOr()), func() {}, nil
 	}
 	raw, err := os.ReadFile(server.TokenFile(data))
 	if err != nil {
@@ -82,7 +82,7 @@ func (t *seat) dispatch(ctx context.Context, log *slog.Logger) (d perdure.Dispat
 	if err != nil {
 		return nil, nil, err
 	}
-	options := remote.Options{Addr: t.owner.GRPC, Token: strings.TrimSpace(string(raw)), Logger: log}
+	options := remote.Options{Addr: t.owner.GRPC, Token: strings.TrimSpace(string(raw)), Org: t.org, Logger: log}
 	if t.owner.Certificate != "" {
 		if options.TLS, err = trusting(t.owner.Certificate); err != nil {
 			leave()

@@ -276,7 +276,7 @@ func (w *watcher) interrupted() error {
 // typedServer gives the flags by which another command finds the same server.
 func typedServer(flags *pflag.FlagSet) string {
 	text := ""
-	for _, name := range []string{"server", "data"} {
+	for _, name := range []string{"server", "data", "org"} {
 		if f := flags.Lookup(name); f != nil && f.Changed && len(f.Annotations[fromEnv]) == 0 {
 			text += " --" + name + " " + shellWord(f.Value.String())
 		}

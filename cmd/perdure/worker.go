@@ -87,7 +87,7 @@ func (l *laborer) run(ctx context.Context) error {
 		return usageError{"the data directory " + data + " cannot be made: " + err.Error(), "give another one with --data"}
 	}
 	log := l.logger(slog.LevelInfo)
-	options := remote.Options{Addr: l.addr, Token: l.key, Logger: log}
+	options := remote.Options{Addr: l.addr, Token: l.key, Org: l.org, Logger: log}
 	if options.TLS, err = l.secure.config(); err != nil {
 		return err
 	}

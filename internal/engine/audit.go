@@ -31,6 +31,16 @@ func (c changed) key(now perdure.Time, before, after *perdure.APIKey) *perdure.A
 	return r
 }
 
+// orgRow is the record of an org's change; before is nil for a new one.
+func (c changed) orgRow(now perdure.Time, before, after *perdure.Org) *perdure.AuditRecord {
+	r := c.record(now)
+	r.SubjectName, r.After = after.ID, sumOf(after)
+	if before != nil {
+		r.Before = sumOf(before)
+	}
+	return r
+}
+
 // definition is the record of a definition's change; before is nil for a new
 // one, after for one that is deleted.
 func (c changed) definition(now perdure.Time, before, after *perdure.Definition) *perdure.AuditRecord {

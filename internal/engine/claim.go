@@ -25,6 +25,9 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 	defer e.parked.closes(o)
 	topics := topicsOf(org, p, notify.Agents)
 	return e.untilClaimed(ctx, o, topics, func(ctx context.Context) ([]perdure.AgentClaim, time.Duration, error) {
+		if !e.claims(ctx, org) {
+			return nil, orgTTL, nil
+		}
 		waited := since(o.began)
 		request, first := uuid.New(), e.parked.firstClaims(e, p.WorkerID)
 		decisions, err := e.do(ctx, store.Command{
@@ -156,6 +159,9 @@ func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]
 	topics := append(topicsOf(org, p, notify.Tasks), notify.Freed(org))
 	began := time.Now()
 	return poll(ctx, e, p, topics, nil, func(ctx context.Context) ([]perdure.TaskClaim, time.Duration, error) {
+		if !e.claims(ctx, org) {
+			return nil, orgTTL, nil
+		}
 		request, waited := uuid.New(), since(began)
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim tasks", Lane: store.LaneClaims, Org: org,

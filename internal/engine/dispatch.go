@@ -86,7 +86,9 @@ func (d dispatch) Release(ctx context.Context, r perdure.Release) error {
 }
 
 func (d dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
-	c.Eager.Embedded = d.embedded
+	if c.Eager.Embedded = d.embedded; !d.e.claims(ctx, d.org) {
+		c.Eager.Slots = 0
+	}
 	reply, err := d.e.commit(ctx, d.org, c)
 	if err != nil {
 		return reply, err
@@ -96,6 +98,7 @@ func (d dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitR
 
 func (d dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	f.Embedded = d.embedded
+	f.Parked = f.Parked && d.e.claims(ctx, d.org)
 	reply, err := d.e.finishTask(ctx, d.org, f)
 	if err != nil || reply.Claim == nil {
 		return reply, err

@@ -55,6 +55,7 @@ type Config struct {
 type Engine struct {
 	Config
 	keys       keyCache
+	orgs       orgCache
 	sources    sources
 	promotions promotions
 	live       live

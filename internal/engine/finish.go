@@ -21,7 +21,7 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 	drains := e.alone.drains(f.WorkerID, e.Store.Now())
 	var h *handover
 	if !f.Parked {
-		h = e.reserve(org, f.Lease.ExecutionID)
+		h = e.reserve(ctx, org, f.Lease.ExecutionID)
 	}
 	d, err := e.one(ctx, store.Command{
 		Name: "finish", Lane: store.LaneCommits, Org: org, Execution: f.Lease.ExecutionID, Bytes: len(f.Result.Bytes),

@@ -44,7 +44,10 @@ type handover struct {
 
 // reserve takes a place in the answer of a poll of the worker that keeps the
 // execution's goroutine; nil if there is none. It must be settled.
-func (e *Engine) reserve(org string, execution uuid.UUID) *handover {
+func (e *Engine) reserve(ctx context.Context, org string, execution uuid.UUID) *handover {
+	if !e.claims(ctx, org) {
+		return nil
+	}
 	b := &e.parked
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -30,7 +30,8 @@ type cachedKey struct {
 	until time.Time
 }
 
-// Authenticate gives the key that the secret is. Error: unauthenticated.
+// Authenticate returns the key that the secret is. Errors: unauthenticated;
+// permission_denied if the key's org is disabled.
 func (e *Engine) Authenticate(ctx context.Context, secret string) (*perdure.APIKey, error) {
 	hash := perdure.Hash(sha256.Sum256([]byte(secret)))
 	now := time.Now()
@@ -50,6 +51,9 @@ func (e *Engine) Authenticate(ctx context.Context, secret string) (*perdure.APIK
 	}
 	if cached.key == nil {
 		return nil, perdure.Errorf(perdure.Unauthenticated, "the key is unknown or revoked")
+	}
+	if err := e.OrgWorks(ctx, cached.key.Org); err != nil {
+		return nil, err
 	}
 	return cached.key, nil
 }

@@ -43,7 +43,7 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 	}
 	messages := messagesOf(r)
 	response := NewResponseID()
-	h := e.reserve(org, id)
+	h := e.reserve(ctx, org, id)
 	d, err := e.one(ctx, store.Command{
 		Name: "signal", Lane: store.LaneCommits, Org: org, Execution: id, Bytes: len(r.Value),
 		Needs: func(x *perdure.Execution) store.Needs {

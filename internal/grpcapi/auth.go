@@ -146,6 +146,18 @@ func bearerOf(ctx context.Context) (string, error) {
 	return "", perdure.Errorf(perdure.Unauthenticated, `the call has no key; send the metadata "authorization: Bearer KEY"`)
 }
 
+// OrgMetadata names the org that an operator's worker works for.
+const OrgMetadata = "perdure-org"
+
+// OrgOf returns the org that a call names; "" if it names none.
+func OrgOf(ctx context.Context) string {
+	meta, _ := metadata.FromIncomingContext(ctx)
+	if named := meta.Get(OrgMetadata); len(named) > 0 {
+		return named[0]
+	}
+	return ""
+}
+
 // watch looks at the bearer again and again while a call lasts. The context
 // ends with the reason once the bearer is refused. The caller must stop it.
 func (a access) watch(ctx context.Context, bearer string) (context.Context, func()) {

@@ -19,6 +19,9 @@ type caller struct {
 	id     uuid.UUID // of the key; zero if it is none that is stored
 	name   string
 	secret string // to look at again while a stream is open
+	// operator is set for the token of a data directory: org is then the one that
+	// the request names.
+	operator bool
 }
 
 // actor is the caller, as the audit log names it.
@@ -70,13 +73,17 @@ func (s *server) authenticate(r *http.Request) (caller, *problem) {
 	if err != nil {
 		return caller{}, s.problemOf(r.Context(), err)
 	}
+	org, err := s.orgFor(r, key)
+	if err != nil {
+		return caller{}, s.problemOf(r.Context(), err)
+	}
 	if cookie && isWrite(r) && !s.ownOrigin(r) {
 		return caller{}, newProblem(perdure.PermissionDenied, "a request that writes and carries the cookie must come from this server's own pages (Origin)")
 	}
 	if err := s.Engine.Request(key); err != nil {
 		return caller{}, s.problemOf(r.Context(), err)
 	}
-	return caller{org: key.Org, role: key.Role, id: key.ID, name: key.Name, secret: secret}, nil
+	return caller{org: org, operator: key.Operator, role: key.Role, id: key.ID, name: key.Name, secret: secret}, nil
 }
 
 func isWrite(r *http.Request) bool {

@@ -180,6 +180,7 @@ func (s *server) routes() {
 	s.logRoutes()
 	s.contentRoutes()
 	s.keyRoutes()
+	s.orgRoutes()
 	s.auditRoutes()
 	s.retentionRoutes()
 	s.accessRoutes()

@@ -78,7 +78,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/api/") {
 		w.Header().Set("Cache-Control", "no-store")
 	}
-	if strings.HasPrefix(r.URL.Path, "/api/orgs/") || strings.HasPrefix(r.URL.Path, durablePath) {
+	if r.URL.Path == orgsPath || strings.HasPrefix(r.URL.Path, orgsPath+"/") || strings.HasPrefix(r.URL.Path, durablePath) {
 		c, p := s.authenticate(r)
 		if p != nil {
 			if p.Code == perdure.Unauthenticated {

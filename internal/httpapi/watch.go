@@ -141,7 +141,16 @@ func (k *recheck) still(ctx context.Context) error {
 // not answer says nothing about it.
 func (s *server) keyOver(ctx context.Context, c caller) error {
 	key, err := s.Auth.Authenticate(ctx, c.secret)
-	if perdure.IsCode(err, perdure.Unauthenticated) || (err == nil && (key.Org != c.org || key.Role != c.role)) {
+	switch {
+	case perdure.IsCode(err, perdure.Unauthenticated), perdure.IsCode(err, perdure.PermissionDenied):
+		return errKeyOver
+	case err != nil:
+		return nil
+	case key.Operator && c.operator:
+		if err := s.Engine.OrgWorks(ctx, c.org); perdure.IsCode(err, perdure.PermissionDenied) {
+			return errKeyOver
+		}
+	case key.Org != c.org || key.Role != c.role:
 		return errKeyOver
 	}
 	return nil

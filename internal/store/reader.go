@@ -153,6 +153,10 @@ type Reader interface {
 	KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error)
 	// Keys lists those of an org, oldest first, revoked ones too, with their Use.
 	Keys(ctx context.Context, org string) ([]*perdure.APIKey, error)
+	// OrgByID returns an org; not_found if there is none of that id.
+	OrgByID(ctx context.Context, id string) (*perdure.Org, error)
+	// OrgList returns at most limit orgs whose ids come after the given one, by id.
+	OrgList(ctx context.Context, after string, limit int) ([]*perdure.Org, error)
 	// AuditLog lists what the org's audit log holds, newest first.
 	AuditLog(ctx context.Context, org, cursor string, limit int) (Page[perdure.AuditRecord], error)
 	AnyKey(ctx context.Context) (bool, error)

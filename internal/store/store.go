@@ -140,6 +140,7 @@ type Needs struct {
 	Slug        string
 	Idempotency string
 	KeyID       *uuid.UUID
+	Org         bool // the command's
 	// UseOf is a key whose limits are decided on: State.Limited. Of a stream that
 	// is there it is the one that the stream was made with, unasked.
 	UseOf *uuid.UUID
@@ -185,6 +186,7 @@ type State struct {
 	BySlug      *perdure.Definition
 	Idempotency *Idempotency // not expired
 	Key         *perdure.APIKey
+	Org         *perdure.Org
 	// Limited is the key of Needs.UseOf, if it is not of another org, revoked or
 	// not. Its Use is there only if the store counts for its limits, and only
 	// what it counts for them. It is exact: no two commands see the same room.
@@ -339,6 +341,7 @@ type Changes struct {
 	DeleteDefinition *uuid.UUID          // executions keep their copy, the reference becomes null
 	Idempotency      *Idempotency
 	Key              *perdure.APIKey
+	Org              *perdure.Org         // inserted or replaced
 	Audit            *perdure.AuditRecord // appended
 	Kinds            []Kind               // remembered per org
 	Stream           *StreamChange

@@ -35,6 +35,9 @@ type Options struct {
 	Addr string
 	// Token is an API key of the role worker or admin.
 	Token string
+	// Org is the org to work for; "" for the key's. Only the token of a server's data
+	// directory may name another one than its own.
+	Org string
 	// TLS secures the connection; nil is plain text, which is for loopback and
 	// private networks.
 	TLS *tls.Config
@@ -125,7 +128,7 @@ func dialOptions(o Options, last *lastError, wire *wire) []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(last.watch(secure)),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return wire.dial(ctx, addr, last) }),
-		grpc.WithPerRPCCredentials(bearer(o.Token)),
+		grpc.WithPerRPCCredentials(credential{token: o.Token, org: o.Org}),
 		grpc.WithUserAgent("perdure-worker"),
 		grpc.WithChainUnaryInterceptor(withTraceparent, refuseBadText, lostUnary),
 		grpc.WithChainStreamInterceptor(lostStream),
@@ -198,12 +201,19 @@ func (c *Client) Close() (err error) {
 	return err
 }
 
-// bearer sends the key with every call, also over plain text: dev mode's server
-// listens on loopback.
-type bearer string
+// credential goes with every call, also over plain text: dev mode's server listens
+// on loopback.
+type credential struct{ token, org string }
 
-func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	return map[string]string{"authorization": "Bearer " + string(b)}, nil
+func (c credential) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	sent := map[string]string{"authorization": "Bearer " + c.token}
+	if c.org != "" {
+		sent[orgMetadata] = c.org
+	}
+	return sent, nil
 }
 
-func (bearer) RequireTransportSecurity() bool { return false }
+func (credential) RequireTransportSecurity() bool { return false }
+
+// orgMetadata is the server's grpcapi.OrgMetadata.
+const orgMetadata = "perdure-org"

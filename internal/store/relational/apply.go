@@ -291,6 +291,11 @@ func (t *Transaction) applyOutside(org string, ch *store.Changes) error {
 			return err
 		}
 	}
+	if ch.Org != nil {
+		if err := putOrg(t.view, ch.Org); err != nil {
+			return err
+		}
+	}
 	if ch.Audit != nil {
 		if err := putAudit(t.view, ch.Audit); err != nil {
 			return err

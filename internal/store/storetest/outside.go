@@ -19,6 +19,7 @@ var outsideTests = map[string]func(*fixture){
 	"a deleted definition leaves its executions":       definitionDeleted,
 	"an idempotency key lives until it expires":        idempotencyExpires,
 	"every field of a key comes back":                  keyFields,
+	"every field of an org comes back":                 orgFields,
 	"kinds are remembered per org":                     kindsKept,
 	"kinds are decided on one command after the other": kindsTogether,
 }

@@ -1,0 +1,51 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+
+	"github.com/perdure/perdure"
+)
+
+// CreateOrg creates an org. Only an operator, who has the token of the server's data
+// directory, may. Errors: invalid_argument, already_exists, permission_denied.
+func (c *Client) CreateOrg(ctx context.Context, id string) (*perdure.Org, error) {
+	return c.callOrg(ctx, request{method: http.MethodPost, body: map[string]string{"id": id}})
+}
+
+// Orgs returns all orgs by id, disabled ones too. Only an operator may. Error:
+// permission_denied.
+func (c *Client) Orgs(ctx context.Context) iter.Seq2[*perdure.Org, error] {
+	return pages(func(o PageOptions) (Page[*perdure.Org], error) {
+		var p Page[*perdure.Org]
+		err := c.call(ctx, request{method: http.MethodGet, orgs: true, query: o.query()}, &p)
+		return p, err
+	})
+}
+
+// Org returns an org. Only an operator may. Errors: not_found, permission_denied.
+func (c *Client) Org(ctx context.Context, id string) (*perdure.Org, error) {
+	return c.callOrg(ctx, request{method: http.MethodGet, path: []string{id}})
+}
+
+// DisableOrg refuses the keys of an org, ends its streams and stops its claims, within
+// 5 s. Its rows stay. Only an operator may. Errors: not_found, permission_denied.
+func (c *Client) DisableOrg(ctx context.Context, id string) (*perdure.Org, error) {
+	return c.callOrg(ctx, request{method: http.MethodPost, path: []string{id, "disable"}})
+}
+
+// EnableOrg lets a disabled org work again, with the keys that it had. Only an
+// operator may. Errors: not_found, permission_denied.
+func (c *Client) EnableOrg(ctx context.Context, id string) (*perdure.Org, error) {
+	return c.callOrg(ctx, request{method: http.MethodPost, path: []string{id, "enable"}})
+}
+
+func (c *Client) callOrg(ctx context.Context, r request) (*perdure.Org, error) {
+	var org perdure.Org
+	r.orgs = true
+	if err := c.call(ctx, r, &org); err != nil {
+		return nil, err
+	}
+	return &org, nil
+}
