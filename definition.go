@@ -68,6 +68,21 @@ func ParseBaseURL(field, baseURL string) (*url.URL, error) {
 	return u, nil
 }
 
+// OriginOf returns the scheme, host and port of a base URL as
+// scheme://host:port, in lower case and with the port always given. The error is
+// that of [ParseBaseURL].
+func OriginOf(field, baseURL string) (string, error) {
+	u, err := ParseBaseURL(field, baseURL)
+	if err != nil {
+		return "", err
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port, nil
+}
+
 // AgentConfig are the limits and settings of a react agent. A nil field stands
 // for the default.
 type AgentConfig struct {

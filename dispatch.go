@@ -94,6 +94,26 @@ type KindSpec struct {
 	// Providers are the model providers that the kind can call, for the react
 	// agent; nil for kinds that call none.
 	Providers []string `json:"providers,omitempty"`
+	// Endpoints are the model endpoints that the worker's operator allows; none if
+	// that is not known.
+	Endpoints []ModelEndpoint `json:"endpoints,omitempty"`
+}
+
+// MaxEndpoints is how many endpoints a worker may name for a kind.
+const MaxEndpoints = 256
+
+// ModelEndpoint is a pair of a model server and a key variable that a worker's
+// operator allows. It holds the variable's name, and never the key.
+type ModelEndpoint struct {
+	// Origin is the server's, as [OriginOf] returns it.
+	Origin string `json:"origin"`
+	// APIKeyEnv is the environment variable with the key; "" for a server that
+	// wants none.
+	APIKeyEnv string `json:"apiKeyEnv,omitempty"`
+	// Provider is the one whose default the pair is, if it is one.
+	Provider string `json:"provider,omitempty"`
+	// Queue is set by the server: the one that the worker takes work from.
+	Queue string `json:"queue,omitempty"`
 }
 
 // Settings are the server's, that a worker keeps to.

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,24 +143,22 @@ func TestModelThatCannotBeCalled(t *testing.T) {
 	}))
 	defer thief.Close()
 	s := newStand(t, setup{dev: true, env: []string{"SECRET=secret"}})
-	for _, c := range []struct {
-		name  string
-		model perdure.ModelConfig
-		says  string
-	}{
-		{"no key", perdure.ModelConfig{Provider: "anthropic", ModelID: "claude-sonnet-4-5"}, "ANTHROPIC_API_KEY"},
-		{"endpoint", perdure.ModelConfig{Provider: "openai", ModelID: "m", BaseURL: thief.URL + "/v1", APIKeyEnv: "SECRET"}, "not allowed"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			id := s.start(client.StartRequest{UserPrompt: "hi", Models: []perdure.ModelConfig{c.model}})
-			s.idle(id, 1)
-			for _, e := range s.events(id) {
-				if e.Type == perdure.EventError && strings.Contains(string(e.Data), c.says) {
-					return
-				}
-			}
-			t.Errorf("no error event says %q", c.says)
-		})
+	id := s.start(client.StartRequest{UserPrompt: "hi", Models: []perdure.ModelConfig{{Provider: "anthropic", ModelID: "claude-sonnet-4-5"}}})
+	s.idle(id, 1)
+	said := slices.ContainsFunc(s.events(id), func(e client.Event) bool {
+		return e.Type == perdure.EventError && strings.Contains(string(e.Data), "ANTHROPIC_API_KEY")
+	})
+	if !said {
+		t.Error("no error event says which key is missing")
+	}
+	// The worker is there now, and has said what it allows.
+	models := []perdure.ModelConfig{{Provider: "openai", ModelID: "m", BaseURL: thief.URL + "/v1", APIKeyEnv: "SECRET"}}
+	_, started := s.Start(t.Context(), client.StartRequest{UserPrompt: "hi", Models: models})
+	_, created := s.CreateDefinition(t.Context(), perdure.Definition{Name: "n", Slug: "n", Models: models})
+	for what, err := range map[string]error{"a run": started, "a definition": created} {
+		if !perdure.IsCode(err, perdure.InvalidArgument) || !strings.Contains(err.Error(), "models[0].baseUrl") || !strings.Contains(err.Error(), "OPENAI_API_KEY") {
+			t.Errorf("%s with an endpoint that no worker allows gives %v", what, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"net/url"
 	"os"
 	"strings"
@@ -77,12 +78,12 @@ func ParseEndpoint(s string) (Endpoint, error) {
 		base, key = s[:i], s[i+1:]
 	}
 	pair := Endpoint{BaseURL: strings.TrimSpace(base), KeyEnv: strings.TrimSpace(key)}
-	_, err := originOf(pair.BaseURL)
+	_, err := perdure.OriginOf("baseUrl", pair.BaseURL)
 	return pair, err
 }
 
 func (e *Endpoints) allow(pair Endpoint) error {
-	origin, err := originOf(pair.BaseURL)
+	origin, err := perdure.OriginOf("baseUrl", pair.BaseURL)
 	if err != nil {
 		return err
 	}
@@ -93,6 +94,30 @@ func (e *Endpoints) allow(pair Endpoint) error {
 // Hosts are the hosts that the operator configured by name; they may be at
 // private addresses.
 func (e *Endpoints) Hosts() []string { return e.hosts }
+
+// Allowed returns the pairs that are allowed, for a worker to tell the server; of
+// each provider's default it says whose it is. They come in no order, without keys.
+func (e *Endpoints) Allowed() (all []perdure.ModelEndpoint) {
+	defaults := map[Endpoint]bool{}
+	for provider, d := range e.defaults {
+		origin, err := perdure.OriginOf("baseUrl", d.BaseURL)
+		if err != nil {
+			continue // NewEndpoints has refused it
+		}
+		defaults[Endpoint{BaseURL: origin, KeyEnv: d.KeyEnv}] = true
+		all = append(all, perdure.ModelEndpoint{Origin: origin, APIKeyEnv: d.KeyEnv, Provider: provider})
+	}
+	for pair := range e.allowed {
+		if !defaults[pair] {
+			all = append(all, perdure.ModelEndpoint{Origin: pair.BaseURL, APIKeyEnv: pair.KeyEnv})
+		}
+	}
+	return all
+}
+
+func compareEndpoints(a, b perdure.ModelEndpoint) int {
+	return cmp.Or(strings.Compare(a.Origin, b.Origin), strings.Compare(a.APIKeyEnv, b.APIKeyEnv), strings.Compare(a.Provider, b.Provider))
+}
 
 // Check tells early whether a model's endpoint would be accepted: nil, or
 // permission_denied.
@@ -116,7 +141,7 @@ func (e *Endpoints) Resolve(provider, baseURL, apiKeyEnv string) (Endpoint, erro
 	if want.BaseURL == "" {
 		want.BaseURL = def.BaseURL
 	}
-	origin, err := originOf(want.BaseURL)
+	origin, err := perdure.OriginOf("baseUrl", want.BaseURL)
 	if err != nil {
 		return Endpoint{}, perdure.Errorf(perdure.PermissionDenied, "the endpoint is not allowed: %v", err)
 	}
@@ -146,18 +171,4 @@ func (e *Endpoints) Key(provider string, endpoint Endpoint) (string, error) {
 		Kind: Auth, Provider: provider,
 		Message: "no API key: set " + endpoint.KeyEnv + " in the worker's environment",
 	}
-}
-
-// originOf is scheme://host:port, in lower case and with the port given. The
-// error is invalid_argument, and does not repeat what may hold a password.
-func originOf(baseURL string) (string, error) {
-	u, err := perdure.ParseBaseURL("baseUrl", baseURL)
-	if err != nil {
-		return "", err
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port, nil
 }

@@ -60,3 +60,30 @@ func (ps *Providers) names() []string {
 	slices.Sort(names)
 	return names
 }
+
+// Endpointed is a Provider whose calls go only where its Endpoints allow.
+type Endpointed interface {
+	Provider
+	Endpoints() *Endpoints
+}
+
+// Endpoints returns the endpoints that the providers are allowed, for a worker to
+// tell the server. Providers that are not Endpointed say nothing.
+func (ps *Providers) Endpoints() (all []perdure.ModelEndpoint) {
+	ps.mu.RLock()
+	defer ps.mu.RUnlock()
+	for _, p := range ps.byName {
+		if limited, ok := p.(Endpointed); ok {
+			for _, e := range limited.Endpoints().Allowed() {
+				if _, there := ps.byName[e.Provider]; !there {
+					e.Provider = "" // a default of nobody here
+				}
+				if !slices.Contains(all, e) {
+					all = append(all, e)
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, compareEndpoints)
+	return all[:min(len(all), perdure.MaxEndpoints)]
+}

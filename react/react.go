@@ -57,7 +57,7 @@ func Agent(c Config) agent.Definition {
 		return l.run()
 	})
 	d.Spec.Description = "Answers with a model that can call tools, turn by turn."
-	d.Spec.Providers = c.Providers.Names()
+	d.Spec.Providers, d.Spec.Endpoints = c.Providers.Names(), c.Providers.Endpoints()
 	d.Unless = []string{perdure.UserMessage}
 	return d
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/perdure/perdure/internal/health"
 	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // storeWithin is how long the store may take to answer before the server counts
@@ -24,6 +25,11 @@ func (s *Server) health(ctx context.Context) health.Report {
 	if _, err := s.store.AnyKey(ctx); err != nil {
 		s.Logger.WarnContext(ctx, "the store does not answer", "error", err)
 		r.Unready = append(r.Unready, health.Reason{Check: "store", Detail: "the store does not answer"})
+	}
+	if s, ok := s.store.(store.Degrading); ok {
+		for _, reason := range s.Degraded() {
+			r.Degraded = append(r.Degraded, health.Reason{Check: "durability", Detail: reason})
+		}
 	}
 	if hints, ok := s.engine.Hints.(notify.Checked); ok {
 		if err := hints.Check(); err != nil {

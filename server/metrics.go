@@ -28,6 +28,7 @@ type metrics struct {
 	batches      *prometheus.HistogramVec
 	readers      *prometheus.GaugeVec
 	lag          *prometheus.HistogramVec
+	settings     *prometheus.GaugeVec
 	requests     *prometheus.CounterVec
 	requestTimes *prometheus.HistogramVec
 	calls        *prometheus.CounterVec
@@ -68,6 +69,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		batches:      histogram("commit_batch_commands", "Commands in one transaction, by lane; lanes without any are not counted.", sizes, "lane"),
 		readers:      gauge("stream_readers", "Open streams, sockets and waiting polls, by transport.", "transport"),
 		lag:          histogram("stream_lag_seconds", "Age of events when they were written to readers that had caught up.", quick, "transport"),
+		settings:     gauge("store_setting_off", "1 where a setting of the database is off without which a power failure can lose what was answered.", "setting"),
 		requests:     counter("http_requests_total", "HTTP requests answered.", "method", "route", "code"),
 		requestTimes: histogram("http_request_duration_seconds", "Time to answer HTTP requests; of streams, to begin them.", quick, "method", "route"),
 		calls:        counter("grpc_requests_total", "gRPC calls of workers that ended.", "method", "code"),
@@ -81,7 +83,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		m.leasesLost.WithLabelValues(string(work))
 	}
 	return m, register(r, m.waited, m.leasesLost, m.takeovers, m.ended, m.refused, m.commands, m.commits, m.batches,
-		m.readers, m.lag, m.requests, m.requestTimes, m.calls, m.callTimes)
+		m.readers, m.lag, m.requests, m.requestTimes, m.calls, m.callTimes, m.settings)
 }
 
 const namespace = "perdure"
@@ -165,6 +167,13 @@ func (m *metrics) store() *store.Observer {
 					batches[lane].Observe(float64(n))
 				}
 			}
+		},
+		Setting: func(name string, off bool) {
+			value := 0.
+			if off {
+				value = 1
+			}
+			m.settings.WithLabelValues(name).Set(value)
 		},
 	}
 }

@@ -41,6 +41,10 @@ type Config struct {
 	// postgres://, which other servers may use at the same time. "" keeps it in
 	// Data.
 	Store string
+	// StoreAllowOff names settings of that database that may be off when the server
+	// starts: fsync, full_page_writes, synchronous_commit. While one is off, a power
+	// failure can lose or damage what was answered.
+	StoreAllowOff []string
 	// NATS is where servers of one Store tell each other what is new: a URL that
 	// begins with nats://, tls://, ws:// or wss://, or several, separated by commas.
 	// Without it, and while it cannot be reached, they look every second. NATSCreds

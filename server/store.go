@@ -20,7 +20,7 @@ func (c *Config) shared() bool {
 // written to any more, observer, which may be nil, what its committers do.
 func openStore(ctx context.Context, c Config, observer *store.Observer, fatal func(error)) (store.Store, error) {
 	if c.shared() {
-		s, err := postgres.Open(ctx, postgres.Options{URL: c.Store, Logger: c.Logger, Clock: c.Clock, Fatal: fatal, Observer: observer})
+		s, err := postgres.Open(ctx, postgres.Options{URL: c.Store, Logger: c.Logger, Clock: c.Clock, Fatal: fatal, Observer: observer, AllowOff: c.StoreAllowOff})
 		if err != nil {
 			return nil, err
 		}
@@ -28,6 +28,9 @@ func openStore(ctx context.Context, c Config, observer *store.Observer, fatal fu
 	}
 	if c.Store != "" {
 		return nil, notStore()
+	}
+	if len(c.StoreAllowOff) > 0 {
+		return nil, perdure.Errorf(perdure.InvalidArgument, "the settings %s are those of a database; name it by its URL, too", strings.Join(c.StoreAllowOff, ", "))
 	}
 	s, err := sqlite.Open(ctx, sqlite.Options{Path: StoreFile(c.Data), Logger: c.Logger, Clock: c.Clock, Fatal: fatal, Observer: observer})
 	if err != nil {

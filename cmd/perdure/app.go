@@ -19,6 +19,7 @@ type app struct {
 	stdout, stderr io.Writer
 
 	server, key, org, data, store string
+	storeAllowOff                 []string
 	json, quiet, verbose          bool
 	logFormat, logLevel           string
 
@@ -76,6 +77,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.org, "org", "", "org to act in: that of --key, or any with the data directory's own token (default \"default\")")
 	flags.StringVar(&a.data, "data", "", "data directory (default "+defaultData("~")+")")
 	flags.StringVar(&a.store, "store", "", "URL of the database, postgres://...; default: a file in the data directory")
+	flags.StringSliceVar(&a.storeAllowOff, "store-allow-off", nil, "settings of that database that may be off at the start: fsync, full_page_writes, synchronous_commit; a power failure can lose what was answered then")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log what happens inside to standard error")
 	flags.StringVar(&a.logFormat, "log-format", "", "text or json (default: text in a terminal, else json)")
 	flags.StringVar(&a.logLevel, "log-level", "", "log what is at least debug, info, warn or error (default: info of servers and workers, error of others)")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/internal/notify/notifytest"
 	"github.com/perdure/perdure/internal/store/opentest"
+	"github.com/perdure/perdure/internal/store/postgres/cluster"
 )
 
 // Two servers share a database: a run that is begun at one is run by a worker of
@@ -107,4 +108,41 @@ func TestDatabaseThatIsNone(t *testing.T) {
 	launch(t, dir, "server", "--store", "mysql://root:secret@db/x").wantEnd(2, "postgres://")
 	p := launch(t, dir, "server", "--store", "postgres://perdure@127.0.0.1:1/none?connect_timeout=2")
 	p.wantEnd(1, "cannot be reached")
+}
+
+// A database with fsync off is refused with what to do, and where it is allowed the
+// server says so for as long as it runs.
+func TestADatabaseWithASettingOff(t *testing.T) {
+	dir := t.TempDir()
+	c, err := cluster.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.Set("fsync", "off"); err != nil {
+		t.Fatal(err)
+	}
+	store := c.URL("postgres")
+	launch(t, dir, "keys", "create", "--store", store, "--role", "admin", "me").wantEnd(2, "--store-allow-off fsync")
+	launch(t, dir, "server", "--store", store, "--addr", "127.0.0.1:0").wantEnd(2, "--store-allow-off fsync")
+	launch(t, dir, "server", "--store", store, "--store-allow-off", "jit", "--addr", "127.0.0.1:0").wantEnd(2, "full_page_writes")
+	launch(t, dir, "server", "--store-allow-off", "fsync", "--addr", "127.0.0.1:0").wantEnd(2, "URL")
+	launch(t, dir, "keys", "create", "--store", store, "--store-allow-off", "fsync", "--role", "admin", "me").wantEnd(0)
+	s := launchWith(t, dir, []string{"PERDURE_STORE_ALLOW_OFF=fsync"}, "server", "--store", store, "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0")
+	wantReady(t, strings.Fields(s.until("http://"))[1], `{"status":"ready","degraded":[{"check":"durability","detail":"the database has fsync off: a power failure can lose or damage what was answered"}]}`)
+	resp, err := http.Get(strings.Fields(s.until("metrics"))[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.Contains(string(body), `perdure_store_setting_off{setting="fsync"} 1`) || !strings.Contains(string(body), `perdure_store_setting_off{setting="full_page_writes"} 0`) {
+		t.Errorf("the metrics do not say that fsync is off, %v", err)
+	}
+	s.signal(syscall.SIGTERM)
+	s.wantEnd(0)
 }

@@ -118,6 +118,9 @@ func (e *Engine) checkDefinition(ctx context.Context, org string, d *perdure.Def
 	if err := checkModels(d.Models, spec.Providers); err != nil {
 		return err
 	}
+	if err := checkEndpoints(d.Models, spec.Endpoints, anyQueue); err != nil {
+		return err
+	}
 	if d.Tools == nil {
 		d.Tools = []string{}
 	}

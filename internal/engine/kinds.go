@@ -40,7 +40,7 @@ func (e *Engine) kind(ctx context.Context, org, kind string) (perdure.KindSpec, 
 }
 
 // register remembers what a worker can run, beside what others have registered
-// before: a kind has the providers of all of them.
+// before: a kind has the providers and endpoints of all of them.
 func (e *Engine) register(ctx context.Context, org string, r perdure.Registration) error {
 	if err := checkRegistration(r); err != nil {
 		return err
@@ -64,6 +64,9 @@ func checkRegistration(r perdure.Registration) error {
 			return perdure.FieldErrorf(at, "are %d kinds; a worker runs %d at most", len(specs), perdure.MaxPollKinds)
 		}
 		for i, spec := range specs {
+			if err := checkAllowed(fmt.Sprintf("%s[%d].endpoints", at, i), spec.Endpoints); err != nil {
+				return err
+			}
 			field := fmt.Sprintf("%s[%d].inputSchema", at, i)
 			if err := checkJSON(field, spec.InputSchema); err != nil {
 				return err
@@ -82,11 +85,14 @@ func checkRegistration(r perdure.Registration) error {
 func kindsOf(org string, r perdure.Registration, known []store.Kind, now perdure.Time) []store.Kind {
 	var kinds []store.Kind
 	add := func(spec perdure.KindSpec, agent bool) {
+		var before []perdure.ModelEndpoint
 		for _, k := range known {
 			if k.Agent == agent && k.Spec.Kind == spec.Kind {
 				spec.Providers = union(k.Spec.Providers, spec.Providers)
+				before = k.Spec.Endpoints
 			}
 		}
+		spec.Endpoints = knownEndpoints(spec.Endpoints, r.Queues, before)
 		kinds = append(kinds, store.Kind{Org: org, Agent: agent, Spec: spec, SeenAt: now})
 	}
 	for _, spec := range r.Agents {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -226,7 +227,7 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 		in.SystemPrompt, in.Models, in.Tools, in.Config = d.SystemPrompt, d.Models, d.Tools, d.Config
 	}
 	overlay(&in, r)
-	if err := checkReact(in, spec.Providers); err != nil {
+	if err := checkReact(in, spec, cmp.Or(r.Queue, "default")); err != nil {
 		return nil, err
 	}
 	open, err := e.checkFrom(ctx, org, r.From)
@@ -256,11 +257,14 @@ func overlay(in *perdure.ReactInput, r StartRequest) {
 	in.Messages, in.From, in.Turns = r.Messages, r.From, r.Turns
 }
 
-func checkReact(in perdure.ReactInput, providers []string) error {
+func checkReact(in perdure.ReactInput, spec perdure.KindSpec, queue string) error {
 	if len(in.Models) == 0 {
 		return perdure.FieldErrorf("models", `must name at least one model, such as {"provider": "anthropic", "modelId": "..."}`)
 	}
-	if err := checkModels(in.Models, providers); err != nil {
+	if err := checkModels(in.Models, spec.Providers); err != nil {
+		return err
+	}
+	if err := checkEndpoints(in.Models, spec.Endpoints, queue); err != nil {
 		return err
 	}
 	if in.OneShot && in.UserPrompt == "" && len(in.Parts) == 0 {

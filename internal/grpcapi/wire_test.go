@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,7 +72,14 @@ func TestEveryCallIsTheSameAsInProcess(t *testing.T) {
 	ctx := t.Context()
 	notEmbedded := func(p *perdure.Poll) { p.Embedded = false }
 	t.Run("Register", func(t *testing.T) {
-		exchange(t, w, bind(ctx, c.Register), func(r *perdure.Registration) { r.Embedded = false }, nil)
+		exchange(t, w, bind(ctx, c.Register), func(r *perdure.Registration) {
+			r.Embedded = false
+			for _, k := range append(slices.Clone(r.Agents), r.Tasks...) {
+				for i := range k.Endpoints {
+					k.Endpoints[i].Queue = "" // the server's to set
+				}
+			}
+		}, nil)
 	})
 	t.Run("PollAgents", func(t *testing.T) {
 		exchange(t, w, bind(ctx, c.PollAgents), notEmbedded, func(claims *[]perdure.AgentClaim) {

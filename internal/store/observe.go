@@ -26,6 +26,24 @@ type Observer struct {
 	// Batch is durable; commands counts those in it by lane, and took is the
 	// transaction alone.
 	Batch func(commands [Lanes]int, took time.Duration)
+	// Setting of the database is off without which an answer is no promise, or on;
+	// it is called whenever the setting was read. Only PostgreSQL has such settings.
+	Setting func(name string, off bool)
+}
+
+// SettingOff returns o.Setting; nil where o is.
+func (o *Observer) SettingOff() func(name string, off bool) {
+	if o == nil {
+		return nil
+	}
+	return o.Setting
+}
+
+// Degrading is a store that knows why it promises less than it should.
+type Degrading interface {
+	// Degraded returns the reasons, in words that may be shown to anybody; none if
+	// all is well. It reads nothing.
+	Degraded() []string
 }
 
 // Census is how much there is in the store that waits or runs, over all orgs,

@@ -36,6 +36,9 @@ func New(config Config) *Provider {
 // Name is "gemini".
 func (p *Provider) Name() string { return Name }
 
+// Endpoints implements llm.Endpointed.
+func (p *Provider) Endpoints() *llm.Endpoints { return p.config.Endpoints }
+
 // Stream implements llm.Provider.
 func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (_ *llm.Response, err error) {
 	to, err := p.config.Connect(Name, req)

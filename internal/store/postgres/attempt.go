@@ -42,6 +42,10 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 	if err == nil {
 		return a, nil
 	}
+	if errors.Is(err, errWarned) {
+		c.disconnect()
+		return a, err
+	}
 	if isArgument(err) {
 		// Nothing of what it stands in was sent; the driver has closed the connection.
 		a.ending = false
@@ -196,24 +200,38 @@ func (a *attempt) carefully() error {
 }
 
 // commit sends what is left to write and ends the transaction. A transaction
-// that writes says so in the committer's row.
+// that writes, or on which an answer rests, says so in the committer's row.
 func (a *attempt) commit(p *pipe) error {
 	var batch pgx.Batch
 	if err := p.flush(&batch); err != nil {
 		return err
 	}
-	if p.wrote {
+	if p.wrote || a.answers() {
 		a.number++
+		batch.Queue(durably)
 		batch.Queue("INSERT INTO committer (id, batch, seen_at) VALUES ($1, $2, $3)"+
 			" ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, seen_at = excluded.seen_at", a.id, a.number, a.clock.Now().UnixMilli())
 		a.ending = true
 	}
-	batch.Queue("COMMIT")
+	a.warnings.queueCommit(&batch)
 	if err := a.conn.SendBatch(a.ctx, &batch).Close(); err != nil {
 		return err
 	}
 	if a.conn.PgConn().TxStatus() != 'I' {
 		return errors.New("a transaction did not end")
 	}
-	return nil
+	return a.warnings.err()
+}
+
+// answers reports whether a command was decided on what was stored before, such as
+// one that is found stored already. Its answer waits for a COMMIT that writes: the
+// transaction that stored it may be visible, and not durable yet, or not on the
+// standby. A pick answers with what it writes.
+func (a *attempt) answers() bool {
+	for i, call := range a.batch {
+		if call.Pick == nil && !a.outcomes[i].Missed {
+			return true
+		}
+	}
+	return false
 }

@@ -34,10 +34,13 @@ type committer struct {
 	logger *slog.Logger
 	conn   *pgx.Conn // nil where there is none
 	peer   backend   // of the newest connection
-	number int64     // of the last transaction that wrote
-	wait   bool      // for locks
-	idle   coroutines
-	ended  chan struct{}
+	// warnings are those of conn.
+	warnings *warnings
+	number   int64 // of the last transaction that wrote
+	stored   int64 // the number that the newest connection found
+	wait     bool  // for locks
+	idle     coroutines
+	ended    chan struct{}
 }
 
 // run works until the queue is closed and empty.
@@ -122,30 +125,24 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 	}
 }
 
-// settle finds out whether the last transaction that wrote is durable.
+// settle finds out whether the last transaction that wrote is durable. There is no
+// connection; the one that it makes has committed after that transaction.
 func (c *committer) settle() (durable, known bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
 	defer cancel()
 	if err := c.connect(ctx); err != nil {
-		return false, false
-	}
-	var number int64
-	// It waits for the backend of the lost connection to end.
-	err := c.conn.QueryRow(ctx, "SELECT batch FROM committer WHERE id = $1 FOR UPDATE", c.id).Scan(&number)
-	if err != nil {
 		c.logger.Warn("it is not known yet whether a transaction is durable", "err", err)
-		c.disconnect()
 		return false, false
 	}
-	return number == c.number, true
+	return c.stored == c.number, true
 }
 
 func (c *committer) connect(ctx context.Context) error {
 	if c.conn != nil && !c.conn.IsClosed() {
 		return nil
 	}
-	c.conn = nil
-	conn, err := c.db.connect(ctx)
+	c.conn, c.warnings = nil, &warnings{}
+	conn, err := c.db.connectWriter(ctx, c.warnings)
 	if err != nil {
 		return err
 	}
@@ -170,8 +167,26 @@ func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	c.peer = peer
-	_, err = conn.Exec(ctx, "INSERT INTO committer (id, batch, seen_at) VALUES ($1, 0, $2) ON CONFLICT (id) DO NOTHING", c.id, c.clock.Now().UnixMilli())
-	return err
+	return c.readNumber(ctx, conn)
+}
+
+// readNumber reads the number of the last transaction that came to pass, and
+// commits a write of its own: once that is durable, and on the standby, so is what
+// it has read. It waits for the process of a lost connection to end.
+func (c *committer) readNumber(ctx context.Context, conn *pgx.Conn) error {
+	var batch pgx.Batch
+	batch.Queue("BEGIN")
+	batch.Queue(durably)
+	batch.Queue("INSERT INTO committer AS c (id, batch, seen_at) VALUES ($1, 0, $2) ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at RETURNING c.batch",
+		c.id, c.clock.Now().UnixMilli()).QueryRow(func(row pgx.Row) error { return row.Scan(&c.stored) })
+	c.warnings.queueCommit(&batch)
+	if err := conn.SendBatch(ctx, &batch).Close(); err != nil {
+		if codeOf(err) == lockTimeout {
+			return unavailable(err, "an earlier write of this server waits in the database, for a standby or a lock")
+		}
+		return err
+	}
+	return c.warnings.err()
 }
 
 func (c *committer) disconnect() {

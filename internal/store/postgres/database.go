@@ -27,6 +27,7 @@ type database struct {
 	open           func(ctx context.Context, network, addr string) (net.Conn, error)
 	silence, doubt time.Duration
 	pulse          pulse
+	settings       durability
 }
 
 // errReadOnly says that a server takes no writes.
@@ -101,7 +102,13 @@ var planning = map[string]string{
 
 // connect opens a connection that writes.
 func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
+	return d.connectWith(ctx, func(*pgx.ConnConfig) {})
+}
+
+// connectWith is connect with a change of its configuration.
+func (d *database) connectWith(ctx context.Context, change func(*pgx.ConnConfig)) (*pgx.Conn, error) {
 	config := d.config.Copy()
+	change(config)
 	for name, value := range planning {
 		if _, set := config.RuntimeParams[name]; !set {
 			config.RuntimeParams[name] = value
@@ -117,17 +124,11 @@ func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// check sees to it that what is answered is durable, and that the database is
-// the one that was opened: another history of it may lack what was shown.
+// check reads Settings, and sees to it that the database is the one that was
+// opened: another history of it may lack what was shown.
 func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
-	var synchronous string
-	if err := conn.QueryRow(ctx, "SHOW synchronous_commit").Scan(&synchronous); err != nil {
+	if err := d.settings.read(ctx, conn); err != nil {
 		return err
-	}
-	if synchronous == "off" {
-		if _, err := conn.Exec(ctx, "SET synchronous_commit = on"); err != nil {
-			return err
-		}
 	}
 	known := d.epoch.Load()
 	if known == 0 {

@@ -46,6 +46,8 @@ type Options struct {
 	Fatal func(error)
 	// Observer is told what the committers do; may be nil.
 	Observer *store.Observer
+	// AllowOff names those of [Settings] that may be off when the store is opened.
+	AllowOff []string
 }
 
 // Store is a PostgreSQL database.
@@ -57,23 +59,33 @@ type Store struct {
 	committers []*committer
 	closing    sync.Once
 	closed     error
+	stop       chan struct{}  // closed by Close
+	watching   sync.WaitGroup // watchSettings
 }
 
 var _ store.Store = (*Store)(nil)
 
 // Open connects to the database and brings its tables up to date; several
 // servers may do so at once. Errors: conflict if a newer version of the program
-// has written it, unavailable if it cannot be reached.
+// has written it, unavailable if it cannot be reached, invalid_argument if one of
+// [Settings] is off.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.normal()
-	if _, _, err := Migrate(ctx, o.URL); err != nil {
+	if err := checkAllowed(o.AllowOff); err != nil {
 		return nil, err
 	}
 	db, err := newDatabase(o.URL, o.Fatal)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, clock: &clock{fixed: o.Clock}}
+	db.settings.logger, db.settings.told = o.Logger, o.Observer.SettingOff()
+	if err := db.checkSettings(ctx, o.AllowOff); err != nil {
+		return nil, err
+	}
+	if _, _, err := Migrate(ctx, o.URL); err != nil {
+		return nil, err
+	}
+	s := &Store{db: db, clock: &clock{fixed: o.Clock}, stop: make(chan struct{})}
 	if err := s.start(ctx, o); err != nil {
 		return nil, errors.Join(refusal(err), s.Close())
 	}
@@ -125,6 +137,11 @@ func (s *Store) start(ctx context.Context, o Options) error {
 		s.committers = append(s.committers, c)
 		go c.run()
 	}
+	s.watching.Go(func() {
+		ticks := time.NewTicker(settingsTime)
+		defer ticks.Stop()
+		s.watchSettings(ticks.C, s.stop)
+	})
 	return nil
 }
 
@@ -224,6 +241,8 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) close() error {
+	close(s.stop)
+	s.watching.Wait()
 	var ids [][]byte
 	for _, c := range s.committers {
 		c.Close()

@@ -106,9 +106,11 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 
 // end ends the process behind a connection that was lost: what it has locked is
 // free then, and nothing that it may still be sent comes to pass. It need not be
-// there any more.
+// there any more. A process that waits for a standby is left alone, with its locks:
+// to end it would show others what no standby has.
 func (d *database) end(ctx context.Context, conn *pgx.Conn, b backend) error {
-	_, err := conn.Exec(ctx, "SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE pid = $1 AND backend_start::text = $2", b.pid, b.since)
+	_, err := conn.Exec(ctx, "SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE pid = $1 AND backend_start::text = $2"+
+		" AND wait_event IS DISTINCT FROM 'SyncRep'", b.pid, b.since)
 	if codeOf(err) != "" {
 		return nil // it may not; then the database's own limits end it
 	}

@@ -16,8 +16,9 @@ import (
 // Target is a database that a whole store is copied into. While a copy is
 // unfinished no store opens there.
 type Target struct {
-	conn   *pgx.Conn
-	tables []relational.Table
+	conn     *pgx.Conn
+	warnings warnings
+	tables   []relational.Table
 }
 
 // Copying is a copy that is not finished.
@@ -50,15 +51,15 @@ func OpenTarget(ctx context.Context, url string) (*Target, error) {
 	config.RuntimeParams["synchronous_commit"] = "off"
 	config.RuntimeParams["statement_timeout"] = "0"
 	config.RuntimeParams["lock_timeout"] = "3s"
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
+	t := &Target{}
+	config.OnNotice = t.warnings.take
+	if t.conn, err = pgx.ConnectConfig(ctx, config); err != nil {
 		return nil, unreachable(err)
 	}
-	t := &Target{conn: conn}
 	if err := t.take(ctx); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
-	if t.tables, err = tablesOf(ctx, conn); err != nil {
+	if t.tables, err = tablesOf(ctx, t.conn); err != nil {
 		return nil, errors.Join(refusal(err), t.Close())
 	}
 	return t, nil
@@ -251,10 +252,16 @@ func plainValue(v any) any {
 }
 
 // Finish lets servers in. With epoch, which is not 0, readers go on where they
-// were in the store that has it; else they begin anew.
+// were in the store that has it; else they begin anew. An error may come after the
+// copy was finished here: then it is not known whether the standby has it.
 func (t *Target) Finish(ctx context.Context, epoch uint64, madeAt int64) error {
+	t.warnings.last = nil
+	return errors.Join(t.finish(ctx, epoch, madeAt), refusal(t.warnings.err()))
+}
+
+func (t *Target) finish(ctx context.Context, epoch uint64, madeAt int64) error {
 	return t.transact(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = on"); err != nil {
+		if _, err := tx.Exec(ctx, durably); err != nil {
 			return err
 		}
 		for _, table := range t.tables {

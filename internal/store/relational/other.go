@@ -99,9 +99,9 @@ func loadIdempotency(v view, org, key string, now perdure.Time) (*store.Idempote
 }
 
 const (
-	upsertKind = "INSERT INTO kind (org_id, agent, kind, description, input_schema, providers, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?)" +
-		" ON CONFLICT (org_id, agent, kind) DO UPDATE SET description = excluded.description, input_schema = excluded.input_schema, providers = excluded.providers, seen_at = excluded.seen_at"
-	kindsOfOrg = "SELECT org_id, agent, kind, description, input_schema, providers, seen_at FROM kind WHERE org_id = ? ORDER BY agent DESC, kind"
+	upsertKind = "INSERT INTO kind (org_id, agent, kind, description, input_schema, providers, endpoints, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)" +
+		" ON CONFLICT (org_id, agent, kind) DO UPDATE SET description = excluded.description, input_schema = excluded.input_schema, providers = excluded.providers, endpoints = excluded.endpoints, seen_at = excluded.seen_at"
+	kindsOfOrg = "SELECT org_id, agent, kind, description, input_schema, providers, endpoints, seen_at FROM kind WHERE org_id = ? ORDER BY agent DESC, kind"
 )
 
 func putKind(v view, k *store.Kind) error {
@@ -109,7 +109,11 @@ func putKind(v view, k *store.Kind) error {
 	if err != nil {
 		return err
 	}
-	return v.write(upsertKind, k.Org, flag(k.Agent), k.Spec.Kind, optText(k.Spec.Description), rawText(k.Spec.InputSchema), providers, millis(k.SeenAt))
+	endpoints, err := encode(k.Spec.Endpoints)
+	if err != nil {
+		return err
+	}
+	return v.write(upsertKind, k.Org, flag(k.Agent), k.Spec.Kind, optText(k.Spec.Description), rawText(k.Spec.InputSchema), providers, endpoints, millis(k.SeenAt))
 }
 
 const (

@@ -190,7 +190,7 @@ func (r *Reader) Kinds(ctx context.Context, org string) ([]store.Kind, error) {
 func loadKinds(v view, org string) (kinds []store.Kind, err error) {
 	err = v.each(kindsOfOrg, []any{org}, func(row func(...any) error) error {
 		var k store.Kind
-		err := row(&k.Org, (*flagCol)(&k.Agent), &k.Spec.Kind, text[string]{&k.Spec.Description}, raw{&k.Spec.InputSchema}, decoded{&k.Spec.Providers}, (*timeCol)(&k.SeenAt))
+		err := row(&k.Org, (*flagCol)(&k.Agent), &k.Spec.Kind, text[string]{&k.Spec.Description}, raw{&k.Spec.InputSchema}, decoded{&k.Spec.Providers}, decoded{&k.Spec.Endpoints}, (*timeCol)(&k.SeenAt))
 		kinds = append(kinds, k)
 		return err
 	})

@@ -175,7 +175,10 @@ func keyFields(f *fixture) {
 }
 
 func kindsKept(f *fixture) {
-	spec := perdure.KindSpec{Kind: "k", Description: "d", InputSchema: json.RawMessage(`{"type": "object"}`)}
+	spec := perdure.KindSpec{
+		Kind: "k", Description: "d", InputSchema: json.RawMessage(`{"type": "object"}`), Providers: []string{"p"},
+		Endpoints: []perdure.ModelEndpoint{{Origin: "https://models.example:443", APIKeyEnv: "KEY", Provider: "p", Queue: "default"}, {Origin: "http://127.0.0.1:80"}},
+	}
 	agent := store.Kind{Org: org, Agent: true, Spec: spec, SeenAt: milestone(1)}
 	task := store.Kind{Org: org, Spec: perdure.KindSpec{Kind: "k"}, SeenAt: milestone(1)}
 	f.must(f.outside(org, store.Changes{Kinds: []store.Kind{agent, task, {Org: "other", Agent: true, Spec: spec, SeenAt: milestone(1)}}}))

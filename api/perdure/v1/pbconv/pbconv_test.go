@@ -3,6 +3,7 @@ package pbconv
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -96,7 +97,14 @@ func TestEveryFieldOfAWorkerSurvivesTheWire(t *testing.T) {
 				t.Fatal(err)
 			}
 			return m
-		}, RegistrationFromProto, func(r *perdure.Registration) { r.Embedded = false })
+		}, RegistrationFromProto, func(r *perdure.Registration) {
+			r.Embedded = false
+			for _, k := range append(slices.Clone(r.Agents), r.Tasks...) {
+				for i := range k.Endpoints {
+					k.Endpoints[i].Queue = "" // the server's to set
+				}
+			}
+		})
 	})
 	t.Run("settings", func(t *testing.T) { roundTrip(t, SettingsToProto, SettingsFromProto, nil) })
 	notEmbedded := func(p *perdure.Poll) { p.Embedded = false }

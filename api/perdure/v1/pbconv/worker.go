@@ -43,14 +43,24 @@ func RegistrationFromProto(m *perdurev1.RegisterRequest) (perdure.Registration, 
 func kindToProto(k perdure.KindSpec) *perdurev1.KindSpec {
 	return &perdurev1.KindSpec{
 		Kind: k.Kind, Description: text(k.Description), InputSchema: k.InputSchema, Providers: k.Providers,
+		Endpoints: each(k.Endpoints, endpointToProto),
 	}
+}
+
+func endpointToProto(e perdure.ModelEndpoint) *perdurev1.ModelEndpoint {
+	return &perdurev1.ModelEndpoint{Origin: e.Origin, ApiKeyEnv: text(e.APIKeyEnv), Provider: text(e.Provider)}
 }
 
 func kind(m *perdurev1.KindSpec) perdure.KindSpec {
 	return perdure.KindSpec{
 		Kind: m.GetKind(), Description: m.GetDescription(),
 		InputSchema: raw(m.GetInputSchema()), Providers: m.GetProviders(),
+		Endpoints: each(m.GetEndpoints(), endpoint),
 	}
+}
+
+func endpoint(m *perdurev1.ModelEndpoint) perdure.ModelEndpoint {
+	return perdure.ModelEndpoint{Origin: m.GetOrigin(), APIKeyEnv: m.GetApiKeyEnv(), Provider: m.GetProvider()}
 }
 
 // SettingsToProto converts the server's settings.

@@ -46,7 +46,7 @@ func (c *Cluster) RestorePoint(name string) error {
 	if err := conn.QueryRow(ctx, "SELECT pg_walfile_name(pg_switch_wal())").Scan(&last); err != nil {
 		return err
 	}
-	return c.until("SELECT EXISTS (SELECT 1 FROM pg_stat_archiver WHERE last_archived_wal >= '" + last + "')")
+	return c.Until("SELECT EXISTS (SELECT 1 FROM pg_stat_archiver WHERE last_archived_wal >= '" + last + "')")
 }
 
 // Recover starts the backup as it was at the named moment, and waits until it takes
@@ -66,7 +66,7 @@ func (b *Backup) Recover(point string) (*Cluster, error) {
 	if err := b.at.Run(); err != nil {
 		return nil, errors.Join(err, b.at.Stop())
 	}
-	if err := b.at.until("SELECT NOT pg_is_in_recovery()"); err != nil {
+	if err := b.at.Until("SELECT NOT pg_is_in_recovery()"); err != nil {
 		return nil, errors.Join(err, b.at.Stop())
 	}
 	return b.at, nil

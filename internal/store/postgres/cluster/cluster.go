@@ -194,7 +194,7 @@ func (c *Cluster) command(name string, args ...string) (*exec.Cmd, error) {
 func (c *Cluster) Run() error {
 	args := []string{
 		"-D", c.data(), "-p", strconv.Itoa(c.port), "-k", "", "-c", "listen_addresses=127.0.0.1",
-		"-c", "max_connections=300", "-c", "shared_buffers=64MB", "-c", "fsync=on", "-c", "max_wal_size=256MB", "-c", "min_wal_size=32MB",
+		"-c", "max_connections=300", "-c", "shared_buffers=64MB", "-c", "max_wal_size=256MB", "-c", "min_wal_size=32MB",
 		"-c", "autovacuum_naptime=5s", "-c", "log_min_messages=warning",
 	}
 	for _, setting := range c.extra {

@@ -19,7 +19,7 @@ func (c *Cluster) Standby() (*Cluster, error) {
 	if err := s.Run(); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
-	if err := c.until("SELECT EXISTS (SELECT 1 FROM pg_stat_replication WHERE state = 'streaming')"); err != nil {
+	if err := c.Until("SELECT EXISTS (SELECT 1 FROM pg_stat_replication WHERE state = 'streaming')"); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
@@ -54,7 +54,7 @@ func (c *Cluster) Synchronous() error {
 			return err
 		}
 	}
-	return c.until("SELECT EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync')")
+	return c.Until("SELECT EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync')")
 }
 
 // Promote makes a standby take writes.
@@ -67,8 +67,9 @@ func Both(a, b *Cluster, database string) string {
 	return fmt.Sprintf("postgres://perdure@127.0.0.1:%d,127.0.0.1:%d/%s?sslmode=disable&target_session_attrs=read-write", a.port, b.port, database)
 }
 
-// until asks again and again, as long as a start may take.
-func (c *Cluster) until(query string) error {
+// Until asks a yes-no question again and again until the answer is yes, for as long as
+// a start may take.
+func (c *Cluster) Until(query string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, c.URL("postgres"))

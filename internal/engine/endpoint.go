@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	// maxKnownEndpoints is how many endpoints are kept of all workers of a kind.
+	maxKnownEndpoints = 2000
+	// maxNamedEndpoints is how many of them a refusal names.
+	maxNamedEndpoints = 20
+	// anyQueue is the queue of what may run on each.
+	anyQueue = ""
+)
+
+// checkAllowed checks the endpoints that a worker registers: none of them may hold
+// a password or a key.
+func checkAllowed(field string, all []perdure.ModelEndpoint) error {
+	if len(all) > perdure.MaxEndpoints {
+		return perdure.FieldErrorf(field, "are %d; a worker names %d at most", len(all), perdure.MaxEndpoints)
+	}
+	for i, e := range all {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		origin, err := perdure.OriginOf(at+".origin", e.Origin)
+		if err != nil {
+			return err
+		}
+		if origin != e.Origin {
+			return perdure.FieldErrorf(at+".origin", "must be scheme://host:port in lower case, and no more")
+		}
+		if len(e.Origin) > maxName || len(e.Provider) > maxName {
+			return perdure.FieldErrorf(at, "has over %d characters", maxName)
+		}
+		if err := (perdure.ModelConfig{APIKeyEnv: e.APIKeyEnv}).CheckEndpoint(at + "."); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// knownEndpoints adds what a worker of these queues allows to what is known of
+// others before. Of too many the oldest are forgotten.
+func knownEndpoints(allowed []perdure.ModelEndpoint, queues []string, before []perdure.ModelEndpoint) (all []perdure.ModelEndpoint) {
+	for _, queue := range queues {
+		for _, e := range allowed {
+			e.Queue = queue
+			all = append(all, e)
+		}
+	}
+	for _, e := range before {
+		if !slices.Contains(all, e) {
+			all = append(all, e)
+		}
+	}
+	return all[:min(len(all), maxKnownEndpoints)]
+}
+
+// checkEndpoints refuses a model whose endpoint or key variable no worker of the
+// queue allows, by the rule that the workers have ([llm.Endpoints.Resolve]). Where
+// nothing is known of the queue, or of the provider's endpoints there, it is for the
+// worker to refuse.
+func checkEndpoints(models []perdure.ModelConfig, known []perdure.ModelEndpoint, queue string) error {
+	if queue != anyQueue {
+		known = slices.DeleteFunc(slices.Clone(known), func(e perdure.ModelEndpoint) bool { return e.Queue != queue })
+	}
+	for n, m := range models {
+		if m.BaseURL == "" && m.APIKeyEnv == "" {
+			continue
+		}
+		defaults := slices.DeleteFunc(slices.Clone(known), func(e perdure.ModelEndpoint) bool { return e.Provider != m.Provider })
+		if len(defaults) == 0 || endpointAllowed(m, known, defaults) {
+			continue
+		}
+		field := fmt.Sprintf("models[%d].baseUrl", n)
+		if m.BaseURL == "" {
+			field = fmt.Sprintf("models[%d].apiKeyEnv", n)
+		}
+		return perdure.FieldErrorf(field, "%s is allowed by no worker%s; allowed are: %s", pairOf(m), ofQueue(queue), nameEndpoints(known))
+	}
+	return nil
+}
+
+func endpointAllowed(m perdure.ModelConfig, known, defaults []perdure.ModelEndpoint) bool {
+	allowed := func(origin, keyEnv string) bool {
+		return slices.ContainsFunc(known, func(e perdure.ModelEndpoint) bool { return e.Origin == origin && e.APIKeyEnv == keyEnv })
+	}
+	if m.BaseURL == "" {
+		return slices.ContainsFunc(defaults, func(d perdure.ModelEndpoint) bool { return allowed(d.Origin, m.APIKeyEnv) })
+	}
+	origin, err := perdure.OriginOf("baseUrl", m.BaseURL)
+	if err != nil {
+		return false
+	}
+	if m.APIKeyEnv != "" {
+		return allowed(origin, m.APIKeyEnv)
+	}
+	return allowed(origin, "") || slices.ContainsFunc(defaults, func(d perdure.ModelEndpoint) bool { return allowed(origin, d.APIKeyEnv) })
+}
+
+// pairOf names what a model asks for.
+func pairOf(m perdure.ModelConfig) string {
+	origin, key := "the provider's own endpoint", "the provider's own key variable"
+	if m.BaseURL != "" {
+		if known, err := perdure.OriginOf("baseUrl", m.BaseURL); err == nil {
+			origin = known
+		}
+	}
+	if m.APIKeyEnv != "" {
+		key = m.APIKeyEnv
+	}
+	return origin + " with " + key
+}
+
+func ofQueue(queue string) string {
+	if queue == anyQueue {
+		return ""
+	}
+	return fmt.Sprintf(" of the queue %q", queue)
+}
+
+// nameEndpoints lists pairs, each once.
+func nameEndpoints(known []perdure.ModelEndpoint) string {
+	var names []string
+	for _, e := range known {
+		names = append(names, e.Origin+" with "+orNone(e.APIKeyEnv))
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if more := len(names) - maxNamedEndpoints; more > 0 {
+		names = append(names[:maxNamedEndpoints], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+func orNone(keyEnv string) string {
+	if keyEnv == "" {
+		return "no key"
+	}
+	return keyEnv
+}
