@@ -24,7 +24,8 @@ type Config struct {
 	// Tools are those that this worker runs; each is a task kind of its name. An
 	// execution may use those that it names.
 	Tools []tool.Tool
-	// Workspaces opens an execution's folder.
+	// Workspaces opens an execution's folder; nil means that there are none: tools
+	// are called without one, and the built-in ones answer so.
 	Workspaces func(dir string) (*tool.Workspace, error)
 	// Record notes process groups that tools start; may be nil.
 	Record func(pgid int) (forget func())

@@ -190,11 +190,13 @@ func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage
 	if refused := t.Check(input); refused != nil {
 		return *refused, nil
 	}
-	workspace, err := c.Workspaces(ctx.Workspace())
+	workspace, err := openWorkspace(ctx, c)
 	if err != nil {
 		return tool.Result{}, agent.Permanent(err)
 	}
-	defer workspace.Close()
+	if workspace != nil {
+		defer workspace.Close()
+	}
 	stream := ctx.Stream()
 	result, err := callTool(ctx, c, t, &tool.Call{
 		Arguments: input, Workspace: workspace,
@@ -210,4 +212,12 @@ func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage
 		return result, fmt.Errorf("%s: %w", t.Name, err)
 	}
 	return result, nil
+}
+
+// openWorkspace returns nil where none is configured.
+func openWorkspace(ctx agent.TaskContext, c Config) (*tool.Workspace, error) {
+	if c.Workspaces == nil {
+		return nil, nil
+	}
+	return c.Workspaces(ctx.Workspace())
 }

@@ -55,7 +55,7 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 	t := &transcript{kept: keep{limit: bashOutput}}
 	p := &process{
 		argv: []string{shell, "-c", in.Command}, dir: w.dir, env: environ(w.env), box: w.box, record: call.Record,
-		stdout: t.stream(call.Stdout), stderr: t.stream(call.Stderr),
+		stdout: t.stream(call.Stdout),
 	}
 	end, err := p.run(ctx, timeout)
 	if err != nil {
@@ -73,7 +73,7 @@ func findShell() (string, error) {
 	return "", errors.New("tool bash: neither bash nor sh is in PATH")
 }
 
-// transcript collects both streams of a command in the order of their arrival.
+// transcript collects what a command writes to both of its streams, in order.
 type transcript struct {
 	mu   sync.Mutex // held while live is called, so that calls never overlap
 	kept keep

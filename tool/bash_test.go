@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -45,11 +46,37 @@ func TestBashStreamsLiveAndInOrder(t *testing.T) {
 	}
 	call.Stdout, call.Stderr = collect(&out), collect(&errs)
 	wantOK(t, run(t, "bash", call), "out 3", "err 3", "café \uFFFD")
-	if got, want := out.String(), "out 1\nout 2\nout 3\ncafé \uFFFD"; got != want {
+	if got, want := out.String(), "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\ncafé \uFFFD"; got != want {
 		t.Errorf("stdout = %q, want %q", got, want)
 	}
-	if got, want := errs.String(), "err 1\nerr 2\nerr 3\n"; got != want {
-		t.Errorf("stderr = %q, want %q", got, want)
+	if errs.Len() > 0 {
+		t.Errorf("stderr = %q, want all in stdout", errs.String())
+	}
+}
+
+// The two streams of a command are shown in the order in which it wrote.
+func TestBashKeepsTheOrderOfBothStreams(t *testing.T) {
+	w := plainWorkspace(t)
+	var want strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&want, "out %d\nerr %d\n", i, i)
+	}
+	var live strings.Builder
+	call := callOf(t, w, args{"command": "for ((i = 0; i < 500; i++)); do echo out $i; echo err $i >&2; done"})
+	call.Stdout = func(p []byte) { live.Write(p) }
+	wantOK(t, run(t, "bash", call), want.String())
+	if live.String() != want.String() {
+		t.Errorf("shown as it came:\n%s", live.String())
+	}
+}
+
+// Without a workspace the built-in tools answer so.
+func TestBuiltinToolsWithoutAWorkspace(t *testing.T) {
+	for _, b := range Builtin() {
+		result, err := b.Run(t.Context(), &Call{Arguments: []byte(`{}`)})
+		if err != nil || !result.IsError || !strings.Contains(result.PlainText(), "no workspace is configured") {
+			t.Errorf("%s answers %q, %v", b.Name, result.PlainText(), err)
+		}
 	}
 }
 

@@ -23,12 +23,15 @@ type output struct {
 	done    chan struct{}    // closed when all readers are at their end
 }
 
-// attach connects the command's streams. A sandbox child also gets a third
+// attach connects the command's streams; without stderr both are one pipe. A sandbox child also gets a third
 // pipe, descriptor 3, on which it reports why it could not confine itself; it
 // closes without a word when the command proper takes over.
 func attach(cmd *exec.Cmd, stdout, stderr io.WriteCloser) (*output, error) {
 	o := &output{status: &strings.Builder{}, done: make(chan struct{})}
-	o.sinks = []io.WriteCloser{stdout, stderr, nopCloser{o.status}}
+	o.sinks = []io.WriteCloser{stdout, nopCloser{o.status}}
+	if stderr != nil {
+		o.sinks = append(o.sinks, stderr)
+	}
 	for range o.sinks {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -37,9 +40,12 @@ func attach(cmd *exec.Cmd, stdout, stderr io.WriteCloser) (*output, error) {
 		}
 		o.readers, o.writers = append(o.readers, r), append(o.writers, w)
 	}
-	cmd.Stdout, cmd.Stderr = o.writers[0], o.writers[1]
+	cmd.Stdout, cmd.Stderr = o.writers[0], o.writers[0]
+	if stderr != nil {
+		cmd.Stderr = o.writers[2]
+	}
 	if cmd.Path == selfExe {
-		cmd.ExtraFiles = []*os.File{o.writers[2]}
+		cmd.ExtraFiles = []*os.File{o.writers[1]}
 	}
 	return o, nil
 }

@@ -27,12 +27,13 @@ const (
 
 // process is one command, in its own session and process group.
 type process struct {
-	argv           []string // argv[0] is a path
-	dir            string
-	env            []string
-	box            confinement
-	record         func(pgid int) (forget func())
-	stdout, stderr io.WriteCloser
+	argv   []string // argv[0] is a path
+	dir    string
+	env    []string
+	box    confinement
+	record func(pgid int) (forget func())
+	stdout io.WriteCloser
+	stderr io.WriteCloser // nil: both streams are one pipe, which keeps their order
 }
 
 // ending says how a process ended.

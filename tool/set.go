@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -10,7 +11,23 @@ import (
 // Builtin gives the six built-in tools: read-file, write-file, edit-file, bash,
 // grep, find.
 func Builtin() []Tool {
-	return []Tool{readFile(), writeFile(), editFile(), bash(), grep(), find()}
+	all := []Tool{readFile(), writeFile(), editFile(), bash(), grep(), find()}
+	for i, t := range all {
+		all[i] = inWorkspace(t)
+	}
+	return all
+}
+
+// inWorkspace refuses calls of a tool where there is no workspace.
+func inWorkspace(t Tool) Tool {
+	run := t.Run
+	t.Run = func(ctx context.Context, call *Call) (Result, error) {
+		if call.Workspace == nil {
+			return Errorf("%s cannot be used: no workspace is configured here.", t.Name), nil
+		}
+		return run(ctx, call)
+	}
+	return t
 }
 
 // Lookup gives the built-in tools of these names, in the order of the names. An

@@ -37,11 +37,13 @@ type Tool struct {
 type Call struct {
 	// Arguments is the raw text received from the model.
 	Arguments json.RawMessage
-	// Workspace is where file tools and bash work.
+	// Workspace is where file tools and bash work. Without one, nil, they answer
+	// that none is configured.
 	Workspace *Workspace
 	// Stdout and Stderr receive live terminal output: valid UTF-8 that never
 	// ends inside a character, in order, never concurrently. The slice is the
-	// callee's for the time of the call only.
+	// callee's for the time of the call only. bash has one pipe for both streams of
+	// a command, so that their order is kept, and gives all to Stdout.
 	Stdout, Stderr func([]byte)
 	// Emit receives application events (type Event from the built-in tools).
 	Emit func(data any)

@@ -105,8 +105,9 @@ func (a *attempt) main() {
 func (a *attempt) call(def agent.TaskDefinition) (result json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.log().Error("task code panicked", "panic", v)
-			err = &perdure.TaskError{Code: "panic", Message: fmt.Sprintf("panic: %v\n%s", v, debug.Stack())}
+			// The stack is for the log: a task's error can become part of a conversation.
+			a.log().Error("task code panicked", "panic", v, "stack", string(debug.Stack()))
+			err = &perdure.TaskError{Code: "panic", Message: fmt.Sprintf("panic: %v", v)}
 		}
 	}()
 	return def.Run(a, a.claim.Task.Input)

@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -30,12 +31,16 @@ func TestPanicInAgentCode(t *testing.T) {
 		}
 		return "fine", nil
 	})
-	r := b.work()
+	var log told
+	r := b.work(func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	b.output(b.start("once"), "fine")
 	id := b.start("always")
 	x := b.ended(id, perdure.StatusFailed)
-	if *x.ErrorCode != "panic" || !strings.Contains(*x.Error, "boom") || !strings.Contains(*x.Error, "outcome_test.go") {
+	if *x.ErrorCode != "panic" || !strings.Contains(*x.Error, "boom") || strings.Contains(*x.Error, ".go:") {
 		t.Errorf("the error is %s: %s", *x.ErrorCode, *x.Error)
+	}
+	if !strings.Contains(log.String(), "outcome_test.go:") {
+		t.Errorf("the log has no stack:\n%s", log.String())
 	}
 	if n := entered.Load(); n != 3 {
 		t.Errorf("it was entered %d times, want 3", n)
@@ -54,14 +59,21 @@ func TestPanicInTaskCode(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.agent("a", func(ctx agent.Context) (string, error) {
 		_, err := agent.Call[int](ctx, "boom", 1, agent.Attempts(2), agent.Backoff(time.Millisecond, time.Millisecond))
+		if strings.Contains(err.Error(), ".go:") {
+			return err.Error(), nil
+		}
 		return fmt.Sprint(perdure.CodeOf(err)), nil
 	})
 	var tries atomic.Int32
 	b.task("boom", func(agent.TaskContext, int) (int, error) { tries.Add(1); panic("boom") })
-	b.work()
+	var log told
+	b.work(func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	b.output(b.start("a"), "panic")
 	if tries.Load() != 2 {
 		t.Errorf("%d attempts, want 2", tries.Load())
+	}
+	if !strings.Contains(log.String(), "outcome_test.go:") {
+		t.Errorf("the log has no stack:\n%s", log.String())
 	}
 }
 

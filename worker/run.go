@@ -191,13 +191,14 @@ func (r *run) learn(tasks []*perdure.Task) {
 	}
 }
 
-// errPanic carries a panic of agent code to where the claim is given back.
+// errPanic carries a panic of agent code to where the claim is given back. The
+// stack is for the log: the error is what the execution fails with.
 type errPanic struct {
 	value any
 	stack []byte
 }
 
-func (e errPanic) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+func (e errPanic) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
 // main runs the agent until its execution has ended, or the run is over for
 // this worker.
@@ -213,7 +214,7 @@ func (r *run) main() {
 		}
 		var panicked errPanic
 		if errors.As(err, &panicked) {
-			r.log().Error("agent code panicked", "panic", panicked.value)
+			r.log().Error("agent code panicked", "panic", panicked.value, "stack", string(panicked.stack))
 			r.release(perdure.AgentRelease{Panic: panicked.Error()})
 			return
 		}

@@ -31,7 +31,7 @@ func newProse(p *page) *prose {
 	w := &prose{p: p, layouts: map[int]*glamour.TermRenderer{}}
 	w.buffer = markdown.NewBuffer(func(part markdown.Part) {
 		if part.Final {
-			w.block(part.Source)
+			w.block(part.Source, part.Plain)
 		}
 	})
 	p.leave = w.flush
@@ -51,9 +51,13 @@ func (w *prose) write(seq int64, text string) {
 // flush ends what is open where it stands: something else is to be shown.
 func (w *prose) flush() { w.buffer.Flush() }
 
-// block writes one that has ended.
-func (w *prose) block(source string) {
-	text := w.laidOut(source, min(w.p.width(), widest), "\n\n")
+// block writes one that has ended. One that exceeds the bounds of rendering is
+// written plain, as it stands.
+func (w *prose) block(source string, plain bool) {
+	text := strings.Trim(source, "\n")
+	if !plain {
+		text = w.laidOut(source, min(w.p.width(), widest), "\n\n")
+	}
 	if text == "" {
 		return
 	}

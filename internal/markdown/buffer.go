@@ -1,19 +1,14 @@
 package markdown
 
-import (
-	"bytes"
+import "bytes"
 
-	"github.com/yuin/goldmark/ast"
-	east "github.com/yuin/goldmark/extension/ast"
-	"github.com/yuin/goldmark/parser"
-)
-
-// HardLimit is the most bytes that wait for their block to end; what is over it
-// is cut where it stands.
+// HardLimit is the most bytes that wait for their block to end; a longer block is
+// cut there.
 const HardLimit = 64 << 10
 
 // Part is a piece of rendered text. A part that is not final is replaced by the
-// next one of the same seq and number.
+// next one of the same seq and number. The final parts follow from the text
+// alone, however it was cut into chunks.
 type Part struct {
 	Seq    int64  `json:"seq"`  // of the first chunk that is in it
 	Number int    `json:"part"` // counts the parts of that seq, from 0
@@ -21,6 +16,9 @@ type Part struct {
 	Final  bool   `json:"final"`
 	// Source is the markdown that the part was made of, for other renderings.
 	Source string `json:"-"`
+	// Plain reports that the source exceeds the bounds of rendering: it is shown
+	// as it stands.
+	Plain bool `json:"-"`
 }
 
 // Buffer renders text as it comes. It is used by one goroutine.
@@ -29,9 +27,11 @@ type Buffer struct {
 	pending []byte
 	marks   []mark // where the chunks of another event begin in pending; the first at 0
 	next    map[int64]int
-	links   []parser.Reference // defined so far
-	whole   int                // bytes of pending that were looked at for a cut
-	shown   bool               // a provisional part stands for pending
+	links   *links // defined so far
+	scan    scanner
+	scanned int // bytes of pending that scan has taken: whole lines
+	again   int // length of pending at which goldmark is asked, while scan is lost
+	shown   int // length of pending in the provisional part; 0 if there is none
 }
 
 // mark says of which event the chunks from a place on are.
@@ -40,9 +40,9 @@ type mark struct {
 	seq int64
 }
 
-// NewBuffer makes a buffer that hands its parts to emit.
+// NewBuffer creates a buffer that hands its parts to emit.
 func NewBuffer(emit func(Part)) *Buffer {
-	return &Buffer{emit: emit, next: map[int64]int{}}
+	return &Buffer{emit: emit, next: map[int64]int{}, links: newLinks()}
 }
 
 // Write adds a chunk of the event seq. Blocks that have ended come out as final
@@ -54,49 +54,104 @@ func (b *Buffer) Write(seq int64, chunk string) {
 	if len(b.marks) == 0 || b.marks[len(b.marks)-1].seq != seq {
 		b.marks = append(b.marks, mark{len(b.pending), seq})
 	}
-	b.pending = append(b.pending, chunk...)
-	if lines := decided(b.pending); lines > b.whole {
-		if mayCut(b.pending[b.whole:lines], b.pending[:b.whole]) {
-			for _, n := range cuts(b.pending[:lines]) {
-				b.finish(n)
-			}
+	for chunk != "" {
+		// No more than one byte over the limit, so that the text is cut at the same
+		// places whatever the length of the chunks.
+		n := min(len(chunk), HardLimit+1-len(b.pending))
+		b.pending = append(b.pending, chunk[:n]...)
+		chunk = chunk[n:]
+		b.keepMark(seq)
+		b.advance()
+		if len(b.pending) > HardLimit {
+			b.overflow()
 		}
-		b.whole = max(b.whole, decided(b.pending))
-	}
-	for len(b.pending) > HardLimit {
-		b.finish(hardCut(b.pending))
 	}
 }
 
-// mayOpen tells whether a line that has not ended has only what a list, table or
-// fence may begin with.
-func mayOpen(line []byte) bool {
-	return len(line) > 0 && line[len(line)-1] != '\n' && len(line) < 12 && len(bytes.Trim(line, " `~*+-|0123456789.)")) == 0
+// keepMark restores the mark of the event at hand after a cut at the end of all
+// that was written.
+func (b *Buffer) keepMark(seq int64) {
+	if len(b.marks) == 0 {
+		b.marks = []mark{{0, seq}}
+	}
 }
 
-// decided is how much of the text can be parsed as what it will stay: its whole
-// lines, and a line that begins with a letter after a blank one, for that is a
-// paragraph of the top level however it goes on.
-func decided(pending []byte) int {
-	lines := bytes.LastIndexByte(pending, '\n') + 1
-	if lines > 0 && lines < len(pending) && endsBlank(pending[:lines]) && isLetter(pending[lines]) {
-		return len(pending)
+// advance hands the lines that are whole to the scanner, and finishes the parts
+// that it says have ended.
+func (b *Buffer) advance() {
+	for {
+		n := bytes.IndexByte(b.pending[b.scanned:], '\n') + 1
+		if n == 0 {
+			break
+		}
+		b.line(n)
 	}
-	return lines
+	if b.endsByNextLetter() {
+		b.cut(b.scanned, scanner{})
+	}
+}
+
+func (b *Buffer) line(n int) {
+	line := b.pending[b.scanned : b.scanned+n]
+	ask := func() last { return lastBlock(b.pending[:b.scanned+n], b.scanned) }
+	before, after := b.scan.step(line, ask)
+	if before && b.scanned > 0 {
+		b.cut(b.scanned, b.scan)
+	}
+	b.scanned += n
+	switch {
+	case after:
+		b.cut(b.scanned, scanner{})
+	case b.scan.kind == lost:
+		b.find()
+	}
+}
+
+// cut finishes the first n pending bytes. The scanner goes on as next.
+func (b *Buffer) cut(n int, next scanner) {
+	b.finish(n)
+	next.asks = 0
+	b.scan, b.again = next, 0
+	b.scanned = 0
+}
+
+// endsByNextLetter reports whether the line that has begun is a paragraph, after
+// a list or code that a blank line has ended: it need not be whole to tell.
+func (b *Buffer) endsByNextLetter() bool {
+	if b.scanned == 0 || b.scanned == len(b.pending) || !b.scan.blank || !isLetter(b.pending[b.scanned]) {
+		return false
+	}
+	return b.scan.kind == indentedCode || b.scan.kind == list && !b.scan.empty
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// mayCut spares the parse of all that is pending for lines that cannot end a
-// block: one that goes on inside an indented or plain run of lines.
-func mayCut(lines, before []byte) bool {
-	return len(before) == 0 || len(before) < 1<<10 ||
-		bytes.Contains(lines, []byte("\n\n")) || endsBlank(lines) || endsBlank(before) ||
-		bytes.ContainsAny(lines, "`~#")
+// find asks goldmark where the last block begins while the scanner is lost: each
+// time that the text has doubled, so that all of it costs as much as two parses.
+func (b *Buffer) find() {
+	if b.again == 0 {
+		b.again = 2 * b.scanned
+	}
+	if b.scanned < b.again {
+		return
+	}
+	b.again = 2 * b.scanned
+	if at := lastStart(b.pending[:b.scanned]); at > 0 {
+		b.cut(at, scanner{})
+	}
 }
 
-// hardCut is a place to cut text that has grown too long: after a line, or else
+// overflow cuts a block that has grown too long: at the end of a line, or else
 // before a character.
+func (b *Buffer) overflow() {
+	if at := lastStart(b.pending[:b.scanned]); at > 0 && b.scan.kind == lost {
+		b.cut(at, scanner{})
+	} else {
+		b.cut(hardCut(b.pending), scanner{})
+	}
+	b.advance()
+}
+
 func hardCut(pending []byte) int {
 	if i := bytes.LastIndexByte(pending[:HardLimit], '\n'); i >= 0 {
 		return i + 1
@@ -108,20 +163,22 @@ func hardCut(pending []byte) int {
 	return at
 }
 
-// finish gives the first n pending bytes as a final part.
+// finish gives the first n pending bytes as a final part, even if it shows
+// nothing: its number must not depend on what was shown before.
 func (b *Buffer) finish(n int) {
-	if n == 0 {
-		return
-	}
 	source := b.pending[:n]
-	pc := b.context()
-	html := render(source, pc)
-	b.links = pc.References()
-	b.give(string(source), html, true)
-	b.pending = bytes.Clone(b.pending[n:])
-	b.whole = 0
+	if len(b.pending) > 0 && !isAllBlank(source) {
+		html, plain := render(source, b.links, true)
+		seq := b.marks[0].seq
+		b.emit(Part{Seq: seq, Number: b.next[seq], HTML: html, Final: true, Source: string(source), Plain: plain})
+		b.next[seq]++
+	}
+	b.shown = 0
+	b.pending = b.pending[n:]
 	b.dropMarks(n)
 }
+
+func isAllBlank(source []byte) bool { return len(bytes.Trim(source, " \t\r\n")) == 0 }
 
 func (b *Buffer) dropMarks(n int) {
 	if len(b.pending) == 0 {
@@ -136,43 +193,38 @@ func (b *Buffer) dropMarks(n int) {
 	}
 }
 
-func (b *Buffer) context() parser.Context {
-	pc := parser.NewContext()
-	for _, link := range b.links {
-		pc.AddReference(link)
-	}
-	return pc
-}
-
-// give hands a part out. A final one that shows nothing is only needed to take
-// the place of a provisional one.
-func (b *Buffer) give(source, html string, final bool) {
-	if html == "" && !b.shown {
+// Show gives what is pending as a provisional part, if it has grown by enough
+// since it was shown: by anything while it is short, by a 16th of it when it is
+// long. So all that is shown of a block is in proportion to the block.
+func (b *Buffer) Show() {
+	grown := len(b.pending) - b.shown
+	if grown == 0 || b.shown > showAll && grown < len(b.pending)/16 {
 		return
 	}
-	seq := b.marks[0].seq
-	b.emit(Part{Seq: seq, Number: b.next[seq], HTML: html, Final: final, Source: source})
-	b.shown = !final
-	if final {
-		b.next[seq]++
+	html, plain := render(b.pending, b.links, false)
+	if html == "" && b.shown == 0 {
+		return
 	}
+	b.shown = len(b.pending)
+	seq := b.marks[0].seq
+	b.emit(Part{Seq: seq, Number: b.next[seq], HTML: html, Source: string(b.pending), Plain: plain})
 }
 
-// Show gives what is pending as a provisional part.
-func (b *Buffer) Show() {
-	if len(b.pending) > 0 {
-		b.give(string(b.pending), render(b.pending, b.context()), false)
-	}
-}
+// showAll is the length up to which open text is shown with every chunk.
+const showAll = 4 << 10
 
 // Pending is the source of what is still open.
 func (b *Buffer) Pending() string { return string(b.pending) }
 
 // Flush ends what is pending where it stands.
-func (b *Buffer) Flush() { b.finish(len(b.pending)) }
+func (b *Buffer) Flush() {
+	if len(b.pending) > 0 {
+		b.cut(len(b.pending), scanner{})
+	}
+}
 
-// SafeFlush is Flush, unless that would cut a block or open formatting; it tells
-// whether nothing is pending any more.
+// SafeFlush is Flush, unless that would cut a block or open formatting; it
+// reports whether nothing is pending any more.
 func (b *Buffer) SafeFlush() bool {
 	if b.InBlock() || unmatched(b.pending) {
 		return false
@@ -181,30 +233,40 @@ func (b *Buffer) SafeFlush() bool {
 	return true
 }
 
-// InBlock tells whether the text stands inside a list, table or code block, or
+// InBlock reports whether the text stands inside a list, table or code block, or
 // at a line that may be the beginning of one: nothing may come into it.
 func (b *Buffer) InBlock() bool {
-	if len(b.pending) == 0 {
+	line := b.pending[b.scanned:]
+	if len(line) == 0 {
+		return b.scan.holdsTogether() || b.inRow()
+	}
+	if mayOpen(line) {
+		return true
+	}
+	scan := b.scan
+	scan.step(line, func() last { return last{} })
+	if scan.kind == lost {
+		scan = b.scan // only the whole line would tell
+	}
+	return scan.holdsTogether() || scan.kind == paragraph && startsRow(line)
+}
+
+// inRow reports whether the last line is that of a paragraph and may be a row of
+// a table.
+func (b *Buffer) inRow() bool {
+	if b.scan.kind != paragraph {
 		return false
 	}
-	if mayOpen(lastLine(b.pending)) {
-		return true
-	}
-	all := blocks(b.pending)
-	if len(all) == 0 {
-		return false
-	}
-	switch last := all[len(all)-1].(type) {
-	case *ast.List, *east.Table:
-		return true
-	case *ast.CodeBlock:
-		return true
-	case *ast.FencedCodeBlock:
-		return !fenceClosed(last, b.pending)
-	case *ast.Paragraph:
-		return !endsBlank(b.pending) && bytes.HasPrefix(bytes.TrimLeft(lastLine(b.pending), " "), []byte("|"))
-	case *ast.Blockquote:
-		return !endsBlank(b.pending)
-	}
-	return false
+	end := max(b.scanned-1, 0)
+	return startsRow(b.pending[bytes.LastIndexByte(b.pending[:end], '\n')+1:])
+}
+
+func startsRow(line []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(line, " "), []byte("|"))
+}
+
+// mayOpen reports whether a line that has not ended has only what a list, table
+// or fence may begin with.
+func mayOpen(line []byte) bool {
+	return len(line) < 12 && len(bytes.Trim(line, " `~*+-|0123456789.)")) == 0
 }

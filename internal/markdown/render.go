@@ -5,11 +5,14 @@
 //
 // Final parts joined are the rendering of the whole text, however it was cut
 // into chunks, but for three things: definitions of links that come after their
-// use, blocks over HardLimit, and pieces that another event ended.
+// use, blocks over HardLimit, and pieces that another event ended. What a block
+// may cost is bounded (bounds.go): one that exceeds a bound is shown as it stands.
 package markdown
 
 import (
 	"bytes"
+	"html"
+	"strings"
 
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
@@ -42,29 +45,106 @@ var policy = func() *bluemonday.Policy {
 	return p
 }()
 
-// Render gives the HTML of a whole text.
+// outliner parses blocks without what stands in them: it says where blocks begin
+// and end, at little cost.
+var outliner = parser.NewParser(
+	parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+	parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
+		util.Prioritized(extension.NewTableParagraphTransformer(), 200))...),
+)
+
+// Render returns the HTML of a whole text.
 func Render(source string) string {
-	return render([]byte(source), parser.NewContext())
+	known := newLinks()
+	var parts []string
+	b := NewBuffer(func(p Part) {
+		parts = append(parts, p.Source)
+	})
+	b.Write(0, source)
+	b.Flush()
+	for _, part := range parts {
+		collect([]byte(part), known)
+	}
+	var out strings.Builder
+	for _, part := range parts {
+		html, _ := render([]byte(part), known, false)
+		out.WriteString(html)
+	}
+	return out.String()
 }
 
-// render renders a text with the link definitions of pc, and adds its own to it.
-func render(source []byte, pc parser.Context) string {
-	doc := machine.Parser().Parse(text.NewReader(source), parser.WithContext(pc))
-	var out bytes.Buffer
+// collect adds the links that a piece of text defines.
+func collect(source []byte, known *links) {
+	if bytes.Contains(source, []byte("]:")) && !exceedsText(source) {
+		pc := newLinkContext(known)
+		outliner.Parse(text.NewReader(source), parser.WithContext(pc))
+		for _, ref := range pc.found {
+			known.add(ref)
+		}
+	}
+}
+
+// render renders a piece of text that was cut out as blocks. If it exceeds the
+// bounds it is shown as it stands, and plain is true. With define the links that
+// it defines are added to known.
+func render(source []byte, known *links, define bool) (html string, plain bool) {
+	if define {
+		collect(source, known)
+	}
+	if !exceedsText(source) && !exceedsInlines(outliner.Parse(text.NewReader(source)), source) {
+		html, plain = renderBounded(source, known)
+		if !plain {
+			return html, false
+		}
+	}
+	return asItStands(source), true
+}
+
+func renderBounded(source []byte, known *links) (html string, exceeds bool) {
+	doc := machine.Parser().Parse(text.NewReader(source), parser.WithContext(newLinkContext(known)))
+	if exceedsDepth(doc) || linked(doc) > outputLimit(len(source)) {
+		return "", true
+	}
+	out := limitedBuffer{limit: outputLimit(len(source))}
 	if err := machine.Renderer().Render(&out, source, doc); err != nil {
-		return "" // a bytes.Buffer does not fail
+		return "", true
 	}
-	return policy.Sanitize(out.String())
+	html = policy.Sanitize(out.String())
+	return html, len(html) > out.limit
 }
 
-// blocks gives the blocks of a text's top level.
-func blocks(source []byte) []ast.Node {
-	doc := machine.Parser().Parse(text.NewReader(source))
-	var all []ast.Node
-	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
-		all = append(all, n)
+// asItStands shows the source of a block.
+func asItStands(source []byte) string {
+	return policy.Sanitize("<pre>" + html.EscapeString(string(source)) + "</pre>\n")
+}
+
+// outline parses the blocks of a text; nil if they exceed the bounds.
+func outline(source []byte) ast.Node {
+	if exceedsText(source) {
+		return nil
 	}
-	return all
+	return outliner.Parse(text.NewReader(source))
+}
+
+// lastBlock returns the last block of the top level, and whether it begins with
+// the line at lineStart.
+func lastBlock(source []byte, lineStart int) last {
+	doc := outline(source)
+	if doc == nil || doc.LastChild() == nil {
+		return last{}
+	}
+	return last{node: doc.LastChild(), here: doc.LastChild().Pos() >= lineStart}
+}
+
+// lastStart returns where the line begins that the last block of the top level
+// begins in; 0 if that is not known.
+func lastStart(source []byte) int {
+	doc := outline(source)
+	if doc == nil || doc.LastChild() == nil {
+		return 0
+	}
+	at := max(doc.LastChild().Pos(), 0)
+	return bytes.LastIndexByte(source[:at], '\n') + 1
 }
 
 // shownTags renders tags as text, and images as links.

@@ -47,6 +47,8 @@ type source struct {
 	// steers tells of an input that no client has made a response of its own for:
 	// it may join another.
 	steers bool
+	// takesMessages tells of an agent whose input can hold messages of an assistant.
+	takesMessages bool
 }
 
 // newFold begins the response whose input's event is at first.
@@ -173,12 +175,21 @@ func (f *fold) entryAppended(ctx context.Context, r record) error {
 	if err != nil {
 		return err
 	}
-	if r.Role == perdure.RoleAssistant {
+	switch {
+	case r.Role == perdure.RoleToolResult:
+		f.resulted(content)
+	case f.said(content):
 		f.answered(r, content)
-		return nil
 	}
-	f.resulted(content)
 	return nil
+}
+
+// said reports whether the agent said an assistant's message, rather than stored
+// one that a client gave it, which is input. The react agent stores both: what a
+// model said has the usage of the call or says how it stopped, and a client can
+// give neither. Other agents take no messages of an assistant.
+func (f *fold) said(c perdure.Content) bool {
+	return !f.takesMessages || c.StopReason != "" || c.Usage != nil
 }
 
 func (f *fold) contentOf(ctx context.Context, r record) (perdure.Content, error) {

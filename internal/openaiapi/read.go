@@ -40,10 +40,10 @@ func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, er
 		return nil, err
 	}
 	of := response.Identity{Execution: row.Execution, Response: row.ID}
-	return &found{row, x, newFold(of, row.FirstPos, r, a.sourceOf(org, row, hidden))}, nil
+	return &found{row, x, newFold(of, row.FirstPos, r, a.sourceOf(org, row, x.Kind, hidden))}, nil
 }
 
-func (a *API) sourceOf(org string, row *store.Response, hidden bool) source {
+func (a *API) sourceOf(org string, row *store.Response, kind string, hidden bool) source {
 	return source{
 		entry: func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error) {
 			return a.Engine.Store.Entry(ctx, row.Execution, id)
@@ -62,7 +62,8 @@ func (a *API) sourceOf(org string, row *store.Response, hidden bool) source {
 			}
 			return f.fold, nil
 		},
-		steers: row.SignalID != "" && row.Request == nil,
+		steers:        row.SignalID != "" && row.Request == nil,
+		takesMessages: kind == perdure.ReactKind,
 	}
 }
 

@@ -1,0 +1,286 @@
+package markdown
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/yuin/goldmark/ast"
+)
+
+// The bounds of rendering. A block that exceeds one of them is shown as it
+// stands, escaped. All but the length of the output are checked before the work
+// that they bound.
+const (
+	// cellsPerByte bounds the cells of a table: each row has as many as the head.
+	cellsPerByte = 20
+	// leastCell is the HTML of an empty cell: "<td></td>\n".
+	leastCell = 10
+	// maxNesting bounds how deep quotes, list items, emphasis and links stand in
+	// each other.
+	maxNesting = 32
+	// openNesting bounds what looks like nesting before the text is parsed.
+	openNesting = 2 * maxNesting
+	// maxOpenLines bounds lines times nesting: every line is held against every
+	// open block.
+	maxOpenLines = 1 << 20
+	// maxDelimiters bounds the runs of "*", "_" and "~" in a paragraph or cell,
+	// each of which is held against those before.
+	maxDelimiters = 4 << 10
+	// maxEscapedPipes bounds the pipes in code in a table's cells, each of which
+	// is held against all.
+	maxEscapedPipes = 1 << 10
+	// maxBracketWork bounds, in a paragraph or cell, what is read in search of the
+	// ends of links: brackets times open brackets, destinations times length.
+	maxBracketWork = 4 << 20
+)
+
+// outputLimit is the most HTML that a block of so many bytes may have.
+func outputLimit(source int) int { return 32*source + 64<<10 }
+
+// exceedsText reports whether the text, before any parse, exceeds the bounds on
+// nesting and tables.
+func exceedsText(source []byte) bool {
+	return exceedsNesting(source) || exceedsTables(source)
+}
+
+// exceedsNesting estimates how deep blocks stand in each other from the markers
+// at the beginning of lines. It errs by little, and bounds only what goldmark
+// may be given to parse.
+func exceedsNesting(source []byte) bool {
+	var items []int // the columns at which the content of open list items begins
+	deepest, lines := 1, 0
+	for line := range bytes.Lines(source) {
+		lines++
+		if isBlank(line) {
+			continue
+		}
+		depth := 0
+		items, depth = openItems(items, line)
+		if deepest = max(deepest, depth); deepest > openNesting {
+			return true
+		}
+	}
+	return deepest*lines > maxOpenLines
+}
+
+// openItems returns the list items that are open after the line, and how deep
+// the line stands in them and in quotes.
+func openItems(items []int, line []byte) ([]int, int) {
+	quotes, column := 0, 0
+	for {
+		columns, rest := indentOf(line, column)
+		column += columns
+		m := marker{}
+		if len(rest) > 0 && rest[0] == '>' {
+			quotes++
+			m.width = 1
+		} else if m = listMarker(rest); m.width > 0 {
+			for len(items) > 0 && items[len(items)-1] > column {
+				items = items[:len(items)-1]
+			}
+			items = append(items, column+m.width+1)
+		}
+		if m.width == 0 || quotes+len(items) > openNesting {
+			return items, quotes + len(items)
+		}
+		line, column = rest[m.width:], column+m.width
+	}
+}
+
+// exceedsTables reports whether a run of lines that may be a table has more cells
+// than its bytes allow.
+func exceedsTables(source []byte) bool {
+	if bytes.Count(source, []byte(`\|`)) > maxEscapedPipes && bytes.IndexByte(source, '`') >= 0 {
+		return true
+	}
+	for len(source) > 0 {
+		var lines [][]byte
+		for len(source) > 0 {
+			line, rest := splitLine(source)
+			source = rest
+			if isBlank(line) {
+				break
+			}
+			lines = append(lines, line)
+		}
+		if exceedsTable(lines) {
+			return true
+		}
+	}
+	return false
+}
+
+// exceedsTable checks lines without a blank one: those from a table's head on.
+func exceedsTable(lines [][]byte) bool {
+	length := 0
+	for i := len(lines) - 1; i >= 1; i-- {
+		length += len(lines[i])
+		delimiter := bytes.TrimLeft(lines[i], " \t>")
+		if !isTableDelimiter(delimiter) {
+			continue
+		}
+		rows, size := len(lines)-i, length+len(lines[i-1])
+		cells := rows * columnsOf(delimiter)
+		if cells > cellsPerByte*size || cells*leastCell > outputLimit(size) {
+			return true
+		}
+	}
+	return false
+}
+
+// columnsOf counts the columns that the delimiter row of a table sets out.
+func columnsOf(delimiter []byte) int {
+	delimiter = bytes.Trim(delimiter, " \t\r\n")
+	delimiter = bytes.TrimPrefix(bytes.TrimSuffix(delimiter, []byte("|")), []byte("|"))
+	return bytes.Count(delimiter, []byte("|")) + 1
+}
+
+func splitLine(source []byte) (line, rest []byte) {
+	if i := bytes.IndexByte(source, '\n'); i >= 0 {
+		return source[:i+1], source[i+1:]
+	}
+	return source, nil
+}
+
+// exceedsInlines reports whether a paragraph, heading or cell of the parsed
+// blocks has more of what inline parsing takes quadratic time for than is
+// allowed, or stands too deep.
+func exceedsInlines(doc ast.Node, source []byte) bool {
+	return exceedsDepth(doc) || anyNode(doc, func(n ast.Node) bool {
+		if n.Type() != ast.TypeBlock || n.IsRaw() || n.Lines().Len() == 0 {
+			return false
+		}
+		return exceedsLeaf(n.Lines().Value(source))
+	})
+}
+
+func exceedsLeaf(text []byte) bool {
+	return delimiterRuns(text) > maxDelimiters || bracketWork(text) > maxBracketWork || destinationWork(text) > maxBracketWork
+}
+
+// delimiterRuns counts the runs of delimiters that may begin or end emphasis.
+func delimiterRuns(text []byte) int {
+	runs := 0
+	for i := 0; i < len(text); {
+		c, from := text[i], i
+		for i < len(text) && text[i] == c {
+			i++
+		}
+		inWord := from > 0 && isWord(text[from-1]) && i < len(text) && isWord(text[i])
+		if c == '*' || c == '~' || c == '_' && !inWord {
+			runs++
+		}
+	}
+	return runs
+}
+
+func isWord(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' || c >= 0x80 }
+
+// bracketWork is how many open brackets the closing ones are held against.
+func bracketWork(text []byte) int {
+	open, work := 0, 0
+	for _, c := range text {
+		switch {
+		case c == '[':
+			open++
+		case c == ']' && open > 0:
+			work += open
+			open--
+		}
+	}
+	return work
+}
+
+// destinationWork is how much is read in search of the ends of destinations: the
+// rest of the word for each, or of the line for one in "<".
+func destinationWork(text []byte) int {
+	words, lines := bytes.Count(text, []byte("](")), bytes.Count(text, []byte("](<"))
+	return words*longest(text, " \t\n") + lines*longest(text, "\n")
+}
+
+// longest returns the length of the longest run of text between the separators.
+func longest(text []byte, separators string) int {
+	most := 0
+	for len(text) > 0 {
+		n := bytes.IndexAny(text, separators)
+		if n < 0 {
+			n = len(text) - 1
+		}
+		most, text = max(most, n+1), text[n+1:]
+	}
+	return most
+}
+
+var errFound = errors.New("found")
+
+func anyNode(doc ast.Node, is func(ast.Node) bool) bool {
+	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering && is(n) {
+			return ast.WalkStop, errFound
+		}
+		return ast.WalkContinue, nil
+	})
+	return err != nil
+}
+
+// exceedsDepth reports whether quotes, list items, emphasis and links stand too
+// deep in each other.
+func exceedsDepth(doc ast.Node) bool {
+	depth := 0
+	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !isLevel(n) {
+			return ast.WalkContinue, nil
+		}
+		if !entering {
+			depth--
+			return ast.WalkContinue, nil
+		}
+		if depth++; depth > maxNesting {
+			return ast.WalkStop, errFound
+		}
+		return ast.WalkContinue, nil
+	})
+	return err != nil
+}
+
+// linked adds up the destinations and titles of links: a definition stands once
+// in the text, and in the output wherever it is used.
+func linked(doc ast.Node) int {
+	sum := 0
+	anyNode(doc, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Link:
+			sum += len(n.Destination) + len(n.Title)
+		case *ast.Image:
+			sum += len(n.Destination) + len(n.Title)
+		}
+		return false
+	})
+	return sum
+}
+
+func isLevel(n ast.Node) bool {
+	switch n.Kind() {
+	case ast.KindDocument, ast.KindList, ast.KindTextBlock, ast.KindParagraph:
+		return false
+	case ast.KindBlockquote, ast.KindListItem:
+		return true
+	}
+	return n.Type() == ast.TypeInline && n.HasChildren()
+}
+
+// limitedBuffer takes so many bytes and then fails.
+type limitedBuffer struct {
+	bytes.Buffer
+	limit int
+}
+
+var errTooLong = errors.New("the output is too long")
+
+// Write implements io.Writer.
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.limit {
+		return 0, errTooLong
+	}
+	return b.Buffer.Write(p)
+}

@@ -1,0 +1,171 @@
+package markdown
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// A line is blank if it holds spaces and tabs only (CommonMark, section 2.1). A
+// no-break space is text.
+func isBlank(line []byte) bool {
+	return len(bytes.Trim(trimEnding(line), " \t")) == 0
+}
+
+// trimEnding removes the line ending, "\n" or "\r\n".
+func trimEnding(line []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+}
+
+// hasOddSpace reports whether the line holds a control character that goldmark
+// takes for a space and CommonMark does not, or a line ending that goldmark does
+// not know: what the line does to blocks is then left to goldmark.
+func hasOddSpace(line []byte) bool {
+	return bytes.ContainsAny(trimEnding(line), "\v\f\r")
+}
+
+// indentOf returns the columns that the line is indented by and the rest of the
+// line, which begins at column start (tabs stop at every fourth column).
+func indentOf(line []byte, start int) (columns int, rest []byte) {
+	at := start
+	for i, c := range line {
+		switch c {
+		case ' ':
+			at++
+		case '\t':
+			at += 4 - at%4
+		default:
+			return at - start, line[i:]
+		}
+	}
+	return at - start, nil
+}
+
+// isThematicBreak reports whether the text, without its indent, is a thematic
+// break.
+func isThematicBreak(text []byte) bool {
+	text = bytes.TrimRight(trimEnding(text), " \t")
+	if len(text) == 0 || text[0] != '-' && text[0] != '*' && text[0] != '_' {
+		return false
+	}
+	marks := bytes.Count(text, text[:1])
+	return marks >= 3 && len(bytes.Trim(text, " \t"+string(text[0]))) == 0
+}
+
+// isATXHeading reports whether the text, without its indent, is a heading that
+// begins with number signs.
+func isATXHeading(text []byte) bool {
+	text = trimEnding(text)
+	n := len(text) - len(bytes.TrimLeft(text, "#"))
+	return n >= 1 && n <= 6 && (n == len(text) || text[n] == ' ' || text[n] == '\t')
+}
+
+// isSetextUnderline reports whether the text, without its indent, makes a heading
+// of the paragraph above it.
+func isSetextUnderline(text []byte) bool {
+	text = bytes.TrimRight(trimEnding(text), " \t")
+	return len(text) > 0 && (text[0] == '=' || text[0] == '-') && len(bytes.Trim(text, string(text[0]))) == 0
+}
+
+// isTableDelimiter reports whether the line may be the one between the head of a
+// table and its rows.
+func isTableDelimiter(line []byte) bool {
+	line = trimEnding(line)
+	return bytes.IndexByte(line, '-') >= 0 && len(bytes.Trim(line, " \t|:-")) == 0
+}
+
+// openingFence returns the character and length of the fence that the text,
+// without its indent, opens; 0 if it opens none.
+func openingFence(text []byte) (mark byte, length int) {
+	mark, length = fenceOf(text)
+	if length < 3 || mark == '`' && bytes.IndexByte(text[length:], '`') >= 0 {
+		return 0, 0
+	}
+	return mark, length
+}
+
+// closesFence reports whether the text, without its indent, closes such a fence.
+func closesFence(text []byte, mark byte, length int) bool {
+	got, n := fenceOf(text)
+	return got == mark && n >= length && isBlank(text[n:])
+}
+
+// fenceOf returns the character that the text begins with, if it is one that
+// fences are made of, and how often it stands there.
+func fenceOf(text []byte) (mark byte, length int) {
+	if len(text) == 0 || text[0] != '`' && text[0] != '~' {
+		return 0, 0
+	}
+	for length < len(text) && text[length] == text[0] {
+		length++
+	}
+	return text[0], length
+}
+
+// marker is what a list item begins with.
+type marker struct {
+	width int  // bytes, and columns, of the marker itself
+	first bool // a bullet, or the number 1: it may interrupt a paragraph
+}
+
+// listMarker returns the marker that the text, without its indent, begins with;
+// width 0 if there is none.
+func listMarker(text []byte) marker {
+	text = trimEnding(text)
+	m := marker{}
+	switch {
+	case len(text) == 0:
+		return m
+	case text[0] == '-' || text[0] == '*' || text[0] == '+':
+		m = marker{1, true}
+	default:
+		digits := len(text) - len(bytes.TrimLeft(text, "0123456789"))
+		if digits == 0 || digits > 9 || digits == len(text) || text[digits] != '.' && text[digits] != ')' {
+			return m
+		}
+		n, _ := strconv.Atoi(string(text[:digits]))
+		m = marker{digits + 1, n == 1}
+	}
+	if m.width < len(text) && text[m.width] != ' ' && text[m.width] != '\t' {
+		return marker{}
+	}
+	return m
+}
+
+// interrupts reports whether the text, without its indent of at most three
+// columns, begins another block even where a paragraph is open. HTML is left out.
+func interrupts(text []byte) bool {
+	if _, fence := openingFence(text); fence > 0 {
+		return true
+	}
+	if m := listMarker(text); m.first && !isBlank(text[m.width:]) {
+		return true
+	}
+	return text[0] == '>' || isATXHeading(text) || isThematicBreak(text)
+}
+
+// isPlain reports whether the text can only be that of a paragraph, inside
+// whatever quotes and list items it begins.
+func isPlain(text []byte) bool {
+	for {
+		columns, rest := indentOf(text, 0)
+		if columns > 3 || len(trimEnding(rest)) == 0 || isThematicBreak(rest) {
+			return false
+		}
+		switch m := listMarker(rest); {
+		case rest[0] == '>':
+			text = rest[1:]
+		case m.width > 0:
+			text = rest[m.width:]
+		default:
+			return rest[0] != '<' && !isATXHeading(rest) && !isSetextUnderline(rest) && !hidesFence(rest)
+		}
+	}
+}
+
+// hidesFence reports whether a fence may begin in the text, inside quotes and
+// list items.
+func hidesFence(text []byte) bool {
+	inner := bytes.TrimLeft(text, " \t>-+*0123456789.)")
+	_, n := fenceOf(inner)
+	return n >= 3
+}
