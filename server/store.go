@@ -29,7 +29,7 @@ func openStore(ctx context.Context, c Config, observer *store.Observer, fatal fu
 	if c.Store != "" {
 		return nil, notStore()
 	}
-	s, err := sqlite.Open(ctx, sqlite.Options{Path: StoreFile(c.Data), Logger: c.Logger, Clock: c.Clock, Fatal: fatal, Observer: observer})
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: StoreFile(c.Data), Reserve: true, Logger: c.Logger, Clock: c.Clock, Fatal: fatal, Observer: observer})
 	if err != nil {
 		return nil, err
 	}

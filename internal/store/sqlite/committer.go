@@ -226,6 +226,7 @@ func commitNow(v view) error {
 // rollback gives up the transaction. SQLite may have done so itself, after a
 // full disk for one; if neither did, the connection is of no use any more.
 func (c *committer) rollback(v view) error {
+	c.conn.forgetGathered() // before, since a rollback reads from the log
 	_, err := v.exec("ROLLBACK")
 	if err == nil || resultCode(err) == 1 { // SQLITE_ERROR: no transaction is active
 		return nil

@@ -59,6 +59,7 @@ type Store struct {
 	committer *committer
 	path      string
 	epoch     uint64
+	lock      *fileLock
 	closing   sync.Once
 	closed    error
 }
@@ -73,9 +74,29 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := finishReplacing(o.Path); err != nil {
 		return nil, fmt.Errorf("open %s: %w", o.Path, err)
 	}
-	if err := makeFile(o.Path); err != nil {
+	lock, err := lockNew(o.Path)
+	if err != nil {
 		return nil, err
 	}
+	s, err := openLocked(ctx, o)
+	if err != nil {
+		return nil, errors.Join(err, lock.release())
+	}
+	s.lock = lock
+	return s, nil
+}
+
+// lockNew locks the file, which is made if it does not exist.
+func lockNew(path string) (*fileLock, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := makeFile(path); err != nil {
+			return nil, err
+		}
+	}
+	return lockFile(path)
+}
+
+func openLocked(ctx context.Context, o Options) (*Store, error) {
 	reserve, err := openReserve(o)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", o.Path, err)
@@ -85,7 +106,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	writer, err := openWriter(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", o.Path, damaged(err))
+		return nil, fmt.Errorf("open %s: %w", o.Path, fullStart(damaged(err)))
 	}
 	s, err := start(ctx, o, writer, reserve)
 	if err != nil {
@@ -271,7 +292,7 @@ func (s *Store) Tidy(ctx context.Context) error {
 		return nil
 	}
 	_, err := s.Do(ctx, store.Command{
-		Name: "tidy", Lane: store.LaneSweeps,
+		Name: "tidy", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})
 	// The log is begun anew after the answer, and before the next batch.
@@ -297,7 +318,7 @@ func (s *Store) Epoch() uint64 { return s.epoch }
 // Close commits what is queued, then closes the file. Once the store has
 // failed, the file is left as it is, for the next Open to recover.
 func (s *Store) Close() error {
-	s.closing.Do(func() { s.closed = s.close() })
+	s.closing.Do(func() { s.closed = errors.Join(s.close(), s.lock.release()) })
 	return s.closed
 }
 
