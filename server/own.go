@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // OwnedError says that another live process owns the data directory. Commands
@@ -42,19 +43,16 @@ func own(data string) (*lock, error) {
 		return nil, &OwnedError{Data: data, Socket: filepath.Join(data, "perdure.sock"), PID: readPID(path)}
 	}
 	l := &lock{file: file}
-	if err := l.write(); err != nil {
-		return nil, err
-	}
+	l.write()
 	return l, nil
 }
 
-// write notes the owner's process id, for people and for OwnedError.
-func (l *lock) write() error {
-	if err := l.file.Truncate(0); err != nil {
-		return err
+// write notes the owner's process id, for people and for OwnedError. Nothing depends
+// on it: a full disk that has no room for it must not keep a server from making some.
+func (l *lock) write() {
+	if l.file.Truncate(0) == nil {
+		_, _ = l.file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
-	_, err := l.file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	return err
 }
 
 func readPID(path string) int {
@@ -83,5 +81,5 @@ func newToken(data string) (string, error) {
 		return "", err
 	}
 	token := base64.RawURLEncoding.EncodeToString(secret)
-	return token, os.WriteFile(path, []byte(token+"\n"), 0o600)
+	return token, disk.WriteFile(path, []byte(token+"\n"))
 }

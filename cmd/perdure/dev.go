@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/internal/garbage"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/tool"
@@ -205,7 +205,7 @@ func (s *serving) devOn(ctx context.Context, own *server.Server) error {
 	if s.noPark {
 		w.parked = -1
 	}
-	if err := os.WriteFile(workspaceFile(own.Data), []byte(w.workspace+"\n"), 0o600); err != nil {
+	if err := disk.WriteFile(workspaceFile(own.Data), []byte(w.workspace+"\n")); err != nil {
 		return err
 	}
 	stopWorker, err := w.start(ctx, own.Dispatch(server.DevOrg), own.Data)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // ownerKind says what the process that owns a data directory is there for.
@@ -40,11 +41,7 @@ func (o owner) write(data string) error {
 	if err != nil {
 		return err
 	}
-	next := ownerFile(data) + ".new"
-	if err := os.WriteFile(next, append(raw, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, ownerFile(data))
+	return disk.WriteFile(ownerFile(data), append(raw, '\n'))
 }
 
 // forgetOwner removes the file. One that stays is written over by the next

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -185,6 +186,20 @@ func wait(ended <-chan error) {
 	}
 }
 
+// endWith ends the process if the worker's store fails before the worker has ended:
+// what is under way cannot be stored, and would be held until its leases are over. It
+// is as after a crash, from which the next start recovers.
+func (s *standard) endWith(kept *local.Store, ended <-chan struct{}) {
+	select {
+	case <-kept.Failed():
+		err := kept.Err()
+		s.logger.Error("the worker's store failed; the process ends", "error", err)
+		fmt.Fprintln(os.Stderr, "perdure: "+plainError(err))
+		os.Exit(exitFailed)
+	case <-ended:
+	}
+}
+
 // start runs the worker in the background until stop is called, once or more
 // often, and returns once the server knows it.
 func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (stop func(), err error) {
@@ -206,6 +221,7 @@ func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (
 		}
 		ended <- err
 	}()
+	go s.endWith(kept, live.Done())
 	select {
 	case <-w.Registered():
 		return sync.OnceFunc(func() {

@@ -33,11 +33,14 @@ func New(st store.Store, hints notify.Notifier, perOrg int) *Streams {
 	return &Streams{store: st, hints: hints, most: perOrg, watches: map[uuid.UUID]*watch{}}
 }
 
+// deleteStream is the command that makes room.
+const deleteStream = "delete stream"
+
 // do runs one command on a stream, and gives its readers a hint once it is
 // durable.
 func (s *Streams) do(ctx context.Context, org string, bytes int64, needs store.Needs, name string, decide func(*store.State) (*store.Changes, error)) (outcome, error) {
 	answers, err := s.store.Do(ctx, store.Command{
-		Name: name, Lane: store.LaneChunks, Org: org, Bytes: int(bytes),
+		Name: name, Lane: store.LaneChunks, Org: org, Bytes: int(bytes), Frees: name == deleteStream,
 		Needs:  func(*perdure.Execution) store.Needs { return needs },
 		Decide: decide,
 	})
@@ -72,6 +75,6 @@ func (s *Streams) append(ctx context.Context, org string, a addition) (outcome, 
 // remove takes a stream away from its readers and writers. Its rows go step by
 // step, with what else is kept no longer.
 func (s *Streams) remove(ctx context.Context, org, path string) (outcome, error) {
-	return s.do(ctx, org, 0, store.Needs{Stream: path}, "delete stream",
+	return s.do(ctx, org, 0, store.Needs{Stream: path}, deleteStream,
 		func(st *store.State) (*store.Changes, error) { return decideDelete(st, path) })
 }

@@ -78,7 +78,7 @@ func (e *Engine) putDefinition(ctx context.Context, action perdure.AuditAction, 
 func (e *Engine) DeleteDefinition(ctx context.Context, org string, id uuid.UUID) error {
 	by := changed{actor: store.ActorOf(ctx), org: org, action: perdure.AuditDefinitionDeleted}
 	_, err := e.one(ctx, store.Command{
-		Name: "delete definition", Lane: store.LaneCommits, Org: org,
+		Name: "delete definition", Lane: store.LaneCommits, Frees: true, Org: org,
 		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Definition: &id} },
 		Decide: func(s *store.State) (*store.Changes, error) {
 			if s.Definition == nil {

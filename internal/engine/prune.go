@@ -172,7 +172,7 @@ func (e *Engine) pruneOne(ctx context.Context, q store.PruneQuery, p store.Pruna
 	changed := false
 	for left := p.Count; left > 0; left -= pruneRows {
 		d, err := e.do(ctx, store.Command{
-			Name: "prune " + string(q.Kind), Lane: store.LaneSweeps, Org: p.Org, Execution: p.ID,
+			Name: "prune " + string(q.Kind), Lane: store.LaneSweeps, Frees: true, Org: p.Org, Execution: p.ID,
 			Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Retention: true} },
 			Decide: decide,
 		})
@@ -231,7 +231,7 @@ func (e *Engine) dropMarked(ctx context.Context) error {
 			return err
 		}
 		_, err = e.do(ctx, store.Command{
-			Name: "drop streams", Lane: store.LaneSweeps,
+			Name: "drop streams", Lane: store.LaneSweeps, Frees: true,
 			Decide: func(*store.State) (*store.Changes, error) {
 				return &store.Changes{DropStreams: pruneRows, Answer: &decided{}}, nil
 			},
@@ -245,7 +245,7 @@ func (e *Engine) dropMarked(ctx context.Context) error {
 func (e *Engine) dropExecutions(ctx context.Context) error {
 	for {
 		steps, err := e.do(ctx, store.Command{
-			Name: "prune rows", Lane: store.LaneSweeps, Pick: &store.Pick{Kind: store.PickPruned, Limit: 1},
+			Name: "prune rows", Lane: store.LaneSweeps, Frees: true, Pick: &store.Pick{Kind: store.PickPruned, Limit: 1},
 			Decide: func(*store.State) (*store.Changes, error) {
 				return &store.Changes{Prune: &store.Prune{Rows: pruneRows}, Answer: &decided{}}, nil
 			},
@@ -264,7 +264,7 @@ func (e *Engine) free(ctx context.Context, spare int64) error {
 			return err
 		}
 		_, err = e.do(ctx, store.Command{
-			Name: "free", Lane: store.LaneSweeps,
+			Name: "free", Lane: store.LaneSweeps, Frees: true,
 			Decide: func(*store.State) (*store.Changes, error) {
 				return &store.Changes{Free: freePages, Answer: &decided{}}, nil
 			},

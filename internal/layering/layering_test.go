@@ -22,7 +22,7 @@ var rules = map[string][]string{
 	// Worker side.
 	"agent":                            nil,
 	"worker":                           {"agent", "worker/local", "worker/results"},
-	"worker/local":                     {"worker/results"}, // with a SQLite driver of its own
+	"worker/local":                     {"internal/disk", "internal/sqlitelog", "worker/results"}, // with a SQLite driver of its own
 	"worker/results":                   nil,
 	"worker/remote":                    {"api/..."},
 	"worker/metrics":                   {"worker", "react", "internal/meter"},
@@ -47,7 +47,7 @@ var rules = map[string][]string{
 	"internal/store":                       nil,
 	"internal/store/commit":                {"internal/store"},
 	"internal/store/relational":            {"internal/store", "internal/store/commit"},
-	"internal/store/sqlite":                {"internal/store", "internal/store/commit", "internal/store/relational"},
+	"internal/store/sqlite":                {"internal/disk", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/relational"},
 	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational"},
 	"internal/store/postgres/cluster":      nil,
 	"internal/store/postgres/postgrestest": {"internal/store/postgres/cluster"},
@@ -62,6 +62,9 @@ var rules = map[string][]string{
 	"internal/httpapi":                     {"internal/durablestream", "internal/engine", "internal/eventlog", "internal/health", "internal/markdown", "internal/notify", "internal/openaiapi", "internal/store"},
 	"internal/openaiapi":                   {"internal/engine", "internal/eventlog", "internal/response", "internal/store"},
 	"internal/grpcapi":                     {"api/...", "internal/health"},
+	"internal/disk":                        nil, // pure: the worker's side uses these, too
+	"internal/disktest":                    nil,
+	"internal/sqlitelog":                   {"internal/disk"},
 	"internal/health":                      nil,
 	"internal/ops":                         {"internal/health"},
 	"internal/meter":                       nil, // pure: the worker's side uses it, too

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/worker/results"
+	"github.com/perdure/perdure/internal/disk"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
@@ -69,7 +71,7 @@ func (s *Store) open() (err error) {
 	}
 	if s.id == uuid.Nil {
 		s.id = uuid.New()
-		if err := writeWhole(filepath.Join(s.dir, idFile), s.id.String()+"\n"); err != nil {
+		if err := disk.WriteFile(filepath.Join(s.dir, idFile), []byte(s.id.String()+"\n")); err != nil {
 			return err
 		}
 	}
@@ -124,31 +126,6 @@ func ReadID(dir string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// writeWhole makes a file whole or not at all, and durable.
-func writeWhole(path, text string) error {
-	next := path + ".new"
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(next, path); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
-}
-
 // WorkerID is the stable id of the worker whose store it is.
 func (s *Store) WorkerID() uuid.UUID { return s.id }
 
@@ -160,16 +137,44 @@ func (s *Store) Results() *results.Store { return s.results }
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		var errs []error
-		if s.readers != nil {
-			errs = append(errs, s.readers.Close())
-		}
+		// The last connection that is closed folds the log into the file. Those that
+		// read cannot: after a failure they are the last, and the log is left to the
+		// next start.
 		if s.writer != nil {
-			errs = append(errs, s.writer.close())
+			s.writer.end()
+		}
+		ends := []func() error{s.closeReaders, s.closeWriter}
+		if s.writer != nil && s.writer.broken != nil {
+			slices.Reverse(ends)
+		}
+		for _, end := range ends {
+			errs = append(errs, end())
 		}
 		s.closed = errors.Join(append(errs, s.lock.Close())...)
 	})
 	return s.closed
 }
+
+func (s *Store) closeReaders() error {
+	if s.readers == nil {
+		return nil
+	}
+	return s.readers.Close()
+}
+
+func (s *Store) closeWriter() error {
+	if s.writer == nil {
+		return nil
+	}
+	return s.writer.close()
+}
+
+// Failed returns a channel that is closed when the store has failed and writes no
+// more. The process should end: its next start looks at what is stored.
+func (s *Store) Failed() <-chan struct{} { return s.writer.failed }
+
+// Err returns why the store has failed, once the channel of Failed is closed.
+func (s *Store) Err() error { return s.writer.broken }
 
 // Put stores contents of an execution, and gives their references. They are
 // durable when it returns. Errors: unavailable (a full disk: try again),

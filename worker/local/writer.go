@@ -10,7 +10,8 @@ import (
 	"sync"
 
 	"github.com/perdure/perdure"
-	"modernc.org/sqlite"
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/sqlitelog"
 	lib "modernc.org/sqlite/lib"
 )
 
@@ -30,7 +31,11 @@ type writer struct {
 
 	mu     sync.RWMutex // guards closed, and the sending to queue
 	closed bool
-	broken error // why nothing is written any more; run's alone
+	broken error         // why nothing is written any more; run's alone
+	failed chan struct{} // closed once broken is set
+	// reserve is given away on a full disk; it may be nil.
+	reserve  *disk.Reserve
+	unfolded int // about how many bytes the log holds that are not in the file
 }
 
 // write is one caller's, which is told on done.
@@ -69,24 +74,42 @@ func openWriter(path string) (*writer, error) {
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
+	reserve, err := disk.NewReserve(path + ".reserve")
+	if err != nil {
+		return nil, err
+	}
+	if err := startLog(path, reserve); err != nil {
+		return nil, err
+	}
 	// auto_vacuum counts only before the first table is made.
 	db, err := sql.Open("sqlite", dsn(path, url.Values{"_pragma": {
 		"auto_vacuum(incremental)", "journal_mode(wal)", "synchronous(full)", "secure_delete(on)",
-		"wal_autocheckpoint(4000)", "journal_size_limit(67108864)",
+		"wal_autocheckpoint(0)", "journal_size_limit(67108864)",
 	}}))
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	w := &writer{db: db, stmts: map[string]*sql.Stmt{}, queue: make(chan *write, maxGroup), ended: make(chan struct{})}
+	w := &writer{db: db, stmts: map[string]*sql.Stmt{}, queue: make(chan *write, maxGroup), ended: make(chan struct{}), failed: make(chan struct{}), reserve: reserve}
 	if w.raw, err = db.Conn(context.Background()); err == nil {
 		err = w.prepareTables()
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	_ = w.reserve.Make() // without it the store works as well, until the disk is full
 	go w.run()
 	return w, nil
+}
+
+// startLog makes what the log holds durable before anything is written.
+func startLog(path string, reserve *disk.Reserve) error {
+	err := sqlitelog.Start(path, reserve)
+	var full *sqlitelog.FullError
+	if errors.As(err, &full) {
+		return &perdure.Error{Code: perdure.Unavailable, Message: "the worker's store " + path + ": " + full.Error(), Err: full.Unwrap()}
+	}
+	return err
 }
 
 func (w *writer) prepareTables() error {
@@ -147,7 +170,8 @@ func (w *writer) send(ctx context.Context, one *write) error {
 	}
 }
 
-func (w *writer) close() error {
+// end waits until what is queued is written.
+func (w *writer) end() {
 	w.mu.Lock()
 	if !w.closed {
 		w.closed = true
@@ -155,6 +179,10 @@ func (w *writer) close() error {
 	}
 	w.mu.Unlock()
 	<-w.ended
+}
+
+// close closes the connection, after end.
+func (w *writer) close() error {
 	for _, stmt := range w.stmts {
 		_ = stmt.Close() // it goes with its connection
 	}
@@ -174,6 +202,32 @@ func (w *writer) run() {
 			group, size = append(group, next), size+next.size
 		}
 		w.makeGroup(group)
+		w.fold(group)
+	}
+}
+
+// foldAfter is about how many bytes are written between two times that the log is
+// folded into the file; a group counts for some in any case.
+const foldAfter, groupBytes = 16 << 20, 64 << 10
+
+// fold sees to it that the log is folded into the file now and then. SQLite would do
+// so itself, but say nothing of a file that cannot be written.
+func (w *writer) fold(group []*write) {
+	w.unfolded += groupBytes
+	for _, one := range group {
+		w.unfolded += 2 * one.size
+	}
+	if w.unfolded < foldAfter || w.broken != nil {
+		return
+	}
+	w.unfolded = 0
+	var busy, frames, folded int
+	err := w.raw.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &folded)
+	switch {
+	case resultCode(err) == lib.SQLITE_FULL:
+		w.makeRoom()
+	case err != nil:
+		w.fail(err)
 	}
 }
 
@@ -215,7 +269,7 @@ func (w *writer) transact(apply func(transaction) error) error {
 	}
 	ctx := context.Background()
 	if _, err := w.raw.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return w.failed(err)
+		return w.outcome(err)
 	}
 	err := apply(transaction{w})
 	if err == nil {
@@ -225,9 +279,29 @@ func (w *writer) transact(apply func(transaction) error) error {
 		return nil
 	}
 	if _, back := w.raw.ExecContext(ctx, "ROLLBACK"); back != nil && w.inTransaction() {
-		w.broken = storeBroken(back)
+		w.fail(back)
 	}
-	return w.failed(err)
+	return w.outcome(err)
+}
+
+// fail ends all writing.
+func (w *writer) fail(err error) {
+	if w.broken == nil {
+		w.broken = storeBroken(err)
+		close(w.failed)
+	}
+}
+
+// makeRoom empties the log of a disk that is full, with the room of the reserve if
+// it takes that.
+func (w *writer) makeRoom() {
+	w.reserve.Release()
+	var busy, frames, folded int
+	err := w.raw.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &folded)
+	if err != nil && resultCode(err) != lib.SQLITE_FULL {
+		w.fail(err)
+	}
+	_ = w.reserve.Make() // the next write tries again
 }
 
 // inTransaction tells whether a transaction is open: SQLite rolls some errors
@@ -240,19 +314,20 @@ func (w *writer) inTransaction() bool {
 	return err != nil
 }
 
-// failed says what a failed write means to its caller.
-func (w *writer) failed(err error) error {
+// outcome says what a failed write means to its caller.
+func (w *writer) outcome(err error) error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {
 		return err
 	}
 	switch resultCode(err) {
-	case lib.SQLITE_FULL, lib.SQLITE_BUSY:
+	case lib.SQLITE_FULL:
+		w.makeRoom()
+		fallthrough
+	case lib.SQLITE_BUSY:
 		return &perdure.Error{Code: perdure.Unavailable, Message: "the worker's store cannot write now; is its disk full?", Err: err}
 	}
-	if w.broken == nil {
-		w.broken = storeBroken(err)
-	}
+	w.fail(err)
 	return w.broken
 }
 
@@ -261,7 +336,10 @@ func storeBroken(err error) error {
 }
 
 func resultCode(err error) int {
-	var failed *sqlite.Error
+	var failed interface {
+		error
+		Code() int
+	}
 	if errors.As(err, &failed) {
 		return failed.Code() & 0xff
 	}

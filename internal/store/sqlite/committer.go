@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/relational"
 )
@@ -35,7 +36,6 @@ type committer struct {
 
 	path      string
 	walLimit  int64
-	batches   int
 	folder    *folder
 	foldAt    int
 	laterFrom int
@@ -44,6 +44,13 @@ type committer struct {
 	// was begun anew; rest counts the sweeps to pass before the next try.
 	erased atomic.Bool
 	rest   int
+
+	// reserve may be nil. full says that there is no room for it; filled, that a write
+	// found none. impaired is why writes are refused.
+	reserve  *disk.Reserve
+	full     bool
+	filled   bool
+	impaired atomic.Pointer[string]
 }
 
 // run works until the queue is closed and empty.
@@ -58,16 +65,19 @@ func (c *committer) run() {
 func (c *committer) process(batch []*commit.Call) {
 	c.deciding.Lock()
 	defer c.deciding.Unlock()
-	commit.Process(c.Observed(c), c.logger, batch)
+	commit.Process(c.Observed(c), c.logger, c.admit(batch))
+	if c.filled {
+		c.makeRoom()
+	}
 	if c.brokenErr() == nil {
 		c.fold()
-		c.trim()
 		c.forget(batch)
 	}
 }
 
 // Gives implements [commit.Runner].
 func (c *committer) Gives(err error) (told error, up bool) {
+	c.filled = c.filled || isFull(err)
 	up = c.lost(err) || isFull(err) || isBusy(err) || c.brokenErr() != nil
 	return refusal(err), up
 }
@@ -216,6 +226,7 @@ func commitNow(v view) error {
 // rollback gives up the transaction. SQLite may have done so itself, after a
 // full disk for one; if neither did, the connection is of no use any more.
 func (c *committer) rollback(v view) error {
+	c.conn.forgetGathered() // before, since a rollback reads from the log
 	_, err := v.exec("ROLLBACK")
 	if err == nil || resultCode(err) == 1 { // SQLITE_ERROR: no transaction is active
 		return nil

@@ -2,10 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"unsafe"
 
+	"github.com/perdure/perdure/internal/disk"
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
 )
@@ -21,12 +21,10 @@ const foldAt = 8000
 // does not pause; what was written meanwhile is little, and the committer folds it
 // itself: see [logged].
 type folder struct {
-	conn   *conn
-	logger *slog.Logger
-	// may tells whether the store is still to be trusted.
-	may   func() bool
-	asked chan struct{}
-	ended chan struct{}
+	conn      *conn
+	committer *committer
+	asked     chan struct{}
+	ended     chan struct{}
 
 	// working is locked while the folder is at it: SQLite lets one connection
 	// fold at a time, and gives the other up at once.
@@ -37,12 +35,12 @@ type folder struct {
 	folded int // by the last pass
 }
 
-func openFolder(ctx context.Context, path string, logger *slog.Logger, may func() bool) (*folder, error) {
+func openFolder(ctx context.Context, path string, committer *committer) (*folder, error) {
 	c, err := openConn(ctx, path, writing, "synchronous(full)")
 	if err != nil {
 		return nil, err
 	}
-	return &folder{conn: c, logger: logger, may: may, asked: make(chan struct{}, 1), ended: make(chan struct{})}, nil
+	return &folder{conn: c, committer: committer, asked: make(chan struct{}, 1), ended: make(chan struct{})}, nil
 }
 
 // run works until close.
@@ -50,7 +48,7 @@ func (f *folder) run() {
 	defer close(f.ended)
 	for range f.asked {
 		folded := 0
-		if f.may() {
+		if f.committer.brokenErr() == nil {
 			folded = f.pass()
 		}
 		f.mu.Lock()
@@ -64,8 +62,7 @@ func (f *folder) pass() (folded int) {
 	defer f.working.Unlock()
 	folded, err := foldOn(f.conn)
 	if err != nil {
-		// Nothing is lost by it, and the log stays as it is until the next time.
-		f.logger.Warn("the write-ahead log could not be folded into the file", "err", err)
+		f.committer.notFolded(err)
 	}
 	return folded
 }
@@ -157,10 +154,30 @@ func (c *committer) fold() {
 	case foldHere:
 		folded, err := foldOn(c.conn)
 		if err != nil {
-			c.logger.Warn("the write-ahead log could not be folded into the file", "err", err)
+			c.notFolded(err)
 		}
 		c.logged.folded = max(c.logged.folded, folded)
 	}
+}
+
+// notFolded says that the log could not be folded into the file. On a full disk the
+// log stays as it is until the next time; a file that cannot be written is as bad as a
+// log that cannot: the log would only grow.
+func (c *committer) notFolded(err error) {
+	if isBroken(err) {
+		c.lost(lose(err, "the file of the database cannot be written"))
+		return
+	}
+	c.logger.Warn("the write-ahead log could not be folded into the file", "err", err)
+}
+
+// foldFrom returns foldAt, or less where the reserve is small: what the file grows by
+// when the log is folded has to fit in it.
+func foldFrom(reserve *disk.Reserve) int {
+	if reserve == nil {
+		return foldAt
+	}
+	return min(foldAt, int(reserve.Size()/4096))
 }
 
 // countLog lets logPages know. It takes the place of SQLite's own folding, which would
@@ -176,5 +193,8 @@ func notePages(_ *libc.TLS, place, _, _ uintptr, pages int32) int32 {
 
 // logPages is how many pages the log held after this connection's last commit.
 func (n *native) logPages() int { return int(*(*int32)(at(n.pages()))) }
+
+// noPages says that the log was emptied.
+func (n *native) noPages() { *(*int32)(at(n.pages())) = 0 }
 
 func (n *native) pages() uintptr { return n.stopped + 2*unsafe.Sizeof(int32(0)) }

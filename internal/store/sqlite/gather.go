@@ -75,6 +75,7 @@ func (n *native) gather() error {
 	g.methods.FxFileSize, g.methods.FxClose = callback(gatherFileSize), callback(gatherClose)
 	log.FpMethods = memory
 	n.gathering = memory
+	lib.Xsqlite3_rollback_hook(n.tls, n.db, callback(gaveUp), memory)
 	return nil
 }
 
@@ -126,6 +127,18 @@ func (g *gathered) lengthen(tls *libc.TLS, file uintptr, to int64) {
 		}
 	}
 }
+
+// forgetGathered drops what was gathered for a transaction that is given up: written
+// later, it would need room and time, and could fail a transaction that has nothing to
+// do with it. What a commit gathered has been written by its sync.
+func (n *native) forgetGathered() {
+	if n.gathering != 0 {
+		(*gathered)(at(n.gathering)).n = 0
+	}
+}
+
+// gaveUp is called by SQLite after each rollback, also one of its own.
+func gaveUp(_ *libc.TLS, gathering uintptr) { (*gathered)(at(gathering)).n = 0 }
 
 func gatherWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
 	g := gatheredOf(file)

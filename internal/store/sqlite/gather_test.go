@@ -277,3 +277,44 @@ func TestFullLogFailsTheBatchAlone(t *testing.T) {
 		t.Errorf("after that: %v", err)
 	}
 }
+
+// What a transaction has gathered goes with it: it is not written when it is given up,
+// nor by the next one, which does not fail for it.
+func TestPagesOfARollbackAreNotWritten(t *testing.T) {
+	s := open(t, Options{})
+	c := s.committer.conn
+	v := view{conn: c, ctx: t.Context()}
+	for name, giveUp := range map[string]func() error{
+		"by the committer": func() error { return s.committer.rollback(v) },
+		"by SQLite": func() error {
+			_, err := v.exec("ROLLBACK")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) { givenUp(t, s, giveUp, name == "by the committer") })
+	}
+}
+
+func givenUp(t *testing.T, s *Store, giveUp func() error, unwritten bool) {
+	t.Helper()
+	c := s.committer.conn
+	v := view{conn: c, ctx: t.Context()}
+	counting(t, c)
+	must(t, v, "BEGIN IMMEDIATE")
+	must(t, v, "CREATE TABLE page (id INTEGER PRIMARY KEY, content BLOB)")
+	must(t, v, fill, 1200) // more than the cache has room for
+	g := (*gathered)(at(c.gathering))
+	if g.n == 0 {
+		t.Fatal("nothing is gathered")
+	}
+	before := logCalls.bytes
+	if err := giveUp(); err != nil {
+		t.Fatal(err)
+	}
+	if g.n != 0 {
+		t.Errorf("%d bytes are left of what was given up", g.n)
+	}
+	if written := logCalls.bytes - before; written != 0 && unwritten {
+		t.Errorf("%d bytes were written of what was given up", written)
+	}
+}

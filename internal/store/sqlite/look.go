@@ -27,7 +27,7 @@ func OpenLook(ctx context.Context, path string) (*Look, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no store at %s", path)
 	}
-	p, err := openPool(ctx, path, 1)
+	p, err := openQuietPool(ctx, path)
 	if err != nil {
 		return nil, refusal(err)
 	}

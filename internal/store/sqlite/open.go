@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/relational"
@@ -42,6 +43,9 @@ type Options struct {
 	// MaxPages bounds the file to that many pages of 4 KiB, beyond which it is
 	// a full disk; 0 is no bound.
 	MaxPages int
+	// Reserve keeps room on the disk beside the file, which is given away when the
+	// disk is full.
+	Reserve bool
 	// Observer is told what the committer does; may be nil.
 	Observer *store.Observer
 	// laterFrom is [laterFrom], unless a test sets another.
@@ -55,6 +59,7 @@ type Store struct {
 	committer *committer
 	path      string
 	epoch     uint64
+	lock      *fileLock
 	closing   sync.Once
 	closed    error
 }
@@ -69,14 +74,41 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := finishReplacing(o.Path); err != nil {
 		return nil, fmt.Errorf("open %s: %w", o.Path, err)
 	}
-	if err := makeFile(o.Path); err != nil {
+	lock, err := lockNew(o.Path)
+	if err != nil {
 		return nil, err
+	}
+	s, err := openLocked(ctx, o)
+	if err != nil {
+		return nil, errors.Join(err, lock.release())
+	}
+	s.lock = lock
+	return s, nil
+}
+
+// lockNew locks the file, which is made if it does not exist.
+func lockNew(path string) (*fileLock, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := makeFile(path); err != nil {
+			return nil, err
+		}
+	}
+	return lockFile(path)
+}
+
+func openLocked(ctx context.Context, o Options) (*Store, error) {
+	reserve, err := openReserve(o)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", o.Path, err)
+	}
+	if err := settleLog(o.Path, reserve); err != nil {
+		return nil, fmt.Errorf("open %s: %w", o.Path, err)
 	}
 	writer, err := openWriter(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", o.Path, damaged(err))
+		return nil, fmt.Errorf("open %s: %w", o.Path, fullStart(damaged(err)))
 	}
-	s, err := start(ctx, o, writer)
+	s, err := start(ctx, o, writer, reserve)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", o.Path, err), writer.close())
 	}
@@ -125,7 +157,7 @@ func openWriter(ctx context.Context, o Options) (*conn, error) {
 	return openConn(ctx, o.Path, writing, pragmas...)
 }
 
-func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
+func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve) (*Store, error) {
 	if err := check(ctx, writer); err != nil {
 		return nil, err
 	}
@@ -146,7 +178,7 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := startCommitter(ctx, o, writer)
+	c, err := startCommitter(ctx, o, writer, reserve)
 	if err != nil {
 		return nil, errors.Join(err, pool.close())
 	}
@@ -159,18 +191,21 @@ func start(ctx context.Context, o Options, writer *conn) (*Store, error) {
 	}, nil
 }
 
-func startCommitter(ctx context.Context, o Options, writer *conn) (*committer, error) {
+func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve) (*committer, error) {
 	queue := commit.NewQueue()
 	queue.Observer = o.Observer
 	c := &committer{
 		Queue: queue, conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
-		path: o.Path, walLimit: walLimit, foldAt: foldAt, laterFrom: cmp.Or(o.laterFrom, laterFrom), kept: relational.NewKept(0),
+		path: o.Path, walLimit: walLimit, foldAt: foldFrom(reserve), reserve: reserve, laterFrom: cmp.Or(o.laterFrom, laterFrom), kept: relational.NewKept(0),
 	}
 	var err error
-	if c.folder, err = openFolder(ctx, o.Path, o.Logger, func() bool { return c.brokenErr() == nil }); err != nil {
+	if c.folder, err = openFolder(ctx, o.Path, c); err != nil {
 		return nil, err
 	}
 	writer.countLog()
+	if reserve != nil {
+		c.makeRoom()
+	}
 	writer.later = newLater(writer)
 	go writer.later.run()
 	go c.folder.run()
@@ -257,7 +292,7 @@ func (s *Store) Tidy(ctx context.Context) error {
 		return nil
 	}
 	_, err := s.Do(ctx, store.Command{
-		Name: "tidy", Lane: store.LaneSweeps,
+		Name: "tidy", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})
 	// The log is begun anew after the answer, and before the next batch.
@@ -283,7 +318,7 @@ func (s *Store) Epoch() uint64 { return s.epoch }
 // Close commits what is queued, then closes the file. Once the store has
 // failed, the file is left as it is, for the next Open to recover.
 func (s *Store) Close() error {
-	s.closing.Do(func() { s.closed = s.close() })
+	s.closing.Do(func() { s.closed = errors.Join(s.close(), s.lock.release()) })
 	return s.closed
 }
 

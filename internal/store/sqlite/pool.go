@@ -18,9 +18,13 @@ type pool struct {
 }
 
 func openPool(ctx context.Context, path string, size int) (*pool, error) {
+	return openPoolAs(ctx, path, reading, size)
+}
+
+func openPoolAs(ctx context.Context, path string, mode access, size int) (*pool, error) {
 	p := &pool{free: make(chan struct{}, size)}
 	for range size {
-		c, err := openConn(ctx, path, reading, "query_only(1)", "cache_size(-2048)")
+		c, err := openConn(ctx, path, mode, "query_only(1)", "cache_size(-2048)")
 		if err != nil {
 			return nil, errors.Join(err, p.close())
 		}

@@ -25,6 +25,9 @@ func Restore(ctx context.Context, backup, path string, mayReplace bool) error {
 	if _, err := os.Lstat(path); err == nil && !mayReplace {
 		return perdure.Errorf(perdure.Conflict, "there is a store at %s already", path)
 	}
+	if err := refuseInUse(path); err != nil {
+		return err
+	}
 	part := path + ".part"
 	if err := copyFile(backup, part); err != nil {
 		return errors.Join(err, removeStore(part))
@@ -36,6 +39,18 @@ func Restore(ctx context.Context, backup, path string, mayReplace bool) error {
 		return errors.Join(err, removeStore(part))
 	}
 	return nil
+}
+
+// refuseInUse refuses a file that a server has open by another name.
+func refuseInUse(path string) error {
+	lock, err := lockFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return lock.release()
 }
 
 // checkBackup opens a backup to look at it. The name of one that is in use, or

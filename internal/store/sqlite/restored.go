@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // markInfix stands in the names of marks, after that of the database file.
@@ -61,7 +62,7 @@ func noticeRestore(v view, path string) error {
 // leaveMark makes a mark and notes it in the database.
 func leaveMark(v view, path string) error {
 	mark := path + markInfix + uuid.NewString()
-	if err := makeFile(mark); err != nil {
+	if err := disk.WriteFile(mark, nil); err != nil {
 		return err
 	}
 	sum, err := fingerprint(mark)

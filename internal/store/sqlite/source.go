@@ -16,6 +16,7 @@ import (
 type Source struct {
 	conn *conn
 	path string
+	lock *fileLock
 }
 
 // Moved says where a store went.
@@ -38,6 +39,19 @@ func OpenSource(ctx context.Context, path string) (*Source, error) {
 	if err := refuseHalfReplaced(path); err != nil {
 		return nil, err
 	}
+	lock, err := lockFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openLockedSource(ctx, path)
+	if err != nil {
+		return nil, errors.Join(err, lock.release())
+	}
+	s.lock = lock
+	return s, nil
+}
+
+func openLockedSource(ctx context.Context, path string) (*Source, error) {
 	c, err := openConn(ctx, path, writing, "synchronous(full)")
 	if err != nil {
 		return nil, refusal(err)
@@ -181,7 +195,7 @@ func (s *Source) Move(ctx context.Context, m Moved) error {
 }
 
 // Close gives the file up.
-func (s *Source) Close() error { return s.conn.close() }
+func (s *Source) Close() error { return errors.Join(s.conn.close(), s.lock.release()) }
 
 // checkPlace refuses a store that is elsewhere now.
 func checkPlace(v view) error {

@@ -21,10 +21,8 @@ func TestWALIsBegunAnew(t *testing.T) {
 	if err := begin(t, s, id, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (view{conn: s.committer.conn, ctx: t.Context()}).exec("PRAGMA wal_autocheckpoint = 0"); err != nil {
-		t.Fatal(err)
-	}
 	s.committer.walLimit = 512 << 10
+	const walEvery = 256
 	for i := range 2*walEvery + 10 {
 		err := do(t, s, id, func(st *store.State) (*store.Changes, error) {
 			st.Execution.Version = int64(i)

@@ -2,35 +2,21 @@ package sqlite
 
 import (
 	"context"
-	"os"
 	"slices"
 	"strconv"
 
+	"github.com/perdure/perdure/internal/sqlitelog"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
 )
 
-const (
-	// walLimit is how large the write-ahead log may grow before the committer
-	// insists. It is folded into the file before ([committer.fold]), but can be begun
-	// anew only at a moment without readers, which under load may be long in coming.
-	walLimit = 256 << 20
-	// walEvery is how many batches pass between two looks at its size.
-	walEvery = 256
-)
+// walLimit is how large the write-ahead log may grow. It is folded into the file
+// before ([committer.fold]), but can be begun anew only at a moment without readers,
+// which may be long in coming; at the limit nothing is written until then.
+const walLimit = 256 << 20
 
-// trim begins the write-ahead log anew where it has grown too large: it waits
-// for the reads under way, at most 100 ms, while new ones go on. What is
-// committed is safe whether this works or not.
-func (c *committer) trim() {
-	if c.batches++; c.batches%walEvery != 0 {
-		return
-	}
-	if wal, err := os.Stat(c.path + "-wal"); err != nil || wal.Size() < c.walLimit {
-		return
-	}
-	c.beginAnew(100)
-}
+// logSize is that of the file, which may be longer than what is in it.
+func logSize(path string) (int64, error) { return sqlitelog.LogSize(path) }
 
 // forgetRest is how many sweeps pass after readers have kept the log from being
 // begun anew: a try makes writers wait.
@@ -75,7 +61,12 @@ func (c *committer) beginAnew(patience int) bool {
 		err = resetErr
 	}
 	if err != nil {
-		c.logger.Warn("the write-ahead log could not be begun anew", "err", err)
+		c.notFolded(err)
+		return false
 	}
-	return err == nil && busy == 0
+	if busy != 0 {
+		return false
+	}
+	c.conn.noPages()
+	return true
 }

@@ -1,0 +1,30 @@
+package disk
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// Space returns how many bytes of a folder's volume are free to this user, and how
+// many it has.
+func Space(folder string) (free, total int64, err error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(folder, &s); err != nil {
+		return 0, 0, &os.PathError{Op: "statfs", Path: folder, Err: err}
+	}
+	return int64(s.Bavail) * s.Bsize, int64(s.Blocks) * s.Bsize, nil
+}
+
+func allocate(f *os.File, size int64) error {
+	for {
+		err := syscall.Fallocate(int(f.Fd()), 0, 0, size)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.ENOSYS):
+			return writeZeros(f, size)
+		default:
+			return err
+		}
+	}
+}

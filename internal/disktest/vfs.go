@@ -1,0 +1,182 @@
+package disktest
+
+import (
+	"os"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// watched is the disk that SQLite's operations are shown to.
+var watched atomic.Pointer[Disk]
+
+// opening is an open file. Another layer may have put methods of its own before
+// these, so the file's address is what it is known by.
+type opening struct {
+	disk *Disk
+	name string
+	file *file
+	own  uintptr // the system's methods
+	seen int     // how many failed syncs it was told of
+	// names says that the first sync makes the names in the folder durable, too, as
+	// SQLite has it for a journal and a log that it may have created.
+	names bool
+}
+
+var (
+	openings  sync.Map // address of SQLite's file to *opening
+	openReal  uintptr  // the system's own functions
+	deleteOwn uintptr
+	once      sync.Once
+)
+
+// register puts the disk between SQLite and the system, for the whole process.
+func register() {
+	once.Do(func() {
+		tls := libc.NewTLS()
+		lib.Xsqlite3_initialize(tls)
+		system := (*lib.Tsqlite3_vfs)(at(lib.Xsqlite3_vfs_find(tls, 0)))
+		memory := lib.Xsqlite3_malloc(tls, int32(unsafe.Sizeof(*system)))
+		mine := (*lib.Tsqlite3_vfs)(at(memory))
+		*mine = *system
+		name, err := libc.CString("disktest")
+		if err != nil {
+			panic(err)
+		}
+		mine.FpNext, mine.FzName = 0, name
+		openReal, deleteOwn = system.FxOpen, system.FxDelete
+		mine.FxOpen, mine.FxDelete = callback(xOpen), callback(xDelete)
+		lib.Xsqlite3_vfs_register(tls, memory, 1)
+	})
+}
+
+// at makes a pointer of an address outside of Go's memory.
+func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
+
+// callback gives a function that is none of an object as SQLite calls it.
+func callback[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
+
+// called makes a function of SQLite's pointer to one.
+func called[F any](address uintptr) F { return *(*F)(unsafe.Pointer(&struct{ uintptr }{address})) }
+
+func xOpen(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {
+	code := called[func(*libc.TLS, uintptr, uintptr, uintptr, int32, uintptr) int32](openReal)(tls, vfs, name, file, flags, outFlags)
+	d := watched.Load()
+	if code != lib.SQLITE_OK || d == nil || name == 0 {
+		return code
+	}
+	path, ours := d.name(libc.GoString(name))
+	if !ours {
+		return code
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.opened(path)
+	place := (*lib.Tsqlite3_file)(at(file))
+	// The methods stay until the process ends, for a file may outlive a test.
+	memory := lib.Xsqlite3_malloc(tls, int32(unsafe.Sizeof(lib.Tsqlite3_io_methods{})))
+	methods := (*lib.Tsqlite3_io_methods)(at(memory))
+	*methods = *(*lib.Tsqlite3_io_methods)(at(place.FpMethods))
+	const journal = lib.SQLITE_OPEN_MAIN_JOURNAL | lib.SQLITE_OPEN_SUPER_JOURNAL | lib.SQLITE_OPEN_WAL
+	f.gone = false
+	openings.Store(file, &opening{
+		disk: d, name: path, file: f, own: place.FpMethods, seen: f.errors,
+		names: flags&lib.SQLITE_OPEN_CREATE != 0 && flags&journal != 0,
+	})
+	methods.FxWrite, methods.FxTruncate = callback(xWrite), callback(xTruncate)
+	methods.FxSync, methods.FxClose = callback(xSync), callback(xClose)
+	place.FpMethods = memory
+	return code
+}
+
+func openingOf(file uintptr) *opening {
+	o, _ := openings.Load(file)
+	return o.(*opening)
+}
+
+func (o *opening) real() *lib.Tsqlite3_io_methods { return (*lib.Tsqlite3_io_methods)(at(o.own)) }
+
+func xDelete(tls *libc.TLS, vfs, name uintptr, sync int32) int32 {
+	d := watched.Load()
+	remove := called[func(*libc.TLS, uintptr, uintptr, int32) int32](deleteOwn)
+	if d == nil {
+		return remove(tls, vfs, name, sync)
+	}
+	path, ours := d.name(libc.GoString(name))
+	if !ours {
+		return remove(tls, vfs, name, sync)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if code := d.about(Op{Delete, path}); code != lib.SQLITE_OK {
+		return code
+	}
+	f := d.opened(path)
+	code := remove(tls, vfs, name, sync)
+	if clear(f.dirty); sync != 0 {
+		f.durable = nil
+	}
+	f.cut, f.gone = true, true
+	return code
+}
+
+func xWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
+	o := openingOf(file)
+	o.disk.mu.Lock()
+	defer o.disk.mu.Unlock()
+	if code := o.disk.about(Op{Write, o.name}); code != lib.SQLITE_OK {
+		return code
+	}
+	code := called[func(*libc.TLS, uintptr, uintptr, int32, int64) int32](o.real().FxWrite)(tls, file, p, n, offset)
+	o.file.wrote(offset, int(n))
+	return code
+}
+
+func xTruncate(tls *libc.TLS, file uintptr, size int64) int32 {
+	o := openingOf(file)
+	o.disk.mu.Lock()
+	defer o.disk.mu.Unlock()
+	if code := o.disk.about(Op{Truncate, o.name}); code != lib.SQLITE_OK {
+		return code
+	}
+	o.file.cut = true
+	return called[func(*libc.TLS, uintptr, int64) int32](o.real().FxTruncate)(tls, file, size)
+}
+
+func xSync(tls *libc.TLS, file uintptr, flags int32) int32 {
+	o := openingOf(file)
+	o.disk.mu.Lock()
+	defer o.disk.mu.Unlock()
+	if code := o.disk.about(Op{Sync, o.name}); code != lib.SQLITE_OK {
+		o.file.failed()
+		o.seen = o.file.errors
+		return code
+	}
+	if code := called[func(*libc.TLS, uintptr, int32) int32](o.real().FxSync)(tls, file, flags); code != lib.SQLITE_OK {
+		return code
+	}
+	content, err := os.ReadFile(o.disk.folder + "/" + o.name)
+	if err != nil {
+		return lib.SQLITE_IOERR_FSYNC
+	}
+	o.file.synced(content)
+	if o.names {
+		o.names = false
+		o.disk.namesSynced()
+	}
+	if o.seen != o.file.errors { // of another handle
+		o.seen = o.file.errors
+		return lib.SQLITE_IOERR_FSYNC
+	}
+	return lib.SQLITE_OK
+}
+
+func xClose(tls *libc.TLS, file uintptr) int32 {
+	o := openingOf(file)
+	openings.Delete(file)
+	(*lib.Tsqlite3_file)(at(file)).FpMethods = o.own
+	return called[func(*libc.TLS, uintptr) int32](o.real().FxClose)(tls, file)
+}

@@ -1,0 +1,189 @@
+package sqlitelog
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// Failure is an error of SQLite's.
+type Failure struct {
+	code    int // extended
+	message string
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return fmt.Sprintf("%s (%d)", f.message, f.code) }
+
+// Code returns SQLite's extended result code.
+func (f *Failure) Code() int { return f.code }
+
+// conn is a connection that reads and writes the files of a database by the methods
+// that SQLite itself uses. One goroutine uses it.
+type conn struct {
+	tls    *libc.TLS
+	db     uintptr
+	memory uintptr // pieceSize bytes, and a place for one number behind them
+}
+
+const (
+	// pieceSize is less than the 128 KiB that SQLite reads or writes at once.
+	pieceSize = 64 << 10
+	// patience is how many milliseconds others have to end what they read.
+	patience = 10_000
+)
+
+var errMemory = errors.New("SQLite has no memory left")
+
+// open opens a database that is there. Closing the connection leaves the log as it is.
+func open(path string) (*conn, error) {
+	c := &conn{tls: libc.NewTLS()}
+	if err := c.open(path); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+func (c *conn) open(path string) error {
+	if c.memory = lib.Xsqlite3_malloc(c.tls, pieceSize+8); c.memory == 0 {
+		return errMemory
+	}
+	name, err := libc.CString(path)
+	if err != nil {
+		return err
+	}
+	defer libc.Xfree(c.tls, name)
+	code := lib.Xsqlite3_open_v2(c.tls, name, c.place(), lib.SQLITE_OPEN_READWRITE|lib.SQLITE_OPEN_NOMUTEX|lib.SQLITE_OPEN_EXRESCODE, 0)
+	c.db = *(*uintptr)(at(c.place()))
+	if err := c.failed(code); err != nil {
+		return err
+	}
+	lib.Xsqlite3_busy_timeout(c.tls, c.db, patience)
+	return c.keepLog()
+}
+
+// keepLog lets the last connection that is closed leave the log alone: after a
+// failure, what it holds is for the next start to settle.
+func (c *conn) keepLog() error {
+	args := libc.NewVaList(int32(1), uintptr(0))
+	defer libc.Xfree(c.tls, args)
+	return c.failed(lib.Xsqlite3_db_config(c.tls, c.db, lib.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, args))
+}
+
+func (c *conn) close() (err error) {
+	if c.db != 0 {
+		err = c.failed(lib.Xsqlite3_close_v2(c.tls, c.db))
+	}
+	lib.Xsqlite3_free(c.tls, c.memory)
+	c.tls.Close()
+	return err
+}
+
+// place is where SQLite puts a number.
+func (c *conn) place() uintptr { return c.memory + pieceSize }
+
+// at makes a pointer of an address outside of Go's memory.
+func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
+
+func (c *conn) failed(code int32) error {
+	if code == lib.SQLITE_OK {
+		return nil
+	}
+	message := libc.GoString(lib.Xsqlite3_errstr(c.tls, code))
+	if c.db != 0 {
+		if more := libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db)); more != message {
+			message += ": " + more
+		}
+	}
+	return &Failure{int(code), message}
+}
+
+// run runs a statement whose rows are of no interest.
+func (c *conn) run(query string) error {
+	text, err := libc.CString(query)
+	if err != nil {
+		return err
+	}
+	defer libc.Xfree(c.tls, text)
+	return c.failed(lib.Xsqlite3_exec(c.tls, c.db, text, 0, 0, 0))
+}
+
+// number returns the number that a statement gives.
+func (c *conn) number(query string) (int64, error) {
+	text, err := libc.CString(query)
+	if err != nil {
+		return 0, err
+	}
+	defer libc.Xfree(c.tls, text)
+	if err := c.failed(lib.Xsqlite3_prepare_v2(c.tls, c.db, text, -1, c.place(), 0)); err != nil {
+		return 0, err
+	}
+	stmt := *(*uintptr)(at(c.place()))
+	defer lib.Xsqlite3_finalize(c.tls, stmt)
+	if code := lib.Xsqlite3_step(c.tls, stmt); code != lib.SQLITE_ROW {
+		return 0, c.failed(code)
+	}
+	return lib.Xsqlite3_column_int64(c.tls, stmt, 0), nil
+}
+
+// fold folds the log into the file and empties it.
+func (c *conn) fold() error {
+	return c.failed(lib.Xsqlite3_wal_checkpoint_v2(c.tls, c.db, 0, lib.SQLITE_CHECKPOINT_TRUNCATE, 0, 0))
+}
+
+// methods are those of an open file.
+func methods(file uintptr) *lib.Tsqlite3_io_methods {
+	return (*lib.Tsqlite3_io_methods)(at((*lib.Tsqlite3_file)(at(file)).FpMethods))
+}
+
+func (c *conn) mainFile() (uintptr, error) { return c.file(lib.SQLITE_FCNTL_FILE_POINTER) }
+
+// logFile returns 0 where no log is open.
+func (c *conn) logFile() (uintptr, error) {
+	file, err := c.file(lib.SQLITE_FCNTL_JOURNAL_POINTER)
+	if err != nil || file == 0 || (*lib.Tsqlite3_file)(at(file)).FpMethods == 0 {
+		return 0, err
+	}
+	return file, nil
+}
+
+func (c *conn) file(which int32) (uintptr, error) {
+	code := lib.Xsqlite3_file_control(c.tls, c.db, 0, which, c.place())
+	return *(*uintptr)(at(c.place())), c.failed(code)
+}
+
+// called makes a function of SQLite's pointer to one.
+func called[F any](address uintptr) F { return *(*F)(unsafe.Pointer(&struct{ uintptr }{address})) }
+
+type (
+	pieceMethod = func(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32
+	placeMethod = func(tls *libc.TLS, file, place uintptr) int32
+	flagsMethod = func(tls *libc.TLS, file uintptr, flags int32) int32
+)
+
+func (c *conn) size(file uintptr) (int64, error) {
+	code := called[placeMethod](methods(file).FxFileSize)(c.tls, file, c.place())
+	return *(*int64)(at(c.place())), c.failed(code)
+}
+
+// rewrite writes what the file holds to where it is, and syncs it: so pages that are
+// not on the disk are written, whatever the kernel believes of them.
+func (c *conn) rewrite(file uintptr, size int64) error {
+	for offset := int64(0); offset < size; offset += pieceSize {
+		n := int32(min(pieceSize, size-offset))
+		if err := c.failed(called[pieceMethod](methods(file).FxRead)(c.tls, file, c.memory, n, offset)); err != nil {
+			return err
+		}
+		if err := c.failed(called[pieceMethod](methods(file).FxWrite)(c.tls, file, c.memory, n, offset)); err != nil {
+			return err
+		}
+	}
+	return c.sync(file)
+}
+
+func (c *conn) sync(file uintptr) error {
+	return c.failed(called[flagsMethod](methods(file).FxSync)(c.tls, file, lib.SQLITE_SYNC_NORMAL))
+}

@@ -1,0 +1,80 @@
+package sqlitelog
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure/internal/disk"
+	lib "modernc.org/sqlite/lib"
+)
+
+// FullError says that a disk is too full for a start.
+type FullError struct {
+	// Missing is how many bytes more have to be free.
+	Missing int64
+	err     error
+}
+
+// Error implements error.
+func (e *FullError) Error() string {
+	return fmt.Sprintf("the disk is full: %d bytes more must be free for the write-ahead log to be folded into the file", e.Missing)
+}
+
+// Unwrap returns SQLite's error.
+func (e *FullError) Unwrap() error { return e.err }
+
+// Start settles the log of the database at path. On a full disk it releases the
+// reserve, which may be nil; where that is not enough the error is a [*FullError].
+func Start(path string, reserve *disk.Reserve) error {
+	if reserve.Low() {
+		reserve.Release()
+	}
+	err := Settle(path)
+	if !isFull(err) {
+		return err
+	}
+	reserve.Release()
+	if err = SettleAlone(path); !isFull(err) {
+		return err
+	}
+	full := &FullError{Missing: 1, err: err}
+	if need, err := needed(path); err == nil && reserve != nil {
+		if free, err := reserve.Free(); err == nil {
+			full.Missing = max(1, need-free)
+		}
+	}
+	return full
+}
+
+// isFull reports whether the disk has no room for a file, or for the memory that
+// the processes which use it share.
+func isFull(err error) bool {
+	var failure *Failure
+	return errors.As(err, &failure) && (failure.code&0xff == lib.SQLITE_FULL || failure.code == lib.SQLITE_IOERR_SHMSIZE)
+}
+
+// needed returns by how many bytes the file grows when the log is folded into it.
+func needed(path string) (int64, error) {
+	c, err := open(path)
+	if err != nil {
+		return 0, err
+	}
+	need, err := c.needed()
+	return need, errors.Join(err, c.close())
+}
+
+func (c *conn) needed() (int64, error) {
+	if err := c.run("PRAGMA locking_mode = exclusive"); err != nil {
+		return 0, err
+	}
+	pages, err := c.number("PRAGMA page_count")
+	if err != nil {
+		return 0, err
+	}
+	main, err := c.mainFile()
+	if err != nil {
+		return 0, err
+	}
+	size, err := c.size(main)
+	return max(0, pages*pageSize-size), err
+}

@@ -1,0 +1,25 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// lockedByte is the one before those that SQLite locks, which begin at 1 GiB.
+const lockedByte = 1<<30 - 1
+
+// setOwnLock is F_OFD_SETLK: the lock belongs to the open file, and not to the process.
+const setOwnLock = 37
+
+func lockByte(file *os.File) error {
+	err := syscall.FcntlFlock(file.Fd(), setOwnLock, &syscall.Flock_t{Type: syscall.F_WRLCK, Start: lockedByte, Len: 1})
+	switch {
+	case errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES):
+		return errLocked
+	case err != nil:
+		return fmt.Errorf("lock %s: %w", file.Name(), err)
+	}
+	return nil
+}

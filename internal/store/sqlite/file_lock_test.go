@@ -1,0 +1,63 @@
+package sqlite
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+// Another name of a file that a server has open is refused, and the server goes on.
+func TestADatabaseIsOpenedOnceByWhateverName(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perdure.db")
+	s := open(t, Options{Path: path})
+	for name, link := range map[string]func(string, string) error{"hard link": os.Link, "symbolic link": os.Symlink} {
+		other := filepath.Join(t.TempDir(), "perdure.db")
+		if err := link(path, other); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Open(t.Context(), Options{Path: other}); !perdure.IsCode(err, perdure.Conflict) {
+			t.Errorf("a %s gives %v", name, err)
+			if err == nil {
+				again.Close()
+			}
+		}
+		if err := Restore(t.Context(), path, other, true); err == nil {
+			t.Errorf("a %s is replaced by a restore", name)
+		}
+	}
+	if err := begin(t, s, [16]byte{1}, nil); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, Options{Path: path})
+}
+
+// A process that has the lock of another name keeps this one out.
+func TestALockOfAnotherProcessIsSeen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perdure.db")
+	if err := makeFile(path); err != nil {
+		t.Fatal(err)
+	}
+	// Another open file is to the system what another process is.
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lockByte(file); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Open(t.Context(), Options{Path: path}); !perdure.IsCode(err, perdure.Conflict) {
+		t.Errorf("the file is opened: %v", err)
+		if err == nil {
+			s.Close()
+		}
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, Options{Path: path})
+}

@@ -1,0 +1,48 @@
+package sqlite
+
+import (
+	"errors"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/sqlitelog"
+	lib "modernc.org/sqlite/lib"
+)
+
+// settleLog makes what the log holds durable, before anything is written.
+func settleLog(path string, reserve *disk.Reserve) error {
+	err := sqlitelog.Start(path, reserve)
+	var full *sqlitelog.FullError
+	switch {
+	case errors.As(err, &full):
+		return &perdure.Error{Code: perdure.Unavailable, Message: full.Error(), Err: full.Unwrap()}
+	case isBusy(err):
+		return unavailable(err, "the write-ahead log cannot be folded into the file while another process reads or writes it; end that process")
+	}
+	return damaged(err)
+}
+
+// sharedPiece is what SQLite makes the memory longer by that processes share; it is
+// a file.
+const sharedPiece = 32 << 10
+
+// fullStart says so where err means that there is no room for that.
+func fullStart(err error) error {
+	var failure coded
+	if errors.As(err, &failure) && (isFull(err) || failure.Code() == lib.SQLITE_IOERR_SHMSIZE) {
+		return unavailable(err, "the disk is full: at least %d bytes more must be free", sharedPiece)
+	}
+	return err
+}
+
+// reserveEnd stands at the end of the name of the reserve's file, after that of the
+// database.
+const reserveEnd = ".reserve"
+
+// openReserve returns the reserve of a store, nil where it has none.
+func openReserve(o Options) (*disk.Reserve, error) {
+	if !o.Reserve {
+		return nil, nil
+	}
+	return disk.NewReserve(o.Path + reserveEnd)
+}

@@ -1,0 +1,197 @@
+package sqlite
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/disktest"
+	lib "modernc.org/sqlite/lib"
+)
+
+const database = "perdure.db"
+
+// losses are images of a disk that lost power at some operation.
+type losses struct {
+	t        *testing.T
+	disk     *disktest.Disk
+	random   *rand.Rand
+	mu       sync.Mutex
+	answered []uuid.UUID
+	images   []loss
+	known    map[string]bool
+}
+
+type loss struct {
+	at       string
+	folder   string
+	answered []uuid.UUID
+}
+
+func newLosses(t *testing.T, folder string) *losses {
+	return &losses{t: t, disk: disktest.New(t, folder), random: rand.New(rand.NewPCG(1, 2)), known: map[string]bool{}}
+}
+
+// take makes images of these kinds, unless there are such ones already.
+func (l *losses) take(at string, kinds ...disktest.Loss) {
+	l.t.Helper()
+	l.mu.Lock()
+	answered := slices.Clone(l.answered)
+	l.mu.Unlock()
+	for _, kind := range kinds {
+		folder := l.t.TempDir()
+		if err := l.disk.Image(folder, kind, l.random); err != nil {
+			l.t.Error(err)
+		}
+		h := sha256.New()
+		for _, end := range beside {
+			content, _ := os.ReadFile(filepath.Join(folder, database+end)) // it may not be there
+			fmt.Fprintf(h, "%d %s", len(content), content)
+		}
+		if known := fmt.Sprintf("%x %d", h.Sum(nil), len(answered)); !l.known[known] {
+			l.known[known] = true
+			l.images = append(l.images, loss{fmt.Sprint(at, ", loss ", kind), folder, answered})
+		}
+	}
+}
+
+// everywhere takes images before each operation.
+func (l *losses) everywhere() {
+	n := 0
+	l.disk.Before(func(op disktest.Op) int32 {
+		kinds := []disktest.Loss{disktest.All}
+		if n++; op.Kind != disktest.Write || n%16 == 0 {
+			kinds = append(kinds, disktest.Some, disktest.Ahead)
+		}
+		l.take(fmt.Sprintf("operation %d (%s %s)", n, op.Kind, op.File), kinds...)
+		return lib.SQLITE_OK
+	})
+}
+
+var everyLoss = []disktest.Loss{disktest.All, disktest.Some, disktest.Ahead}
+
+// begin adds an execution, and notes that it was answered.
+func (l *losses) begin(s *Store, id uuid.UUID, size int) error {
+	err := begin(l.t, s, id, json.RawMessage(`"`+strings.Repeat("x", size)+`"`))
+	if err == nil {
+		l.mu.Lock()
+		l.answered = append(l.answered, id)
+		l.mu.Unlock()
+	}
+	return err
+}
+
+// check opens each image: all that was answered is there, and the store is sound.
+func (l *losses) check() {
+	l.t.Helper()
+	l.disk.Before(nil)
+	for _, image := range l.images {
+		s, err := Open(l.t.Context(), Options{Path: filepath.Join(image.folder, database), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			l.t.Fatalf("power lost at %s: %v", image.at, err)
+		}
+		lost := 0
+		for _, id := range image.answered {
+			if _, err := s.Execution(l.t.Context(), "acme", id); err != nil {
+				lost++
+			}
+		}
+		if lost > 0 {
+			l.t.Errorf("power lost at %s: %d of %d that were answered are lost", image.at, lost, len(image.answered))
+		}
+		var sound string
+		_, err = view{conn: s.committer.conn, ctx: l.t.Context()}.one("PRAGMA integrity_check", nil, &sound)
+		if err != nil || sound != "ok" {
+			l.t.Errorf("power lost at %s: %s, %v", image.at, sound, err)
+		}
+		if err := s.Close(); err != nil {
+			l.t.Error(err)
+		}
+		if l.t.Failed() {
+			return
+		}
+	}
+}
+
+// openLossy opens the store on the disk, in which a failure is fatal.
+func openLossy(t *testing.T, folder string) (*Store, error) {
+	t.Helper()
+	return Open(t.Context(), Options{Path: filepath.Join(folder, database), Logger: slog.New(slog.DiscardHandler)})
+}
+
+func mustOpenLossy(t *testing.T, folder string) *Store {
+	t.Helper()
+	s, err := openLossy(t, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// failSync lets the nth sync of a file fail from now on.
+func failSync(d *disktest.Disk, file string, n int, code int32) {
+	d.Before(func(op disktest.Op) int32 {
+		if op.Kind != disktest.Sync || op.File != file {
+			return lib.SQLITE_OK
+		}
+		if n--; n == 0 {
+			return code
+		}
+		return lib.SQLITE_OK
+	})
+}
+
+// After a sync of the log that failed, and a restart, nothing is lost that was
+// answered before or after, wherever power is lost: in the start, too.
+func TestLossOfPowerAfterAFailedSync(t *testing.T) {
+	folder := t.TempDir()
+	s := mustOpenLossy(t, folder)
+	// The file has pages of which the log has none: a log that is older than the file
+	// would be seen.
+	for range 800 {
+		if err := begin(t, s, uuid.New(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l := newLosses(t, folder)
+	s = mustOpenLossy(t, folder)
+	for n := range byte(10) {
+		if err := l.begin(s, uuid.UUID{15: n}, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	failSync(l.disk, database+"-wal", 1, lib.SQLITE_IOERR_FSYNC)
+	if err := l.begin(s, uuid.UUID{0: 255}, 9000); err == nil {
+		t.Fatal("a write was answered that was not synced")
+	}
+	l.disk.Before(nil)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.take("the end of the first server", everyLoss...)
+	l.everywhere()
+	s = mustOpenLossy(t, folder)
+	l.disk.Before(nil)
+	for range 40 {
+		if err := l.begin(s, uuid.New(), 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.take("40 answers later", everyLoss...)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.check()
+}

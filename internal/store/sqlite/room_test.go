@@ -1,0 +1,288 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disktest"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/storetest"
+	lib "modernc.org/sqlite/lib"
+)
+
+// At its limit the log is not written to until it can be emptied.
+func TestTheLogsLimitHolds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perdure.db")
+	s := open(t, Options{Path: path})
+	s.committer.foldAt, s.committer.walLimit = 64, 1<<20
+	id := uuid.New()
+	if err := begin(t, s, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	reading, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- s.pool.read(context.Background(), func(v view) error {
+			_, err := v.one("SELECT count(*) FROM agent_execution", nil, new(int))
+			close(reading)
+			<-release
+			return err
+		})
+	}()
+	<-reading
+	version := int64(0)
+	grow := func() error {
+		return do(t, s, id, func(st *store.State) (*store.Changes, error) {
+			st.Execution.Version++
+			version = st.Execution.Version
+			return &store.Changes{Execution: st.Execution}, nil
+		})
+	}
+	var err error
+	for n := 0; err == nil && n < 2000; n++ {
+		err = grow()
+	}
+	if !perdure.IsCode(err, perdure.Unavailable) || !strings.Contains(err.Error(), "limit") {
+		t.Errorf("beyond the limit a write gives %v", err)
+	}
+	if size, err := logSize(path); err != nil || size > 1<<20+2*logAhead {
+		t.Errorf("the log has %d bytes, %v", size, err)
+	}
+	if why := s.Impaired(t.Context()); !strings.Contains(why, "limit") {
+		t.Errorf("the store says %q", why)
+	}
+	close(release)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if err := grow(); err != nil {
+		t.Errorf("after the read a write gives %v", err)
+	}
+	if why := s.Impaired(t.Context()); why != "" {
+		t.Errorf("after the read the store says %q", why)
+	}
+	if x, err := s.Execution(t.Context(), "acme", id); err != nil || x.Version != version {
+		t.Errorf("the newest write gives %v, %v", x, err)
+	}
+}
+
+// A file that cannot be written is fatal, like a log that cannot: whoever folds it.
+func TestAFileThatCannotBeWrittenIsFatal(t *testing.T) {
+	for _, kind := range []disktest.Kind{disktest.Write, disktest.Sync} {
+		t.Run(string(kind), func(t *testing.T) {
+			folder := t.TempDir()
+			d := disktest.New(t, folder)
+			fatal := make(chan error, 1)
+			s, err := Open(t.Context(), Options{
+				Path: filepath.Join(folder, database), Logger: slog.New(slog.DiscardHandler), Fatal: func(err error) { fatal <- err },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.committer.foldAt = 64
+			var failed atomic.Bool
+			d.Before(func(op disktest.Op) int32 {
+				if op.Kind == kind && op.File == database {
+					failed.Store(true)
+					return lib.SQLITE_IOERR
+				}
+				return lib.SQLITE_OK
+			})
+			for n := 0; err == nil; n++ {
+				if n == 5000 {
+					t.Fatalf("after %d writes the store goes on; the file failed: %v", n, failed.Load())
+				}
+				err = begin(t, s, uuid.New(), nil)
+			}
+			if !perdure.IsCode(err, perdure.Unavailable) {
+				t.Errorf("a write gives %v", err)
+			}
+			<-fatal
+			d.Before(nil)
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// smallDisk marks the child process that has a small disk in a folder.
+const smallDisk = "PERDURE_TEST_SMALL_DISK"
+
+// inSmallDisk runs the test again in a process of its own, which sees a disk of so
+// many bytes, and returns its folder there; "" in the process that waited for it.
+func inSmallDisk(t *testing.T, bytes int) string {
+	t.Helper()
+	if folder := os.Getenv(smallDisk); folder != "" {
+		return folder
+	}
+	folder := t.TempDir()
+	args := []string{"--mount"}
+	if os.Getuid() != 0 {
+		args = append(args, "--user", "--map-root-user")
+	}
+	script := fmt.Sprintf(`mount -t tmpfs -o size=%d,mode=700 tmpfs '%s' && exec '%s' -test.run='^%s$' -test.v`, bytes, folder, os.Args[0], t.Name())
+	child := exec.CommandContext(t.Context(), "unshare", append(args, "sh", "-c", script)...)
+	child.Env = append(os.Environ(), smallDisk+"="+folder)
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Errorf("on the small disk: %v\n%s", err, out)
+	}
+	return ""
+}
+
+// fillDisk leaves no room, but for what a reserve takes up.
+func fillDisk(t *testing.T, folder string) (free func()) {
+	t.Helper()
+	name := filepath.Join(folder, "filler")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	piece := make([]byte, 4096)
+	for err == nil {
+		_, err = f.Write(piece)
+	}
+	if err == io.ErrShortWrite || f.Close() != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A disk that is full is no trap: what was answered is there, what is deleted makes
+// room, the next start succeeds, and with room again writes go on.
+func TestAFullDiskIsNoTrap(t *testing.T) {
+	folder := inSmallDisk(t, 24<<20)
+	if folder == "" {
+		return
+	}
+	o := Options{Path: filepath.Join(folder, database), Reserve: true, Logger: slog.New(slog.DiscardHandler), Fatal: func(err error) { t.Error(err) }}
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := json.RawMessage(`"` + strings.Repeat("x", 60<<10) + `"`)
+	var kept []uuid.UUID
+	for err == nil {
+		id := uuid.New()
+		if err = begin(t, s, id, input); err == nil {
+			kept = append(kept, id)
+		}
+	}
+	if !perdure.IsCode(err, perdure.Unavailable) || !strings.Contains(err.Error(), "disk is full") {
+		t.Errorf("on a full disk a write gives %v", err)
+	}
+	if file := fileSize(t, o.Path); file < 12<<20 {
+		t.Errorf("the disk is full with a file of %d bytes", file)
+	}
+	if why := s.Impaired(t.Context()); !strings.Contains(why, "disk is full") {
+		t.Errorf("the store says %q", why)
+	}
+	prune(t, s, kept[:len(kept)/2])
+	kept = kept[len(kept)/2:]
+	add := func() error {
+		id := uuid.New()
+		err := begin(t, s, id, input)
+		if err == nil {
+			kept = append(kept, id)
+		}
+		return err
+	}
+	if err := add(); err != nil {
+		t.Errorf("after deletes a write gives %v", err)
+	}
+	if why := s.Impaired(t.Context()); why != "" {
+		t.Errorf("after deletes the store says %q", why)
+	}
+
+	free := fillDisk(t, folder) // by somebody else, with what was written in the log
+	if err := add(); !perdure.IsCode(err, perdure.Unavailable) {
+		t.Errorf("a write gives %v", err)
+	}
+	prune(t, s, kept[:1])
+	kept = kept[1:]
+	free()
+	if err := add(); err != nil {
+		t.Errorf("with room again a write gives %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+
+	free = fillDisk(t, folder)
+	if s, err = Open(t.Context(), o); err != nil {
+		t.Fatalf("a start on a full disk: %v", err)
+	}
+	for _, id := range kept {
+		if x, err := s.Execution(t.Context(), "acme", id); err != nil || len(x.Input) != len(input) {
+			t.Fatalf("an execution that was answered: %v", err)
+		}
+	}
+	free()
+	if err := add(); err != nil {
+		t.Errorf("with room again a write gives %v", err)
+	}
+	storetest.Invariants(t, s)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func fileSize(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// prune deletes executions, as a sweep does.
+func prune(t *testing.T, s *Store, ids []uuid.UUID) {
+	t.Helper()
+	t.Helper()
+	for _, id := range ids {
+		_, err := s.Do(t.Context(), store.Command{Name: "prune", Lane: store.LaneSweeps, Frees: true, Org: "acme", Execution: id,
+			Decide: func(*store.State) (*store.Changes, error) {
+				return &store.Changes{Prune: &store.Prune{Execution: true}}, nil
+			}})
+		if err != nil {
+			t.Fatalf("a delete on a full disk: %v", err)
+		}
+	}
+	for {
+		answers, err := s.Do(t.Context(), store.Command{Name: "prune rows", Lane: store.LaneSweeps, Frees: true, Pick: &store.Pick{Kind: store.PickPruned, Limit: 1},
+			Decide: func(*store.State) (*store.Changes, error) {
+				return &store.Changes{Prune: &store.Prune{Rows: 500}, Answer: true}, nil
+			}})
+		if err != nil {
+			t.Fatalf("a delete on a full disk: %v", err)
+		}
+		if len(answers) == 0 {
+			break
+		}
+	}
+	for pages := int64(1); pages > 0; {
+		_, err := s.Do(t.Context(), store.Command{Name: "free", Lane: store.LaneSweeps, Frees: true,
+			Decide: func(*store.State) (*store.Changes, error) { return &store.Changes{Free: 128}, nil }})
+		if err != nil {
+			t.Fatalf("unused pages on a full disk: %v", err)
+		}
+		if pages, _, err = s.Unused(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
