@@ -143,7 +143,7 @@ func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Reco
 		if err != nil {
 			return false
 		}
-		item.Cursor, item.At = perdure.Cursor{Epoch: l.Cursor(head).Epoch, Pos: r.Pos}, r.CreatedAt
+		item.Cursor, item.At = l.cursorOf(head, r), r.CreatedAt
 		items[i] = item
 	}
 	f.take(items, head, nil)
@@ -180,7 +180,8 @@ func (f *follower) take(items []Item, head store.Head, err error) bool {
 	}
 	f.add(items)
 	more := items[len(items)-1].Cursor.Pos < head.LastPos
-	head.LastPos = items[len(items)-1].Cursor.Pos
+	newest := items[len(items)-1].Cursor
+	head.LastPos, head.Nonce = newest.Pos, newest.Nonce
 	f.head = head
 	f.wake()
 	return more

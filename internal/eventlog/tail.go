@@ -81,7 +81,7 @@ func (t *tail) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if epoch := t.log.Cursor(seen.head).Epoch; epoch != t.at.Epoch {
+	if epoch := t.log.epoch(seen.head); epoch != t.at.Epoch {
 		return t.reset(ctx, ResetEpoch)
 	}
 	if len(seen.items) == 0 {
@@ -176,8 +176,7 @@ func (t *tail) begin(ctx context.Context, from From) error {
 	if err != nil {
 		return err
 	}
-	now := t.log.Cursor(head)
-	t.at.Epoch = now.Epoch
+	t.at.Epoch = t.log.epoch(head)
 	switch {
 	case c != perdure.Cursor{}:
 		return t.beginAt(ctx, c, head)
@@ -190,11 +189,12 @@ func (t *tail) begin(ctx context.Context, from From) error {
 }
 
 func (t *tail) beginAt(ctx context.Context, c perdure.Cursor, head store.Head) error {
-	switch {
-	case c.Epoch != t.at.Epoch:
-		return t.reset(ctx, ResetEpoch)
-	case c.Pos > head.LastPos:
-		return t.reset(ctx, ResetAhead)
+	reason, err := t.log.misfit(ctx, t.execution, c, head)
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		return t.reset(ctx, reason)
 	}
 	t.at, t.shown = c, true
 	return t.endedAt(ctx, head)
