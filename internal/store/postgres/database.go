@@ -27,6 +27,7 @@ type database struct {
 	open           func(ctx context.Context, network, addr string) (net.Conn, error)
 	silence, doubt time.Duration
 	pulse          pulse
+	history        history
 }
 
 // errReadOnly says that a server takes no writes.
@@ -134,8 +135,11 @@ func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
 		return nil
 	}
 	epoch, err := readEpoch(ctx, conn)
-	if err != nil || epoch == known {
+	if err != nil {
 		return err
+	}
+	if epoch == known {
+		return d.compareHistory(ctx, conn)
 	}
 	err = unavailable(nil, "the database has been restored or has failed over; the server has to start anew")
 	if d.gone.CompareAndSwap(false, true) {
