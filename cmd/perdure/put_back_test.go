@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
 	_ "modernc.org/sqlite"
 )
@@ -157,6 +158,31 @@ func TestAPutBackSQLiteIsNoticed(t *testing.T) {
 	c.say()
 	c.cursors(3)
 	c.wantNoticed(cursors, back)
+	c.stop()
+}
+
+// A store that is copied to PostgreSQL keeps the cursors that were given, each of
+// them; one that was restored from a backup renews the epoch, and so keeps none.
+func TestCursorsStayValidInACopy(t *testing.T) {
+	c, url := chatOn(t), opentest.URL(t)
+	c.say()
+	cursors := c.cursors(2)
+	launch(t, c.dir, "store", "backup", "backup.db").wantEnd(0)
+	c.stop()
+	launch(t, c.dir, "store", "copy", "--to", url).wantEnd(0)
+	sqlite := c.args
+	c.args = []string{"--store", url}
+	c.start()
+	c.say()
+	c.cursors(3)
+	c.wantNoticed(cursors, newest(cursors))
+	c.stop()
+	c.args = sqlite
+	launch(t, c.dir, "store", "restore", "--replace", "backup.db").wantEnd(0)
+	c.start()
+	c.say()
+	c.cursors(3)
+	c.wantNoticed(cursors, 0)
 	c.stop()
 }
 
