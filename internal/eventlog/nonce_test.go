@@ -1,10 +1,15 @@
 package eventlog_test
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
@@ -179,5 +184,60 @@ func TestOpeningALogReadsOneNonceAtMost(t *testing.T) {
 		if b.nonceReads != want {
 			t.Errorf("a stream from %d read %d nonces, want %d", pos, b.nonceReads, want)
 		}
+	}
+}
+
+// Readers that follow a log while its store is put back beneath a server that runs
+// on begin again, whatever the log has become until it is looked at.
+func TestLiveReadersOfAStoreThatWasPutBackBeginAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(b *book)
+		reason string
+	}{
+		"shorter": {func(b *book) {
+			b.mu.Lock()
+			b.records = b.records[:2]
+			b.head.LastSeq, b.head.LastPos, b.head.Nonce = 2, 2, b.records[1].Nonce
+			b.mu.Unlock()
+		}, eventlog.ResetAhead},
+		"as long": {func(b *book) { b.putBack(2) }, eventlog.ResetEpoch},
+		"longer, after an outage": {func(b *book) {
+			b.fail(errors.New("away"))
+			time.Sleep(1500 * time.Millisecond)
+			b.putBack(2)
+			b.silent = true
+			b.event(perdure.EventSignal, "{}")
+			b.event(perdure.EventSignal, "{}")
+			b.fail(nil)
+		}, eventlog.ResetEpoch},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				b := newBook()
+				for range 4 {
+					b.event(perdure.EventCheckpoint, "{}")
+				}
+				done := live(t.Context(), b.log(), eventlog.From{})
+				synctest.Wait()
+				c.change(b)
+				time.Sleep(3 * time.Second)
+				b.event(perdure.EventCompleted, "{}")
+				items := <-done
+				resets := 0
+				for i, item := range items {
+					if item.Event != eventlog.Reset {
+						continue
+					}
+					resets++
+					if i != 4 || !strings.Contains(string(item.Data), `"`+c.reason+`"`) {
+						t.Errorf("item %d is %s", i, item.Data)
+					}
+				}
+				whole := all(t, b.log(), eventlog.From{})
+				if resets != 1 || lines(items[5:]) != lines(whole) {
+					t.Errorf("%d resets, and then came\n%s", resets, lines(items[min(5, len(items)):]))
+				}
+			})
+		})
 	}
 }
