@@ -6,11 +6,16 @@ import (
 	"hash/fnv"
 )
 
-// Cursor is a reader's position in a log: the log's epoch and the pos of the
-// last record it has. The zero cursor is the start.
+// Cursor is a reader's position in a log: the log's epoch, and the pos and the
+// nonce of the last record that the reader has. The zero cursor is the start.
 type Cursor struct {
 	Epoch uint64
 	Pos   int64
+	// Nonce is that of the record at Pos; see [Record]. It is 0 at the start of a
+	// log, and for records from before there were nonces.
+	Nonce uint32
+	// Nonceless marks a cursor of the form that had no nonce. It fits no log.
+	Nonceless bool
 }
 
 // EpochOf joins the execution's own epoch and the store's, so that a log that
@@ -26,10 +31,17 @@ func EpochOf(execution, store uint64) uint64 {
 
 // String is the cursor as clients hold it: opaque, safe in headers and URLs.
 func (c Cursor) String() string {
-	raw := binary.BigEndian.AppendUint64(nil, c.Epoch)
+	raw := make([]byte, 0, 8+binary.MaxVarintLen64+nonceBytes)
+	raw = binary.BigEndian.AppendUint64(raw, c.Epoch)
 	raw = binary.AppendUvarint(raw, uint64(c.Pos))
+	if !c.Nonceless {
+		raw = binary.BigEndian.AppendUint32(raw, c.Nonce)
+	}
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
+
+// nonceBytes is the length of a nonce in a cursor.
+const nonceBytes = 4
 
 // ParseCursor reads what String writes; "" is the start. Anything else is
 // invalid_argument.
@@ -42,10 +54,18 @@ func ParseCursor(s string) (Cursor, error) {
 		return Cursor{}, badCursor()
 	}
 	pos, n := binary.Uvarint(raw[8:])
-	if n != len(raw)-8 || pos > 1<<62 {
+	if n <= 0 || pos > 1<<62 {
 		return Cursor{}, badCursor()
 	}
 	c := Cursor{Epoch: binary.BigEndian.Uint64(raw), Pos: int64(pos)}
+	switch nonce := raw[8+n:]; len(nonce) {
+	case 0:
+		c.Nonceless = true
+	case nonceBytes:
+		c.Nonce = binary.BigEndian.Uint32(nonce)
+	default:
+		return Cursor{}, badCursor()
+	}
 	if c.String() != s {
 		return Cursor{}, badCursor()
 	}

@@ -57,7 +57,11 @@ func (t EventType) IsTask() bool { return len(t) > 5 && t[:5] == "task." }
 // of a block.
 type Record struct {
 	// Pos numbers records, Seq events; the chunks of a block share its seq.
-	Pos, Seq  int64
+	Pos, Seq int64
+	// Nonce is the random number, never 0, of the transaction that committed the
+	// record. It tells two records apart that histories of one store have at the
+	// same pos. It is 0 in records from before there were nonces.
+	Nonce     uint32
 	Type      EventType
 	CreatedAt Time
 	Place     Place

@@ -22,7 +22,7 @@ func FuzzCursor(f *testing.F) {
 	f.Add(uint64(7), int64(300))
 	f.Add(^uint64(0), int64(1)<<62)
 	f.Fuzz(func(t *testing.T, epoch uint64, pos int64) {
-		in := perdure.Cursor{Epoch: epoch, Pos: pos}
+		in := perdure.Cursor{Epoch: epoch, Pos: pos, Nonce: uint32(epoch >> 7)}
 		out, err := perdure.ParseCursor(in.String())
 		if pos < 0 || pos > 1<<62 {
 			return // no log is that long

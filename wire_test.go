@@ -1,6 +1,8 @@
 package perdure_test
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,10 +49,31 @@ func TestTaskErrorOnTheWire(t *testing.T) {
 
 func TestCursorRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := perdure.Cursor{Epoch: rapid.Uint64().Draw(t, "epoch"), Pos: rapid.Int64Range(0, 1<<61).Draw(t, "pos")}
+		in := perdure.Cursor{
+			Epoch: rapid.Uint64().Draw(t, "epoch"), Pos: rapid.Int64Range(0, 1<<61).Draw(t, "pos"), Nonce: rapid.Uint32().Draw(t, "nonce"),
+		}
 		out, err := perdure.ParseCursor(in.String())
 		if err != nil || out != in {
 			t.Fatalf("%v became %v (%v)", in, out, err)
+		}
+	})
+}
+
+// A cursor of the form that had no nonce was an epoch and a pos. It is read, and told
+// from every one of today's.
+func TestCursorWithoutANonce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := perdure.Cursor{Epoch: rapid.Uint64().Draw(t, "epoch"), Pos: rapid.Int64Range(0, 1<<61).Draw(t, "pos"), Nonceless: true}
+		raw := binary.AppendUvarint(binary.BigEndian.AppendUint64(nil, in.Epoch), uint64(in.Pos))
+		old := base64.RawURLEncoding.EncodeToString(raw)
+		if out, err := perdure.ParseCursor(old); err != nil || out != in || out.String() != old {
+			t.Fatalf("%v became %v (%v)", in, out, err)
+		}
+		for _, garbage := range [][]byte{append(raw, 1), append(raw, 1, 2, 3), append(raw, 1, 2, 3, 4, 5), raw[:8], raw[1:]} {
+			s := base64.RawURLEncoding.EncodeToString(garbage)
+			if c, err := perdure.ParseCursor(s); err == nil && (c.String() != s || len(garbage) > len(raw)) {
+				t.Fatalf("%x became %v", garbage, c)
+			}
 		}
 	})
 }

@@ -95,7 +95,7 @@ func (d *reading) batch(p Page, first bool) error {
 	}
 	c := control{Next: d.Offset(p.Next), UpToDate: p.UpToDate, Closed: p.Closed}
 	if !p.Closed {
-		c.Cursor = d.cursor()
+		c.Cursor = d.cursor(p.Check)
 	}
 	raw, err := json.Marshal(c)
 	if err != nil {

@@ -38,9 +38,6 @@ const (
 
 // Reading says how a request to read is served.
 type Reading struct {
-	// Epoch, if it is not 0, is carried by Stream-Cursor, which live readers
-	// give back: another one tells that their offset is of another content.
-	Epoch uint64
 	// Alive is called about once a second while a reader waits, and when waiting
 	// ends without anything; its error ends the request.
 	Alive func() error
@@ -113,7 +110,7 @@ func (d *reading) parse() (err error) {
 	if d.at, err = d.Parse(offset); err != nil {
 		return err
 	}
-	return d.sameEpoch(q.Get("cursor"))
+	return d.sameContent(q.Get("cursor"))
 }
 
 // describe sets the headers that say where the answer leads.
@@ -122,7 +119,7 @@ func (d *reading) describe(p Page) {
 	h.Set("Content-Type", d.ContentType())
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set(headerNext, d.Offset(p.Next))
-	h.Set(headerCursor, d.cursor())
+	h.Set(headerCursor, d.cursor(p.Check))
 	if p.UpToDate {
 		h.Set(headerUpToDate, "true")
 	}

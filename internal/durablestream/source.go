@@ -18,6 +18,8 @@ type Source interface {
 	// Offset writes a position, and Parse reads one.
 	Offset(at int64) string
 	Parse(offset string) (int64, error)
+	// Check returns the check of a page that ends at the position; 0 for none.
+	Check(ctx context.Context, at int64) (uint64, error)
 	// End gives the position after all content, in an empty page.
 	End(ctx context.Context) (Page, error)
 	// Page gives some of what follows the position: nothing only if there is
@@ -38,6 +40,9 @@ type Page struct {
 	// Mark tells it from what was, or will be, at the same positions of the same
 	// content; "" where nothing ever changes there.
 	Mark string
+	// Check, if it is not 0, is carried by Stream-Cursor, which live readers give
+	// back: another one tells that their offset is of another content.
+	Check uint64
 	// UpToDate says that there was nothing after it, and Closed that there never
 	// will be.
 	UpToDate, Closed bool
@@ -59,6 +64,9 @@ func (g *general) Tag() string { return mark(g.store.Epoch(), g.stream) }
 func (g *general) Offset(at int64) string { return g.offset(g.stream, at) }
 
 func (g *general) Parse(offset string) (int64, error) { return g.parseOffset(g.stream, offset) }
+
+// Check implements [Source]. Offsets of general streams name what they are of.
+func (g *general) Check(context.Context, int64) (uint64, error) { return 0, nil }
 
 func (g *general) End(ctx context.Context) (Page, error) {
 	_, now, err := g.store.StreamContent(ctx, g.stream.ID, 0, 0)

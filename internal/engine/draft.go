@@ -95,7 +95,8 @@ func (d *draft) taskEvent(t perdure.EventType, task *perdure.Task, members map[s
 func (d *draft) record(r perdure.Record) int64 {
 	d.s.Head.LastSeq++
 	d.s.Head.LastPos++
-	r.Seq, r.Pos, r.CreatedAt = d.s.Head.LastSeq, d.s.Head.LastPos, d.s.Now
+	d.s.Head.Nonce = d.s.Nonce
+	r.Seq, r.Pos, r.Nonce, r.CreatedAt = d.s.Head.LastSeq, d.s.Head.LastPos, d.s.Nonce, d.s.Now
 	d.c.Records = append(d.c.Records, r)
 	return r.Seq
 }
@@ -112,6 +113,7 @@ func (d *draft) task(t *perdure.Task) {
 // chunk appends text to an open block, as a record that shares its seq.
 func (d *draft) chunk(b *store.Block, text, toolCallID string, sum perdure.Hash) error {
 	d.s.Head.LastPos++
+	d.s.Head.Nonce = d.s.Nonce
 	pos := d.s.Head.LastPos
 	if b.Length == 0 && b.FirstPos == 0 {
 		d.s.Head.LastSeq++
@@ -124,7 +126,7 @@ func (d *draft) chunk(b *store.Block, text, toolCallID string, sum perdure.Hash)
 		chunk.Text, chunk.Length = "", int64(len(text))
 	}
 	d.c.Records = append(d.c.Records, perdure.Record{
-		Pos: pos, Seq: b.Seq, Type: b.Type, CreatedAt: d.s.Now, Place: b.Place, TaskID: id, Attempt: attempt, Chunk: chunk,
+		Pos: pos, Seq: b.Seq, Nonce: d.s.Nonce, Type: b.Type, CreatedAt: d.s.Now, Place: b.Place, TaskID: id, Attempt: attempt, Chunk: chunk,
 	})
 	d.c.ChunkKeys = append(d.c.ChunkKeys, b.Key)
 	b.Length += int64(len(text))

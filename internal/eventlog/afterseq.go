@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -25,10 +24,13 @@ func (t *tail) beginAfterSeq(ctx context.Context, n int64) error {
 		return t.reset(ctx, ResetTruncated)
 	}
 	t.coveredSeq, t.coveredPos = n, head.LastPos
-	if err := t.giveBlocks(blocks, pos); err != nil {
+	if err := t.giveBlocks(ctx, blocks, pos); err != nil {
 		return err
 	}
-	t.at.Pos, t.shown = pos, true
+	if t.at, err = t.log.CursorAt(ctx, t.execution, pos); err != nil {
+		return err
+	}
+	t.shown = true
 	return t.endedAt(ctx, head)
 }
 
@@ -44,18 +46,23 @@ func (l *Log) lost(ctx context.Context, execution uuid.UUID, head store.Head, n 
 // giveBlocks gives the blocks, oldest first. While some are still to come, the
 // cursor is before the first of them, so that a reader that is cut off in
 // between is given them again.
-func (t *tail) giveBlocks(blocks []store.BlockContent, pos int64) error {
+func (t *tail) giveBlocks(ctx context.Context, blocks []store.BlockContent, pos int64) error {
 	slices.SortFunc(blocks, func(a, b store.BlockContent) int { return cmp.Compare(a.Seq, b.Seq) })
+	ends := make([]int64, len(blocks))
+	for i, b := range slices.Backward(blocks) {
+		ends[i] = pos
+		pos = min(pos, b.FirstPos-1)
+	}
+	cursors, err := t.log.CursorsAt(ctx, t.execution, ends...)
+	if err != nil {
+		return err
+	}
 	for i, b := range blocks {
 		data, err := BlockData(b, t.execution)
 		if err != nil {
 			return err
 		}
-		at := perdure.Cursor{Epoch: t.at.Epoch, Pos: pos}
-		for _, later := range blocks[i+1:] {
-			at.Pos = min(at.Pos, later.FirstPos-1)
-		}
-		if err := t.give(Item{Event: Snapshot, Type: b.Type, Cursor: at, Seq: b.Seq, Data: data}); err != nil {
+		if err := t.give(Item{Event: Snapshot, Type: b.Type, Cursor: cursors[i], Seq: b.Seq, Data: data}); err != nil {
 			return err
 		}
 	}

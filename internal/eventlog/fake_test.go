@@ -31,14 +31,16 @@ type book struct {
 	hints        notify.Local
 	silent       bool // no hints are given
 
-	mu      sync.Mutex
-	records []perdure.Record
-	head    store.Head
-	blocks  map[int64]*store.BlockContent
-	entries map[uuid.UUID]*perdure.Entry
-	reads   int
-	heads   int
-	rounds  int // queries for many heads
+	mu         sync.Mutex
+	records    []perdure.Record
+	head       store.Head
+	blocks     map[int64]*store.BlockContent
+	entries    map[uuid.UUID]*perdure.Entry
+	history    uint32 // another number in each history of the book
+	nonceReads int
+	reads      int
+	heads      int
+	rounds     int // queries for many heads
 	// eventsAtOnce is how many events one read gives.
 	eventsAtOnce int
 	// entryReads counts the reads of entries; one gives entriesAtOnce, 0 for all.
@@ -61,9 +63,39 @@ type unsure struct{ notify.Notifier }
 
 func (b *book) log() *eventlog.Log { return eventlog.New(b, storeEpoch, unsure{&b.hints}) }
 
+// cursor is that of a reader which has the record at pos as it is now.
 func (b *book) cursor(pos int64) string {
-	return perdure.Cursor{Epoch: perdure.EpochOf(b.head.Epoch, storeEpoch), Pos: pos}.String()
+	nonces, head, _ := b.Nonces(context.Background(), execution, pos)
+	return perdure.Cursor{Epoch: perdure.EpochOf(head.Epoch, storeEpoch), Pos: pos, Nonce: nonces[pos]}.String()
 }
+
+// Nonces knows those of the records that it has, and of the one before them.
+func (b *book) Nonces(_ context.Context, _ uuid.UUID, positions ...int64) (map[int64]uint32, store.Head, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.nonceReads++
+	nonces, pruned := map[int64]uint32{}, int64(0)
+	if len(b.records) > 0 {
+		pruned = b.records[0].Pos - 1
+	}
+	for _, pos := range positions {
+		switch {
+		case pos == 0 && pruned == 0:
+			nonces[0] = 0
+		case pos == pruned:
+			nonces[pos] = b.nonceOf(pos)
+		}
+		for _, r := range b.records {
+			if r.Pos == pos {
+				nonces[pos] = r.Nonce
+			}
+		}
+	}
+	return nonces, b.head, b.err
+}
+
+// nonceOf is what the record at pos has in this history of the book.
+func (b *book) nonceOf(pos int64) uint32 { return uint32(pos)<<8 + 1 + b.history }
 
 var noon = perdure.At(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
 
@@ -114,7 +146,8 @@ func (b *book) closeBlock(seq int64, reason perdure.BlockReason) {
 // put gives a record its pos. The caller holds mu.
 func (b *book) put(r perdure.Record) {
 	b.head.LastPos++
-	r.Pos, r.CreatedAt = b.head.LastPos, noon
+	b.head.Nonce = b.nonceOf(b.head.LastPos)
+	r.Pos, r.Nonce, r.CreatedAt = b.head.LastPos, b.head.Nonce, noon
 	b.records = append(b.records, r)
 }
 
@@ -183,7 +216,7 @@ func (b *book) blocksIn() map[int64]*store.BlockContent {
 			continue
 		}
 		if whole[r.Seq] == nil {
-			whole[r.Seq] = &store.BlockContent{Block: store.Block{Seq: r.Seq, Type: r.Type, CreatedAt: noon, FirstPos: r.Pos}}
+			whole[r.Seq] = &store.BlockContent{Block: store.Block{Seq: r.Seq, Type: r.Type, CreatedAt: noon, FirstPos: r.Pos}, FirstNonce: r.Nonce}
 			_, whole[r.Seq].Open = b.blocks[r.Seq]
 		}
 		whole[r.Seq].Content += r.Chunk.Text

@@ -35,6 +35,7 @@ type follower struct {
 	mu      sync.Mutex // guards what follows
 	ready   bool       // head has been read
 	head    store.Head
+	turn    int    // counts how often the log was another one than was held
 	ring    []Item // all after base, up to head.LastPos
 	base    int64  // the position before the ring
 	bytes   int
@@ -104,6 +105,12 @@ func (l *Log) advance(f *follower) {
 		var items []Item
 		var head store.Head
 		var err error
+		if f.isAway() {
+			if err = l.backAgain(f); err != nil {
+				f.take(nil, head, err)
+				return
+			}
+		}
 		if f.isReady() {
 			items, head, err = l.page(ctx, f.execution, f.head.LastPos, pageRecords) // only who reads writes it
 		} else {
@@ -143,7 +150,7 @@ func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Reco
 		if err != nil {
 			return false
 		}
-		item.Cursor, item.At = perdure.Cursor{Epoch: l.Cursor(head).Epoch, Pos: r.Pos}, r.CreatedAt
+		item.Cursor, item.At = l.cursorOf(head, r), r.CreatedAt
 		items[i] = item
 	}
 	f.take(items, head, nil)
@@ -169,10 +176,8 @@ func (f *follower) take(items []Item, head store.Head, err error) bool {
 		return false
 	}
 	f.failed, f.err = 0, nil
-	if !f.ready || head.Epoch != f.head.Epoch || head.LastPos < f.head.LastPos {
-		f.ready, f.head = true, head
-		f.ring, f.base, f.bytes = nil, head.LastPos, 0
-		f.wake()
+	if !f.ready || f.isAnother(head) {
+		f.begin(head)
 		return false
 	}
 	if len(items) == 0 {
@@ -180,10 +185,55 @@ func (f *follower) take(items []Item, head store.Head, err error) bool {
 	}
 	f.add(items)
 	more := items[len(items)-1].Cursor.Pos < head.LastPos
-	head.LastPos = items[len(items)-1].Cursor.Pos
+	newest := items[len(items)-1].Cursor
+	head.LastPos, head.Nonce = newest.Pos, newest.Nonce
 	f.head = head
 	f.wake()
 	return more
+}
+
+// begin holds a log from its head on. The caller holds mu.
+func (f *follower) begin(head store.Head) {
+	if f.ready {
+		f.turn++
+	}
+	f.ready, f.head = true, head
+	f.ring, f.base, f.bytes = nil, head.LastPos, 0
+	f.wake()
+}
+
+// isAnother reports whether a head shows that the log is another one than is held.
+// One that has grown since it was put back does not: see backAgain.
+func (f *follower) isAnother(head store.Head) bool {
+	return head.Epoch != f.head.Epoch || head.LastPos < f.head.LastPos || head.LastPos == f.head.LastPos && head.Nonce != f.head.Nonce
+}
+
+func (f *follower) turns() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.turn
+}
+
+// isAway reports whether the store could not be read the last time.
+func (f *follower) isAway() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ready && f.failed > 0
+}
+
+// backAgain reads a log that could not be read for a while: it may have been put back
+// meanwhile, and have grown since. The caller holds reading.
+func (l *Log) backAgain(f *follower) error {
+	nonces, head, err := l.read.Nonces(context.Background(), f.execution, f.head.LastPos)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if nonce, known := nonces[f.head.LastPos]; known && nonce != f.head.Nonce {
+		f.begin(head)
+	}
+	return nil
 }
 
 // add puts items into the ring, and drops the oldest beyond its bounds.
@@ -211,6 +261,7 @@ func (f *follower) wake() {
 type look struct {
 	items   []Item
 	head    store.Head
+	turn    int
 	held    bool            // the items are all there is after the position
 	changed <-chan struct{} // closed when there is more to see
 }
@@ -219,7 +270,7 @@ type look struct {
 func (f *follower) after(pos int64) (look, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	seen := look{head: f.head, changed: f.changed}
+	seen := look{head: f.head, turn: f.turn, changed: f.changed}
 	if f.err != nil || !f.ready {
 		return seen, f.err
 	}

@@ -79,11 +79,6 @@ func New(read store.Reader, storeEpoch uint64, hints notify.Notifier) *Log {
 	return &Log{read: read, storeEpoch: storeEpoch, hints: hints, followers: map[uuid.UUID]*follower{}}
 }
 
-// Cursor is the position at a head, for snapshots taken there.
-func (l *Log) Cursor(head store.Head) perdure.Cursor {
-	return perdure.Cursor{Epoch: perdure.EpochOf(head.Epoch, l.storeEpoch), Pos: head.LastPos}
-}
-
 // page reads and renders the records after pos, fewer if their entries are
 // large. Records that clients are not shown are idle items, which only move the
 // position.
@@ -97,7 +92,6 @@ func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit in
 		return nil, head, err
 	}
 	records = records[:n]
-	epoch := l.Cursor(head).Epoch
 	items := make([]Item, 0, len(records))
 	for i, r := range records {
 		if want := pos + 1 + int64(i); r.Pos != want {
@@ -107,7 +101,7 @@ func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit in
 		if err != nil {
 			return nil, head, err
 		}
-		item.Cursor, item.At = perdure.Cursor{Epoch: epoch, Pos: r.Pos}, r.CreatedAt
+		item.Cursor, item.At = l.cursorOf(head, r), r.CreatedAt
 		items = append(items, item)
 	}
 	if len(items) == 0 && pos < head.LastPos {

@@ -32,20 +32,20 @@ func (l *Log) Page(ctx context.Context, execution uuid.UUID, cursor string, limi
 	if err != nil {
 		return Page{}, err
 	}
-	now := l.Cursor(head)
-	switch {
-	case c == perdure.Cursor{}:
-		c.Epoch = now.Epoch
-	case c.Epoch != now.Epoch:
-		return l.resetPage(ctx, execution, ResetEpoch, limit)
-	case c.Pos > now.Pos:
-		return l.resetPage(ctx, execution, ResetAhead, limit)
+	if c == (perdure.Cursor{}) {
+		c.Epoch = l.epoch(head)
+	} else if reason, err := l.misfit(ctx, execution, c, head); err != nil {
+		return Page{}, err
+	} else if reason != "" {
+		return l.resetPage(ctx, execution, reason, limit)
 	}
 	p, err := l.pageAt(ctx, execution, c, limit)
 	var cut truncated
 	if errors.As(err, &cut) {
 		if c.Pos == 0 {
-			c.Pos = cut.first.Pos - 1
+			if c, err = l.CursorAt(ctx, execution, cut.first.Pos-1); err != nil {
+				return Page{}, err
+			}
 			return l.pageAt(ctx, execution, c, limit)
 		}
 		return l.resetPage(ctx, execution, ResetTruncated, limit)

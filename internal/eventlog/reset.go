@@ -20,8 +20,11 @@ func (t *tail) reset(ctx context.Context, reason string) error {
 // need not be told to drop it.
 func (t *tail) cutOff(ctx context.Context, first perdure.Record) error {
 	if !t.shown {
-		t.at.Pos = first.Pos - 1
-		return nil
+		at, err := t.log.CursorAt(ctx, t.execution, first.Pos-1)
+		if err == nil {
+			t.at = at
+		}
+		return err
 	}
 	return t.reset(ctx, ResetTruncated)
 }
@@ -42,10 +45,11 @@ func (l *Log) resetTo(ctx context.Context, execution uuid.UUID, reason string) (
 	if err != nil {
 		return perdure.Cursor{}, data, err
 	}
-	at := perdure.Cursor{Epoch: l.Cursor(head).Epoch}
-	if len(first) == 1 {
-		at.Pos, data.FirstAvailable = first[0].Pos-1, first[0].Seq
-	}
 	data.LastSeq = head.LastSeq
-	return at, data, nil
+	if len(first) == 0 {
+		return perdure.Cursor{Epoch: l.epoch(head)}, data, nil
+	}
+	data.FirstAvailable = first[0].Seq
+	at, err := l.CursorAt(ctx, execution, first[0].Pos-1)
+	return at, data, err
 }

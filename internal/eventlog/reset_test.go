@@ -84,7 +84,7 @@ func TestRestoredLogResetsItsLiveReaders(t *testing.T) {
 		done := live(t.Context(), b.log(), eventlog.From{})
 		synctest.Wait()
 		b.mu.Lock()
-		b.records, b.head = b.records[:1], store.Head{Epoch: 100, LastSeq: 1, LastPos: 1}
+		b.records, b.head = b.records[:1], store.Head{Epoch: 100, LastSeq: 1, LastPos: 1, Nonce: b.records[0].Nonce}
 		b.mu.Unlock()
 		b.event(perdure.EventCompleted, "{}")
 		items := <-done

@@ -86,5 +86,5 @@ func (f *follower) behind(head *store.Head) bool {
 	if f.failed > 0 || !f.ready {
 		return true
 	}
-	return head != nil && (head.Epoch != f.head.Epoch || head.LastPos != f.head.LastPos)
+	return head != nil && (head.LastPos != f.head.LastPos || f.isAnother(*head))
 }

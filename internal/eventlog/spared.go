@@ -21,8 +21,9 @@ func (l *Log) Position(ctx context.Context, execution uuid.UUID, from From) (int
 	}
 	switch n := from.AfterSeq; {
 	case c != perdure.Cursor{}:
-		if c.Epoch != l.Cursor(head).Epoch || c.Pos > head.LastPos {
-			return 0, nil
+		reason, err := l.misfit(ctx, execution, c, head)
+		if err != nil || reason != "" {
+			return 0, err
 		}
 		return c.Pos, nil
 	case n == nil || *n <= 0 || *n > head.LastSeq:
@@ -49,7 +50,7 @@ func (l *Log) BlockStart(ctx context.Context, execution uuid.UUID, seq int64, ty
 	if err != nil || len(events) == 0 || events[0].Block == nil || events[0].Block.Type != typ {
 		return perdure.Cursor{}, err
 	}
-	return perdure.Cursor{Epoch: l.Cursor(head).Epoch, Pos: events[0].Block.FirstPos}, nil
+	return firstCursor(events[0], l.epoch(head)), nil
 }
 
 // BlocksFrom gives the position before the first of the blocks, of types that is

@@ -42,6 +42,7 @@ type tail struct {
 	idle      time.Duration
 	timer     *time.Timer // of the waits
 	follower  *follower   // from when it has caught up first
+	turn      int         // of the follower, when at was known to be of its log
 
 	at    perdure.Cursor // of the last item
 	shown bool           // it was given something, or came with a position
@@ -81,8 +82,11 @@ func (t *tail) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if epoch := t.log.Cursor(seen.head).Epoch; epoch != t.at.Epoch {
+	if epoch := t.log.epoch(seen.head); epoch != t.at.Epoch {
 		return t.reset(ctx, ResetEpoch)
+	}
+	if t.follower != nil && seen.turn != t.turn {
+		return t.check(ctx, seen.turn)
 	}
 	if len(seen.items) == 0 {
 		return t.wait(ctx, seen.changed)
@@ -94,6 +98,24 @@ func (t *tail) step(ctx context.Context) error {
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// check goes on where the position fits the log that the follower has come to hold, and
+// begins again where it does not.
+func (t *tail) check(ctx context.Context, turn int) error {
+	head, err := t.log.read.LogHead(ctx, t.execution)
+	if err != nil {
+		return err
+	}
+	reason, err := t.log.misfit(ctx, t.execution, t.at, head)
+	if err != nil {
+		return err
+	}
+	t.turn = turn
+	if reason != "" {
+		return t.reset(ctx, reason)
+	}
+	return nil
 }
 
 // next looks at the follower's ring first, and reads the store where that does
@@ -108,7 +130,7 @@ func (t *tail) next(ctx context.Context) (look, error) {
 	}
 	items, head, err := t.log.page(ctx, t.execution, t.at.Pos, pageRecords)
 	// changed is older than the read: what the read missed will close it.
-	return look{items: items, head: head, changed: seen.changed}, err
+	return look{items: items, head: head, turn: seen.turn, changed: seen.changed}, err
 }
 
 // pass gives an item of the log. Of one that a snapshot has shown it gives the
@@ -143,6 +165,7 @@ func (t *tail) give(item Item) error {
 func (t *tail) wait(ctx context.Context, changed <-chan struct{}) error {
 	if t.follower == nil {
 		t.follower = t.log.follow(t.execution)
+		t.turn = t.follower.turns()
 		return nil // look again, now that nothing can be missed
 	}
 	if t.timer == nil {
@@ -176,8 +199,7 @@ func (t *tail) begin(ctx context.Context, from From) error {
 	if err != nil {
 		return err
 	}
-	now := t.log.Cursor(head)
-	t.at.Epoch = now.Epoch
+	t.at.Epoch = t.log.epoch(head)
 	switch {
 	case c != perdure.Cursor{}:
 		return t.beginAt(ctx, c, head)
@@ -190,11 +212,12 @@ func (t *tail) begin(ctx context.Context, from From) error {
 }
 
 func (t *tail) beginAt(ctx context.Context, c perdure.Cursor, head store.Head) error {
-	switch {
-	case c.Epoch != t.at.Epoch:
-		return t.reset(ctx, ResetEpoch)
-	case c.Pos > head.LastPos:
-		return t.reset(ctx, ResetAhead)
+	reason, err := t.log.misfit(ctx, t.execution, c, head)
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		return t.reset(ctx, reason)
 	}
 	t.at, t.shown = c, true
 	return t.endedAt(ctx, head)

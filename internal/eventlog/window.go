@@ -153,10 +153,10 @@ func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events [
 			if err != nil {
 				return err
 			}
+			item.Cursor = firstCursor(e, w.At.Epoch)
 			if left -= len(item.Data); left < 0 && len(w.Items) > 0 {
 				return nil
 			}
-			item.Cursor.Epoch = w.At.Epoch
 			w.Items = append(w.Items, item)
 		}
 		events = events[n:]
@@ -164,14 +164,18 @@ func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events [
 	return nil
 }
 
+// firstCursor is the position after the first record of an event.
+func firstCursor(e store.Event, epoch uint64) perdure.Cursor {
+	if e.Record != nil {
+		return perdure.Cursor{Epoch: epoch, Pos: e.Record.Pos, Nonce: e.Record.Nonce}
+	}
+	return perdure.Cursor{Epoch: epoch, Pos: e.Block.FirstPos, Nonce: e.Block.FirstNonce}
+}
+
 func (all entries) eventItem(execution uuid.UUID, e store.Event) (Item, error) {
 	if e.Record != nil {
-		item, err := all.render(execution, *e.Record)
-		item.Cursor.Pos = e.Record.Pos
-		return item, err
+		return all.render(execution, *e.Record)
 	}
 	data, err := BlockData(*e.Block, execution)
-	return Item{
-		Event: Snapshot, Type: e.Block.Type, Seq: e.Seq, Data: data, Cursor: perdure.Cursor{Pos: e.Block.FirstPos},
-	}, err
+	return Item{Event: Snapshot, Type: e.Block.Type, Seq: e.Seq, Data: data}, err
 }

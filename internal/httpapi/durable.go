@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -107,9 +108,7 @@ func (s *server) durableLog(live context.Context, w http.ResponseWriter, r *http
 	if err != nil {
 		return err
 	}
-	now := s.Log.Cursor(head)
-	c.Epoch = now.Epoch
-	return durablestream.Serve(live, w, r, &durableLog{s, id, now}, c)
+	return durablestream.Serve(live, w, r, &durableLog{s, id, s.Log.Cursor(head)}, c)
 }
 
 // durableLog is the log of an execution as a stream in JSON mode, as it was when
@@ -154,7 +153,11 @@ func (d *durableLog) End(ctx context.Context) (durablestream.Page, error) {
 }
 
 func (d *durableLog) Page(ctx context.Context, at int64) (durablestream.Page, error) {
-	p, err := d.Log.Page(ctx, d.execution, d.cursor(at).String(), durablePage)
+	from, err := d.cursor(ctx, at)
+	if err != nil {
+		return durablestream.Page{}, err
+	}
+	p, err := d.Log.Page(ctx, d.execution, from.String(), durablePage)
 	if err != nil {
 		return durablestream.Page{}, err
 	}
@@ -164,15 +167,29 @@ func (d *durableLog) Page(ctx context.Context, at int64) (durablestream.Page, er
 	return d.page(ctx, p)
 }
 
-func (d *durableLog) cursor(at int64) perdure.Cursor {
-	return perdure.Cursor{Epoch: d.head.Epoch, Pos: at}
+// cursor returns the cursor at a position. An offset says nothing of the record there.
+func (d *durableLog) cursor(ctx context.Context, at int64) (perdure.Cursor, error) {
+	if at == d.head.Pos {
+		return d.head, nil
+	}
+	return d.Log.CursorAt(ctx, d.execution, at)
 }
 
+// Check implements [durablestream.Source].
+func (d *durableLog) Check(ctx context.Context, at int64) (uint64, error) {
+	c, err := d.cursor(ctx, at)
+	return checkOf(c), err
+}
+
+// checkOf is a number for the log's epoch and the record that a cursor comes after,
+// which is another one in another history of the store.
+func checkOf(c perdure.Cursor) uint64 { return max(perdure.EpochOf(c.Epoch, uint64(c.Nonce)), 1) }
+
 func (d *durableLog) page(ctx context.Context, p eventlog.Page) (durablestream.Page, error) {
-	out := durablestream.Page{Empty: len(p.Items) == 0, Next: p.Next.Pos, UpToDate: p.UpToDate}
+	out := durablestream.Page{Empty: len(p.Items) == 0, Next: p.Next.Pos, Check: checkOf(p.Next), UpToDate: p.UpToDate}
 	var err error
 	if out.Content, err = durableArray(p.Items); err == nil {
-		out.Mark = markOf(out.Content)
+		out.Mark = markOf(out.Content, out.Check)
 	}
 	if err == nil && p.UpToDate {
 		out.Closed, err = d.Log.AtEnd(ctx, d.execution, eventlog.From{Cursor: p.Next.String()})
@@ -182,10 +199,12 @@ func (d *durableLog) page(ctx context.Context, p eventlog.Page) (durablestream.P
 
 // markOf tells what a log gives between two positions from what it gave there
 // before: a block that was superseded meanwhile has lost its text, and what was
-// pruned is gone.
-func markOf(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:8])
+// pruned is gone. It differs, too, where the record before the page's end does.
+func markOf(content []byte, check uint64) string {
+	h := sha256.New()
+	h.Write(content)
+	h.Write(binary.BigEndian.AppendUint64(nil, check))
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // durableArray is records as a JSON array.
@@ -207,7 +226,11 @@ func durableArray(items []eventlog.Item) ([]byte, error) {
 }
 
 func (d *durableLog) Await(ctx context.Context, at int64, idle func() error) error {
-	for item, err := range d.Log.Tail(ctx, d.execution, eventlog.From{Cursor: d.cursor(at).String()}) {
+	from, err := d.cursor(ctx, at)
+	if err != nil {
+		return err
+	}
+	for item, err := range d.Log.Tail(ctx, d.execution, eventlog.From{Cursor: from.String()}) {
 		if err != nil {
 			return err
 		}

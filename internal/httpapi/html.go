@@ -27,6 +27,7 @@ type htmlView struct {
 	// again gives what came while a text block was open, up to shownTo.
 	again func(block int64) ([]eventlog.Item, error)
 	out   []eventlog.Item // of the item at hand
+	behind
 }
 
 // textBlock is a text block that is open.
@@ -81,8 +82,11 @@ func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.
 	if err != nil {
 		return from, err
 	}
+	if v.last, err = log.CursorAt(ctx, v.execution, start); err != nil {
+		return from, err
+	}
 	v.shownTo = c.Pos
-	from.Cursor = perdure.Cursor{Epoch: c.Epoch, Pos: start}.String()
+	from.Cursor = v.last.String()
 	return from, nil
 }
 
@@ -103,8 +107,12 @@ func (v *htmlView) pass(i eventlog.Item) ([]eventlog.Item, error) {
 	if len(v.out) == 0 || silent {
 		v.out = []eventlog.Item{{}}
 	}
+	before, err := v.before(i.Cursor, len(v.out) > 1)
+	if err != nil {
+		return nil, err
+	}
 	for n := range v.out {
-		v.out[n].Cursor, v.out[n].More = perdure.Cursor{Epoch: i.Cursor.Epoch, Pos: max(0, i.Cursor.Pos-1)}, true
+		v.out[n].Cursor, v.out[n].More = before, true
 	}
 	last := &v.out[len(v.out)-1]
 	last.Cursor, last.More = i.Cursor, i.More

@@ -123,6 +123,7 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 	shown := func(i eventlog.Item) ([]eventlog.Item, error) { return []eventlog.Item{i}, nil }
 	if v.html {
 		html := newHTMLView(execution)
+		html.at = func(pos int64) (perdure.Cursor, error) { return s.Log.CursorAt(ctx, execution, pos) }
 		var err error
 		if from, err = html.resume(ctx, s.Log, from); err != nil {
 			return err

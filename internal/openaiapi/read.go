@@ -80,12 +80,10 @@ func (a *API) row(ctx context.Context, org, id string, hidden bool) (*store.Resp
 
 // start is the cursor before the response's first record.
 func (a *API) start(ctx context.Context, f *fold) (string, error) {
-	head, err := a.Engine.Store.LogHead(ctx, f.of.Execution)
+	c, err := a.Log.CursorAt(ctx, f.of.Execution, f.first-1)
 	if err != nil {
 		return "", err
 	}
-	c := a.Log.Cursor(head)
-	c.Pos = f.first - 1
 	return c.String(), nil
 }
 

@@ -89,6 +89,10 @@ type Reader interface {
 	// Those of a block that is withheld have no text, and their length.
 	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, Head, error)
 	LogHead(ctx context.Context, execution uuid.UUID) (Head, error)
+	// Nonces returns the nonces of the records at these positions, and the log's
+	// head. It leaves out positions beyond the head, and those before the last record
+	// that was pruned. The position 0 has the nonce 0.
+	Nonces(ctx context.Context, execution uuid.UUID, positions ...int64) (map[int64]uint32, Head, error)
 	// LogHeads gives the heads of many logs with one query; executions that are
 	// none have none.
 	LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid.UUID]Head, error)
@@ -212,7 +216,9 @@ type Event struct {
 // BlockContent is a block and what it holds: nothing, once it is superseded.
 type BlockContent struct {
 	Block
-	Content string
+	// FirstNonce is that of the record at FirstPos.
+	FirstNonce uint32
+	Content    string
 	// Pieces says, of a block that is withheld, where its pieces are in the log:
 	// Content is empty.
 	Pieces []Piece

@@ -157,7 +157,11 @@ type Needs struct {
 // State is what a command decides on. Contents (input, result, value) are not
 // loaded; rows that do not exist are absent from the maps.
 type State struct {
-	Now        perdure.Time
+	Now perdure.Time
+	// Nonce is a random number of the transaction, never 0. Every record that the
+	// command writes has it, and so has the head after them. A command that runs
+	// again, after a rollback, is given another one.
+	Nonce      uint32
 	Execution  *perdure.Execution // a copy; nil if none
 	Head       Head
 	PickedTask *uuid.UUID // for PickTasks, PickExpiredTasks, PickTaskDeadlines; in Tasks too
@@ -218,6 +222,8 @@ type Head struct {
 	LastSeq int64
 	LastPos int64
 	Epoch   uint64 // random, made with the execution
+	// Nonce is that of the record at LastPos.
+	Nonce uint32
 	// FirstPos is the position of the first record that is kept, 0 if all are.
 	// Readers give it; decisions do not see it.
 	FirstPos int64

@@ -40,6 +40,9 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 	}
 	err := run()
 	if err == nil {
+		if a.ending {
+			c.db.history.note(c.id, c.number, c.clock.Now())
+		}
 		return a, nil
 	}
 	if errors.Is(err, errWarned) {

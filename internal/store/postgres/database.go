@@ -28,6 +28,7 @@ type database struct {
 	silence, doubt time.Duration
 	pulse          pulse
 	settings       durability
+	history        history
 }
 
 // errReadOnly says that a server takes no writes.
@@ -135,8 +136,11 @@ func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
 		return nil
 	}
 	epoch, err := readEpoch(ctx, conn)
-	if err != nil || epoch == known {
+	if err != nil {
 		return err
+	}
+	if epoch == known {
+		return d.compareHistory(ctx, conn)
 	}
 	err = unavailable(nil, "the database has been restored or has failed over; the server has to start anew")
 	if d.gone.CompareAndSwap(false, true) {

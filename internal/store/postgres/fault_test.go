@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -108,6 +109,7 @@ func TestALostCommitOfACommitterWithoutARow(t *testing.T) {
 	id := begin(t, s)
 	for n := range int64(3) {
 		execute(t, s.db.config.ConnString(), "DELETE FROM committer")
+		s.db.history.note(s.committers[0].id, 1, time.Now().Add(-staleCommitter))
 		once := true
 		_, err := do(t.Context(), s, id, store.Needs{}, func(st *store.State) (*store.Changes, error) {
 			c.armed.Store(once)

@@ -251,6 +251,7 @@ func (s *Store) close() error {
 	for _, c := range s.committers {
 		<-c.ended
 	}
+	s.db.history.forget()
 	if s.pool == nil {
 		return nil
 	}

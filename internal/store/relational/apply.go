@@ -72,8 +72,8 @@ func (t *Transaction) applyExecution(l loadedExecution, ch *store.Changes) error
 }
 
 const (
-	putHead   = "INSERT INTO log_head (agent_execution_id, last_seq, last_pos, epoch, stored) VALUES (?, ?, ?, ?, ?)"
-	moveHead  = "UPDATE log_head SET last_seq = ?, last_pos = ?, epoch = ?, stored = stored + ? WHERE agent_execution_id = ?"
+	putHead   = "INSERT INTO log_head (agent_execution_id, last_seq, last_pos, epoch, nonce, nonce_pos, stored) VALUES (?, ?, ?, ?, ?, ?, ?)"
+	moveHead  = "UPDATE log_head SET last_seq = ?, last_pos = ?, epoch = ?, nonce = ?, nonce_pos = ?, stored = stored + ? WHERE agent_execution_id = ?"
 	setTimer  = "INSERT INTO agent_timer (agent_execution_id, due_at) VALUES (?, ?) ON CONFLICT (agent_execution_id) DO UPDATE SET due_at = excluded.due_at"
 	dropTimer = "DELETE FROM agent_timer WHERE agent_execution_id = ?"
 )
@@ -83,9 +83,9 @@ func (t *Transaction) applyHead(id uuid.UUID, before loadedExecution, ch *store.
 		l := t.rows[id]
 		stored := counted(before, ch)
 		if l.hasHead {
-			err = t.write(moveHead, h.LastSeq, h.LastPos, int64(h.Epoch), stored, id[:])
+			err = t.write(moveHead, h.LastSeq, h.LastPos, int64(h.Epoch), storedNonce(h.Nonce), noncePos(h), stored, id[:])
 		} else {
-			err = t.write(putHead, id[:], h.LastSeq, h.LastPos, int64(h.Epoch), stored)
+			err = t.write(putHead, id[:], h.LastSeq, h.LastPos, int64(h.Epoch), storedNonce(h.Nonce), noncePos(h), stored)
 		}
 		if err != nil {
 			return err
@@ -206,8 +206,8 @@ func (t *Transaction) applySignals(id uuid.UUID, ch *store.Changes) error {
 	return nil
 }
 
-const insertRecord = "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of)" +
-	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+const insertRecord = "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of, nonce)" +
+	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 // applyLog writes events and chunks, then the blocks, of which those that have
 // closed are compacted. Seqs of events rise from the one that was given last: they
@@ -222,12 +222,12 @@ func (t *Transaction) applyLog(id uuid.UUID, given int64, k *known, ch *store.Ch
 		}
 		if r.Chunk != nil {
 			chunks++
-			err = t.write(addChunk, id[:], r.Seq, r.Pos, r.Chunk.Offset, millis(r.CreatedAt), []byte(r.Chunk.Text), withheldLength(r.Chunk))
+			err = t.write(addChunk, id[:], r.Seq, r.Pos, r.Chunk.Offset, millis(r.CreatedAt), []byte(r.Chunk.Text), withheldLength(r.Chunk), storedNonce(r.Nonce))
 		} else {
 			given = r.Seq
 			fields, of := fieldsOf(r, ch.Entries, numbers)
 			err = t.write(insertRecord, id[:], r.Pos, r.Seq, string(r.Type), millis(r.CreatedAt), optText(r.Place.ResponseID),
-				optText(r.Place.TurnID), optText(r.Place.MessageID), optText(r.Place.ToolCallID), optID(r.TaskID), int64(r.Attempt), rawText(fields), refID(r.Blob), rawBytes(of))
+				optText(r.Place.TurnID), optText(r.Place.MessageID), optText(r.Place.ToolCallID), optID(r.TaskID), int64(r.Attempt), rawText(fields), refID(r.Blob), rawBytes(of), storedNonce(r.Nonce))
 		}
 		if err != nil {
 			return err

@@ -82,7 +82,7 @@ func denseStreams(v view) error {
 }
 
 const closedBlocks = "SELECT b.task_id, b.attempt, b.block, b.seq, b.reason, b.length, b.sha256, coalesce(length(b.content), 0), b.content_blob IS NOT NULL," +
-	" b.cuts, b.entry IS NOT NULL, e.id, b.path FROM log_block b LEFT JOIN agent_entry e ON e.number = b.entry AND e.number > 0 AND e.agent_execution_id = b.agent_execution_id" +
+	" b.cuts, b.nonces, b.entry IS NOT NULL, e.id, b.path FROM log_block b LEFT JOIN agent_entry e ON e.number = b.entry AND e.number > 0 AND e.agent_execution_id = b.agent_execution_id" +
 	" WHERE b.agent_execution_id = ? AND b.open = 0 AND b.event = 0 AND b.seq > 0"
 
 // AuditBlocks says how the closed blocks of an execution rest.
@@ -91,19 +91,22 @@ func (r *Reader) AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.
 	err := r.read(ctx, func(v view) error {
 		return v.each(closedBlocks, []any{execution[:]}, func(row func(...any) error) error {
 			var (
-				b     store.BlockRest
-				cuts  []byte
-				named bool
+				b            store.BlockRest
+				cuts, nonces []byte
+				named        bool
 			)
 			err := row(&b.Key.TaskID, &b.Key.Attempt, &b.Key.Block, &b.Seq, text[perdure.BlockReason]{&b.Reason}, &b.Length, (*hashCol)(&b.SHA256), &b.Held,
-				(*flagCol)(&b.Blob), &cuts, (*flagCol)(&named), optUUID{&b.Entry}, text[string]{&b.Path})
+				(*flagCol)(&b.Blob), &cuts, &nonces, (*flagCol)(&named), optUUID{&b.Entry}, text[string]{&b.Path})
 			if err == nil && named && b.Entry == nil {
 				err = errNamed
 			}
 			if err != nil {
 				return err
 			}
-			pieces, err := readCuts(cuts, 0, math.MaxInt64)
+			pieces, err := readCuts(cuts, nonces, 0, math.MaxInt64)
+			if err == nil && len(nonces) > 0 && len(nonces) != 4*len(pieces) {
+				err = errCuts
+			}
 			for _, c := range pieces {
 				b.Cut += c.length
 			}

@@ -28,11 +28,11 @@ const (
 	// growBlock touches no indexed column: it is run for every chunk.
 	growBlock = "UPDATE log_block SET length = ?, last_pos = ?, digest = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
 	nameCall  = "UPDATE log_block SET argument_call_id = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
-	foldBlock = "UPDATE log_block SET span = ?, cuts = ?, content = ?, content_blob = ?, entry = ?, path = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
-	// emptyBlock keeps length and cuts.
+	foldBlock = "UPDATE log_block SET span = ?, cuts = ?, nonces = ?, content = ?, content_blob = ?, entry = ?, path = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+	// emptyBlock keeps length, cuts and nonces.
 	emptyBlock = "UPDATE log_block SET content = NULL, content_blob = NULL, entry = NULL, path = NULL WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
-	addChunk   = "INSERT INTO log_chunk (agent_execution_id, seq, pos, byte_offset, created_at, content, length) VALUES (?, ?, ?, ?, ?, ?, ?)"
-	chunksOf   = "SELECT pos, created_at, content, coalesce(length, length(content)) FROM log_chunk WHERE agent_execution_id = ? AND seq = ? ORDER BY pos"
+	addChunk   = "INSERT INTO log_chunk (agent_execution_id, seq, pos, byte_offset, created_at, content, length, nonce) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+	chunksOf   = "SELECT pos, created_at, content, coalesce(length, length(content)), nonce FROM log_chunk WHERE agent_execution_id = ? AND seq = ? ORDER BY pos"
 	dropChunks = "DELETE FROM log_chunk WHERE agent_execution_id = ? AND seq = ?"
 )
 
@@ -80,17 +80,20 @@ func compact(v view, execution uuid.UUID, b *store.Block) error {
 	var (
 		content = make([]byte, 0, b.Length)
 		cuts    cutList
+		nonces  nonceList
 	)
 	err := v.each(chunksOf, []any{execution[:], b.Seq}, func(row func(...any) error) error {
 		var (
 			pos, created, length int64
 			piece                []byte
+			nonce                uint32
 		)
-		if err := row(&pos, &created, &piece, &length); err != nil {
+		if err := row(&pos, &created, &piece, &length, (*nonceCol)(&nonce)); err != nil {
 			return err
 		}
 		content = append(content, piece...)
 		cuts.add(pos, length, created)
+		nonces.add(nonce)
 		return nil
 	})
 	if err == nil && cuts.n == 0 && b.Reason == perdure.BlockSuperseded { // it has closed before
@@ -112,7 +115,7 @@ func compact(v view, execution uuid.UUID, b *store.Block) error {
 		}
 	}
 	if err := v.write(foldBlock, append([]any{
-		spanClass(b.LastPos - b.FirstPos), cuts.raw, rawBytes(content), refID(b.Content), optNumber(named.entry), optText(named.path),
+		spanClass(b.LastPos - b.FirstPos), cuts.raw, []byte(nonces), rawBytes(content), refID(b.Content), optNumber(named.entry), optText(named.path),
 	}, blockKey(execution, b.Key)...)...); err != nil {
 		return err
 	}
@@ -146,15 +149,16 @@ func (c *cutList) add(pos, length, created int64) {
 // cut is one chunk of a closed block.
 type cut struct {
 	pos, offset, length, created int64
+	nonce                        uint32
 }
 
-// readCuts gives the cuts whose pos is in (after, upTo].
-func readCuts(raw []byte, after, upTo int64) ([]cut, error) {
+// readCuts gives the cuts whose pos is in (after, upTo], with their nonces.
+func readCuts(raw []byte, nonces nonceList, after, upTo int64) ([]cut, error) {
 	var (
 		cuts []cut
 		at   cut
 	)
-	for len(raw) > 0 {
+	for i := 0; len(raw) > 0; i++ {
 		at.offset += at.length
 		step, n := binary.Uvarint(raw)
 		length, m := binary.Uvarint(raw[max(n, 0):])
@@ -171,6 +175,7 @@ func readCuts(raw []byte, after, upTo int64) ([]cut, error) {
 			break
 		}
 		if at.pos > after {
+			at.nonce = nonces.of(i)
 			cuts = append(cuts, at)
 		}
 	}

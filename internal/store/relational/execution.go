@@ -109,7 +109,7 @@ func executionScan(x *perdure.Execution, input, output **uuid.UUID) []any {
 }
 
 const (
-	executionHead = ", coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), h.epoch IS NOT NULL"
+	executionHead = ", coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), " + headNonce + ", h.epoch IS NOT NULL"
 	executionFrom = " FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + hidden
 )
 
@@ -148,7 +148,7 @@ func loadExecutions(v view, query string, arg any, withContents bool) ([]loadedE
 			x             perdure.Execution
 			input, output *uuid.UUID
 		)
-		dest := append(executionScan(&x, &input, &output), &l.head.LastSeq, &l.head.LastPos, (*unsigned)(&l.head.Epoch), (*flagCol)(&l.hasHead))
+		dest := append(executionScan(&x, &input, &output), &l.head.LastSeq, &l.head.LastPos, (*unsigned)(&l.head.Epoch), (*nonceCol)(&l.head.Nonce), (*flagCol)(&l.hasHead))
 		if withContents {
 			dest = append(dest, raw{&x.Input}, raw{&x.Output})
 		}

@@ -21,7 +21,7 @@ type known struct {
 // copies; x is that of the execution.
 func (t *Transaction) load(org string, one candidate, l loadedExecution, x *perdure.Execution, n store.Needs) (*store.State, *known, error) {
 	s := &store.State{
-		Now: t.now, Execution: x, Head: l.head, PickedTask: one.task,
+		Now: t.now, Nonce: t.nonce, Execution: x, Head: l.head, PickedTask: one.task,
 		Tasks: map[uuid.UUID]*perdure.Task{}, Entries: map[uuid.UUID]perdure.EntryHead{}, Keyed: map[string]perdure.EntryHead{},
 		Signals: map[string]*perdure.Signal{}, Blocks: map[perdure.BlockKey]*store.Block{}, Blobs: map[uuid.UUID]*store.Blob{},
 	}

@@ -14,7 +14,7 @@ import (
 var lockExecutions = "SELECT " + executionTable.list("x") + " FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id"
 
 const (
-	headsByIDs = "SELECT agent_execution_id, last_seq, last_pos, epoch FROM log_head WHERE agent_execution_id = ANY(?)"
+	headsByIDs = "SELECT h.agent_execution_id, h.last_seq, h.last_pos, h.epoch, " + headNonce + " FROM log_head h WHERE h.agent_execution_id = ANY(?)"
 	goneByIDs  = "SELECT gone.agent_execution_id FROM pruning gone WHERE gone.agent_execution_id = ANY(?) AND gone.whole = 1"
 	thereByIDs = "SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) AND " + hidden
 )
@@ -95,7 +95,7 @@ func (p *preloaded) readHeads(v view, list any) error {
 			id uuid.UUID
 			h  store.Head
 		)
-		err := row(&id, &h.LastSeq, &h.LastPos, (*unsigned)(&h.Epoch))
+		err := row(&id, &h.LastSeq, &h.LastPos, (*unsigned)(&h.Epoch), (*nonceCol)(&h.Nonce))
 		p.heads[id] = h
 		return err
 	})

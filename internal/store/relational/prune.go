@@ -31,6 +31,9 @@ func (t *Transaction) applyPrune(id uuid.UUID, p *store.Prune) error {
 		t.forget(id)
 	}
 	if p.Log {
+		if err := t.keepPruned(id); err != nil {
+			return err
+		}
 		err := t.execAll(id,
 			"UPDATE log_head SET first_pos = last_pos WHERE agent_execution_id = ?",
 			"UPDATE agent_execution SET log_pruned = 1 WHERE id = ?",

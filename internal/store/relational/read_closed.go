@@ -21,12 +21,12 @@ func (w *logWindow) closedChunks() ([]perdure.Record, error) {
 	var blocks []folded
 	err := w.each(logClosed, []any{w.execution[:], w.after, w.upTo, maxSpanClass}, func(row func(...any) error) error {
 		var (
-			f    folded
-			cuts []byte
+			f            folded
+			cuts, nonces []byte
 		)
-		err := row(append(append(f.scan(), &f.block, &cuts, optUUID{&f.blob}), f.named.scan()...)...)
+		err := row(append(append(f.scan(), &f.block, &cuts, &nonces, optUUID{&f.blob}), f.named.scan()...)...)
 		if err == nil {
-			f.cuts, err = readCuts(cuts, w.after, w.upTo)
+			f.cuts, err = readCuts(cuts, nonces, w.after, w.upTo)
 		}
 		if len(f.cuts) > 0 {
 			blocks = append(blocks, f)

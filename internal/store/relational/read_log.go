@@ -19,24 +19,25 @@ const (
 	logEvents = recordSelect + " AND pos > ? AND pos <= ? ORDER BY pos"
 	// Each open block's chunks are a range of their own.
 	logOpen = "SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id," +
-		" c.pos, c.byte_offset, c.created_at, c.content, c.length" +
+		" c.pos, c.byte_offset, c.created_at, c.nonce, c.content, c.length" +
 		" FROM log_block b CROSS JOIN log_chunk c" +
 		" WHERE b.agent_execution_id = ?1 AND b.open = 1 AND c.agent_execution_id = ?1 AND c.seq = b.seq AND c.pos > ?2 AND c.pos <= ?3 ORDER BY c.pos"
 	// Closed blocks that lie across (?2, ?3]: those of span class n begin less
 	// than 16^n before it.
-	logClosed = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)" +
-		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts, b.content_blob, b.entry, b.path" +
-		" FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
+	spanClasses = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)"
+	fromSpans   = " FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
 		" AND b.first_pos > ?2 - (CAST(1 AS BIGINT) << (4 * class.n)) AND b.first_pos <= ?3 AND b.last_pos > ?2"
+	logClosed = spanClasses +
+		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts, b.nonces, b.content_blob, b.entry, b.path" + fromSpans
 	blockContent = "SELECT content FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
-	headOf       = "SELECT coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0) FROM agent_execution x" +
+	headOf       = "SELECT coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0), " + headNonce + " FROM agent_execution x" +
 		" LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ? AND " + hidden
-	headColumns = "SELECT x.id, coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0)"
+	headColumns = "SELECT x.id, coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0), " + headNonce
 	headOfThese = " LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + hidden
 )
 
 func loadHead(v view, execution uuid.UUID) (h store.Head, err error) {
-	found, err := v.one(headOf, []any{execution[:]}, &h.LastSeq, &h.LastPos, (*unsigned)(&h.Epoch), &h.FirstPos)
+	found, err := v.one(headOf, []any{execution[:]}, &h.LastSeq, &h.LastPos, (*unsigned)(&h.Epoch), &h.FirstPos, (*nonceCol)(&h.Nonce))
 	if err == nil && !found {
 		err = noExecution(execution)
 	}
@@ -65,7 +66,7 @@ func (r *Reader) LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid
 				id uuid.UUID
 				h  store.Head
 			)
-			err := row(&id, &h.LastSeq, &h.LastPos, (*unsigned)(&h.Epoch), &h.FirstPos)
+			err := row(&id, &h.LastSeq, &h.LastPos, (*unsigned)(&h.Epoch), &h.FirstPos, (*nonceCol)(&h.Nonce))
 			heads[id] = h
 			return err
 		})
@@ -208,7 +209,7 @@ func (s *source) at(c cut, content []byte) perdure.Record {
 		id := s.task
 		r.TaskID, r.Attempt = &id, s.attempt
 	}
-	r.Pos, r.CreatedAt = c.pos, fromMillis(c.created)
+	r.Pos, r.Nonce, r.CreatedAt = c.pos, c.nonce, fromMillis(c.created)
 	chunk.Offset, chunk.Text = c.offset, string(content)
 	r.Chunk = &chunk
 	return r
@@ -224,7 +225,7 @@ func (w *logWindow) openChunks() ([]perdure.Record, error) {
 			content []byte
 			length  *int64
 		)
-		if err := row(append(s.scan(), &c.pos, &c.offset, &c.created, &content, &length)...); err != nil {
+		if err := row(append(s.scan(), &c.pos, &c.offset, &c.created, (*nonceCol)(&c.nonce), &content, &length)...); err != nil {
 			return err
 		}
 		if length != nil {
@@ -267,19 +268,26 @@ func (r *Reader) OpenBlocks(ctx context.Context, execution uuid.UUID) ([]store.B
 
 func openContent(v view, execution uuid.UUID, b *store.Block) (store.BlockContent, error) {
 	content := make([]byte, 0, b.Length)
-	var pieces []store.Piece
+	var (
+		pieces []store.Piece
+		first  uint32
+	)
 	err := v.each(chunksOf, []any{execution[:], b.Seq}, func(row func(...any) error) error {
 		var (
 			created int64
 			piece   []byte
+			nonce   uint32
 			at      store.Piece
 		)
-		err := row(&at.Pos, &created, &piece, &at.Length)
+		err := row(&at.Pos, &created, &piece, &at.Length, (*nonceCol)(&nonce))
+		if len(pieces) == 0 {
+			first = nonce
+		}
 		content, pieces = append(content, piece...), append(pieces, at)
 		return err
 	})
 	if int64(len(content)) == b.Length {
 		pieces = nil
 	}
-	return store.BlockContent{Block: *b, Content: string(content), Pieces: pieces}, err
+	return store.BlockContent{Block: *b, FirstNonce: first, Content: string(content), Pieces: pieces}, err
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	recordSelect = "SELECT pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of" +
+	recordSelect = "SELECT pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of, nonce" +
 		" FROM log_record WHERE agent_execution_id = ?"
 	recordsBySeq = recordSelect + " AND seq > ? AND seq <= ? ORDER BY seq"
 	recordsFrom  = recordSelect + " AND pos >= ? ORDER BY pos"
@@ -33,7 +33,7 @@ var (
 func scanRecord(row func(...any) error) (r recordRow, err error) {
 	err = row(&r.Pos, &r.Seq, text[perdure.EventType]{&r.Type}, (*timeCol)(&r.CreatedAt),
 		text[string]{&r.Place.ResponseID}, text[string]{&r.Place.TurnID}, text[string]{&r.Place.MessageID}, text[string]{&r.Place.ToolCallID},
-		optUUID{&r.TaskID}, &r.Attempt, raw{&r.Fields}, optUUID{&r.blob}, &r.of)
+		optUUID{&r.TaskID}, &r.Attempt, raw{&r.Fields}, optUUID{&r.blob}, &r.of, (*nonceCol)(&r.Nonce))
 	return r, err
 }
 
@@ -118,7 +118,7 @@ func recordsIn(v view, execution uuid.UUID, after, upTo int64) ([]perdure.Record
 	return fillRecords(v, execution, rows)
 }
 
-const closedContent = "SELECT content, content_blob, cuts, entry, path FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+const closedContent = "SELECT content, content_blob, cuts, nonces, entry, path FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
 
 // contentOf reads what a block holds, or where its pieces are if that is
 // withheld.
@@ -127,12 +127,13 @@ func contentOf(v view, execution uuid.UUID, b *store.Block) (store.BlockContent,
 		return openContent(v, execution, b)
 	}
 	var (
-		content, cuts []byte
-		blob          *uuid.UUID
-		named         place
-		whole         = store.BlockContent{Block: *b}
+		content, cuts, nonces []byte
+		blob                  *uuid.UUID
+		named                 place
+		whole                 = store.BlockContent{Block: *b}
 	)
-	_, err := v.one(closedContent, blockKey(execution, b.Key), append([]any{&content, optUUID{&blob}, &cuts}, named.scan()...)...)
+	_, err := v.one(closedContent, blockKey(execution, b.Key), append([]any{&content, optUUID{&blob}, &cuts, &nonces}, named.scan()...)...)
+	whole.FirstNonce = nonceList(nonces).of(0)
 	if err == nil && named.entry != 0 {
 		var texts entryTexts
 		content, err = texts.at(v, execution, named)
@@ -150,7 +151,7 @@ func contentOf(v view, execution uuid.UUID, b *store.Block) (store.BlockContent,
 		whole.Content = string(loaded)
 		return whole, err
 	}
-	pieces, err := readCuts(cuts, 0, b.LastPos)
+	pieces, err := readCuts(cuts, nil, 0, b.LastPos)
 	for _, c := range pieces {
 		whole.Pieces = append(whole.Pieces, store.Piece{Pos: c.pos, Length: c.length})
 	}

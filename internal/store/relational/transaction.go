@@ -23,6 +23,7 @@ type Transaction struct {
 // batch is what the commands of a transaction share.
 type batch struct {
 	now     perdure.Time
+	nonce   uint32
 	logger  *slog.Logger
 	careful bool
 	erased  bool // something was deleted that must leave the disk soon
@@ -44,7 +45,7 @@ type batch struct {
 func Begin(ctx context.Context, c Conn, words *Words, now perdure.Time, logger *slog.Logger, careful bool) *Transaction {
 	return &Transaction{
 		view:  view{c, ctx, words},
-		batch: &batch{now: now, logger: logger, careful: careful, rows: map[uuid.UUID]loadedExecution{}},
+		batch: &batch{now: now, nonce: drawNonce(), logger: logger, careful: careful, rows: map[uuid.UUID]loadedExecution{}},
 	}
 }
 

@@ -59,7 +59,7 @@ func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.
 		needs.Blocks = append(needs.Blocks, key)
 	}
 	a.do(store.Command{Execution: a.id, Needs: func(*perdure.Execution) store.Needs { return needs }, Decide: func(s *store.State) (*store.Changes, error) {
-		l := &blockLog{logWriter: logOf(s.Head), blocks: a.blocks}
+		l := &blockLog{logWriter: logOf(s), blocks: a.blocks}
 		if step != nil {
 			step(s, l)
 		}

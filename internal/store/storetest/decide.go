@@ -149,7 +149,7 @@ func seesTheOneBefore(f *fixture) {
 	var commands []store.Command
 	for range 100 {
 		commands = append(commands, store.Command{Lane: store.LaneCommits, Org: org, Execution: id, Decide: func(s *store.State) (*store.Changes, error) {
-			l := logOf(s.Head)
+			l := logOf(s)
 			l.event(s, perdure.EventResumed)
 			s.Execution.Version++
 			return &store.Changes{Execution: s.Execution, Head: &l.head, Records: l.records}, nil

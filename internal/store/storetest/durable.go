@@ -18,7 +18,7 @@ func Durable(t *testing.T, open func() store.Store) {
 	key := perdure.BlockKey{Attempt: 1}
 	blocks := map[perdure.BlockKey]*store.Block{}
 	f.change(id, func(s *store.State) *store.Changes {
-		l := &blockLog{logWriter: logOf(s.Head), blocks: blocks}
+		l := &blockLog{logWriter: logOf(s), blocks: blocks}
 		l.chunk(s.Now, key, perdure.EventToken, "one", "")
 		l.chunk(s.Now, key, perdure.EventToken, "two", "")
 		return l.changes()

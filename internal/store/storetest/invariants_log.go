@@ -40,6 +40,9 @@ func (i *invariant) checkLog() {
 	if l.last != head.LastPos {
 		i.broken("has a log to pos %d, its head says %d", l.last, head.LastPos)
 	}
+	if l.nonce != head.Nonce {
+		i.broken("ends with the nonce %d, its head says %d", l.nonce, head.Nonce)
+	}
 	if l.gaps {
 		i.broken("lacks positions of its log")
 	}
@@ -63,7 +66,8 @@ type logCheck struct {
 	seen     map[int64]bool
 	open     map[int64]bool
 	last     int64
-	event    int64 // the newest
+	nonce    uint32 // of the record at last
+	event    int64  // the newest
 	gaps     bool
 	chunks   map[int64]int // pieces of each block
 	ends     map[int64]blockEnd
@@ -86,7 +90,7 @@ func (l *logCheck) add(r perdure.Record) {
 		l.broken("has pos %d after %d", r.Pos, l.last)
 	}
 	l.gaps = l.gaps || r.Pos != l.last+1
-	l.last = r.Pos
+	l.last, l.nonce = r.Pos, r.Nonce
 	switch {
 	case r.Chunk != nil:
 		l.chunks[r.Seq]++

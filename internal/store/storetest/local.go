@@ -232,18 +232,14 @@ func withheldBlock(f *fixture) {
 	var b store.Block
 	put := func(reason perdure.BlockReason, lengths ...int64) {
 		f.do(store.Command{Execution: id, Decide: func(s *store.State) (*store.Changes, error) {
-			l := logOf(s.Head)
+			l := logOf(s)
 			ch := &store.Changes{}
 			for _, length := range lengths {
-				l.head.LastPos++
 				if b.Seq == 0 {
 					l.head.LastSeq++
-					b = store.Block{Key: key, Seq: l.head.LastSeq, Type: perdure.EventToken, CreatedAt: s.Now, Open: true, FirstPos: l.head.LastPos}
+					b = store.Block{Key: key, Seq: l.head.LastSeq, Type: perdure.EventToken, CreatedAt: s.Now, Open: true, FirstPos: l.head.LastPos + 1}
 				}
-				l.records = append(l.records, perdure.Record{
-					Pos: l.head.LastPos, Seq: b.Seq, Type: b.Type, CreatedAt: s.Now,
-					Chunk: &perdure.Chunk{Offset: b.Length, Length: length},
-				})
+				l.place(perdure.Record{Seq: b.Seq, Type: b.Type, CreatedAt: s.Now, Chunk: &perdure.Chunk{Offset: b.Length, Length: length}})
 				ch.ChunkKeys = append(ch.ChunkKeys, key)
 				b.Length, b.LastPos = b.Length+length, l.head.LastPos
 			}
@@ -305,7 +301,7 @@ func withheldFields(f *fixture) {
 	id, fields := f.local(), []byte(`{"what":"happened"}`)
 	ref := f.withhold(id, fields)[0]
 	f.change(id, func(s *store.State) *store.Changes {
-		l := logOf(s.Head)
+		l := logOf(s)
 		r := l.event(s, perdure.EventData)
 		r.Fields, r.Blob = json.RawMessage(`{"content":"worker"}`), &ref
 		return &store.Changes{Head: &l.head, Records: l.records}

@@ -37,7 +37,7 @@ func manyHeads(f *fixture) {
 		ids = append(ids, id)
 		if n%100 == 0 {
 			f.change(id, func(s *store.State) *store.Changes {
-				l := logOf(s.Head)
+				l := logOf(s)
 				l.event(s, perdure.EventError)
 				return &store.Changes{Head: &l.head, Records: l.records}
 			})
@@ -63,7 +63,8 @@ func eventFields(f *fixture) {
 		TaskID: &task, Attempt: 3, Fields: json.RawMessage(`{"b": 1, "a":"é"}`),
 	}
 	f.change(id, func(s *store.State) *store.Changes {
-		l := logOf(s.Head)
+		l := logOf(s)
+		want.Nonce = s.Nonce
 		*l.event(s, want.Type) = want
 		l.event(s, perdure.EventError)
 		return &store.Changes{Head: &l.head, Records: l.records}
@@ -71,7 +72,7 @@ func eventFields(f *fixture) {
 	got, head, err := f.s.Log(f.ctx, id, 1, 1)
 	f.must(err)
 	f.equal("the event", got, []perdure.Record{want})
-	f.equal("the head", head, store.Head{LastSeq: 3, LastPos: 3, Epoch: 7})
+	f.equal("the head", head, store.Head{LastSeq: 3, LastPos: 3, Epoch: 7, Nonce: want.Nonce})
 	again, err := f.s.LogHead(f.ctx, id)
 	f.must(err)
 	f.equal("the head alone", again, head)
@@ -86,7 +87,7 @@ func chunkFields(f *fixture) {
 	blocks := map[perdure.BlockKey]*store.Block{}
 	write := func(step func(s *store.State, l *blockLog)) {
 		f.change(id, func(s *store.State) *store.Changes {
-			l := &blockLog{logWriter: logOf(s.Head), blocks: blocks}
+			l := &blockLog{logWriter: logOf(s), blocks: blocks}
 			step(s, l)
 			want = append(want, l.records...)
 			return l.changes()
@@ -125,14 +126,13 @@ func blockFields(f *fixture) {
 		{Key: perdure.BlockKey{Attempt: 9, Block: 2}, Open: true, Type: perdure.EventThinking},
 	}
 	f.change(id, func(s *store.State) *store.Changes {
-		l := logOf(s.Head)
+		l := logOf(s)
 		for i := range blocks {
 			b := &blocks[i]
 			l.head.LastSeq++
-			l.head.LastPos++
+			l.place(perdure.Record{Seq: l.head.LastSeq, Chunk: &perdure.Chunk{Text: "x"}})
 			b.Seq, b.FirstPos, b.LastPos, b.Length, b.Digest, b.CreatedAt = l.head.LastSeq, l.head.LastPos, l.head.LastPos, 1, []byte{1, 2}, milestone(int64(i))
 			b.Place = perdure.Place{ResponseID: "r", TurnID: "t", MessageID: "m", ToolCallID: "c"}
-			l.records = append(l.records, perdure.Record{Pos: b.LastPos, Seq: b.Seq, Chunk: &perdure.Chunk{Text: "x"}})
 			l.keys = append(l.keys, b.Key)
 		}
 		return &store.Changes{Head: &l.head, Records: l.records, ChunkKeys: l.keys, Blocks: blocks}
@@ -151,7 +151,7 @@ func blockFields(f *fixture) {
 	f.must(err)
 	f.equal("the head", head.LastPos, int64(4))
 	for i, b := range open {
-		f.equal("an open block", b, store.BlockContent{Block: blocks[i], Content: "x"})
+		f.equal("an open block", b, store.BlockContent{Block: blocks[i], FirstNonce: head.Nonce, Content: "x"})
 	}
 	f.equal("how many are open", len(open), 3)
 }
@@ -171,7 +171,7 @@ func logBytes(f *fixture) {
 	blocks := map[perdure.BlockKey]*store.Block{}
 	step := func(n int, closing bool) {
 		f.do(store.Command{Execution: id, Needs: func(*perdure.Execution) store.Needs { return store.Needs{OpenBlocks: true} }, Decide: func(s *store.State) (*store.Changes, error) {
-			l := &blockLog{logWriter: logOf(s.Head), blocks: blocks}
+			l := &blockLog{logWriter: logOf(s), blocks: blocks}
 			for range n {
 				l.event(s, perdure.EventError).Fields = json.RawMessage(`"` + strings.Repeat("e", 200<<10) + `"`)
 				l.chunk(s.Now, key, perdure.EventToken, strings.Repeat("c", 200<<10), "")

@@ -24,12 +24,11 @@ type blockLog struct {
 
 func (l *blockLog) chunk(now perdure.Time, key perdure.BlockKey, t perdure.EventType, text, call string) {
 	b := l.blocks[key]
-	l.head.LastPos++
 	if b == nil {
 		l.head.LastSeq++
 		b = &store.Block{
 			Key: key, Seq: l.head.LastSeq, Type: t, Place: perdure.Place{ResponseID: "r", ToolCallID: fmt.Sprint(key.Block)},
-			CreatedAt: now, Open: true, FirstPos: l.head.LastPos,
+			CreatedAt: now, Open: true, FirstPos: l.head.LastPos + 1,
 		}
 		if t == perdure.EventTerminal {
 			b.Stream = "stderr"
@@ -37,13 +36,14 @@ func (l *blockLog) chunk(now perdure.Time, key perdure.BlockKey, t perdure.Event
 		l.blocks[key] = b
 	}
 	r := perdure.Record{
-		Pos: l.head.LastPos, Seq: b.Seq, Type: b.Type, CreatedAt: now, Place: b.Place,
+		Seq: b.Seq, Type: b.Type, CreatedAt: now, Place: b.Place,
 		Chunk: &perdure.Chunk{Offset: b.Length, Text: text, Stream: b.Stream, ToolCallID: call},
 	}
 	if key.TaskID != uuid.Nil {
 		r.TaskID, r.Attempt = &key.TaskID, int(key.Attempt)
 	}
-	l.records, l.keys = append(l.records, r), append(l.keys, key)
+	l.place(r)
+	l.keys = append(l.keys, key)
 	h := sha256.New()
 	if b.Digest != nil {
 		must(h.(encoding.BinaryUnmarshaler).UnmarshalBinary(b.Digest))
@@ -140,7 +140,7 @@ func (m *logModel) commit(t *rapid.T) {
 	steps := rapid.SliceOfN(rapid.IntRange(0, 10), 1, 40).Draw(t, "steps")
 	needs := store.Needs{Blocks: slices.Concat(m.open(), m.done())}
 	m.f.do(store.Command{Execution: m.id, Needs: func(*perdure.Execution) store.Needs { return needs }, Decide: func(s *store.State) (*store.Changes, error) {
-		l := &blockLog{logWriter: logOf(s.Head), blocks: m.blocks}
+		l := &blockLog{logWriter: logOf(s), blocks: m.blocks}
 		for _, step := range steps {
 			m.step(t, s, l, step)
 		}
@@ -209,6 +209,7 @@ func (m *logModel) check(t *rapid.T) {
 	}
 	m.checkOpen()
 	m.checkEvents(t)
+	m.checkNonces()
 }
 
 // checkEvents reads random ranges of seqs, and the blocks across a random seq.
@@ -267,7 +268,7 @@ func (m *logModel) events(after, upTo int64) []store.Event {
 			continue
 		}
 		if bySeq[r.Seq] == nil {
-			bySeq[r.Seq] = &store.Event{Seq: r.Seq, Block: &store.BlockContent{Block: *m.block(r.Seq)}}
+			bySeq[r.Seq] = &store.Event{Seq: r.Seq, Block: &store.BlockContent{Block: *m.block(r.Seq), FirstNonce: r.Nonce}}
 		}
 		bySeq[r.Seq].Block.Content += r.Chunk.Text
 	}
@@ -323,16 +324,19 @@ func (m *logModel) last() int64 {
 }
 
 func (m *logModel) checkOpen() {
-	content := map[int64]string{}
+	content, nonces := map[int64]string{}, map[int64]uint32{}
 	for _, r := range m.want {
 		if r.Chunk != nil {
 			content[r.Seq] += r.Chunk.Text
+		}
+		if _, known := nonces[r.Seq]; !known {
+			nonces[r.Seq] = r.Nonce
 		}
 	}
 	open, _, err := m.f.s.OpenBlocks(m.f.ctx, m.id)
 	m.f.must(err)
 	m.f.equal("how many blocks are open", len(open), len(m.open()))
 	for _, b := range open {
-		m.f.equal("an open block", b, store.BlockContent{Block: *m.blocks[b.Key], Content: content[b.Seq]})
+		m.f.equal("an open block", b, store.BlockContent{Block: *m.blocks[b.Key], FirstNonce: nonces[b.Seq], Content: content[b.Seq]})
 	}
 }

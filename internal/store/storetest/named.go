@@ -93,7 +93,7 @@ func namedProperty(f *fixture) {
 			if i < 4 {
 				for _, one := range []*author{a, silent} {
 					one.write(func(s *store.State, l *blockLog) {
-						s.Now = milestone(int64(i))
+						s.Now, l.nonce = milestone(int64(i)), uint32(i+1)
 						one.block(l, s, perdure.EventToken, pieces[i]...)
 					})
 				}
@@ -247,7 +247,7 @@ func eventSaysResult(f *fixture) {
 		entry := slices.Concat([]byte(`{"parts":[{"type":"toolResult","toolCallId":"c","parts":[{"type":"text","text":`), text, []byte(`}]}]}`))
 		want := slices.Concat([]byte(`{"data":{"type":"tool_call_end","result":{"isError":false,"text":`), text, []byte(`},"tool_call":{"id":"c"}}}`))
 		f.change(a.id, func(s *store.State) *store.Changes {
-			l := logOf(s.Head)
+			l := logOf(s)
 			r := l.event(s, perdure.EventData)
 			r.Fields, r.Place.ToolCallID = want, "c"
 			other := l.event(s, perdure.EventData)

@@ -29,7 +29,7 @@ func (f *fixture) large(n int) uuid.UUID {
 	var parent *uuid.UUID
 	for at := 0; at < n; at += 100 {
 		f.change(id, func(s *store.State) *store.Changes {
-			l := logOf(s.Head)
+			l := logOf(s)
 			c := &store.Changes{Execution: s.Execution}
 			for i := at; i < min(at+100, n); i++ {
 				e := perdure.Entry{
@@ -59,7 +59,7 @@ func (f *fixture) large(n int) uuid.UUID {
 func (f *fixture) endExecution(id uuid.UUID, at perdure.Time) {
 	f.Helper()
 	f.change(id, func(s *store.State) *store.Changes {
-		l := logOf(s.Head)
+		l := logOf(s)
 		l.event(s, perdure.EventCompleted)
 		s.Execution.Status, s.Execution.CompletedAt = perdure.StatusCompleted, &at
 		return &store.Changes{Execution: s.Execution, Head: &l.head, Records: l.records}
@@ -148,7 +148,7 @@ func deletedInSteps(f *fixture) {
 	_ = before
 	// Its id is as good as new.
 	f.start(func(x *perdure.Execution) { x.ID = id })
-	f.equal("the log of a new execution of that id", f.head(id), store.Head{LastSeq: 1, LastPos: 1, Epoch: 7})
+	f.equal("the log of a new execution of that id", f.head(id), store.Head{LastSeq: 1, LastPos: 1, Epoch: 7, Nonce: f.head(id).Nonce})
 }
 
 func (f *fixture) head(id uuid.UUID) store.Head {

@@ -58,7 +58,7 @@ func (f *fixture) admitted(key uuid.UUID, input string) store.Command {
 			if err := k.Limits.Store(*k.Use, int64(len(input))); err != nil {
 				return nil, err
 			}
-			row, l := x, logOf(store.Head{Epoch: 7})
+			row, l := x, logAt(s, store.Head{Epoch: 7})
 			row.CreatedAt, row.ReadyAt = s.Now, s.Now
 			l.event(s, perdure.EventCreated)
 			return &store.Changes{Execution: &row, Head: &l.head, Records: l.records}, nil

@@ -51,7 +51,7 @@ func (f *fixture) retained(own *perdure.Retention, ended time.Duration) uuid.UUI
 	f.do(store.Command{Lane: store.LaneCommits, Execution: x.ID, Decide: func(s *store.State) (*store.Changes, error) {
 		made := x
 		made.CreatedAt, made.UpdatedAt, made.ReadyAt = s.Now, s.Now, s.Now
-		l := logOf(store.Head{Epoch: 7})
+		l := logAt(s, store.Head{Epoch: 7})
 		l.event(s, perdure.EventCreated)
 		return &store.Changes{Execution: &made, Head: &l.head, Records: l.records, Retain: own}, nil
 	}})

@@ -43,7 +43,7 @@ func (f *fixture) insert(x *perdure.Execution) {
 	f.Helper()
 	f.change(x.ID, func(s *store.State) *store.Changes {
 		row := *x
-		l := logOf(store.Head{Epoch: 1<<64 - 3})
+		l := logAt(s, store.Head{Epoch: 1<<64 - 3})
 		l.event(s, perdure.EventCreated)
 		return &store.Changes{Execution: &row, Head: &l.head, Records: l.records}
 	})
@@ -59,7 +59,7 @@ func (f *fixture) sameExecution(want *perdure.Execution) {
 	state := f.look(want.ID, store.Needs{})
 	w.Input, w.Output = nil, nil
 	f.equal("the execution decided on", state.Execution, &w)
-	f.equal("the head", state.Head, store.Head{LastSeq: 1, LastPos: 1, Epoch: 1<<64 - 3})
+	f.equal("the head", state.Head, store.Head{LastSeq: 1, LastPos: 1, Epoch: 1<<64 - 3, Nonce: state.Head.Nonce})
 }
 
 func executionFields(f *fixture) {

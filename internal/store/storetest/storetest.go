@@ -21,7 +21,7 @@ import (
 // invariants are checked after it.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, group := range []map[string]func(*fixture){
-		rowTests, signalTests, decideTests, orderTests, pickTests, dueTests, limitTests, aloneTests, leaseTests, logTests, contentTests, localTests, pathTests, listTests, outsideTests,
+		rowTests, signalTests, decideTests, orderTests, pickTests, dueTests, limitTests, aloneTests, leaseTests, logTests, nonceTests, contentTests, localTests, pathTests, listTests, outsideTests,
 		pruneTests, retentionTests, streamTests, responseTests, namedTests, resultTests, quotaTests, censusTests,
 	} {
 		for name, test := range group {
@@ -97,7 +97,7 @@ func (f *fixture) start(edit ...func(x *perdure.Execution)) uuid.UUID {
 		if made.ReadyAt.IsZero() {
 			made.ReadyAt = s.Now
 		}
-		l := logOf(store.Head{Epoch: 7})
+		l := logAt(s, store.Head{Epoch: 7})
 		l.event(s, perdure.EventCreated)
 		return &store.Changes{Execution: &made, Head: &l.head, Records: l.records}, nil
 	}})
@@ -143,16 +143,26 @@ func (f *fixture) equal(what string, got, want any) {
 // logWriter numbers records as the rules do.
 type logWriter struct {
 	head    store.Head
+	nonce   uint32
 	records []perdure.Record
 	keys    []perdure.BlockKey
 }
 
-func logOf(head store.Head) *logWriter { return &logWriter{head: head} }
+func logOf(s *store.State) *logWriter { return logAt(s, s.Head) }
+
+func logAt(s *store.State, head store.Head) *logWriter { return &logWriter{head: head, nonce: s.Nonce} }
+
+// place gives a record the next position.
+func (l *logWriter) place(r perdure.Record) {
+	l.head.LastPos++
+	l.head.Nonce = l.nonce
+	r.Pos, r.Nonce = l.head.LastPos, l.nonce
+	l.records = append(l.records, r)
+}
 
 func (l *logWriter) event(s *store.State, t perdure.EventType) *perdure.Record {
 	l.head.LastSeq++
-	l.head.LastPos++
-	l.records = append(l.records, perdure.Record{Pos: l.head.LastPos, Seq: l.head.LastSeq, Type: t, CreatedAt: s.Now})
+	l.place(perdure.Record{Seq: l.head.LastSeq, Type: t, CreatedAt: s.Now})
 	return &l.records[len(l.records)-1]
 }
 

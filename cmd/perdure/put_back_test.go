@@ -1,0 +1,202 @@
+package main
+
+import (
+	"database/sql"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/store/opentest"
+	"github.com/perdure/perdure/internal/store/postgres/cluster"
+	_ "modernc.org/sqlite"
+)
+
+// chatting is a conversation on a server that its store is taken away from.
+type chatting struct {
+	t    *testing.T
+	dir  string
+	args []string
+	developed
+	chat uuid.UUID
+}
+
+func chatOn(t *testing.T, args ...string) *chatting {
+	t.Helper()
+	c := &chatting{t: t, dir: t.TempDir(), args: args}
+	write(t, c.dir, "chat", strings.Repeat("turn\n  text An answer in some words.\n", 9))
+	c.start()
+	c.chat = uuid.MustParse(strings.TrimSpace(launch(t, c.dir, "run", "--detach", "--model", "scripted/chat", "--chat", "go").wantEnd(0)))
+	return c
+}
+
+func (c *chatting) start() { c.developed = develop(c.t, c.dir, c.args...) }
+
+func (c *chatting) say() {
+	c.t.Helper()
+	if _, err := c.Signal(c.t.Context(), c.chat, client.SignalRequest{Name: perdure.UserMessage, Value: json.RawMessage(`{"text":"more"}`)}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// cursors follows the log until the agent waits for its nth message, and returns the
+// cursors that it was given, by position.
+func (c *chatting) cursors(n int) map[int64]string {
+	c.t.Helper()
+	given := map[int64]string{}
+	for e, err := range c.Follow(c.t.Context(), c.chat, "") {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		at, err := perdure.ParseCursor(e.Cursor)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		given[at.Pos] = e.Cursor
+		if e.Type == perdure.EventWaiting && strings.Contains(string(e.Data), perdure.UserMessage) {
+			if n--; n == 0 {
+				break
+			}
+		}
+	}
+	return given
+}
+
+// first is the first that a reader after the cursor is told.
+func (c *chatting) first(cursor string) client.Event {
+	c.t.Helper()
+	for e, err := range c.Follow(c.t.Context(), c.chat, cursor) {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return e
+	}
+	c.t.Fatal("the log ended")
+	return client.Event{}
+}
+
+// wantNoticed: the store was put back to a position, and has gone on at least as
+// far as the cursors do. Those of before stay valid, every other is answered by
+// a reset.
+func (c *chatting) wantNoticed(cursors map[int64]string, back int64) {
+	c.t.Helper()
+	for pos, cursor := range cursors {
+		e := c.first(cursor)
+		var said struct {
+			Reason string `json:"reason"`
+		}
+		if err := json.Unmarshal(e.Data, &said); err != nil {
+			c.t.Fatal(err)
+		}
+		if reset := e.Type == "reset" && said.Reason == "epoch"; reset != (pos > back) {
+			c.t.Errorf("put back to %d, a reader after %d is told %s %s", back, pos, e.Type, e.Data)
+		}
+	}
+}
+
+func newest(cursors map[int64]string) (pos int64) {
+	for at := range cursors {
+		pos = max(pos, at)
+	}
+	return pos
+}
+
+// A base backup is put in the place of the database, without recovery.signal: its
+// history has the timeline of before. The server that was running ends; the next one
+// tells each reader whose position has another record now.
+func TestAPutBackPostgreSQLIsNoticed(t *testing.T) {
+	original := begun(t, cluster.Archiving...)
+	c := chatOn(t, "--store", original.URL("postgres"))
+	back := newest(c.cursors(1))
+	backup, err := original.BaseBackup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer backup.Remove()
+	c.say()
+	cursors := c.cursors(2)
+	if err := original.PutBack(backup); err != nil {
+		t.Fatal(err)
+	}
+	c.wantEnd(1, "put back as it was before")
+	c.start()
+	c.say()
+	c.cursors(2)
+	c.say()
+	c.cursors(3)
+	c.wantNoticed(cursors, back)
+	c.stop()
+}
+
+// A database file is put back with the very mark that it was opened with, as a
+// snapshot of the volume does.
+func TestAPutBackSQLiteIsNoticed(t *testing.T) {
+	c := chatOn(t)
+	back := newest(c.cursors(1))
+	c.stop()
+	file := filepath.Join(c.dir, "d", "perdure.db")
+	copied, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.start()
+	c.say()
+	cursors := c.cursors(2)
+	c.stop()
+	mark := versionOf(t, file, "PRAGMA user_version")
+	if err := os.WriteFile(file, copied, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	versionOf(t, file, "PRAGMA user_version = "+mark)
+	c.start()
+	c.say()
+	c.cursors(2)
+	c.say()
+	c.cursors(3)
+	c.wantNoticed(cursors, back)
+	c.stop()
+}
+
+// A store that is copied to PostgreSQL keeps the cursors that were given, each of
+// them; one that was restored from a backup renews the epoch, and so keeps none.
+func TestCursorsStayValidInACopy(t *testing.T) {
+	c, url := chatOn(t), opentest.URL(t)
+	c.say()
+	cursors := c.cursors(2)
+	launch(t, c.dir, "store", "backup", "backup.db").wantEnd(0)
+	c.stop()
+	launch(t, c.dir, "store", "copy", "--to", url).wantEnd(0)
+	sqlite := c.args
+	c.args = []string{"--store", url}
+	c.start()
+	c.say()
+	c.cursors(3)
+	c.wantNoticed(cursors, newest(cursors))
+	c.stop()
+	c.args = sqlite
+	launch(t, c.dir, "store", "restore", "--replace", "backup.db").wantEnd(0)
+	c.start()
+	c.say()
+	c.cursors(3)
+	c.wantNoticed(cursors, 0)
+	c.stop()
+}
+
+// versionOf runs a statement, and returns what it gives.
+func versionOf(t *testing.T, file, query string) string {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var version string
+	if err := db.QueryRowContext(t.Context(), query).Scan(&version); err != nil && !strings.Contains(query, "=") {
+		t.Fatal(err)
+	}
+	return version
+}

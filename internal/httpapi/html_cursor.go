@@ -1,0 +1,28 @@
+package httpapi
+
+import "github.com/perdure/perdure"
+
+// behind knows the cursor before that of the item at hand.
+type behind struct {
+	last, previous perdure.Cursor // previous is one before last, if it is not zero
+	// at reads the cursor at a position.
+	at func(pos int64) (perdure.Cursor, error)
+}
+
+// before returns the cursor before now, which is that of the next item. It is read
+// from the log only where it is needed and the items have not come one by one.
+func (b *behind) before(now perdure.Cursor, needed bool) (perdure.Cursor, error) {
+	switch {
+	case now.Epoch == b.last.Epoch && now.Pos == b.last.Pos+1:
+		b.previous = b.last
+	case now != b.last:
+		b.previous = perdure.Cursor{}
+	}
+	b.last = now
+	if !needed || b.previous != (perdure.Cursor{}) || now.Pos == 0 {
+		return b.previous, nil
+	}
+	var err error
+	b.previous, err = b.at(now.Pos - 1)
+	return b.previous, err
+}
