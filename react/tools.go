@@ -195,6 +195,7 @@ func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage
 		return tool.Result{}, agent.Permanent(err)
 	}
 	defer workspace.Close()
+	workspace.ForRun(ctx.Task().ExecutionID.String())
 	stream := ctx.Stream()
 	result, err := callTool(ctx, c, t, &tool.Call{
 		Arguments: input, Workspace: workspace,
