@@ -29,6 +29,9 @@ type Config struct {
 	Workspaces func(dir string) (*tool.Workspace, error)
 	// Record notes process groups that tools start; may be nil.
 	Record func(pgid int) (forget func())
+	// Ended is called with the id of an execution that has ended on this worker;
+	// may be nil.
+	Ended func(execution string)
 	// Select chooses the model of a turn among those configured; default: the
 	// first.
 	Select func(t Turn) perdure.ModelConfig
@@ -55,7 +58,11 @@ func Agent(c Config) agent.Definition {
 		if err != nil {
 			return perdure.ReactOutput{}, err
 		}
-		return l.run()
+		out, err := l.run()
+		if err == nil && c.Ended != nil {
+			c.Ended(ctx.Execution().ID.String())
+		}
+		return out, err
 	})
 	d.Spec.Description = "Answers with a model that can call tools, turn by turn."
 	d.Spec.Providers, d.Spec.Endpoints = c.Providers.Names(), c.Providers.Endpoints()

@@ -196,6 +196,7 @@ func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage
 	}
 	if workspace != nil {
 		defer workspace.Close()
+		workspace.ForRun(ctx.Task().ExecutionID.String())
 	}
 	stream := ctx.Stream()
 	result, err := callTool(ctx, c, t, &tool.Call{

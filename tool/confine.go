@@ -7,9 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,29 +27,53 @@ type confinement struct {
 	method method
 	note   string
 	policy policy
-	// mask covers the data directory with an empty folder, in a mount namespace.
-	// Without it Landlock grants everything but the data directory, one by one.
-	mask bool
+	// mounts gives a command a mount namespace, in which the data directory is
+	// covered with an empty folder. Without it bubblewrap covers it, and Landlock
+	// grants everything but the data directory, one by one.
+	mounts bool
+	// child starts the command through a sandbox child of this program.
+	child bool
+	// filtered puts the command under the system call filter.
+	filtered bool
+	sockets  Sockets
+	data     *held // nil if there is none
+	scratch  *Scratch
+	run      string
+	// refusal is why no command may run, "" if they may.
+	refusal string
 }
 
 // policy says what commands may do: read and run everything outside Data, write
-// below Write and to the usual devices, use the network.
+// below Write, in their own Private folders and to the usual devices, use the
+// network.
 type policy struct {
-	Dir   string   // where they run
-	Data  string   // "" if there is none
-	Write []string // existing, free of symlinks
+	Dir     string   // where they run
+	Data    []string // all paths of the data directory
+	Write   []string // existing, free of symlinks
+	Private []private
+	// Kept are shown below Private folders all the same.
+	Kept []string
+	// Temp is TMPDIR.
+	Temp string
+	// Own lets commands see no more than they need, so that there is no socket
+	// that somebody else has made.
+	Own bool
+	// Sockets are files in Write that are covered.
+	Sockets []string
 }
+
+// private is a folder that commands have as their own at the place of another.
+type private struct{ Path, Source string }
 
 // chooseConfinement takes the first way that works here. What works is tried by
 // running a command under it.
-func chooseConfinement(w *Workspace, unconfined bool) confinement {
-	none := confinement{method: notConfined}
-	if unconfined {
-		none.note = "bash is not confined, as configured: it can do all that its user can"
-		return none
+func chooseConfinement(w *Workspace, o WorkspaceOptions) confinement {
+	c := confinement{sockets: o.Sockets, data: w.data, scratch: o.Scratch, policy: policy{Dir: w.dir}}
+	if o.Unconfined {
+		return unconfined(c, "bash is not confined, as configured: it can do all that its user can")
 	}
-	p := policy{Dir: w.dir, Data: w.data, Write: writable(w.dir)}
-	candidates, why := available(p)
+	c.policy.Write = writable(w.dir)
+	candidates, why := available(c)
 	for _, c := range candidates {
 		err := probed(c)
 		if err == nil {
@@ -57,8 +81,24 @@ func chooseConfinement(w *Workspace, unconfined bool) confinement {
 		}
 		why = append(why, fmt.Sprintf("%s: %v", c.method, err))
 	}
-	none.note = "bash is not confined: it can do all that its user can (" + strings.Join(why, "; ") + ")"
-	return none
+	return unconfined(c, "bash is not confined: it can do all that its user can ("+strings.Join(why, "; ")+")")
+}
+
+// unconfined is c without a fence but the system call filter, where that works.
+// Sockets of their own need a fence: without one no command runs.
+func unconfined(c confinement, note string) confinement {
+	c.method, c.note = notConfined, note
+	if c.sockets == SocketsOwn {
+		c.refusal = "Unix sockets of a command's own need bubblewrap with user namespaces, and bash is not confined by it here; use --sockets deny"
+		return c
+	}
+	filtered := c
+	filtered.child, filtered.filtered = sandboxReady.Load(), true
+	if err := probed(filtered); filtered.child && err == nil {
+		return filtered
+	}
+	c.note += "; Unix sockets are open to it, too"
+	return c
 }
 
 // probes remembers what worked: the kernel does not change under a process.
@@ -68,14 +108,15 @@ var probes struct {
 }
 
 type probeKey struct {
-	method method
-	mask   bool
-	data   string
+	method                  method
+	mounts, child, filtered bool
+	sockets                 Sockets
+	data                    identity
 }
 
 // probed runs a command under c, once per process, method and data directory.
 func probed(c confinement) error {
-	key := probeKey{c.method, c.mask, c.policy.Data}
+	key := probeKey{c.method, c.mounts, c.child, c.filtered, c.sockets, c.data.identity()}
 	probes.Lock()
 	defer probes.Unlock()
 	if err, known := probes.outcome[key]; known {
@@ -95,6 +136,7 @@ func probe(c confinement) error {
 		return err
 	}
 	t := &transcript{kept: keep{limit: 2000}}
+	c.scratch = nil // the folders of a run are not for probes
 	p := &process{
 		argv: []string{shell, "-c", "exit 0"}, dir: c.policy.Dir, env: environ(nil), box: c,
 		stdout: t.stream(nil), stderr: t.stream(nil),
@@ -107,32 +149,6 @@ func probe(c confinement) error {
 		return errors.New(strings.TrimSpace("a command under it fails: " + t.kept.String()))
 	}
 	return nil
-}
-
-// rootCaps are what makes root's builds work: files of other users.
-var rootCaps = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID"}
-
-// bwrapArgs is the command line of bubblewrap. The data directory is covered
-// last, so that nothing bound before shows it.
-func bwrapArgs(p policy) []string {
-	args := []string{
-		"--die-with-parent", "--unshare-pid",
-		"--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc",
-	}
-	if os.Geteuid() == 0 {
-		// Root would keep what unmounts the data directory's cover.
-		args = append(args, "--cap-drop", "ALL")
-		for _, name := range rootCaps {
-			args = append(args, "--cap-add", name)
-		}
-	}
-	for _, path := range p.Write {
-		args = append(args, "--bind", path, path)
-	}
-	if p.Data != "" {
-		args = append(args, "--tmpfs", p.Data, "--remount-ro", p.Data)
-	}
-	return append(args, "--chdir", p.Dir, "--")
 }
 
 // cache is where a toolchain keeps what it downloads and builds.
@@ -157,25 +173,20 @@ var caches = []cache{
 	{"uv", "UV_CACHE_DIR", ".cache/uv"},
 }
 
-// writable lists what commands may write: the workspace, folders for temporary
-// files, and the caches of toolchains.
+// writable lists what commands may write: the workspace and the caches of
+// toolchains.
 func writable(dir string) []string {
 	paths := []string{dir}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = ""
 	}
-	for _, temp := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
-		if real, err := realPath(temp); err == nil && real != "/" && !slices.Contains(paths, real) {
-			paths = append(paths, real)
-		}
-	}
 	for _, c := range caches {
 		path := c.path(home)
 		real, err := realPath(path)
 		// A variable that names the home directory, or a folder above it, does
 		// not open all of it.
-		if path == "" || err != nil || real == "/" || home != "" && within(home, real) {
+		if path == "" || err != nil || real == "/" || home != "" && within(home, real) || isPrivate(real) {
 			continue
 		}
 		paths = append(paths, real)
@@ -205,3 +216,7 @@ func (c cache) path(home string) string {
 	_ = os.MkdirAll(path, 0o755)
 	return path
 }
+
+// sandboxReady is set once the program has shown that it calls
+// MaybeSandboxChild. Started as a child without it, it would run as itself.
+var sandboxReady atomic.Bool

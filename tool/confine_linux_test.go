@@ -18,15 +18,15 @@ func eachConfinement(t *testing.T, dir, data string, fn func(t *testing.T, w *Wo
 	if open.Confinement() == "none" {
 		t.Fatalf("bash cannot be confined here: %s", open.ConfinementNote())
 	}
-	candidates, _ := available(open.box.policy)
+	candidates, _ := available(open.box)
 	tried := 0
 	for _, c := range candidates {
 		if err := probe(c); err != nil {
-			t.Logf("%s, mask %v: %v", c.method, c.mask, err)
+			t.Logf("%s, mounts %v: %v", c.method, c.mounts, err)
 			continue
 		}
 		tried++
-		t.Run(fmt.Sprintf("%s mask=%v", c.method, c.mask), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s mounts=%v", c.method, c.mounts), func(t *testing.T) {
 			w := openDir(t, dir, WorkspaceOptions{DataDir: data})
 			w.box = c
 			fn(t, w)
@@ -60,6 +60,9 @@ func layout(t *testing.T, dataBelow string) (dir, data string) {
 // the checkout itself is in a temporary place.
 func lasting(t *testing.T) string {
 	t.Helper()
+	if dir := os.Getenv(lastingVar); dir != "" {
+		return dir
+	}
 	here := mustWd(t)
 	for _, temporary := range []string{os.TempDir(), "/tmp", "/var/tmp", "/dev/shm"} {
 		if !strings.HasPrefix(here, temporary+"/") {
@@ -98,7 +101,7 @@ func TestConfinedBashWorksInTheWorkspace(t *testing.T) {
 func TestMaskLeavesTheWorkspaceWritable(t *testing.T) {
 	dir, data := layout(t, "ws/data")
 	w := openDir(t, dir, WorkspaceOptions{DataDir: data})
-	if !w.box.mask && w.box.method == byLandlock {
+	if !w.box.mounts && w.box.method == byLandlock {
 		t.Fatalf("no mask: %s", w.ConfinementNote())
 	}
 	wantOK(t, sh(t, w, "mkdir made && echo ok > made/x && cat made/x && rm -r made && ls"), "ok", "sub")
@@ -140,7 +143,7 @@ func TestConfinedBashCannotReachTheDataDirectory(t *testing.T) {
 						t.Errorf("%s\n%s", command, r.PlainText())
 					}
 				}
-				if w.box.mask {
+				if w.box.mounts {
 					wantError(t, sh(t, w, "test -e "+data+"/s"), "[exit code 1]") // nothing to connect to
 				}
 				if got := content(t, filepath.Join(data, "token")); got != "top secret" {
@@ -204,9 +207,8 @@ func TestConfinementThatFailsRunsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, data, "now a file")
-	w.box.mask = true
 	_, err := builtin(t, "bash").Run(t.Context(), callOf(t, w, args{"command": "touch ran"}))
-	if err == nil || !strings.Contains(err.Error(), "cover the data directory") {
+	if err == nil || !strings.Contains(err.Error(), "the data directory has no path here") {
 		t.Errorf("err = %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "ran")); !os.IsNotExist(err) {
@@ -215,21 +217,16 @@ func TestConfinementThatFailsRunsNothing(t *testing.T) {
 }
 
 func TestChildThatStillSeesTheDataDirectoryFails(t *testing.T) {
-	dir, data := layout(t, "data")
-	c := confinement{method: byLandlock, mask: true, policy: policy{Dir: dir, Data: data}}
-	raw, err := c.spec()
+	_, data := layout(t, "data")
+	at, err := identityAt(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(raw, "DataIno") {
-		t.Fatalf("spec: %s", raw)
-	}
-	s := childSpec{Policy: c.policy}
+	s := childSpec{Policy: policy{Data: []string{data}}}
 	if err := s.verify(); err != nil {
 		t.Errorf("another folder is taken for the data directory: %v", err)
 	}
-	info := mustStat(t, data)
-	s.DataDev, s.DataIno = uint64(info.Dev), info.Ino
+	s.Data = at
 	if err := s.verify(); err == nil {
 		t.Error("the data directory can be read, and verify says nothing")
 	}
@@ -238,7 +235,7 @@ func TestChildThatStillSeesTheDataDirectoryFails(t *testing.T) {
 func TestProgramWithoutSandboxChildIsNotStartedAsOne(t *testing.T) {
 	sandboxReady.Store(false)
 	defer sandboxReady.Store(true)
-	candidates, why := available(policy{})
+	candidates, why := available(confinement{})
 	for _, c := range candidates {
 		if c.method == byLandlock {
 			t.Error("Landlock is offered")
@@ -257,8 +254,12 @@ func TestUnconfinedSaysSo(t *testing.T) {
 }
 
 func TestBwrapCoversTheDataDirectoryLast(t *testing.T) {
-	got := strings.Join(bwrapArgs(policy{Dir: "/ws", Data: "/ws/data", Write: []string{"/ws", "/tmp"}}), " ")
-	want := "--bind /ws /ws --bind /tmp /tmp --tmpfs /ws/data --remount-ro /ws/data --chdir /ws --"
+	l := &launch{confinement: confinement{filtered: true, policy: policy{
+		Dir: "/ws", Data: []string{"/ws/data", "/again"}, Write: []string{"/ws", "/cache"}, Private: []private{{"/tmp", "/own"}},
+	}}}
+	got := strings.Join(l.bwrapArgs(), " ")
+	want := "--bind /own /tmp --bind /ws /ws --bind /cache /cache --tmpfs /ws/data --remount-ro /ws/data " +
+		"--tmpfs /again --remount-ro /again --seccomp 3 --chdir /ws --"
 	if !strings.HasSuffix(got, want) || !strings.Contains(got, "--ro-bind / /") || !strings.Contains(got, "--die-with-parent") {
 		t.Errorf("got %s", got)
 	}

@@ -3,6 +3,8 @@
 package tool
 
 import (
+	"errors"
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -13,11 +15,30 @@ const selfExe = ""
 // MaybeSandboxChild does nothing on this system, which has no Landlock.
 func MaybeSandboxChild() {}
 
-func available(policy) ([]confinement, []string) {
+func available(confinement) ([]confinement, []string) {
 	return nil, []string{"neither Landlock nor bubblewrap exists on this system"}
 }
 
+// launch is one command.
+type launch struct {
+	confinement
+	shared []*os.File
+}
+
+func (c confinement) launch() (*launch, error) {
+	if c.refusal != "" {
+		return nil, errors.New("tool bash: " + c.refusal)
+	}
+	return &launch{confinement: c}, nil
+}
+
+func (*launch) environ(env []string) []string { return env }
+
+func (*launch) end() {}
+
+func (*launch) close() {}
+
 // command makes the command line that runs argv in a session of its own.
-func (c confinement) command(argv []string) (*exec.Cmd, error) {
+func (*launch) command(argv []string) (*exec.Cmd, error) {
 	return &exec.Cmd{Path: argv[0], Args: argv, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -52,14 +53,21 @@ func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 // where the open file is, so no symlink, not even one changed meanwhile,
 // deceives it.
 func (w *Workspace) guard(f *os.File) error {
-	if !w.dataInside {
+	if len(w.dataInside) == 0 {
 		return nil
+	}
+	inside, err := w.data.holds(f)
+	if err != nil {
+		return err
+	}
+	if inside {
+		return errDataDir
 	}
 	path, err := openedPath(f)
 	if err != nil {
 		return err
 	}
-	if within(path, w.data) {
+	if slices.ContainsFunc(w.dataInside, func(view string) bool { return within(path, view) }) {
 		return errDataDir
 	}
 	return nil

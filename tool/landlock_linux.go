@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -39,7 +40,7 @@ const (
 // devices are what every program expects to be able to write to.
 var devices = []string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx",
-	"/dev/pts", "/dev/shm", "/dev/mqueue",
+	"/dev/pts", "/dev/mqueue",
 }
 
 // landlockABI is the version that the kernel has, 0 if none.
@@ -51,7 +52,7 @@ func landlockABI() int {
 	return int(v)
 }
 
-// landlockSockets tells whether the kernel guards sockets that have a path.
+// landlockSockets reports whether the kernel guards sockets that have a path.
 func landlockSockets() bool {
 	fd, err := newRuleset(unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX})
 	if err != nil {
@@ -70,16 +71,13 @@ func newRuleset(attr unix.LandlockRulesetAttr) (int, error) {
 }
 
 // applyLandlock confines the calling thread, and what it becomes, for good.
-// masked means that nothing has to be left out for the data directory.
-func applyLandlock(p policy, masked bool) error {
-	if masked {
-		p.Data = ""
+// mounted means that mounts cover the data directory and give the command its own
+// folders; without them both are left out of what is granted.
+func applyLandlock(p policy, mounted bool) error {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: landRead | landWrite | landDevices}
+	if landlockSockets() {
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX // and granted nowhere
 	}
-	read := uint64(landRead)
-	if p.Data != "" && landlockSockets() {
-		read |= unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
-	}
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: read | landWrite | landDevices}
 	if landlockABI() >= landlockScoped {
 		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
@@ -88,13 +86,8 @@ func applyLandlock(p policy, masked bool) error {
 		return err
 	}
 	defer unix.Close(ruleset)
-	if err := grant(ruleset, "/", p.Data, read); err != nil {
+	if err := grantAll(ruleset, p, mounted); err != nil {
 		return err
-	}
-	for _, path := range append(p.Write, devices...) {
-		if err := grant(ruleset, path, p.Data, read|landWrite); err != nil {
-			return err
-		}
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -105,16 +98,55 @@ func applyLandlock(p policy, masked bool) error {
 	return nil
 }
 
-// grant allows access to path and what is below it, but for except. Rules only
-// add, so a folder above except is not granted itself but entry by entry.
+func grantAll(ruleset int, p policy, mounted bool) error {
+	writable := append(p.Write[:len(p.Write):len(p.Write)], devices...)
+	var hidden []string // from reading
+	if mounted {
+		p.Data = nil
+		for _, f := range p.Private {
+			writable = append(writable, f.Path)
+		}
+	} else {
+		hidden = append(privateReal(), p.Data...)
+		writable = append(writable, p.Temp)
+	}
+	if err := grant(ruleset, "/", hidden, landRead); err != nil {
+		return err
+	}
+	for _, path := range p.Kept {
+		if err := grant(ruleset, path, p.Data, landRead); err != nil {
+			return err
+		}
+	}
+	for _, path := range writable {
+		if err := grant(ruleset, path, p.Data, landRead|landWrite); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// privateReal are those of privatePaths that are folders here.
+func privateReal() []string {
+	var all []string
+	for _, path := range privatePaths {
+		if real, err := realPath(path); err == nil && real == path {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
+// grant allows access to path and what is below it, but for hidden. Rules only
+// add, so a folder above a hidden one is not granted itself but entry by entry.
 // Symlinks are passed over there: what they lead to is granted at its own place
 // or not at all.
-func grant(ruleset int, path, except string, access uint64) error {
-	if except == "" || !within(except, path) {
-		return addRule(ruleset, path, access)
-	}
-	if path == except {
+func grant(ruleset int, path string, hidden []string, access uint64) error {
+	if slices.Contains(hidden, path) {
 		return nil
+	}
+	if !slices.ContainsFunc(hidden, func(h string) bool { return within(h, path) }) {
+		return addRule(ruleset, path, access)
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -124,7 +156,7 @@ func grant(ruleset int, path, except string, access uint64) error {
 		if entry.Type()&os.ModeSymlink != 0 {
 			continue
 		}
-		if err := grant(ruleset, filepath.Join(path, entry.Name()), except, access); err != nil {
+		if err := grant(ruleset, filepath.Join(path, entry.Name()), hidden, access); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ const workerVar = "TOOL_TEST_WORKER"
 
 func TestMain(m *testing.M) {
 	MaybeSandboxChild()
+	attackIfAsked()
 	if dir := os.Getenv(workerVar); dir != "" {
 		runDoomedWorker(dir)
 		return

@@ -47,17 +47,25 @@ type ending struct {
 // run starts the process and returns when it and its group are gone and its
 // output is drained. The error is a failure to start or to confine it.
 func (p *process) run(ctx context.Context, timeout time.Duration) (ending, error) {
-	cmd, err := p.box.command(p.argv)
+	l, err := p.box.launch()
 	if err != nil {
 		return ending{}, err
 	}
-	cmd.Dir, cmd.Env = p.dir, p.env
+	defer l.end()
+	cmd, err := l.command(p.argv)
+	if err != nil {
+		return ending{}, err
+	}
+	defer l.close()
+	cmd.Dir, cmd.Env = p.dir, l.environ(p.env)
 	out, err := attach(cmd, p.stdout, p.stderr)
 	if err != nil {
 		return ending{}, err
 	}
 	defer out.close()
+	cmd.ExtraFiles = append(cmd.ExtraFiles, l.shared...)
 	child, err := start(cmd)
+	l.close()
 	if err != nil {
 		return ending{}, fmt.Errorf("tool bash: start: %w", err)
 	}

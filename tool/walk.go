@@ -62,9 +62,9 @@ func (w *Workspace) walkFolder(ctx context.Context, folder, below string, fn vis
 	return nil
 }
 
-// isData tells whether rel, free of symlinks, is the data directory.
+// isData reports whether rel, free of symlinks, is the data directory.
 func (w *Workspace) isData(rel string) bool {
-	return w.dataInside && filepath.Join(w.dir, rel) == w.data
+	return slices.Contains(w.dataInside, filepath.Join(w.dir, rel))
 }
 
 func (w *Workspace) readDir(rel string) ([]os.DirEntry, error) {

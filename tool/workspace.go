@@ -14,7 +14,8 @@ import (
 // nothing and confines bash as well as this machine can.
 type WorkspaceOptions struct {
 	// DataDir is this program's data directory, which tools must not reach. It
-	// must exist. "" if there is none.
+	// must exist. "" if there is none. The folder that the path names at its
+	// first use in this process is meant for good, see HoldDataDir.
 	DataDir string
 	// Env names the variables that commands get besides those of every command.
 	// Names ending in _API_KEY or beginning with PERDURE_ are never passed on.
@@ -22,19 +23,35 @@ type WorkspaceOptions struct {
 	// Unconfined runs bash without Landlock or bubblewrap although they may be
 	// there.
 	Unconfined bool
+	// Sockets says whether commands may use Unix sockets; "" is SocketsDeny.
+	Sockets Sockets
+	// Scratch keeps the temporary folders of runs. Without it each command has
+	// folders of its own, removed at its end.
+	Scratch *Scratch
 }
+
+// Sockets says whether commands may use Unix sockets.
+type Sockets string
+
+const (
+	// SocketsDeny lets commands make no Unix socket, but connected pairs.
+	SocketsDeny Sockets = "deny"
+	// SocketsOwn lets commands make and use Unix sockets, in namespaces where
+	// they reach only those that were made by the same command.
+	SocketsOwn Sockets = "own"
+)
 
 // Workspace is the folder that tools work in. It may be used concurrently, and
 // by several calls at once.
 type Workspace struct {
 	root *os.Root
 	dir  string // absolute, free of symlinks
-	data string // the data directory, likewise; "" if there is none
+	data *held  // the data directory; nil if there is none
 	env  []string
 	box  confinement
-	// dataInside is set if the data directory lies in the workspace, so that the
-	// file tools have to look out for it themselves.
-	dataInside bool
+	// dataInside are the paths in the workspace that show the data directory, so
+	// that the file tools have to look out for it themselves.
+	dataInside []string
 }
 
 // OpenWorkspace opens the folder dir, relative to root, a worker's workspace
@@ -66,16 +83,39 @@ func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
 	if w.dir, err = realPath(dir); err != nil {
 		return folderError(dir, err)
 	}
-	if o.DataDir != "" {
-		if w.data, err = realPath(o.DataDir); err != nil {
-			return perdure.FieldErrorf("dataDir", "%s cannot be opened: %s", o.DataDir, reason(err))
-		}
-		if within(w.dir, w.data) {
-			return perdure.FieldErrorf("workspace", "%s lies inside the data directory %s", w.dir, w.data)
-		}
-		w.dataInside = within(w.data, w.dir)
+	if o.Sockets != "" && o.Sockets != SocketsDeny && o.Sockets != SocketsOwn {
+		return perdure.FieldErrorf("sockets", "%q is neither %q nor %q", o.Sockets, SocketsDeny, SocketsOwn)
 	}
-	w.box = chooseConfinement(w, o.Unconfined)
+	if o.DataDir != "" {
+		if err := w.keepOut(o.DataDir); err != nil {
+			return err
+		}
+	}
+	w.box = chooseConfinement(w, o)
+	return nil
+}
+
+// keepOut finds out where the data directory can be seen.
+func (w *Workspace) keepOut(dataDir string) error {
+	cannot := func(err error) error {
+		return perdure.FieldErrorf("dataDir", "%s cannot be opened: %s", dataDir, reason(err))
+	}
+	var err error
+	if w.data, err = hold(dataDir); err != nil {
+		return cannot(err)
+	}
+	views, err := w.data.views()
+	if err != nil {
+		return cannot(err)
+	}
+	for _, view := range views {
+		if within(w.dir, view) {
+			return perdure.FieldErrorf("workspace", "%s lies inside the data directory %s", w.dir, view)
+		}
+		if within(view, w.dir) {
+			w.dataInside = append(w.dataInside, view)
+		}
+	}
 	return nil
 }
 
@@ -85,6 +125,10 @@ func folderError(dir string, err error) error {
 
 // Close releases the workspace. Calls that run must have ended.
 func (w *Workspace) Close() error { return w.root.Close() }
+
+// ForRun says which run the tools are called for. The commands of one run share
+// /tmp, /var/tmp, /run and /dev/shm, if there is a Scratch that keeps them.
+func (w *Workspace) ForRun(run string) { w.box.run = run }
 
 // Dir is the workspace's absolute path.
 func (w *Workspace) Dir() string { return w.dir }

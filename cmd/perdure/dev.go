@@ -272,13 +272,13 @@ func (s *serving) greet(own *server.Server, kind ownerKind) {
 	say("data", own.Data)
 	if kind == ownerDev {
 		say("workspace", s.standard.workspace)
-		say("bash", confinement(s.standard.workspace, own.Data))
+		say("bash", s.standard.confinement(own.Data))
 	}
 }
 
 // confinement says what keeps bash in the workspace.
-func confinement(workspace, data string) string {
-	w, err := tool.OpenWorkspace(workspace, "", tool.WorkspaceOptions{DataDir: data})
+func (s *standard) confinement(data string) string {
+	w, err := tool.OpenWorkspace(s.workspace, "", tool.WorkspaceOptions{DataDir: data, Sockets: tool.Sockets(s.sockets)})
 	if err != nil {
 		return plainError(err)
 	}
@@ -286,7 +286,7 @@ func confinement(workspace, data string) string {
 	if note := w.ConfinementNote(); note != "" {
 		return note
 	}
-	return "confined by " + w.Confinement() + ": it writes only the workspace, temporary folders and caches, and cannot see the data directory"
+	return "confined by " + w.Confinement() + ": it writes only the workspace, caches and temporary folders of its own, and reaches neither the data directory nor Unix sockets"
 }
 
 // tellLeft says which runs were left in their middle: they work in folders of

@@ -36,6 +36,7 @@ type standard struct {
 	workspace string // root of the runs' folders
 	allow     []string
 	scripts   string
+	sockets   string
 	agents    int
 	tasks     int
 
@@ -62,12 +63,16 @@ func (s *standard) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.workspace, "workspace", "", "folder that the tools work in (default: the current one)")
 	f.StringArrayVar(&s.allow, "allow-endpoint", nil, "URL=KEYVAR: let definitions name this model server, called with the key in this variable; may be repeated")
+	f.StringVar(&s.sockets, "sockets", string(tool.SocketsDeny), "Unix sockets of bash: deny, or own: only those that the same command makes (needs bubblewrap, and takes the network and the caches away)")
 	f.StringVar(&s.scripts, "scripts", ".", "folder of the scripts that scripted/NAME plays")
 }
 
 // open checks the workspace and makes it absolute. Nothing has been created by
 // then.
 func (s *standard) open() error {
+	if s.sockets != "" && s.sockets != string(tool.SocketsDeny) && s.sockets != string(tool.SocketsOwn) {
+		return usageError{"--sockets " + s.sockets + " is not known", "give deny or own"}
+	}
 	dir := s.workspace
 	if dir == "" {
 		dir = "."
@@ -126,8 +131,9 @@ func (s *standard) providers() (*llm.Providers, error) {
 }
 
 // worker makes the worker. data is the data directory, which tools must not
-// reach; kept is the store of the worker's LOCAL runs there.
-func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store) (*worker.Worker, error) {
+// reach; kept is the store of the worker's LOCAL runs there, and scratch keeps the
+// temporary folders of runs.
+func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store, scratch *tool.Scratch) (*worker.Worker, error) {
 	providers, err := s.providers()
 	if err != nil {
 		return nil, err
@@ -146,9 +152,9 @@ func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store) (*
 		seesWorker, seesReact = counted.Worker(), counted.React()
 	}
 	c := react.Config{
-		Providers: providers, Tools: tool.Builtin(), Record: record, Counters: &s.counts, Observer: seesReact,
+		Providers: providers, Tools: tool.Builtin(), Record: record, Counters: &s.counts, Observer: seesReact, Ended: scratch.Drop,
 		Workspaces: func(dir string) (*tool.Workspace, error) {
-			return tool.OpenWorkspace(s.workspace, dir, tool.WorkspaceOptions{DataDir: data})
+			return tool.OpenWorkspace(s.workspace, dir, tool.WorkspaceOptions{DataDir: data, Sockets: tool.Sockets(s.sockets), Scratch: scratch})
 		},
 	}
 	w := worker.New(worker.Config{
@@ -208,9 +214,17 @@ func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (
 		return nil, err
 	}
 	s.id = kept.WorkerID()
-	w, err := s.worker(d, data, kept)
+	// From here on a rename above the data directory uncovers nothing.
+	if err := tool.HoldDataDir(data); err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
+	scratch, err := tool.OpenScratch()
 	if err != nil {
 		return nil, errors.Join(err, kept.Close())
+	}
+	w, err := s.worker(d, data, kept, scratch)
+	if err != nil {
+		return nil, errors.Join(err, scratch.Close(), kept.Close())
 	}
 	live, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
@@ -218,6 +232,9 @@ func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (
 		err := w.Run(live)
 		if closed := kept.Close(); closed != nil {
 			s.logger.Error("the worker's store did not close well", "error", closed)
+		}
+		if closed := scratch.Close(); closed != nil {
+			s.logger.Warn("temporary folders of runs are left", "error", closed)
 		}
 		ended <- err
 	}()

@@ -111,7 +111,7 @@ func (l *laborer) run(ctx context.Context) error {
 	}
 	fmt.Fprintln(l.stdout, "perdure worker")
 	for _, fact := range [][2]string{
-		{"server", options.Addr}, {"queues", strings.Join(s.queues, ", ")}, {"workspace", s.workspace}, {"bash", confinement(s.workspace, data)},
+		{"server", options.Addr}, {"queues", strings.Join(s.queues, ", ")}, {"workspace", s.workspace}, {"bash", s.confinement(data)},
 	} {
 		fmt.Fprintf(l.stdout, "  %-11s %s\n", fact[0], fact[1])
 	}

@@ -1,0 +1,195 @@
+package tool
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// attackMark, as the first argument, makes the test binary an attacker.
+	attackMark = "__attack"
+	// lastingVar names a folder that is not for temporary files.
+	lastingVar = "TOOL_TEST_LASTING"
+	// runFolderVar names a folder in /run that the user of the test may write.
+	runFolderVar = "TOOL_TEST_RUN_FOLDER"
+	// ordinary is the user that attacks besides root: nobody.
+	ordinary = 65534
+)
+
+// attackIfAsked makes this process an attacker: it tries what it is told, and
+// exits with 0 and "reached" if that worked.
+func attackIfAsked() {
+	if len(os.Args) < 3 || os.Args[1] != attackMark {
+		return
+	}
+	if err := attack(os.Args[2], os.Args[3:]); err != nil {
+		fmt.Println("failed:", err)
+		os.Exit(1)
+	}
+	fmt.Println("reached")
+	os.Exit(0)
+}
+
+func attack(how string, args []string) error {
+	switch how {
+	case "stream":
+		return attackStream(unix.AF_UNIX, args[0])
+	case "high-bits": // the kernel takes an int
+		return attackStream(unix.AF_UNIX|1<<32, args[0])
+	case "datagram":
+		return attackDatagram(unix.SOCK_DGRAM, args[0])
+	case "raw-pair":
+		return attackDatagram(unix.SOCK_RAW|unix.SOCK_CLOEXEC, args[0])
+	case "pairs":
+		return attackPairs()
+	case "call":
+		return attackCall(args)
+	case "own":
+		return attackOwn(args[0])
+	}
+	return fmt.Errorf("unknown attack %q", how)
+}
+
+func addressOf(name string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: name} }
+
+func attackStream(family uintptr, name string) error {
+	fd, _, errno := unix.Syscall(unix.SYS_SOCKET, family, unix.SOCK_STREAM, 0)
+	if errno != 0 {
+		return fmt.Errorf("socket: %w", errno)
+	}
+	return unix.Connect(int(fd), addressOf(name))
+}
+
+// attackDatagram makes a pair and connects one end of it elsewhere.
+func attackDatagram(kind int, name string) error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, kind, 0)
+	if err != nil {
+		return fmt.Errorf("socketpair: %w", err)
+	}
+	if err := unix.Connect(pair[0], addressOf(name)); err != nil {
+		return err
+	}
+	_, err = unix.Write(pair[0], []byte("x"))
+	return err
+}
+
+// attackPairs is no attack: connected pairs are what programs use.
+func attackPairs() error {
+	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET | unix.SOCK_CLOEXEC, unix.SOCK_STREAM | unix.SOCK_NONBLOCK} {
+		pair, err := unix.Socketpair(unix.AF_UNIX, kind, 0)
+		if err != nil {
+			return err
+		}
+		if _, err := unix.Write(pair[0], []byte("x")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attackCall makes a system call with these arguments, and wants an error other
+// than the one that comes first.
+func attackCall(args []string) error {
+	var n [8]uintptr
+	for i, arg := range args {
+		v, err := strconv.ParseUint(arg, 0, 64)
+		if err != nil {
+			return err
+		}
+		n[i] = uintptr(v)
+	}
+	_, _, errno := unix.Syscall6(n[1], n[2], n[3], n[4], n[5], n[6], n[7])
+	if errno == syscall.Errno(n[0]) {
+		return errno
+	}
+	return nil
+}
+
+// attackOwn listens at name and connects to itself.
+func attackOwn(name string) error {
+	server, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.Bind(server, addressOf(name)); err != nil {
+		return err
+	}
+	if err := unix.Listen(server, 1); err != nil {
+		return err
+	}
+	return attackStream(unix.AF_UNIX, name)
+}
+
+// attacker puts the test binary into dir, where commands can start it.
+func attacker(t *testing.T, dir string) string {
+	t.Helper()
+	path := filepath.Join(dir, "attacker")
+	from, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(to, from); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// eachFence is eachConfinement, and no confinement at all, where the system call
+// filter is all that there is.
+func eachFence(t *testing.T, dir, data string, fn func(t *testing.T, w *Workspace)) {
+	t.Helper()
+	eachConfinement(t, dir, data, fn)
+	t.Run("none", func(t *testing.T) { fn(t, openDir(t, dir, WorkspaceOptions{DataDir: data, Unconfined: true})) })
+}
+
+// The same attacks, by a user without privileges. Other users run the tests
+// themselves.
+func TestAttacksOfAnOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // all tests here are such a user's
+	}
+	top, err := os.MkdirTemp("/var/lib", "perdure-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(top) })
+	runFolder, err := os.MkdirTemp("/run", "perdure-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(runFolder) })
+	home := filepath.Join(top, "home")
+	if err := os.Mkdir(home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{top, home, runFolder} {
+		if err := os.Chown(dir, ordinary, ordinary); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(attacker(t, top), "-test.v", "-test.run", "^(TestNoCommandReachesASocket|TestOwnSocketsAreAllThatACommandReaches|"+
+		"TestCallsThatTheFilterDenies|TestForeignCallsEndTheCommand|TestRenamed.*|TestInherited.*|TestTemporaryFolders.*|TestCommandsThatTheFilterLeavesAlone)$")
+	cmd.Dir = top
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), lastingVar + "=" + top, runFolderVar + "=" + runFolder}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinary, Gid: ordinary}}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("as user %d: %v\n%s", ordinary, err, out)
+	}
+}

@@ -1,0 +1,49 @@
+package tool
+
+import (
+	"os"
+	"strconv"
+)
+
+// rootCaps are what makes root's builds work: files of other users.
+var rootCaps = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID"}
+
+// bwrapArgs is the command line of bubblewrap. The data directory is covered
+// last, so that nothing bound before shows it.
+func (l *launch) bwrapArgs() []string {
+	args := []string{"--die-with-parent", "--unshare-pid"}
+	p := l.policy
+	if p.Own {
+		args = append(args, ownViewArgs(p)...)
+	} else {
+		args = append(args, "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc")
+	}
+	if os.Geteuid() == 0 {
+		// Root would keep what unmounts the data directory's cover.
+		args = append(args, "--cap-drop", "ALL")
+		for _, name := range rootCaps {
+			args = append(args, "--cap-add", name)
+		}
+	}
+	for _, f := range p.Private {
+		args = append(args, "--bind", f.Source, f.Path)
+	}
+	for _, path := range p.Kept {
+		args = append(args, "--ro-bind", path, path)
+	}
+	for _, path := range p.Write {
+		args = append(args, "--bind", path, path)
+	}
+	for _, path := range p.Sockets {
+		args = append(args, "--ro-bind", "/dev/null", path)
+	}
+	if !l.mounts {
+		for _, path := range p.Data {
+			args = append(args, "--tmpfs", path, "--remount-ro", path)
+		}
+	}
+	if l.filtered {
+		args = append(args, "--seccomp", strconv.Itoa(l.filterFd()))
+	}
+	return append(args, "--chdir", p.Dir, "--")
+}

@@ -1,0 +1,85 @@
+package tool
+
+import (
+	"encoding/binary"
+	"runtime"
+	"testing"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// verdict runs a filter over one system call, on any machine. The virtual
+// machine reads words in network order, the kernel in the machine's.
+func verdict(t *testing.T, a abi, sockets bool, arch, nr uint32, args ...uint64) uint32 {
+	t.Helper()
+	vm, err := bpf.NewVM(a.instructions(sockets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := make([]byte, 64)
+	binary.BigEndian.PutUint32(call[offNr:], nr)
+	binary.BigEndian.PutUint32(call[offArch:], arch)
+	for i, arg := range args { // low half first, as on both architectures
+		binary.BigEndian.PutUint32(call[offArg0+8*i:], uint32(arg))
+		binary.BigEndian.PutUint32(call[offArg0+8*i+4:], uint32(arg>>32))
+	}
+	n, err := vm.Run(call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint32(n)
+}
+
+// Both architectures' filters decide as they should, wherever the tests run.
+func TestFilterDecides(t *testing.T) {
+	foreign := map[string]uint32{"amd64": unix.AUDIT_ARCH_I386, "arm64": unix.AUDIT_ARCH_ARM}
+	for name, a := range abis {
+		t.Run(name, func(t *testing.T) {
+			want := func(got, wanted uint32, what string) {
+				t.Helper()
+				if got != wanted {
+					t.Errorf("%s: %#x, want %#x", what, got, wanted)
+				}
+			}
+			on := func(nr uint32, args ...uint64) uint32 { return verdict(t, a, false, a.arch, nr, args...) }
+			want(on(a.socket, unix.AF_UNIX, unix.SOCK_STREAM), deny.Val, "socket(AF_UNIX)")
+			want(on(a.socket, unix.AF_UNIX|1<<32, unix.SOCK_STREAM), deny.Val, "socket with high bits")
+			want(on(a.socket, unix.AF_INET, unix.SOCK_STREAM), allow.Val, "socket(AF_INET)")
+			want(on(a.socket, unix.AF_NETLINK, unix.SOCK_RAW), allow.Val, "socket(AF_NETLINK)")
+			want(on(a.socketpair, unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC), allow.Val, "socketpair(SOCK_STREAM)")
+			want(on(a.socketpair, unix.AF_UNIX, unix.SOCK_SEQPACKET), allow.Val, "socketpair(SOCK_SEQPACKET)")
+			want(on(a.socketpair, unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK), deny.Val, "socketpair(SOCK_DGRAM)")
+			want(on(a.socketpair, unix.AF_UNIX, unix.SOCK_RAW), deny.Val, "socketpair(SOCK_RAW)")
+			want(on(a.socketpair, unix.AF_TIPC, unix.SOCK_DGRAM), allow.Val, "socketpair(AF_TIPC)")
+			want(on(a.socket+100), allow.Val, "another call")
+			for _, nr := range a.denied {
+				want(on(nr), deny.Val, "a denied call")
+				want(verdict(t, a, true, a.arch, nr), deny.Val, "a denied call, with sockets")
+			}
+			want(verdict(t, a, true, a.arch, a.socket, unix.AF_UNIX), allow.Val, "socket with sockets")
+			want(verdict(t, a, true, foreign[name], 1), kill.Val, "a foreign call")
+			if a.x32 {
+				want(on(x32Bit|a.socket, unix.AF_UNIX), deny.Val, "x32")
+			}
+		})
+	}
+}
+
+// The numbers that are written out are those of package unix.
+func TestFilterNumbers(t *testing.T) {
+	a, ok := abis[runtime.GOARCH]
+	if !ok {
+		return // there is no filter to be wrong
+	}
+	want := []uint32{unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_IO_URING_SETUP,
+		unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_PIDFD_GETFD}
+	if a.socket != unix.SYS_SOCKET || a.socketpair != unix.SYS_SOCKETPAIR || len(a.denied) != len(want) {
+		t.Fatalf("%+v", a)
+	}
+	for i, nr := range want {
+		if a.denied[i] != nr {
+			t.Errorf("denied[%d] = %d, want %d", i, a.denied[i], nr)
+		}
+	}
+}

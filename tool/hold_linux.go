@@ -1,0 +1,124 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// held is a folder by descriptor. The descriptor follows it through renames.
+type held struct {
+	file *os.File
+	id   identity
+}
+
+func openHeld(path string) (*held, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	id, err := identityOf(fd)
+	if err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return &held{file: os.NewFile(uintptr(fd), path), id: id}, nil
+}
+
+func identityOf(fd int) (identity, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return identity{}, err
+	}
+	return identity{uint64(st.Dev), st.Ino}, nil
+}
+
+func (h *held) deleted() bool {
+	var st unix.Stat_t
+	return unix.Fstat(int(h.file.Fd()), &st) != nil || st.Nlink == 0
+}
+
+// path is where the folder is now.
+func (h *held) path() (string, error) { return pathOf(int(h.file.Fd()), h.id) }
+
+// pathOf is the path of the folder id, which fd refers to. A folder that moves
+// meanwhile is looked for again.
+func pathOf(fd int, id identity) (string, error) {
+	for range 100 {
+		path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+		if err != nil {
+			return "", err
+		}
+		if at, err := identityAt(path); err == nil && at == id {
+			return path, nil
+		}
+	}
+	return "", errors.New("the data directory has no path here: it was deleted, moved out of sight, or keeps moving")
+}
+
+// identityAt is the identity of what path names, without following a link in its
+// last element.
+func identityAt(path string) (identity, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return identity{}, err
+	}
+	return identity{uint64(st.Dev), st.Ino}, nil
+}
+
+// views are all paths that show the folder now: its own first, then those of
+// other mounts of it, of a folder above it, or of one in it.
+func (h *held) views() ([]string, error) {
+	path, err := h.path()
+	if err != nil {
+		return nil, err
+	}
+	others, err := otherViews(path, h.id)
+	if err != nil {
+		return nil, fmt.Errorf("mounts: %w", err)
+	}
+	return append([]string{path}, others...), nil
+}
+
+// holds reports whether f lies in the folder. It compares the folders above f by
+// identity, so neither a rename nor another mount of the folder deceives it.
+func (h *held) holds(f *os.File) (bool, error) {
+	for range 100 {
+		path, err := openedPath(f)
+		if err != nil {
+			return false, err
+		}
+		if h.above(path) {
+			return true, nil
+		}
+		if again, err := openedPath(f); err == nil && again == path {
+			return false, nil
+		}
+	}
+	return false, errors.New("its folder keeps moving")
+}
+
+func (h *held) above(path string) bool {
+	for {
+		if at, err := identityAt(path); err == nil && at == h.id {
+			return true
+		}
+		parent := filepath.Dir(path)
+		if parent == path {
+			return false
+		}
+		path = parent
+	}
+}
+
+// identity is h's, zero for nil.
+func (h *held) identity() identity {
+	if h == nil {
+		return identity{}
+	}
+	return h.id
+}

@@ -1,0 +1,28 @@
+//go:build !linux
+
+package tool
+
+import "os"
+
+// held is a folder by path: there are no descriptors of paths here, and nothing
+// that confines commands.
+type held struct{ at string }
+
+func openHeld(path string) (*held, error) {
+	real, err := realPath(path)
+	return &held{real}, err
+}
+
+func (h *held) deleted() bool { return false }
+
+func (h *held) path() (string, error) { return h.at, nil }
+
+func (h *held) views() ([]string, error) { return []string{h.at}, nil }
+
+func (h *held) holds(f *os.File) (bool, error) {
+	path, err := openedPath(f)
+	return err == nil && within(path, h.at), err
+}
+
+// identity is unknown here.
+func (h *held) identity() identity { return identity{} }

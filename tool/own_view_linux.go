@@ -1,0 +1,114 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// systemPaths are what commands with sockets of their own see of the system.
+var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store"}
+
+// ownSocketsMost bounds how many sockets are covered for one command.
+const ownSocketsMost = 1000
+
+// errTooManySockets refuses a command.
+var errTooManySockets = fmt.Errorf("more than %d sockets in the workspace and the toolchains; remove some", ownSocketsMost)
+
+// ownView narrows what a command sees to the system, the toolchains and the
+// workspace, with caches of the run's own in dir. It finds the sockets that are in
+// what is left, since a socket with a path is found by its file, whatever the
+// network namespace; caches are too large to look through for each command.
+func (l *launch) ownView(dir string) (err error) {
+	l.policy.Own = true
+	for _, path := range l.policy.Write {
+		if within(path, l.policy.Dir) || belowPrivate(path) {
+			continue
+		}
+		cache, err := privateFolder(dir, path)
+		if err != nil {
+			return err
+		}
+		l.policy.Private = append(l.policy.Private, cache)
+	}
+	l.policy.Write = []string{l.policy.Dir}
+	for _, path := range toolchainPaths() {
+		if !slices.Contains(l.policy.Kept, path) {
+			l.policy.Kept = append(l.policy.Kept, path)
+		}
+	}
+	for _, root := range append(slices.Clone(l.policy.Kept), l.policy.Dir) {
+		if l.policy.Sockets, err = findSockets(l.policy.Sockets, root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// toolchainPaths are the folders of programs and toolchains outside systemPaths.
+func toolchainPaths() []string {
+	wanted := filepath.SplitList(os.Getenv("PATH"))
+	for _, name := range []string{"GOROOT", "JAVA_HOME", "NODE_PATH", "VIRTUAL_ENV", "RUSTUP_HOME"} {
+		wanted = append(wanted, filepath.SplitList(os.Getenv(name))...)
+	}
+	var paths []string
+	for _, path := range wanted {
+		real, err := realPath(path)
+		if err != nil || real == "/" || isPrivate(real) {
+			continue
+		}
+		if !slices.ContainsFunc(systemPaths, func(s string) bool { return within(real, s) }) && !slices.Contains(paths, real) {
+			paths = append(paths, real)
+		}
+	}
+	return paths
+}
+
+// findSockets adds the sockets below root.
+func findSockets(found []string, root string) ([]string, error) {
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return unlisted(path, err)
+		}
+		if entry.Type() != fs.ModeSocket || slices.Contains(found, path) {
+			return nil
+		}
+		if len(found) == ownSocketsMost {
+			return errTooManySockets
+		}
+		found = append(found, path)
+		return nil
+	})
+	return found, err
+}
+
+// unlisted is an error for a folder that cannot be listed but entered, in which a
+// socket would not be found.
+func unlisted(path string, err error) error {
+	if unix.Access(path, unix.X_OK) == nil {
+		return fmt.Errorf("look for sockets: %w", err)
+	}
+	return nil
+}
+
+// ownViewArgs build the view that ownView describes, with a network and message
+// queues of the command's own.
+func ownViewArgs(p policy) []string {
+	args := []string{"--unshare-net", "--unshare-ipc"}
+	for _, path := range systemPaths {
+		target, err := os.Readlink(path)
+		switch {
+		case err == nil:
+			args = append(args, "--symlink", target, path)
+		case errors.Is(err, fs.ErrNotExist):
+		default:
+			args = append(args, "--ro-bind", path, path)
+		}
+	}
+	return append(args, "--dev", "/dev", "--proc", "/proc")
+}

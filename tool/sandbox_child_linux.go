@@ -1,0 +1,180 @@
+package tool
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// childMark, as the first argument, makes this program a sandbox child.
+const childMark = "__tool-sandbox-child"
+
+// childSpec tells a sandbox child what to do before it becomes the command.
+type childSpec struct {
+	Parent   int // its parent's pid; another one means that ours is gone
+	Method   method
+	Policy   policy
+	Mounts   bool // it has a mount namespace of its own
+	HasData  bool
+	Data     identity // which folder must not be found under Policy.Data
+	Filtered bool
+	FilterFd int  // where bubblewrap finds its filter; 0 if there is none
+	Sockets  bool // the filter leaves Unix sockets alone
+}
+
+// MaybeSandboxChild makes Landlock and the system call filter available to bash.
+// Call it first thing in main, and in TestMain: bash starts this program again,
+// and in that child MaybeSandboxChild confines itself, becomes the command and
+// does not return. In every other process it returns at once.
+func MaybeSandboxChild() {
+	sandboxReady.Store(true)
+	if len(os.Args) < 4 || os.Args[1] != childMark {
+		return
+	}
+	err := becomeCommand(os.Args[2], os.Args[3:])
+	_, _ = unix.Write(reportFd, []byte(err.Error()))
+	os.Exit(126)
+}
+
+// becomeCommand returns only if it fails.
+func becomeCommand(rawSpec string, argv []string) error {
+	// Landlock, the filter, no_new_privs and the parent-death signal belong to a
+	// thread. The thread that execs is the one that survives.
+	runtime.LockOSThread()
+	var s childSpec
+	if err := json.Unmarshal([]byte(rawSpec), &s); err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	if err := s.guardDescriptors(); err != nil {
+		return fmt.Errorf("sandbox: descriptors: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("sandbox: parent-death signal: %w", err)
+	}
+	if os.Getppid() != s.Parent {
+		return errors.New("sandbox: the parent is gone")
+	}
+	if err := s.confine(); err != nil {
+		return err
+	}
+	return fmt.Errorf("sandbox: exec %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
+}
+
+// guardDescriptors lets the command inherit nothing but its streams, and
+// bubblewrap its filter.
+func (s childSpec) guardDescriptors() error {
+	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return err
+	}
+	if s.FilterFd == 0 {
+		return nil
+	}
+	_, err := unix.FcntlInt(uintptr(s.FilterFd), unix.F_SETFD, 0)
+	return err
+}
+
+func (s childSpec) confine() error {
+	if s.Mounts {
+		if err := s.arrangeMounts(); err != nil {
+			return err
+		}
+	}
+	if s.Method == byLandlock {
+		if err := applyLandlock(s.Policy, s.Mounts); err != nil {
+			return fmt.Errorf("sandbox: landlock: %w", err)
+		}
+	}
+	if s.Method != notConfined {
+		// Where the child keeps root's capabilities, bubblewrap drops them.
+		if err := dropCapabilities(s.Method == byLandlock); err != nil {
+			return fmt.Errorf("sandbox: capabilities: %w", err)
+		}
+	}
+	if s.Method == byLandlock || s.Mounts {
+		if err := s.verify(); err != nil {
+			return err
+		}
+	}
+	if s.Filtered && s.FilterFd == 0 {
+		if err := installFilter(s.Sockets); err != nil {
+			return fmt.Errorf("sandbox: system call filter: %w", err)
+		}
+	}
+	return nil
+}
+
+// arrangeMounts covers the data directory, and under Landlock puts the command's
+// own folders in place. bubblewrap does the latter itself.
+func (s childSpec) arrangeMounts() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("sandbox: mounts: %w", err)
+	}
+	if s.HasData {
+		if err := maskFolder(childDataFd, s.Data); err != nil {
+			return fmt.Errorf("sandbox: cover the data directory: %w", err)
+		}
+	}
+	if s.Method != byLandlock {
+		return nil
+	}
+	if err := mountPrivate(s.Policy); err != nil {
+		return fmt.Errorf("sandbox: private folders: %w", err)
+	}
+	return nil
+}
+
+// dropped are the capabilities that lead around Landlock: into other processes
+// (SYS_PTRACE; PERFMON reads their memory, SYS_ADMIN implies it), past paths
+// (DAC_READ_SEARCH opens by handle, MKNOD and SYS_RAWIO reach disks), or into
+// the kernel.
+var dropped = []uintptr{
+	unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_BPF, unix.CAP_DAC_READ_SEARCH,
+	unix.CAP_MKNOD, unix.CAP_SYS_RAWIO, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT, unix.CAP_MAC_ADMIN,
+	unix.CAP_MAC_OVERRIDE, unix.CAP_SYSLOG, unix.CAP_CHECKPOINT_RESTORE,
+}
+
+// dropCapabilities gives up what ownMounts gave. bounding keeps root from
+// regaining the dropped ones when it execs. Other users have none, and
+// no_new_privs keeps it so.
+func dropCapabilities(bounding bool) error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 || !bounding {
+		return nil
+	}
+	for _, c := range dropped {
+		held, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
+		if err != nil || held == 0 {
+			continue // unknown to this kernel, or not ours anyway
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verify makes sure that the data directory is out of reach by all of its paths.
+func (s childSpec) verify() error {
+	for _, path := range s.Policy.Data {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		at, err := identityOf(fd)
+		unix.Close(fd)
+		if err != nil {
+			return fmt.Errorf("sandbox: %w", err)
+		}
+		if at == s.Data {
+			return errors.New("sandbox: the data directory can still be read")
+		}
+	}
+	return nil
+}
