@@ -46,7 +46,7 @@ func (e *Engine) register(ctx context.Context, org string, r perdure.Registratio
 		return err
 	}
 	_, err := e.one(ctx, store.Command{
-		Name: "register", Lane: store.LaneCommits, Org: org, Execution: uuid.Nil,
+		Name: "register", Lane: store.LaneCommits, Frees: true, Org: org, Execution: uuid.Nil,
 		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Kinds: true} },
 		Decide: func(s *store.State) (*store.Changes, error) {
 			return &store.Changes{Kinds: kindsOf(org, r, s.Kinds, s.Now), Answer: &decided{}}, nil

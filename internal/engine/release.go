@@ -166,7 +166,7 @@ func (d *draft) loseAttempt(t *perdure.Task, why string) error {
 func (e *Engine) returnEmbedded(ctx context.Context) error {
 	for {
 		decisions, err := e.do(ctx, store.Command{
-			Name: "return embedded", Lane: store.LaneClaims, Pick: &store.Pick{Kind: store.PickEmbedded},
+			Name: "return embedded", Lane: store.LaneClaims, Frees: true, Pick: &store.Pick{Kind: store.PickEmbedded},
 			Needs:  returnNeeds,
 			Decide: decideReturnEmbedded,
 		})

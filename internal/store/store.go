@@ -50,7 +50,8 @@ type Command struct {
 	// Decide must be pure: it may run again from fresh state. It may change
 	// what State points to. Nil changes without an error change nothing.
 	Decide func(s *State) (*Changes, error)
-	// Frees says that the command deletes, and so is to run on a full disk, too.
+	// Frees says that the command runs on a full disk, too: it deletes, or it is a
+	// small one that no start can do without.
 	Frees bool
 	// Bytes is about how much the command carries; it bounds a batch.
 	Bytes int

@@ -110,7 +110,7 @@ func openLocked(ctx context.Context, o Options) (*Store, error) {
 	}
 	s, err := start(ctx, o, writer, reserve)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", o.Path, err), writer.close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", o.Path, fullStart(err)), writer.close())
 	}
 	return s, nil
 }
