@@ -103,8 +103,9 @@ func (a *attempt) main() {
 func (a *attempt) call(def agent.TaskDefinition) (result json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.log().Error("task code panicked", "panic", v)
-			err = &perdure.TaskError{Code: "panic", Message: fmt.Sprintf("panic: %v\n%s", v, debug.Stack())}
+			// The error may become a tool's result in a conversation: the stack stays here.
+			a.log().Error("task code panicked", "panic", v, "stack", string(debug.Stack()))
+			err = &perdure.TaskError{Code: "panic", Message: fmt.Sprintf("panic: %v", v)}
 		}
 	}()
 	return def.Run(a, a.claim.Task.Input)

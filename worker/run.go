@@ -213,7 +213,7 @@ func (r *run) main() {
 		}
 		var panicked errPanic
 		if errors.As(err, &panicked) {
-			r.log().Error("agent code panicked", "panic", panicked.value)
+			r.log().Error("agent code panicked", "panic", panicked.value, "stack", string(panicked.stack))
 			r.release(perdure.AgentRelease{Panic: panicked.Error()})
 			return
 		}
