@@ -142,7 +142,7 @@ func TestDefinitionConflicts(t *testing.T) {
 	_, err = b.e.UpdateDefinition(t.Context(), org, *one, 1)
 	b.wantCode(err, perdure.Conflict)
 	_, err = b.e.UpdateDefinition(t.Context(), "globex", *one, 0)
-	b.wantCode(err, perdure.InvalidArgument) // no kind is known there
+	b.wantCode(err, perdure.Unavailable) // no kind is known there
 	b.wantCode(b.e.DeleteDefinition(t.Context(), "globex", one.ID), perdure.NotFound)
 	for name, d := range map[string]perdure.Definition{
 		"no name":              {Slug: "x", Models: scripted},

@@ -242,6 +242,9 @@ func (a *API) agent(ctx context.Context, org, name string) (agent, error) {
 		return agent{}, err
 	}
 	if !slices.Contains(providers, provider) {
+		if err := a.Engine.HasWorkers(ctx, org); err != nil {
+			return agent{}, err // which providers there are is not known yet
+		}
 		return agent{}, noModel(name)
 	}
 	return agent{nil, perdure.ReactInput{Models: []perdure.ModelConfig{{Provider: provider, ModelID: model}}, Tools: []string{}}}, nil
