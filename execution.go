@@ -70,8 +70,9 @@ type Execution struct {
 	ReadyAt   Time `json:"-"`
 	NotBefore Time `json:"-"`
 	Woke      Woke `json:"-"`
-	// Crashes counts leases that expired, Panics panics, and Unfit workers that
-	// gave it back because they could not run it, since the checkpoint.
+	// Crashes, Panics and Unfit are the scores of the crash guard: a claim that
+	// ends in a lost lease, in a panic, or with a worker that cannot run the
+	// execution adds 2 to its score; one that ends well takes 1 from each.
 	Crashes int `json:"-"`
 	Panics  int `json:"-"`
 	Unfit   int `json:"-"`

@@ -43,10 +43,14 @@ type StartRequest struct {
 	IdempotencyKey string `json:"-"`
 	// Traceparent is a W3C trace context.
 	Traceparent string `json:"-"`
+	// Waits, if set, is called once if Start has to wait for a first worker.
+	Waits func() `json:"-"`
 }
 
-// Start creates an execution. Errors: invalid_argument, not_found (definition),
-// idempotency_key_reused, payload_too_large.
+// Start creates an execution. Before any worker of the org has registered it waits
+// for one, up to [WorkerWait], then the error is unavailable. Other errors:
+// invalid_argument, not_found (definition), idempotency_key_reused,
+// payload_too_large.
 func (c *Client) Start(ctx context.Context, r StartRequest) (*perdure.Execution, error) {
 	header := http.Header{}
 	if r.IdempotencyKey != "" {
@@ -56,7 +60,9 @@ func (c *Client) Start(ctx context.Context, r StartRequest) (*perdure.Execution,
 		header.Set("Traceparent", r.Traceparent)
 	}
 	var x perdure.Execution
-	err := c.call(ctx, request{method: http.MethodPost, path: []string{executions}, header: header, body: r}, &x)
+	err := c.awaitWorker(ctx, r.Waits, func() error {
+		return c.call(ctx, request{method: http.MethodPost, path: []string{executions}, header: header, body: r}, &x)
+	})
 	if err != nil {
 		return nil, err
 	}

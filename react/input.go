@@ -2,6 +2,7 @@ package react
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,7 +12,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// said is what a userMessage holds.
+// said is what a stored userMessage holds: what the user says, or messages and
+// settings that the server has put together.
 type said struct {
 	Text     string                 `json:"text"`
 	Parts    []perdure.Part         `json:"parts"`
@@ -19,13 +21,18 @@ type said struct {
 	Settings *perdure.ReactInput    `json:"settings"`
 }
 
-// read decodes a userMessage.
-func read(s perdure.Signal) said {
+// read decodes a userMessage that comes while the calls open are not answered. The
+// server checks what it stores, but an older one has stored messages that it did not
+// look into. One that cannot be taken becomes a text that says so: it must not end
+// the run.
+func read(s perdure.Signal, open []call) said {
 	var v said
-	// The server checks values that come in place. One that was uploaded nobody
-	// has looked into, and it must not end the run.
 	if err := json.Unmarshal(s.Value, &v); err != nil {
-		v = said{Text: "(a message came that cannot be read: it is not {\"text\": ...} or {\"parts\": ...})"}
+		return unread("it is not {\"text\": ...} or {\"parts\": ...}")
+	}
+	v.Settings = usable(v.Settings)
+	if len(v.Messages) == 0 && len(v.Parts) == 0 && v.Text == "" {
+		return unread("it says nothing")
 	}
 	if len(v.Parts) == 0 {
 		v.Parts = []perdure.Part{perdure.Text(v.Text)}
@@ -33,7 +40,48 @@ func read(s perdure.Signal) said {
 	if len(v.Messages) == 0 {
 		v.Messages = []perdure.InputMessage{{Role: perdure.RoleUser, Parts: v.Parts}}
 	}
+	if err := perdure.CheckMessages("messages", idsOf(open), v.Messages); err != nil {
+		return unread(reason(err))
+	}
 	return v
+}
+
+// usable returns settings that a response can be asked for with, else nil: the
+// execution's own stand then.
+func usable(settings *perdure.ReactInput) *perdure.ReactInput {
+	if settings != nil && len(settings.Models) == 0 {
+		return nil
+	}
+	return settings
+}
+
+// unread stands for a message that cannot be taken.
+func unread(why string) said {
+	text := fmt.Sprintf("(a message came that cannot be read: %s)", why)
+	return said{Messages: []perdure.InputMessage{{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}}}
+}
+
+// reason is what an error says, in words of bounded length that may be sent to a
+// model.
+func reason(err error) string {
+	text := err.Error()
+	var coded *perdure.Error
+	if errors.As(err, &coded) {
+		text = coded.Message
+	}
+	const most = 500
+	if len(text) > most {
+		text = text[:most] + "..."
+	}
+	return perdure.ValidText(text)
+}
+
+func idsOf(calls []call) []string {
+	var ids []string
+	for _, c := range calls {
+		ids = append(ids, c.ID)
+	}
+	return ids
 }
 
 // asked is what the running response was asked for.

@@ -35,6 +35,7 @@ func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
 	}
 	if known {
 		l.st = st
+		l.st.Settings = usable(st.Settings) // older workers took what nothing could answer
 		l.place()
 		return l, nil
 	}
@@ -134,8 +135,8 @@ func (l *loop) idle() (done bool, err error) {
 		l.goOn()
 		return false, nil
 	}
-	said := read(signal)
 	open := l.st.Open
+	said := read(signal, open)
 	l.st.ResponseID, l.st.ResponseTurns, l.st.Text, l.st.Try = signal.ResponseID, 0, "", 0
 	l.st.Open, l.st.Settings = nil, said.Settings
 	l.goOn()
@@ -154,7 +155,7 @@ func (l *loop) steer() error {
 		return err
 	}
 	for _, s := range signals {
-		if err := l.appendInput(s.EntryKey(), nil, read(s).Messages); err != nil {
+		if err := l.appendInput(s.EntryKey(), nil, read(s, nil).Messages); err != nil {
 			return err
 		}
 	}
@@ -194,6 +195,9 @@ func (l *loop) maxTurns() int {
 // choose picks the turn's model among those configured.
 func (l *loop) choose() (perdure.ModelConfig, error) {
 	models := l.asked().Models
+	if len(models) == 0 {
+		return perdure.ModelConfig{}, perdure.FieldErrorf("models", "are none: there is nothing to ask")
+	}
 	if l.c.Select == nil {
 		return models[0], nil
 	}

@@ -138,9 +138,14 @@ func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
 	if result.Parts == nil {
 		result.Parts = []perdure.Part{}
 	}
-	m := perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{{
-		Type: perdure.PartToolResult, ToolCallID: c.ID, ToolName: c.Name, Parts: result.Parts, IsError: result.IsError,
-	}}}}
+	m, err := resultMessage(c, result)
+	if err != nil {
+		// A conversation cannot hold it, and that must not end the run.
+		result = tool.Errorf("the tool gave a result that cannot be kept: %s", reason(err))
+		if m, err = resultMessage(c, result); err != nil {
+			return err
+		}
+	}
 	key := "call:" + c.ID
 	if t != nil {
 		key = perdure.TaskEntryKey(t.ID)
@@ -161,6 +166,14 @@ func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
 	return l.ctx.Emit(map[string]any{
 		"type": "tool_call_end", "tool_call": map[string]any{"id": c.ID, "name": c.Name}, "result": shown,
 	})
+}
+
+// resultMessage makes the message of a call's result. The error is that of the check
+// of stored messages.
+func resultMessage(c call, result tool.Result) (perdure.Message, error) {
+	parts := []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: c.ID, ToolName: c.Name, Parts: result.Parts, IsError: result.IsError}}
+	m := perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: parts}}
+	return m, perdure.CheckMessages("result", []string{c.ID}, []perdure.InputMessage{{Role: m.Role, Parts: parts}})
 }
 
 // cut shortens text without splitting a character.

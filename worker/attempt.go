@@ -105,7 +105,7 @@ func (a *attempt) main() {
 func (a *attempt) call(def agent.TaskDefinition) (result json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			// The stack is for the log: a task's error can become part of a conversation.
+			// The error may become a tool's result in a conversation: the stack stays here.
 			a.log().Error("task code panicked", "panic", v, "stack", string(debug.Stack()))
 			err = &perdure.TaskError{Code: "panic", Message: fmt.Sprintf("panic: %v", v)}
 		}

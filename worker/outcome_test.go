@@ -33,10 +33,17 @@ func TestPanicInAgentCode(t *testing.T) {
 	})
 	var log told
 	r := b.work(func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
-	b.output(b.start("once"), "fine")
+	once := b.start("once")
+	eventually(t, "its panic", func() bool { return b.execution(once).Panics == 2 })
+	b.ahead.Add(int64(time.Second))
+	b.output(once, "fine")
 	id := b.start("always")
+	for n := 1; n <= 2; n++ {
+		eventually(t, "the next panic", func() bool { return b.execution(id).Panics == 2*n })
+		b.ahead.Add(int64(time.Duration(n) * time.Second)) // the pause
+	}
 	x := b.ended(id, perdure.StatusFailed)
-	if *x.ErrorCode != "panic" || !strings.Contains(*x.Error, "boom") || strings.Contains(*x.Error, ".go:") {
+	if *x.ErrorCode != "panic" || !strings.Contains(*x.Error, "boom") || !strings.Contains(*x.Error, "outcome_test.go") {
 		t.Errorf("the error is %s: %s", *x.ErrorCode, *x.Error)
 	}
 	if !strings.Contains(log.String(), "outcome_test.go:") {
@@ -54,21 +61,24 @@ func TestPanicInAgentCode(t *testing.T) {
 	}
 }
 
-// A panic of task code fails the attempt like an error does.
+// A panic of task code fails the attempt like an error does. Its stack is in the
+// worker's log alone: the error may become part of a conversation.
 func TestPanicInTaskCode(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.agent("a", func(ctx agent.Context) (string, error) {
 		_, err := agent.Call[int](ctx, "boom", 1, agent.Attempts(2), agent.Backoff(time.Millisecond, time.Millisecond))
-		if strings.Contains(err.Error(), ".go:") {
-			return err.Error(), nil
+		var failed *perdure.TaskError
+		if errors.As(err, &failed) && failed.Message != "panic: boom" {
+			t.Errorf("the task failed with %q", failed.Message)
 		}
 		return fmt.Sprint(perdure.CodeOf(err)), nil
 	})
 	var tries atomic.Int32
 	b.task("boom", func(agent.TaskContext, int) (int, error) { tries.Add(1); panic("boom") })
 	var log told
-	b.work(func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	r := b.work(func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	b.output(b.start("a"), "panic")
+	r.stop()
 	if tries.Load() != 2 {
 		t.Errorf("%d attempts, want 2", tries.Load())
 	}

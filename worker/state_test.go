@@ -106,7 +106,7 @@ func TestNewerStateIsRefused(t *testing.T) {
 	b.agent("a", asOld)
 	b.work(func(c *Config) { c.PollWait = 10 * time.Millisecond })
 	for crashes := 1; crashes <= 9; crashes++ {
-		eventually(t, "it to be given back", func() bool { return b.execution(id).Unfit >= crashes })
+		eventually(t, "it to be given back", func() bool { return b.execution(id).Unfit >= 2*crashes })
 		b.ahead.Add(int64(2 * time.Minute))
 	}
 	x := b.ended(id, perdure.StatusFailed)

@@ -155,6 +155,9 @@ func (r *runner) run(ctx context.Context, prompt string) error {
 	if r.local && t.works {
 		r.standard.home = &r.standard.id // also if it takes a seat anew
 	}
+	q.Waits = func() {
+		fmt.Fprintf(r.stderr, "perdure: no worker has registered yet; waiting for one, up to %s\n", client.WorkerWait)
+	}
 	x, err := t.Start(ctx, q)
 	if err != nil {
 		return err

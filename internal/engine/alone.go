@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store"
 )
 
 const (
@@ -17,10 +16,6 @@ const (
 	// more before another is chosen.
 	drainPatience = 30 * time.Second
 )
-
-// mustBeAlone tells whether the execution has taken so many workers down that
-// the next one may hold nothing else beside it.
-func mustBeAlone(x *perdure.Execution) bool { return x.Crashes >= store.AloneCrashes }
 
 // aloneWait is the answer of a claim that found an execution which has to be
 // alone, for a worker that holds others.

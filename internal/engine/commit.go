@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -349,10 +348,7 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	}
 	d.x.CheckpointSeq++
 	d.x.CheckpointAt = d.s.Now
-	if mustBeAlone(d.x) {
-		d.hint(notify.Recheck) // its worker may have others again
-	}
-	d.x.Crashes, d.x.Panics, d.x.Unfit, d.x.Asked = 0, 0, 0, perdure.Asked{}
+	d.x.Asked = perdure.Asked{} // the scores of the crash guard stay
 	state := c.State.Bytes
 	if state == nil && c.State.Blob == nil {
 		state = json.RawMessage("null")

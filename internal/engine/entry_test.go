@@ -172,7 +172,7 @@ func TestEveryEndClosesTheTranscript(t *testing.T) {
 			for range 3 {
 				h.must(h.d.Release(h.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Panic: "boom"}}}))
 				if h.execution(h.id).Status == perdure.StatusPending {
-					h = h.bench.claim()
+					h = h.rests()
 				}
 			}
 		}, perdure.StatusFailed, "failed"},

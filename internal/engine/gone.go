@@ -83,6 +83,5 @@ func (e *Engine) decideGone(s *store.State, worker uuid.UUID, since perdure.Time
 		return nil, nil
 	}
 	d := begin(s)
-	why := fmt.Sprintf("its worker was lost %d times since the last checkpoint, at last worker %s, whose connection broke at %s", x.Crashes+1, worker, since)
-	return d.putOff(&d.x.Crashes, why, "crash_loop", perdure.WokeLost)
+	return d.crashed(fmt.Sprintf("its workers were lost again and again, at last worker %s, whose connection broke at %s", worker, since))
 }

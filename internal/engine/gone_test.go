@@ -25,8 +25,8 @@ func TestWhatAWorkerThatIsGoneHeldIsTakenBack(t *testing.T) {
 	b.clock.advance(time.Millisecond)
 	b.sweep()
 	b.wantStatus(h.id, perdure.StatusPending)
-	if x := b.execution(h.id); x.Crashes != 1 {
-		t.Errorf("it counts %d crashes", x.Crashes)
+	if x := b.execution(h.id); x.Crashes != 2 {
+		t.Errorf("its score is %d", x.Crashes)
 	}
 	if next := b.claim(); next.claim.Woke != perdure.WokeLost || next.claim.Lease.Fence != 2 {
 		t.Errorf("it woke by %s with fence %d", next.claim.Woke, next.claim.Lease.Fence)

@@ -112,7 +112,9 @@ func TestMessagesHaveToFitTheConversation(t *testing.T) {
 	}
 	const user, assistant = `{"role":"user","parts":[{"type":"text","text":"x"}]}`, `{"role":"assistant","parts":[{"type":"toolCall","id":"n","name":"ask"}]}`
 	send := func(messages string) error {
-		_, err := b.e.Signal(t.Context(), org, h.id, SignalRequest{Name: perdure.UserMessage, Value: json.RawMessage(`{"messages":[` + messages + `]}`)})
+		turn := &Turn{}
+		b.must(json.Unmarshal([]byte(`{"messages":[`+messages+`]}`), turn))
+		_, err := b.e.Signal(t.Context(), org, h.id, SignalRequest{Name: perdure.UserMessage, Turn: turn})
 		return err
 	}
 	b.wantCode(send(result("c1")), perdure.InvalidArgument) // it runs

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -15,8 +16,32 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
+// noWorkerYet is how soon a client may ask again that was here before any worker.
+const noWorkerYet = time.Second
+
+// errNoWorker is the answer until a worker of the org has registered an agent. It is
+// no fault of the client's, and nothing has been stored.
+func errNoWorker() error {
+	const what = "no worker of this org has registered yet; start one with perdure worker, or ask again"
+	return &perdure.Error{
+		Code: perdure.Unavailable, Message: what, RetryAfter: noWorkerYet,
+		Fields: []perdure.FieldError{{Location: "kind", Message: what}},
+	}
+}
+
+// HasWorkers returns unavailable until a worker of the org has ever registered an
+// agent.
+func (e *Engine) HasWorkers(ctx context.Context, org string) error {
+	kinds, err := e.Store.Kinds(ctx, org)
+	if err == nil && !slices.ContainsFunc(kinds, func(k store.Kind) bool { return k.Agent }) {
+		err = errNoWorker()
+	}
+	return err
+}
+
 // kind gives what is known of an agent kind, or an error that names the known
-// ones. A kind is known once any worker of the org has registered it.
+// ones. A kind is known once any worker of the org has registered it; until there is
+// one, the error is unavailable.
 func (e *Engine) kind(ctx context.Context, org, kind string) (perdure.KindSpec, error) {
 	kinds, err := e.Store.Kinds(ctx, org)
 	if err != nil {
@@ -33,7 +58,7 @@ func (e *Engine) kind(ctx context.Context, org, kind string) (perdure.KindSpec, 
 		known = append(known, k.Spec.Kind)
 	}
 	if len(known) == 0 {
-		return perdure.KindSpec{}, perdure.FieldErrorf("kind", "%q is not known: no worker has registered yet; start one with perdure worker", kind)
+		return perdure.KindSpec{}, errNoWorker()
 	}
 	slices.Sort(known)
 	return perdure.KindSpec{}, perdure.FieldErrorf("kind", "%q is not known; known kinds are: %s", kind, strings.Join(known, ", "))

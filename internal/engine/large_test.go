@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -82,7 +83,7 @@ func (l *large) PendingSignals(ctx context.Context, execution uuid.UUID, pattern
 func TestWorkersElsewhereAreGivenReferences(t *testing.T) {
 	b := newBench(t)
 	id := b.start()
-	ref, err := b.e.PutContent(b.Context(), org, id, 100_000, &endless{left: 100_000})
+	ref, err := b.e.PutContent(b.Context(), org, id, 100_000, strings.NewReader(`"`+strings.Repeat("x", 99_998)+`"`))
 	b.must(err)
 	_, err = b.e.Signal(b.Context(), org, id, SignalRequest{Name: "n", Ref: &ref.ID})
 	b.must(err)

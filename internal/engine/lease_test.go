@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -54,55 +53,6 @@ func TestExpiredLeaseIsTakenBack(t *testing.T) {
 	}
 }
 
-// Trap 16: an execution that takes its worker down does so ever more rarely,
-// and ten times at most.
-func TestCrashGuard(t *testing.T) {
-	b := newBench(t)
-	h := b.started()
-	b.clock.advance(testLease)
-	b.sweep()
-	b.claim() // after the first loss at once
-	var last time.Duration
-	for n := 2; n < 10; n++ {
-		b.clock.advance(testLease)
-		b.sweep()
-		b.wantStatus(h.id, perdure.StatusPending)
-		if got := b.claims(); len(got) != 0 {
-			t.Fatalf("after %d losses it was claimed at once", n)
-		}
-		pause := b.execution(h.id).NotBefore.Sub(b.clock.Now())
-		if pause <= last && pause != time.Minute || pause > time.Minute {
-			t.Errorf("after %d losses the pause is %s, after %s", n, pause, last)
-		}
-		last = pause
-		b.clock.advance(pause)
-		b.claim()
-	}
-	b.clock.advance(testLease)
-	b.sweep()
-	x := b.wantStatus(h.id, perdure.StatusFailed)
-	if x.ErrorCode == nil || *x.ErrorCode != "crash_loop" {
-		t.Errorf("the error code is %v", x.ErrorCode)
-	}
-}
-
-func TestCheckpointForgetsCrashesAndPanics(t *testing.T) {
-	b := newBench(t)
-	h := b.started()
-	h.crash(9)
-	b.clock.advance(time.Minute)
-	h = b.claim()
-	for range 2 {
-		b.must(b.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Panic: "boom"}}}))
-		h = b.claim()
-	}
-	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{} })
-	h.crash(1)
-	h = b.claim()
-	b.must(b.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Panic: "boom"}}}))
-	b.wantStatus(h.id, perdure.StatusPending)
-}
-
 func TestGivenBackClaimsAreNoCrashes(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -113,21 +63,6 @@ func TestGivenBackClaimsAreNoCrashes(t *testing.T) {
 		}
 	}
 	h.commit(completing())
-}
-
-func TestThreePanicsFail(t *testing.T) {
-	b := newBench(t)
-	h := b.started()
-	for n := 1; n <= 3; n++ {
-		b.must(b.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Panic: "panic: boom\nstack"}}}))
-		if n < 3 {
-			h = b.claim()
-		}
-	}
-	x := b.wantStatus(h.id, perdure.StatusFailed)
-	if *x.ErrorCode != "panic" || !strings.Contains(*x.Error, "boom\nstack") {
-		t.Errorf("the error is %s: %s", *x.ErrorCode, *x.Error)
-	}
 }
 
 func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {

@@ -174,9 +174,10 @@ func quotedObject(what string) []byte {
 // What an agent that panicked said is content, too.
 func TestLocalPanicIsNotStored(t *testing.T) {
 	k := newKeeper(t)
-	for range maxPanics {
+	for range maxPanicScore / badEnd {
 		k.must(k.d.Release(t.Context(), perdure.Release{WorkerID: k.worker, Agents: []perdure.AgentRelease{{Lease: k.claim.Lease, Panic: mark}}}))
 		if k.execution(k.id).Status == perdure.StatusPending {
+			k.clock.advance(maxPause)
 			k.again()
 		}
 	}

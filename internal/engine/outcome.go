@@ -55,6 +55,7 @@ func (d *draft) suspend(w perdure.Wait, a *commitAnswer) error {
 	a.Suspended = true
 	d.x.Status, d.x.Wait, d.x.WaitReason = perdure.StatusWaiting, &marked, marked.Reason()
 	d.dropLease()
+	d.endedWell()
 	// One that runs has no timer: it lost it when it became PENDING.
 	if due, ok := marked.NextTimer(); ok {
 		d.c.Timer = &due
@@ -88,6 +89,7 @@ func (d *draft) complete(c perdure.Commit, a *commitAnswer) error {
 		return err
 	}
 	d.x.Output, d.x.OutputBlob = c.Outcome.Output.Bytes, c.Outcome.Output.Blob
+	d.endedWell()
 	a.Ended = perdure.StatusCompleted
 	if cancelling {
 		a.Ended = perdure.StatusCancelled

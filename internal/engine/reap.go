@@ -13,10 +13,6 @@ import (
 )
 
 const (
-	// maxCrashes is how many expired leases, or how many workers that could not
-	// run it, since the last checkpoint fail an execution.
-	maxCrashes = 10
-	maxGuard   = time.Minute
 	// stall is how late a round of the loop may be before the server trusts no
 	// lease's age: then it was the server that was away, not the workers.
 	stall   = 2 * time.Second
@@ -109,9 +105,7 @@ func decideTimer(s *store.State) (*store.Changes, error) {
 	return d.done(nil), nil
 }
 
-// decideReap takes an execution back whose worker let its lease run out. The
-// first time it is claimable at once; from then on it waits longer and longer,
-// so that an execution that kills its worker does not do so again and again.
+// decideReap takes an execution back whose worker let its lease run out.
 func decideReap(s *store.State, now perdure.Time) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || !x.Status.Held() || !x.LeaseUntil.Reached(now) {
@@ -119,25 +113,7 @@ func decideReap(s *store.State, now perdure.Time) (*store.Changes, error) {
 	}
 	d := begin(s)
 	d.lostLease(WorkExecution, x.Queue)
-	why := fmt.Sprintf("its worker was lost %d times since the last checkpoint, at last worker %s, silent since before %s",
-		x.Crashes+1, x.WorkerID, x.LeaseUntil)
-	return d.putOff(&d.x.Crashes, why, "crash_loop", perdure.WokeLost)
-}
-
-// putOff gives an execution back that its worker could not bring further, counts
-// that, and fails it after as many times as there may be of those since a
-// checkpoint.
-func (d *draft) putOff(times *int, why string, code perdure.Code, woke perdure.Woke) (*store.Changes, error) {
-	*times++
-	n, x := *times, d.x
-	if n >= maxCrashes && x.Status == perdure.StatusRunning {
-		return d.fail(code, why)
-	}
-	changes, err := d.giveBack(woke)
-	if err == nil && n > 1 && x.Status == perdure.StatusPending {
-		x.NotBefore = d.s.Now.Add(min(time.Second<<min(n-1, 10), maxGuard))
-	}
-	return changes, err
+	return d.crashed(fmt.Sprintf("its workers were lost again and again, at last worker %s, silent since before %s", x.WorkerID, x.LeaseUntil))
 }
 
 func decideReapTask(s *store.State, now perdure.Time) (*store.Changes, error) {

@@ -10,9 +10,6 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// maxPanics is how many panics since its last checkpoint fail an execution.
-const maxPanics = 3
-
 // release gives claims back. A lease that is not held any more is no error: it
 // is what the worker wanted.
 func (e *Engine) release(ctx context.Context, org string, r perdure.Release) error {
@@ -58,13 +55,10 @@ func decideRelease(s *store.State, r perdure.AgentRelease) (*store.Changes, erro
 	}
 	d := begin(s)
 	if r.Unfit != "" {
-		return d.putOff(&d.x.Unfit, perdure.ValidText(r.Unfit), "unfit_worker", perdure.WokeReturned)
+		return d.unfit(r.Unfit)
 	}
 	if r.Panic != "" {
-		d.x.Panics++
-	}
-	if d.x.Panics >= maxPanics {
-		return d.fail("panic", d.quiet(&perdure.TaskError{Message: r.Panic}).Message)
+		return d.panicked(r.Panic)
 	}
 	return d.giveBack(perdure.WokeReturned)
 }

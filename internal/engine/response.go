@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -86,42 +85,6 @@ func runs(x *perdure.Execution, id string) bool { return x.ResponseID == id && !
 func idleAt(s *store.State, response string) bool {
 	x := s.Execution
 	return between(x) && len(s.Pending) == 0 && x.Leaf != nil && s.Entries[*x.Leaf].ResponseID == response
-}
-
-// checkMessages decides whether messages can follow a conversation in which the
-// calls open are not answered yet. Those of them that the results at the
-// beginning leave open are answered before anything else is said, in the
-// client's stead; a call among the messages must have its result there.
-func checkMessages(field string, open []string, messages []perdure.InputMessage) error {
-	head, said := perdure.EntryHead{Type: perdure.EntryMessage, Open: open}, false
-	for i, m := range messages {
-		if m.Role != perdure.RoleToolResult && !said {
-			head.Open, said = nil, true
-		}
-		e, err := perdure.NewMessageEntry(perdure.Message{Role: m.Role, Content: perdure.Content{Parts: m.Parts}})
-		if err != nil {
-			return err
-		}
-		if err = perdure.CheckContent(e); err == nil {
-			head.Open, err = perdure.CheckAppend(&head, e)
-		}
-		if err != nil {
-			return perdure.FieldErrorf(field, "message %d: %s", i, messageOf(err))
-		}
-	}
-	if said && len(head.Open) > 0 {
-		return perdure.FieldErrorf(field, "tool call %s has no result", head.Open[0])
-	}
-	return nil
-}
-
-// messageOf is what an error says to a client.
-func messageOf(err error) string {
-	var coded *perdure.Error
-	if errors.As(err, &coded) {
-		return coded.Message
-	}
-	return err.Error()
 }
 
 // openAt gives the calls that stand open after an entry.

@@ -15,9 +15,11 @@ type SignalRequest struct {
 	Name  string
 	Value json.RawMessage
 	// Ref is the id of content that was uploaded for the execution, in place of
-	// Value. The server does not look into it.
+	// Value. It is checked as Value is.
 	Ref *uuid.UUID
-	ID  string
+	// Turn, if set, is in place of Value. No client can send one.
+	Turn *Turn
+	ID   string
 	// Head, if set, is the response that must be the last of the execution,
 	// which waits for its user; else it is a conflict and nothing is stored.
 	Head string
@@ -41,7 +43,14 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 	if err := e.checkSignal(&r); err != nil {
 		return SignalReply{}, err
 	}
-	messages := messagesOf(r)
+	checked, err := e.checkReferenced(ctx, org, id, r)
+	if err != nil {
+		return SignalReply{}, err
+	}
+	var messages []perdure.InputMessage
+	if r.Turn != nil {
+		messages = r.Turn.Messages
+	}
 	response := NewResponseID()
 	h := e.reserve(ctx, org, id)
 	d, err := e.one(ctx, store.Command{
@@ -61,7 +70,7 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 			if s.Execution == nil {
 				return nil, notFound(id)
 			}
-			return e.decideSignal(s, r, messages, response, h)
+			return e.decideSignal(s, r, checked, messages, response, h)
 		},
 	})
 	e.settle(ctx, h, d.woken)
@@ -84,70 +93,20 @@ func (e *Engine) checkSignal(r *SignalRequest) error {
 	if r.ID == "" {
 		r.ID = uuid.Must(uuid.NewV7()).String()
 	}
-	if r.Ref != nil && r.Value != nil {
+	switch {
+	case r.Ref != nil && r.Value != nil:
 		return perdure.FieldErrorf("signalValueRef", "stands in place of signalValue; give one of them")
-	}
-	if r.Ref != nil {
-		return nil
-	}
-	if r.Value == nil {
+	case r.Ref != nil:
+		return nil // checkReferenced
+	case r.Turn != nil:
+		return e.encodeTurn(r)
+	case r.Value == nil:
 		r.Value = json.RawMessage("null")
 	}
-	if err := e.checkSize("the signal's value", int64(len(r.Value))); err != nil {
-		return err
-	}
-	if !json.Valid(r.Value) {
-		return perdure.FieldErrorf("signalValue", "is not valid JSON")
-	}
-	if r.Name == perdure.UserMessage {
-		return checkUserMessage(r.Value)
-	}
-	return nil
+	return e.checkSignalValue(r.Name, r.Value)
 }
 
-// UserMessageValue is the value of a userMessage signal: text, parts or
-// messages.
-type UserMessageValue struct {
-	Text     *string                `json:"text,omitempty"`
-	Parts    []perdure.Part         `json:"parts,omitempty"`
-	Messages []perdure.InputMessage `json:"messages,omitempty"`
-	// Settings are, for the response that the message begins, in place of those
-	// in the execution's input.
-	Settings *perdure.ReactInput `json:"settings,omitempty"`
-}
-
-// messagesOf gives the messages of a signal that holds some.
-func messagesOf(r SignalRequest) []perdure.InputMessage {
-	var v UserMessageValue
-	if r.Name != perdure.UserMessage || json.Unmarshal(r.Value, &v) != nil {
-		return nil
-	}
-	return v.Messages
-}
-
-func checkUserMessage(value json.RawMessage) error {
-	var v UserMessageValue
-	if err := json.Unmarshal(value, &v); err != nil || (v.Text == nil && len(v.Parts) == 0 && len(v.Messages) == 0) {
-		return perdure.FieldErrorf("signalValue", `of a userMessage must be {"text": "..."}, {"parts": [...]} or {"messages": [...]}`)
-	}
-	if v.Text != nil && *v.Text == "" && len(v.Parts) == 0 {
-		return perdure.FieldErrorf("signalValue.text", "is empty")
-	}
-	return checkUserParts("signalValue.parts", v.Parts)
-}
-
-// checkUserParts refuses what a user's message cannot hold, before it is in a
-// conversation.
-func checkUserParts(field string, parts []perdure.Part) error {
-	for _, p := range parts {
-		if p.Type != perdure.PartText && p.Type != perdure.PartImage {
-			return perdure.FieldErrorf(field, "a user's part is text or image, not %q", p.Type)
-		}
-	}
-	return nil
-}
-
-func (e *Engine) decideSignal(s *store.State, r SignalRequest, messages []perdure.InputMessage, response string, h *handover) (*store.Changes, error) {
+func (e *Engine) decideSignal(s *store.State, r SignalRequest, checked bool, messages []perdure.InputMessage, response string, h *handover) (*store.Changes, error) {
 	if known, ok := s.Signals[r.ID]; ok {
 		return answerOf(SignalReply{r.ID, s.Execution.Status, known.ResponseID}), nil
 	}
@@ -164,6 +123,9 @@ func (e *Engine) decideSignal(s *store.State, r SignalRequest, messages []perdur
 		return nil, err
 	}
 	d := begin(s)
+	if r.Ref != nil && !checked {
+		return nil, noContent(*r.Ref)
+	}
 	ref, err := d.uploaded(r.Ref)
 	if err != nil {
 		return nil, err
@@ -197,7 +159,7 @@ func fits(s *store.State, messages []perdure.InputMessage) error {
 	if x := s.Execution; x.Leaf != nil && between(x) {
 		open = s.Entries[*x.Leaf].Open
 	}
-	return checkMessages("signalValue.messages", open, messages)
+	return perdure.CheckMessages("signalValue.messages", open, messages)
 }
 
 // uploaded takes content that a client uploaded into the command.
@@ -207,8 +169,12 @@ func (d *draft) uploaded(id *uuid.UUID) (*perdure.BlobRef, error) {
 	}
 	b, ok := d.s.Blobs[*id]
 	if !ok || b.Held != b.Length {
-		return nil, perdure.FieldErrorf("signalValueRef.blobId", "there is no whole content %s of this execution; upload it first (PUT .../content)", *id)
+		return nil, noContent(*id)
 	}
 	ref := &perdure.BlobRef{ID: b.ID, Length: b.Length, SHA256: b.SHA256}
 	return ref, d.useBlob(ref)
+}
+
+func noContent(id uuid.UUID) error {
+	return perdure.FieldErrorf("signalValueRef.blobId", "there is no whole content %s of this execution; upload it first (PUT .../content)", id)
 }

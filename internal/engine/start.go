@@ -234,7 +234,7 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 	if err != nil {
 		return nil, err
 	}
-	if err := checkMessages("messages", open, r.Messages); err != nil {
+	if err := perdure.CheckMessages("messages", open, r.Messages); err != nil {
 		return nil, err
 	}
 	return json.Marshal(in)
@@ -270,7 +270,7 @@ func checkReact(in perdure.ReactInput, spec perdure.KindSpec, queue string) erro
 	if in.OneShot && in.UserPrompt == "" && len(in.Parts) == 0 {
 		return perdure.FieldErrorf("userPrompt", "is needed for a one-shot run")
 	}
-	if err := checkUserParts("parts", in.Parts); err != nil {
+	if err := perdure.CheckUserParts("parts", in.Parts); err != nil {
 		return err
 	}
 	return checkConfig(in.Config)

@@ -68,7 +68,7 @@ func TestStartsThatAreRefused(t *testing.T) {
 		"no model":               {StartRequest{}, perdure.InvalidArgument, "models", ""},
 		"a model without an id":  {StartRequest{Models: []perdure.ModelConfig{{Provider: "scripted"}}}, perdure.InvalidArgument, "models[0].modelId", ""},
 		"a one-shot for nothing": {StartRequest{Models: scripted, OneShot: true}, perdure.InvalidArgument, "userPrompt", ""},
-		"a prompt that calls":    {StartRequest{Models: scripted, Parts: contentOf(t, calling(nil, "x")).Parts}, perdure.InvalidArgument, "parts", "toolCall"},
+		"a prompt that calls":    {StartRequest{Models: scripted, Parts: contentOf(t, calling(nil, "x")).Parts}, perdure.InvalidArgument, "parts[1].type", "toolCall"},
 		"no turns":               {StartRequest{Models: scripted, Config: perdure.AgentConfig{MaxTurns: &turns}}, perdure.InvalidArgument, "config.maxTurns", ""},
 		"a high temperature":     {StartRequest{Models: scripted, Config: perdure.AgentConfig{Temperature: &hot}}, perdure.InvalidArgument, "config.temperature", ""},
 		"deep thought":           {StartRequest{Models: scripted, Config: perdure.AgentConfig{Thinking: "deep"}}, perdure.InvalidArgument, "config.thinking", ""},
@@ -142,7 +142,7 @@ func TestDefinitionConflicts(t *testing.T) {
 	_, err = b.e.UpdateDefinition(t.Context(), org, *one, 1)
 	b.wantCode(err, perdure.Conflict)
 	_, err = b.e.UpdateDefinition(t.Context(), "globex", *one, 0)
-	b.wantCode(err, perdure.InvalidArgument) // no kind is known there
+	b.wantCode(err, perdure.Unavailable) // no kind is known there
 	b.wantCode(b.e.DeleteDefinition(t.Context(), "globex", one.ID), perdure.NotFound)
 	for name, d := range map[string]perdure.Definition{
 		"no name":              {Slug: "x", Models: scripted},

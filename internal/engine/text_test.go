@@ -73,7 +73,7 @@ func (p *place) claim() perdure.AgentClaim {
 func (p *place) release(a perdure.AgentRelease) {
 	p.Helper()
 	p.must(p.d.Release(p.Context(), perdure.Release{WorkerID: p.worker, Agents: []perdure.AgentRelease{a}}))
-	p.clock.advance(2 * maxGuard) // it is put off
+	p.clock.advance(2 * maxPause) // it is put off
 }
 
 // schedule schedules a task beside the execution's wait for it, and claims it.
@@ -136,14 +136,14 @@ func TestErrorsOfAnyWordsEndWhatTheyEnd(t *testing.T) {
 		p.must(err)
 		check("a task", tasks[0].Error)
 
-		for range maxPanics {
+		for range maxPanicScore / badEnd {
 			p.release(perdure.AgentRelease{Lease: p.claim().Lease, Panic: said})
 		}
 		ended("an agent that panics", l.ExecutionID, "panic")
 
 		l = p.start(StartRequest{})
 		p.release(perdure.AgentRelease{Lease: l, Unfit: said})
-		for range maxCrashes - 1 {
+		for range maxLostScore/badEnd - 1 {
 			p.release(perdure.AgentRelease{Lease: p.claim().Lease, Unfit: said})
 		}
 		ended("an agent that no worker is fit for", l.ExecutionID, "unfit_worker")

@@ -64,7 +64,7 @@ func TestKindsAreRememberedByOrg(t *testing.T) {
 			t.Errorf("%q does not name %s", p.Detail, known)
 		}
 	}
-	other := h.call("POST", "./api/orgs/other/agent-executions", `{"kind":"count","input":{"n":1}}`, "Authorization", "Bearer "+secret).problem(400, "invalid_argument", "kind")
+	other := h.call("POST", "./api/orgs/other/agent-executions", `{"kind":"count","input":{"n":1}}`, "Authorization", "Bearer "+secret).problem(503, "unavailable", "kind")
 	if strings.Contains(other.Detail, "react-agent") {
 		t.Errorf("another org is told of ours: %q", other.Detail)
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
@@ -199,6 +202,20 @@ func (k *socket) keepalive(ctx context.Context) error {
 	return k.send(ctx, "keepalive_ack", map[string]any{"max_seq": head.LastSeq})
 }
 
+// onlyMembers refuses data with other members, by their exact names.
+func onlyMembers(raw json.RawMessage, known ...string) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return perdure.FieldErrorf("data", "must be an object")
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(known, name) {
+			return perdure.FieldErrorf("data."+name, "is no member of it; it has %s", strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
 // prompt sends a userMessage; its id makes a repeated prompt one message.
 func (k *socket) prompt(ctx context.Context, raw json.RawMessage) error {
 	var in struct {
@@ -207,6 +224,9 @@ func (k *socket) prompt(ctx context.Context, raw json.RawMessage) error {
 	}
 	if err := json.Unmarshal(raw, &in); err != nil || in.ID == "" || in.Text == nil {
 		return k.answer(ctx, in.ID, perdure.FieldErrorf("data", "of a prompt must be {\"prompt_id\": \"...\", \"text\": \"...\"}"))
+	}
+	if err := onlyMembers(raw, "prompt_id", "text"); err != nil {
+		return k.answer(ctx, in.ID, err)
 	}
 	value, err := json.Marshal(map[string]any{"text": *in.Text})
 	if err != nil {

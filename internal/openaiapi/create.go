@@ -163,12 +163,8 @@ func (b *beginning) goOn(ctx context.Context, previous *found) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	value, err := json.Marshal(engine.UserMessageValue{Messages: messages, Settings: &b.settings})
-	if err != nil {
-		return "", &perdure.Error{Code: perdure.Internal, Message: "an input does not encode", Err: err}
-	}
 	reply, err := b.Engine.Signal(ctx, b.org, previous.execution.ID, engine.SignalRequest{
-		Name: perdure.UserMessage, Value: value, ID: b.idem.signalID(), Head: previous.id(), Response: b.asked,
+		Name: perdure.UserMessage, Turn: &engine.Turn{Messages: messages, Settings: &b.settings}, ID: b.idem.signalID(), Head: previous.id(), Response: b.asked,
 	})
 	return reply.ResponseID, err
 }
@@ -246,6 +242,9 @@ func (a *API) agent(ctx context.Context, org, name string) (agent, error) {
 		return agent{}, err
 	}
 	if !slices.Contains(providers, provider) {
+		if err := a.Engine.HasWorkers(ctx, org); err != nil {
+			return agent{}, err // which providers there are is not known yet
+		}
 		return agent{}, noModel(name)
 	}
 	return agent{nil, perdure.ReactInput{Models: []perdure.ModelConfig{{Provider: provider, ModelID: model}}, Tools: []string{}}}, nil

@@ -78,9 +78,9 @@ const (
 // it.
 const LooseBlobAge = time.Hour
 
-// AloneCrashes is how many expired leases since its last checkpoint make an
-// execution one that has to be alone in its worker.
-const AloneCrashes = 3
+// AloneScore is the score of lost leases from which an execution has to be alone
+// in its worker: that of three in a row.
+const AloneScore = 6
 
 // Pick chooses candidates.
 //

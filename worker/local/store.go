@@ -19,8 +19,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/worker/results"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/worker/results"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 

@@ -1528,7 +1528,7 @@ type Execution struct {
 	Embedded    bool                   `protobuf:"varint,31,opt,name=embedded,proto3" json:"embedded,omitempty"`
 	LastCommit  *CommitNumber          `protobuf:"bytes,32,opt,name=last_commit,json=lastCommit,proto3" json:"last_commit,omitempty"`
 	Woke        Woke                   `protobuf:"varint,33,opt,name=woke,proto3,enum=perdure.v1.Woke" json:"woke,omitempty"`
-	// Expired leases and panics since the newest checkpoint.
+	// Scores of lost leases and of panics: each adds 2, a claim that ends well takes 1.
 	Crashes    int64 `protobuf:"varint,34,opt,name=crashes,proto3" json:"crashes,omitempty"`
 	Panics     int64 `protobuf:"varint,35,opt,name=panics,proto3" json:"panics,omitempty"`
 	EntryCount int64 `protobuf:"varint,36,opt,name=entry_count,json=entryCount,proto3" json:"entry_count,omitempty"`
@@ -1538,7 +1538,7 @@ type Execution struct {
 	HomeWorkerId []byte `protobuf:"bytes,38,opt,name=home_worker_id,json=homeWorkerId,proto3,oneof" json:"home_worker_id,omitempty"`
 	// Set on a LOCAL execution that is pending while its home is not connected.
 	Away *WorkerAway `protobuf:"bytes,39,opt,name=away,proto3" json:"away,omitempty"`
-	// Workers that gave it back as unfit since the newest checkpoint.
+	// The score of workers that gave it back as unfit.
 	Unfit         int64 `protobuf:"varint,40,opt,name=unfit,proto3" json:"unfit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -24,7 +24,7 @@ type execution struct {
 	claim                uuid.UUID // of its holder; Nil if none
 	lease, cancelBy      time.Time
 	ready, notBefore     time.Time // while PENDING
-	crashes, panics      int       // since the checkpoint
+	crashes, panics      int       // scores
 	checkpoint           int64
 	checkpointLeaf, leaf uuid.UUID // Nil for none
 	last                 perdure.CommitNumber
@@ -170,14 +170,29 @@ func (x *execution) release(l perdure.Lease, panicked bool, now time.Time) {
 	if !x.holds(l) {
 		return
 	}
-	if panicked {
-		x.panics++
+	if !panicked {
+		x.giveBack(now)
+		return
 	}
-	if x.panics >= 3 {
+	x.panics += 2
+	if x.panics >= 6 && x.status == perdure.StatusRunning {
 		x.end(perdure.StatusFailed)
 		return
 	}
 	x.giveBack(now)
+	x.rest(x.panics, now)
+}
+
+// rest puts a claim off after a bad end that made the score what it is.
+func (x *execution) rest(score int, now time.Time) {
+	if x.status == perdure.StatusPending {
+		x.notBefore = now.Add(min(time.Second<<(score/2-1), time.Minute))
+	}
+}
+
+// endedWell is a claim's end by suspend or complete.
+func (x *execution) endedWell() {
+	x.crashes, x.panics = max(0, x.crashes-1), max(0, x.panics-1)
 }
 
 func (x *execution) giveBack(now time.Time) {
@@ -214,19 +229,19 @@ func (x *execution) sweep(now time.Time) {
 
 // mustBeAlone tells whether it has taken so many workers down that it is not
 // claimed beside others.
-func (x *execution) mustBeAlone() bool { return x.crashes >= 3 }
+func (x *execution) mustBeAlone() bool { return x.crashes >= 6 }
 
 // lost is a lease that ran out: from the second on it takes longer and longer
-// until the execution can be claimed again, and the tenth is the end.
+// until the execution can be claimed again, and the tenth in a row is the end.
 func (x *execution) lost(now time.Time) {
-	x.crashes++
-	if x.crashes >= 10 && x.status == perdure.StatusRunning {
+	x.crashes += 2
+	if x.crashes >= 20 && x.status == perdure.StatusRunning {
 		x.end(perdure.StatusFailed)
 		return
 	}
 	x.giveBack(now)
-	if x.status == perdure.StatusPending && x.crashes > 1 {
-		x.notBefore = now.Add(min(time.Second<<(x.crashes-1), time.Minute))
+	if x.crashes > 2 {
+		x.rest(x.crashes, now)
 	}
 }
 

@@ -81,7 +81,7 @@ func (x *execution) write(c perdure.Commit, a *answer, now time.Time) perdure.Co
 	}
 	if c.Checkpoint != nil {
 		x.checkpoint++
-		x.checkpointLeaf, x.crashes, x.panics = x.leaf, 0, 0
+		x.checkpointLeaf = x.leaf
 		x.taken = nil // consumed
 	}
 	return x.leave(c.Outcome, a, now)
@@ -157,6 +157,7 @@ func (x *execution) leave(o perdure.Outcome, a *answer, now time.Time) perdure.C
 		}
 		if !x.met(*o.Wait, now) {
 			a.suspended = true
+			x.endedWell()
 			x.status, x.claim, x.wait = perdure.StatusWaiting, uuid.Nil, o.Wait
 		}
 		return ""
@@ -168,6 +169,7 @@ func (x *execution) leave(o perdure.Outcome, a *answer, now time.Time) perdure.C
 		case slices.ContainsFunc(o.Unless, x.hasPending):
 			return ""
 		default:
+			x.endedWell()
 			a.ended = perdure.StatusCompleted
 		}
 	case perdure.OutcomeFail:

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
 	"github.com/perdure/perdure/internal/store/relational"
 	"github.com/perdure/perdure/internal/store/storetest"
@@ -145,6 +146,29 @@ func addColumns(t *testing.T, url string, version int) {
 		for _, add := range adds.FindAllString(string(text), -1) {
 			execute(t, url, add)
 		}
+	}
+}
+
+// What was counted since the checkpoint becomes a score.
+func TestCountsBecomeScores(t *testing.T) {
+	url := bare(t)
+	s := open(t, Options{URL: url})
+	id := begin(t, s)
+	back(t, url, 32)
+	execute(t, url, "UPDATE agent_execution SET crashes = 3, panics = 1, unfit = 2")
+	if _, _, err := Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	x, err := s.Execution(t.Context(), org, id)
+	if err != nil || x.Crashes != store.AloneScore || x.Panics != 2 || x.Unfit != 4 {
+		t.Fatalf("the scores are %d, %d and %d (%v)", x.Crashes, x.Panics, x.Unfit, err)
+	}
+	back(t, url, 32)
+	if x, err = s.Execution(t.Context(), org, id); err != nil || x.Crashes != 3 || x.Panics != 1 || x.Unfit != 2 {
+		t.Fatalf("back again the counts are %d, %d and %d (%v)", x.Crashes, x.Panics, x.Unfit, err)
+	}
+	if _, _, err := Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -24,7 +24,7 @@ func heldQueue(org, queue string) string { return "queue " + org + "\x00" + queu
 // gives a worker one execution more is only in the way of who gives it one that
 // has to be alone.
 func sharedBy(x *perdure.Execution, n store.Needs) (names []string) {
-	if x != nil && n.Worker != nil && x.Crashes < store.AloneCrashes {
+	if x != nil && n.Worker != nil && x.Crashes < store.AloneScore {
 		names = append(names, heldWorker(*n.Worker))
 	}
 	return names
@@ -33,7 +33,7 @@ func sharedBy(x *perdure.Execution, n store.Needs) (names []string) {
 // heldBy names what it decides on alone.
 func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	if x != nil {
-		if n.Worker != nil && x.Crashes >= store.AloneCrashes {
+		if n.Worker != nil && x.Crashes >= store.AloneScore {
 			names = append(names, heldWorker(*n.Worker))
 		}
 		for _, key := range n.ConcurrencyKeys {

@@ -16,7 +16,7 @@ const (
 	// everyWorker bounds of how many workers that is known.
 	everyWorker = 1000
 
-	countHeld = "SELECT count(*), count(*) FILTER (WHERE crashes >= 3) FROM agent_execution INDEXED BY idx_agent_execution_held" +
+	countHeld = "SELECT count(*), count(*) FILTER (WHERE crashes >= 6) FROM agent_execution INDEXED BY idx_agent_execution_held" +
 		" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING')"
 )
 
@@ -60,7 +60,7 @@ func (k *Kept) hold(x *perdure.Execution, n int64) {
 		return
 	}
 	h.executions += n
-	if x.Crashes >= store.AloneCrashes {
+	if x.Crashes >= store.AloneScore {
 		h.alone += n
 	}
 }

@@ -32,7 +32,7 @@ const (
 
 	holds = "SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_held WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING'))," +
 		" EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_held_alone" +
-		" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING') AND crashes >= 3)"
+		" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING') AND crashes >= 6)"
 )
 
 func loadHolding(v view, worker uuid.UUID) (h store.Holding, err error) {

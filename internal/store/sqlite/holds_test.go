@@ -42,13 +42,13 @@ func holdAtRandom(t *testing.T, r *rand.Rand) {
 	}
 	for range 300 {
 		id, asks := ids[r.IntN(len(ids))], r.IntN(len(workers))
-		next := held{worker: r.IntN(len(workers)+1) - 1, status: statuses[r.IntN(len(statuses))], crashes: r.IntN(5)}
+		next := held{worker: r.IntN(len(workers)+1) - 1, status: statuses[r.IntN(len(statuses))], crashes: r.IntN(2 * store.AloneScore)}
 		fails := r.IntN(10)
 		var want store.Holding
 		for _, h := range model {
 			if h.worker == asks && (h.status == perdure.StatusRunning || h.status == perdure.StatusCancelling) {
 				want.Executions = true
-				want.Alone = want.Alone || h.crashes >= store.AloneCrashes
+				want.Alone = want.Alone || h.crashes >= store.AloneScore
 			}
 		}
 		_, err := s.Do(t.Context(), store.Command{

@@ -71,7 +71,7 @@ func filled(t *testing.T) string {
 	for n := range int64(2) {
 		err = do(t, s, id, func(st *store.State) (*store.Changes, error) {
 			x := st.Execution
-			x.Crashes, x.CheckpointSeq = 3, n+1
+			x.Crashes, x.Panics, x.CheckpointSeq = 6, 2, n+1
 			return &store.Changes{Execution: x, Checkpoint: &perdure.Checkpoint{Sequence: n + 1, State: []byte(`{}`), CreatedAt: st.Now}}, nil
 		})
 		if err != nil {
@@ -83,6 +83,9 @@ func filled(t *testing.T) string {
 	}
 	return path
 }
+
+// scored is the version from which crashes, panics and unfit are scores.
+const scored = 21
 
 // madeAt makes a database of an older version with the rows of today's, as far
 // as it has columns for them. It gives the tables that are not empty.
@@ -107,6 +110,9 @@ func madeAt(t *testing.T, path string, version int64, today string) (copied []st
 		if exec("INSERT INTO main."+table+" ("+columns+") SELECT "+columns+" FROM today."+table) > 0 {
 			copied = append(copied, table)
 		}
+	}
+	if version < scored { // what is a score today was a count
+		exec("UPDATE main.agent_execution SET crashes = crashes / 2, panics = panics / 2")
 	}
 	if len(copied) < 10 {
 		t.Errorf("only %v have rows", copied)

@@ -83,10 +83,10 @@ var looseBlobAge = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
 // Every query reads one (org, queue, kind), in order.
 const (
 	pendingAgents = "SELECT id, ready_at FROM agent_execution INDEXED BY idx_agent_execution_dispatch" +
-		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND crashes < 3" +
+		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND crashes < 6" +
 		" AND persistence_mode = ? AND home_worker_id IS ? AND not_before <= ? ORDER BY ready_at LIMIT ?"
 	pendingAlone = "SELECT id, ready_at FROM agent_execution INDEXED BY idx_agent_execution_alone" +
-		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND crashes >= 3" +
+		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND crashes >= 6" +
 		" AND persistence_mode = ? AND home_worker_id IS ? AND not_before <= ? ORDER BY ready_at LIMIT ?"
 	pendingTasks = "SELECT agent_execution_id, id, priority, created_at, concurrency_key, concurrency_limit FROM task_execution INDEXED BY idx_task_execution_dispatch" +
 		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND blocked = 0 AND not_before <= ? ORDER BY priority, created_at LIMIT ?"

@@ -24,8 +24,8 @@ func aloneOffered(f *fixture) {
 		return f.start(crashed(crashes), func(x *perdure.Execution) { x.ReadyAt = f.ago(age) })
 	}
 	known := map[string]uuid.UUID{
-		"old": aged(time.Hour, store.AloneCrashes-1), "young": aged(time.Second, 0), "younger": aged(0, 0),
-		"alone": aged(time.Minute, store.AloneCrashes), "alone too": aged(time.Second, store.AloneCrashes+5),
+		"old": aged(time.Hour, store.AloneScore-1), "young": aged(time.Second, 0), "younger": aged(0, 0),
+		"alone": aged(time.Minute, store.AloneScore), "alone too": aged(time.Second, store.AloneScore+5),
 	}
 	pick := store.Pick{Kind: store.PickAgents, Queues: []string{"default"}, Kinds: []string{"agent"}, Limit: 2, Worker: uuid.New()}
 	f.equal("the picked", names(known, f.picked(org, pick)), []string{"old", "alone", "young"})
@@ -36,7 +36,7 @@ func aloneOffered(f *fixture) {
 
 func aloneHeld(f *fixture) {
 	worker := uuid.New()
-	held := f.leased(perdure.StatusRunning, time.Minute, crashed(store.AloneCrashes), func(x *perdure.Execution) { x.WorkerID = &worker })
+	held := f.leased(perdure.StatusRunning, time.Minute, crashed(store.AloneScore), func(x *perdure.Execution) { x.WorkerID = &worker })
 	waiting := f.start()
 	pick := store.Pick{Kind: store.PickAgents, Queues: []string{"default"}, Kinds: []string{"agent"}, Worker: worker}
 	f.equal("the picked", f.picked(org, pick), nil)
@@ -47,7 +47,7 @@ func aloneHeld(f *fixture) {
 		s.Execution.Crashes = 0
 		return &store.Changes{Execution: s.Execution}
 	})
-	f.equal("the picked after its checkpoint", f.picked(org, pick), []uuid.UUID{waiting})
+	f.equal("the picked once it is not dangerous any more", f.picked(org, pick), []uuid.UUID{waiting})
 }
 
 func aloneHolding(f *fixture) {
@@ -57,7 +57,7 @@ func aloneHolding(f *fixture) {
 	x := f.leased(perdure.StatusCancelling, time.Minute, func(x *perdure.Execution) { x.WorkerID = &worker })
 	f.equal("what it holds", holding(), store.Holding{Executions: true})
 	f.change(x, func(s *store.State) *store.Changes {
-		s.Execution.Crashes = store.AloneCrashes
+		s.Execution.Crashes = store.AloneScore
 		return &store.Changes{Execution: s.Execution}
 	})
 	f.equal("what it holds alone", holding(), store.Holding{Executions: true, Alone: true})
@@ -66,7 +66,7 @@ func aloneHolding(f *fixture) {
 	// have claimed.
 	other := uuid.New()
 	f.start()
-	f.start(func(x *perdure.Execution) { x.Crashes = store.AloneCrashes })
+	f.start(func(x *perdure.Execution) { x.Crashes = store.AloneScore })
 	var seen []store.Holding
 	pick := &store.Pick{Kind: store.PickAgents, Queues: []string{"default"}, Kinds: []string{"agent"}, Worker: other}
 	f.do(store.Command{Org: org, Pick: pick, Decide: func(s *store.State) (*store.Changes, error) {

@@ -23,6 +23,7 @@ export function NewRunPage() {
   const [oneShot, setOneShot] = useState(false);
   const [draft, setDraft] = useState<AgentDraft>(lastDraft);
   const [faults, setFaults] = useState<Faults>({});
+  const [waiting, setWaiting] = useState(false);
   const once = useRef({ of: "", key: "" });
 
   const start = useMutation({
@@ -31,7 +32,10 @@ export function NewRunPage() {
       // The same asked for twice, as after an answer that was lost, is one run.
       if (once.current.of !== of)
         once.current = { of, key: crypto.getRandomValues(new Uint32Array(4)).join("-") };
-      return api().executions.create(body, { idempotencyKey: once.current.key });
+      return api().executions.create(body, {
+        idempotencyKey: once.current.key,
+        onWait: () => setWaiting(true),
+      });
     },
     onSuccess: (run) => {
       if (!agent) rememberDraft(draft);
@@ -39,6 +43,7 @@ export function NewRunPage() {
       void navigate({ to: "/ai/runs/$runId", params: { runId: run.id } });
     },
     onError: (error) => setFaults(faultsFrom(error)),
+    onSettled: () => setWaiting(false),
   });
 
   const submit = (e: FormEvent) => {
@@ -132,6 +137,11 @@ export function NewRunPage() {
             </label>
           </div>
         </Card>
+        {waiting && (
+          <p role="status" className="text-sm text-faint">
+            No worker has registered yet. Waiting for one, up to 10 s.
+          </p>
+        )}
         {start.isError && <ErrorBanner error={start.error} what="The run could not be started" />}
         <div className="flex justify-end gap-2">
           <Link to="/ai/runs" search={{}} className={buttonClass("quiet")}>

@@ -1,6 +1,7 @@
-import { Backoff } from "./backoff";
+import { Backoff, type Clock } from "./backoff";
 import { asError } from "./errors";
 import type { EventPage, LogEvent, Snapshot } from "./events";
+import { awaitWorker } from "./firstworker";
 import { StreamFollower, type StreamFollowOptions } from "./follower";
 import { type Prompt, valueOfPrompt } from "./prompts";
 import { SocketFollower, type SocketFollowOptions } from "./socket";
@@ -91,17 +92,19 @@ export class Executions {
     this.#t = transport;
   }
 
-  /** Starts an execution. The same idempotency key gives the same execution again. */
+  /**
+   * Starts an execution. The same idempotency key gives the same execution again.
+   * Before any worker of the org has registered it waits for one, up to 10 s; `onWait`
+   * is called once if it has to.
+   */
   create(
     body: StartBody,
-    options: { idempotencyKey?: string; signal?: AbortSignal } = {},
+    options: { idempotencyKey?: string; signal?: AbortSignal; onWait?: () => void; clock?: Clock } = {},
   ): Promise<Execution> {
-    const { idempotencyKey: key, signal } = options;
-    return this.#t.json("POST", "/agent-executions", {
-      body,
-      headers: key ? { "Idempotency-Key": key } : undefined,
-      signal,
-    });
+    const { idempotencyKey: key, signal, onWait, clock } = options;
+    const headers = key ? { "Idempotency-Key": key } : undefined;
+    const send = () => this.#t.json<Execution>("POST", "/agent-executions", { body, headers, signal });
+    return awaitWorker(send, { onWait, signal, clock });
   }
 
   /** A page of executions, newest first, without input and output. */

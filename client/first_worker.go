@@ -1,0 +1,45 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// WorkerWait is how long Start waits for the first worker of an org.
+const WorkerWait = 10 * time.Second
+
+// awaitWorker makes a request again while it is refused because no worker of the org
+// has ever registered. Nothing has been stored then. It calls waits once, before the
+// first pause.
+func (c *Client) awaitWorker(ctx context.Context, waits func(), send func() error) error {
+	for left := WorkerWait; ; {
+		err := send()
+		pause, none := noWorkerYet(err)
+		if !none || left <= 0 {
+			return err
+		}
+		if waits != nil && left == WorkerWait {
+			waits()
+		}
+		pause = min(pause, left)
+		left -= pause
+		if err := c.wait(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// noWorkerYet reports whether a start was refused for the lack of workers, and after
+// which pause to ask again. Other refusals as unavailable leave open what is stored.
+func noWorkerYet(err error) (time.Duration, bool) {
+	var coded *perdure.Error
+	if !errors.As(err, &coded) || coded.Code != perdure.Unavailable || coded.RetryAfter <= 0 {
+		return 0, false
+	}
+	ofKind := func(f perdure.FieldError) bool { return f.Location == "kind" }
+	return coded.RetryAfter, slices.ContainsFunc(coded.Fields, ofKind)
+}

@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// panics gives the claim back as one whose code panicked.
+func (h *holder) panics() {
+	h.Helper()
+	h.must(h.d.Release(h.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Panic: "panic: boom\nstack"}}}))
+}
+
+// unfit gives the claim back as one that the worker cannot run.
+func (h *holder) unfit() {
+	h.Helper()
+	h.must(h.d.Release(h.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Unfit: "too old"}}}))
+}
+
+// checkpoints commits a checkpoint.
+func (h *holder) checkpoints() {
+	h.Helper()
+	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{} })
+}
+
+// sleeps suspends for a millisecond and claims the execution again.
+func (h *holder) sleeps() *holder {
+	h.Helper()
+	h.suspend(perdure.WaitUntil(h.s.Now().Add(time.Millisecond)))
+	h.clock.advance(time.Millisecond)
+	h.sweep()
+	return h.bench.claim()
+}
+
+// pause returns how long the execution has to wait for its next claim.
+func (h *holder) pause() time.Duration {
+	h.Helper()
+	h.wantStatus(h.id, perdure.StatusPending)
+	if x := h.execution(h.id); !x.NotBefore.IsZero() {
+		return x.NotBefore.Sub(h.s.Now().Time)
+	}
+	return 0
+}
+
+// rests waits for the pause to be over, and claims the execution again. Until then
+// nobody can.
+func (h *holder) rests() *holder {
+	h.Helper()
+	if pause := h.pause(); pause > 0 {
+		h.clock.advance(pause - time.Millisecond)
+		if got := h.claims(); len(got) != 0 {
+			h.Fatalf("it was claimed before its pause of %s was over", pause)
+		}
+		h.clock.advance(time.Millisecond)
+	}
+	return h.bench.claim()
+}
+
+// untilFailed repeats a claim until the execution has failed, and returns how many
+// claims that were.
+func (h *holder) untilFailed(code perdure.Code, claim func(*holder)) int {
+	h.Helper()
+	for n := 1; n <= 100; n++ {
+		claim(h)
+		x := h.execution(h.id)
+		if x.Status == perdure.StatusFailed {
+			if *x.ErrorCode != code {
+				h.Errorf("it failed with %s, want %s", *x.ErrorCode, code)
+			}
+			return n
+		}
+		h = h.rests()
+	}
+	h.Fatal("it goes on for ever")
+	return 0
+}
+
+// Trap 16: an execution that takes its worker down does so ever more rarely,
+// and ten times at most.
+func TestCrashGuard(t *testing.T) {
+	h := newBench(t).started()
+	for n, want := range []time.Duration{0, 2, 4, 8, 16, 32, 60, 60, 60} {
+		h.crash(1)
+		if got := h.pause(); got != want*time.Second {
+			t.Errorf("after %d losses the pause is %s, want %d s", n+1, got, want)
+		}
+		h = h.rests()
+	}
+	h.crash(1)
+	if x := h.wantStatus(h.id, perdure.StatusFailed); *x.ErrorCode != "crash_loop" {
+		t.Errorf("the error code is %v", *x.ErrorCode)
+	}
+}
+
+func TestThreePanicsFail(t *testing.T) {
+	h := newBench(t).started()
+	for n, want := range []time.Duration{1, 2} {
+		h.panics()
+		if got := h.pause(); got != want*time.Second {
+			t.Errorf("after %d panics the pause is %s, want %d s", n+1, got, want)
+		}
+		h = h.rests()
+	}
+	h.panics()
+	x := h.wantStatus(h.id, perdure.StatusFailed)
+	if *x.ErrorCode != "panic" || !strings.Contains(*x.Error, "boom\nstack") {
+		t.Errorf("the error is %s: %s", *x.ErrorCode, *x.Error)
+	}
+}
+
+// An agent that makes a checkpoint and then breaks has not become any better: no
+// checkpoint touches the scores.
+func TestCheckpointForgivesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		code  perdure.Code
+		claim func(*holder)
+		want  int
+	}{
+		"checkpoint, panic": {"panic", func(h *holder) { h.checkpoints(); h.panics() }, 3},
+		// 2, 1, 3, 2, 4, 3, 5, 4, 6
+		"checkpoint, sleep, panic":     {"panic", func(h *holder) { h.checkpoints(); h.sleeps().panics() }, 5},
+		"checkpoint, worker lost":      {"crash_loop", func(h *holder) { h.checkpoints(); h.crash(1) }, 10},
+		"each checkpoint, worker lost": {"crash_loop", func(h *holder) { h.checkpoints(); h.checkpoints(); h.crash(1) }, 10},
+		"checkpoint, sleep, lost":      {"crash_loop", func(h *holder) { h.checkpoints(); h.sleeps().crash(1) }, 19},
+		"checkpoint, unfit":            {"unfit_worker", func(h *holder) { h.checkpoints(); h.unfit() }, 10},
+		"checkpoint, sleep, unfit":     {"unfit_worker", func(h *holder) { h.checkpoints(); h.sleeps().unfit() }, 19},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := newBench(t).started().untilFailed(test.code, test.claim); got != test.want {
+				t.Errorf("it failed after %d claims, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+// A claim that ends well takes 1 from each score, and one that is given back
+// nothing: one that crashes now and then never fails.
+func TestGoodClaimsAreForgiving(t *testing.T) {
+	for name, bad := range map[string]func(*holder){
+		"a kill": func(h *holder) { h.crash(1) }, "a panic": (*holder).panics, "an unfit worker": (*holder).unfit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newBench(t).started()
+			for n := range 1000 {
+				if n == 500 {
+					bad(h)
+					h = h.rests()
+				}
+				h = h.sleeps()
+			}
+			if x := h.wantStatus(h.id, perdure.StatusRunning); x.Crashes+x.Panics+x.Unfit != 0 {
+				t.Errorf("scores of %d, %d and %d are left", x.Crashes, x.Panics, x.Unfit)
+			}
+		})
+	}
+}
+
+func TestScoresFollowTheEndsOfClaims(t *testing.T) {
+	h := newBench(t).started()
+	scores := func(panics, crashes, unfit int) {
+		t.Helper()
+		if x := h.execution(h.id); x.Panics != panics || x.Crashes != crashes || x.Unfit != unfit {
+			t.Fatalf("the scores are %d, %d and %d, want %d, %d and %d", x.Panics, x.Crashes, x.Unfit, panics, crashes, unfit)
+		}
+	}
+	h.panics()
+	h = h.rests()
+	scores(2, 0, 0)
+	h.crash(1)
+	h = h.rests()
+	scores(2, 2, 0)
+	h.unfit()
+	h = h.rests()
+	scores(2, 2, 2)
+	h.must(h.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease}}}))
+	h = h.bench.claim()
+	scores(2, 2, 2) // given back
+	h.bench.signal(h.id, "m", "s1")
+	if reply := h.commit(suspending(perdure.WaitSignal("m"))); reply.Suspended {
+		t.Fatal("it is suspended though its wait is met")
+	}
+	scores(2, 2, 2) // the claim goes on
+	if reply := h.commit(completing("m")); reply.Ended != "" {
+		t.Fatal("it ended though it has signals")
+	}
+	scores(2, 2, 2)
+	h = h.sleeps()
+	scores(1, 1, 1)
+	h.panics()
+	if got := h.pause(); got != time.Second { // 3 / 2 - 1 = 0
+		t.Errorf("with a score of 3 the pause is %s", got)
+	}
+	h = h.rests()
+	h.crash(1)
+	if got := h.pause(); got != time.Second { // not the first in a row
+		t.Errorf("with a score of 3 the pause is %s", got)
+	}
+	h = h.rests()
+	h.commit(completing())
+	scores(2, 2, 0)
+}
+
+// An execution that is being cancelled ends as that, however its claim ends.
+func TestBadEndsOfACancelledExecution(t *testing.T) {
+	for name, test := range map[string]struct {
+		most int
+		bad  func(*holder)
+	}{"panic": {3, (*holder).panics}, "unfit": {10, (*holder).unfit}, "lost": {10, func(h *holder) { h.crash(1) }}} {
+		t.Run(name, func(t *testing.T) {
+			h := newBench(t).started()
+			for range test.most - 1 {
+				test.bad(h)
+				h = h.rests()
+			}
+			h.bench.cancel(h.id)
+			test.bad(h)
+			h.wantStatus(h.id, perdure.StatusCancelled)
+		})
+	}
+}
