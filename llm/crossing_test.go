@@ -154,7 +154,7 @@ func (c *conversations) texts() []perdure.Part {
 	return parts
 }
 
-var image = perdure.Part{Type: perdure.PartImage, Data: "aGk=", MimeType: "image/png"}
+var image = perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgo=", MimeType: "image/png"}
 
 func (c *conversations) shown() []perdure.Part {
 	parts := c.texts()

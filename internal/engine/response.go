@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -97,6 +98,9 @@ func checkMessages(field string, open []string, messages []perdure.InputMessage)
 	for i, m := range messages {
 		if m.Role != perdure.RoleToolResult && !said {
 			head.Open, said = nil, true
+		}
+		if err := perdure.CheckParts(m.Role, fmt.Sprintf("%s[%d].parts", field, i), m.Parts); err != nil {
+			return err
 		}
 		e, err := perdure.NewMessageEntry(perdure.Message{Role: m.Role, Content: perdure.Content{Parts: m.Parts}})
 		if err != nil {

@@ -139,12 +139,7 @@ func checkUserMessage(value json.RawMessage) error {
 // checkUserParts refuses what a user's message cannot hold, before it is in a
 // conversation.
 func checkUserParts(field string, parts []perdure.Part) error {
-	for _, p := range parts {
-		if p.Type != perdure.PartText && p.Type != perdure.PartImage {
-			return perdure.FieldErrorf(field, "a user's part is text or image, not %q", p.Type)
-		}
-	}
-	return nil
+	return perdure.CheckParts(perdure.RoleUser, field, parts)
 }
 
 func (e *Engine) decideSignal(s *store.State, r SignalRequest, messages []perdure.InputMessage, response string, h *handover) (*store.Changes, error) {
