@@ -3,7 +3,10 @@ package llm_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -17,7 +20,8 @@ import (
 	"github.com/perdure/perdure/llm/openairesponses"
 )
 
-// remotes are the four wires that a conversation may move between.
+// remotes are the four wires that a conversation may move between, and Chat
+// Completions at OpenAI itself.
 var remotes = []llmtest.Remote{
 	{
 		Wire: llmtest.Anthropic, Model: "claude-sonnet-4-5", BaseEnv: "ANTHROPIC_BASE_URL", KeyEnv: "ANTHROPIC_API_KEY",
@@ -43,6 +47,43 @@ var remotes = []llmtest.Remote{
 			return gemini.New(gemini.Config{Endpoints: e, Client: c})
 		},
 	},
+	{
+		Wire: llmtest.OpenAIOfficial, Model: "gpt-5", BaseEnv: "OPENAI_BASE_URL", KeyEnv: "OPENAI_API_KEY", BasePath: "/v1", New: official,
+	},
+}
+
+// official makes a provider that calls OpenAI itself, as far as it knows: the
+// client brings what it sends to the test's server.
+func official(e *llm.Endpoints, c *http.Client) llm.Provider {
+	here, err := e.Resolve("openai", "", "")
+	if err != nil {
+		panic(err)
+	}
+	there, err := llm.NewEndpoints(func(name string) string { return map[string]string{"OPENAI_API_KEY": llmtest.Secret}[name] })
+	if err != nil {
+		panic(err)
+	}
+	return openai.New(openai.Config{Endpoints: there, Client: &http.Client{Transport: diverted{here.BaseURL, c.Transport}}})
+}
+
+// diverted sends what is meant for OpenAI to another server.
+type diverted struct {
+	to   string
+	next http.RoundTripper
+}
+
+func (d diverted) RoundTrip(req *http.Request) (*http.Response, error) {
+	rest, ok := strings.CutPrefix(req.URL.String(), "https://api.openai.com/v1")
+	if !ok {
+		return nil, fmt.Errorf("%s is not OpenAI's", req.URL)
+	}
+	to, err := url.Parse(d.to + rest)
+	if err != nil {
+		return nil, err
+	}
+	req = req.Clone(req.Context())
+	req.URL, req.Host = to, to.Host
+	return d.next.RoundTrip(req)
 }
 
 // Any conversation that the transcript rules let be stored is accepted by every

@@ -26,7 +26,7 @@ type block struct {
 }
 
 func newAnswer(emit func(llm.Delta) error) *answer {
-	b := llm.NewBuilder(emit)
+	b := llm.NewWireBuilder(emit)
 	return &answer{builder: b, calls: llm.NewCalls(b, Name), open: map[int64]*block{}}
 }
 
@@ -77,7 +77,7 @@ func (a *answer) start(index int64, b anthropic.ContentBlockStartEventContentBlo
 		a.builder.Redacted(b.Data)
 	case "tool_use":
 		if raw := b.JSON.Input.Raw(); raw != "{}" && raw != "null" {
-			open.input = raw
+			open.input = string(llm.Escaped([]byte(raw)))
 		}
 		call, err := a.calls.Start(b.Name, b.ID)
 		open.call = call

@@ -6,6 +6,13 @@ import (
 	"strings"
 )
 
+// compatibleRules are those of servers that are not OpenAI's: the form of ids is
+// their own.
+func compatibleRules(c *checker, body obj) {
+	c.anyID = true
+	openAIRules(c, body)
+}
+
 func openAIRules(c *checker, body obj) {
 	messages := list(body["messages"])
 	c.at = "messages"
