@@ -16,6 +16,7 @@ type answer struct {
 	stop    anthropic.StopReason
 	usage   perdure.Usage
 	done    bool // message_stop has come
+	echo    echo
 }
 
 // block is a content block that has started and not stopped.
@@ -31,6 +32,7 @@ func newAnswer(emit func(llm.Delta) error) *answer {
 }
 
 func (a *answer) take(e anthropic.MessageStreamEventUnion) error {
+	a.echo.take(e)
 	switch e.Type {
 	case "message_start":
 		a.id = e.Message.ID
@@ -142,6 +144,10 @@ func (a *answer) stopReason() perdure.StopReason {
 		return perdure.StopMaxTokens
 	case anthropic.StopReasonRefusal:
 		return perdure.StopRefusal
+	case anthropic.StopReasonPauseTurn:
+		if len(a.calls.All()) == 0 {
+			return perdure.StopTurnLimit // it paused more often than is gone on with
+		}
 	}
 	if len(a.calls.All()) > 0 {
 		return perdure.StopToolUse
