@@ -55,8 +55,9 @@ type Request struct {
 }
 
 // Response is the whole answer. Provider, Model, Usage (with Calls, the number of
-// requests that it took, mostly 1, and Cost where the price is known) and StopReason are set. Tool calls have no ID yet:
-// the caller gives them one; ProviderID is what the provider called them.
+// requests that it took, mostly 1, and Cost where the price is known) and StopReason
+// are set. Tool calls have no ID yet: the caller gives them one; ProviderID is what
+// the provider called them.
 type Response struct {
 	perdure.Content
 	ProviderResponseID string
