@@ -68,7 +68,7 @@ func TestStartsThatAreRefused(t *testing.T) {
 		"no model":               {StartRequest{}, perdure.InvalidArgument, "models", ""},
 		"a model without an id":  {StartRequest{Models: []perdure.ModelConfig{{Provider: "scripted"}}}, perdure.InvalidArgument, "models[0].modelId", ""},
 		"a one-shot for nothing": {StartRequest{Models: scripted, OneShot: true}, perdure.InvalidArgument, "userPrompt", ""},
-		"a prompt that calls":    {StartRequest{Models: scripted, Parts: contentOf(t, calling(nil, "x")).Parts}, perdure.InvalidArgument, "parts", "toolCall"},
+		"a prompt that calls":    {StartRequest{Models: scripted, Parts: contentOf(t, calling(nil, "x")).Parts}, perdure.InvalidArgument, "parts[1].type", "toolCall"},
 		"no turns":               {StartRequest{Models: scripted, Config: perdure.AgentConfig{MaxTurns: &turns}}, perdure.InvalidArgument, "config.maxTurns", ""},
 		"a high temperature":     {StartRequest{Models: scripted, Config: perdure.AgentConfig{Temperature: &hot}}, perdure.InvalidArgument, "config.temperature", ""},
 		"deep thought":           {StartRequest{Models: scripted, Config: perdure.AgentConfig{Thinking: "deep"}}, perdure.InvalidArgument, "config.thinking", ""},
