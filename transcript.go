@@ -2,6 +2,7 @@ package perdure
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 )
 
@@ -62,8 +63,9 @@ func openCalls(e Entry) ([]string, error) {
 }
 
 // CheckContent decides whether the content of a message entry is well formed for
-// its role, and agrees with the calls that stand beside it. Content in a blob is
-// taken at its maker's word: a server does not parse what is large.
+// its role, holds what providers take (CheckParts), and agrees with the calls that
+// stand beside it. The worker checks each content when it is appended; a server
+// checks it again unless it is in a blob, because it does not parse what is large.
 func CheckContent(e Entry) error {
 	switch {
 	case e.Type == EntryLLMCall, e.Content == nil && e.Blob != nil:
@@ -75,10 +77,8 @@ func CheckContent(e Entry) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range m.Parts {
-		if err := checkPart(e, p); err != nil {
-			return err
-		}
+	if err := CheckParts(m.Role, "content.parts", m.Parts); err != nil {
+		return transcriptField(e, err)
 	}
 	calls, answers := callsOf(m)
 	if !slices.Equal(calls, e.Calls) || answers != e.Answers {
@@ -99,28 +99,6 @@ func decodeStrictly(e Entry) (Message, error) {
 		return m, invalidTranscript(e, "has no parts")
 	}
 	return m, nil
-}
-
-var partsOfRole = map[Role][]PartType{
-	RoleSystem:     {PartText},
-	RoleUser:       {PartText, PartImage},
-	RoleAssistant:  {PartText, PartThinking, PartImage, PartToolCall},
-	RoleToolResult: {PartToolResult},
-}
-
-func checkPart(e Entry, p Part) error {
-	if !slices.Contains(partsOfRole[e.Role], p.Type) {
-		return invalidTranscript(e, "has a part of type %q, which the role %s does not take", p.Type, e.Role)
-	}
-	if p.Type == PartToolCall && p.Name == "" {
-		return invalidTranscript(e, "has a tool call without a name")
-	}
-	for _, inner := range p.Parts {
-		if inner.Type != PartText && inner.Type != PartImage {
-			return invalidTranscript(e, "has a tool result with a part of type %q; it takes text and images", inner.Type)
-		}
-	}
-	return nil
 }
 
 // ClosingResults makes the results that close the open calls when an execution
@@ -146,4 +124,15 @@ func invalidTranscript(e Entry, format string, args ...any) error {
 	err := Errorf(InvalidTranscript, "entry "+e.ID.String()+" "+format, args...)
 	err.Fields = []FieldError{{Location: "entries." + e.ID.String(), Message: err.Message}}
 	return err
+}
+
+// transcriptField makes an error of CheckParts one of the entry, at its field.
+func transcriptField(e Entry, err error) error {
+	var at *Error
+	if !errors.As(err, &at) || len(at.Fields) == 0 {
+		return err
+	}
+	made := Errorf(InvalidTranscript, "entry %s: %s", e.ID, at.Message)
+	made.Fields = []FieldError{{Location: "entries." + e.ID.String() + "." + at.Fields[0].Location, Message: at.Fields[0].Message}}
+	return made
 }

@@ -124,6 +124,9 @@ func checkUserContent(field string, parts []Part) error {
 	if !slices.ContainsFunc(parts, func(p Part) bool { return p.Type != PartText || p.Text != "" }) {
 		return FieldErrorf(field, "say nothing: each text is empty")
 	}
+	if err := CheckParts(RoleUser, field, parts); err != nil {
+		return err
+	}
 	return CheckMessages(field, nil, []InputMessage{{Role: RoleUser, Parts: parts}})
 }
 
@@ -137,6 +140,9 @@ func CheckMessages(field string, open []string, messages []InputMessage) error {
 	for i, m := range messages {
 		if m.Role != RoleToolResult && !said {
 			head.Open, said = nil, true
+		}
+		if err := CheckParts(m.Role, partAt(field, i)+".parts", m.Parts); err != nil {
+			return err
 		}
 		e, err := NewMessageEntry(Message{Role: m.Role, Content: Content{Parts: m.Parts}})
 		if err != nil {

@@ -46,7 +46,7 @@ func tokens(in, out int) usage { return usage{Input: in, Output: out, Total: in 
 // where the user's last message holds the words.
 type fixture struct {
 	Match struct {
-		UserMessage string `json:"userMessage"`
+		UserMessage string `json:"userMessage,omitempty"`
 		TurnIndex   *int   `json:"turnIndex,omitempty"`
 		// ToolResult says whether a tool has answered since.
 		ToolResult *bool `json:"hasToolResult,omitempty"`

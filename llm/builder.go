@@ -13,6 +13,10 @@ type Builder struct {
 	emit  func(Delta) error
 	parts []perdure.Part
 	open  bool // the last part may still grow
+
+	wire   bool   // texts come from a body read through MarkHalves
+	halves joiner // of the last part, while it is open
+	failed error  // of emit, where it could not be returned at once
 }
 
 // NewBuilder starts an empty response; a nil emit drops the pieces.
@@ -23,14 +27,67 @@ func NewBuilder(emit func(Delta) error) *Builder {
 	return &Builder{emit: emit, parts: []perdure.Part{}}
 }
 
+// NewWireBuilder starts an empty response out of texts that come from a body read
+// through MarkHalves, as Checked returns it. Half of a character at the end of a
+// piece waits for the next piece of the same part.
+func NewWireBuilder(emit func(Delta) error) *Builder {
+	b := NewBuilder(emit)
+	b.wire = true
+	return b
+}
+
+// joined returns a text of a wire with whole characters.
+func (b *Builder) joined(s string) string {
+	if !b.wire {
+		return s
+	}
+	return Joined(s)
+}
+
+// join returns what of s can be added to the open part.
+func (b *Builder) join(s string) string {
+	if !b.wire {
+		return s
+	}
+	return b.halves.join(s)
+}
+
+// send emits a piece, unless an earlier one failed.
+func (b *Builder) send(d Delta) error {
+	if b.failed == nil {
+		b.failed = b.emit(d)
+	}
+	return b.failed
+}
+
+// settle ends the last part: half of a character that waits there has no other.
+func (b *Builder) settle() {
+	text := b.halves.end()
+	if text == "" {
+		return
+	}
+	i := len(b.parts) - 1
+	d := Delta{Kind: DeltaText, Part: i, Text: text}
+	if b.parts[i].Type == perdure.PartThinking {
+		d.Kind = DeltaThinking
+		b.parts[i].Thinking += text
+	} else {
+		b.parts[i].Text += text
+	}
+	_ = b.send(d) // the error is kept for the next call
+}
+
 // Text adds to the text part that is open, or begins one.
 func (b *Builder) Text(s string) error {
 	if s == "" {
 		return nil
 	}
 	i := b.grow(perdure.PartText)
+	if s = b.join(s); s == "" {
+		return b.failed
+	}
 	b.parts[i].Text += s
-	return b.emit(Delta{Kind: DeltaText, Part: i, Text: s})
+	return b.send(Delta{Kind: DeltaText, Part: i, Text: s})
 }
 
 // Thinking adds to the thinking part that is open, or begins one.
@@ -39,8 +96,11 @@ func (b *Builder) Thinking(s string) error {
 		return nil
 	}
 	i := b.grow(perdure.PartThinking)
+	if s = b.join(s); s == "" {
+		return b.failed
+	}
 	b.parts[i].Thinking += s
-	return b.emit(Delta{Kind: DeltaThinking, Part: i, Text: s})
+	return b.send(Delta{Kind: DeltaThinking, Part: i, Text: s})
 }
 
 // Sign sets the signature of the thinking part that is open; a signature
@@ -69,29 +129,35 @@ func (b *Builder) SignText(signature string) {
 // SignedText adds a text part of its own, which may be empty, and its signature.
 func (b *Builder) SignedText(text, signature string) error {
 	b.Break()
+	text = b.joined(text)
 	b.parts = append(b.parts, perdure.Part{Type: perdure.PartText, Text: text, TextSignature: signature})
-	return b.emit(Delta{Kind: DeltaText, Part: len(b.parts) - 1, Text: text})
+	return b.send(Delta{Kind: DeltaText, Part: len(b.parts) - 1, Text: text})
 }
 
 // SignedThinking is SignedText for thinking.
 func (b *Builder) SignedThinking(text, signature string) error {
 	b.Break()
+	text = b.joined(text)
 	b.parts = append(b.parts, perdure.Part{Type: perdure.PartThinking, Thinking: text, ThinkingSignature: signature})
-	return b.emit(Delta{Kind: DeltaThinking, Part: len(b.parts) - 1, Text: text})
+	return b.send(Delta{Kind: DeltaThinking, Part: len(b.parts) - 1, Text: text})
 }
 
 // Redacted adds a thinking part of which only the provider can read data.
 func (b *Builder) Redacted(data string) {
+	b.Break()
 	b.parts = append(b.parts, perdure.Part{Type: perdure.PartThinking, Redacted: true, ThinkingSignature: data})
-	b.open = false
 }
 
 // Break closes the open part: what follows begins another.
-func (b *Builder) Break() { b.open = false }
+func (b *Builder) Break() {
+	b.settle()
+	b.open = false
+}
 
 func (b *Builder) grow(t perdure.PartType) int {
 	last := len(b.parts) - 1
 	if !b.open || last < 0 || b.parts[last].Type != t {
+		b.settle()
 		b.parts = append(b.parts, perdure.Part{Type: t})
 		b.open = true
 	}
@@ -100,10 +166,10 @@ func (b *Builder) grow(t perdure.PartType) int {
 
 // StartTool begins a tool call and gives the index of its part.
 func (b *Builder) StartTool(name, providerID string) (int, error) {
+	b.Break()
 	i := len(b.parts)
 	b.parts = append(b.parts, perdure.Part{Type: perdure.PartToolCall, Name: name, ProviderID: providerID})
-	b.open = false
-	return i, b.emit(Delta{Kind: DeltaToolStart, Part: i, ToolName: name, ProviderID: providerID})
+	return i, b.send(Delta{Kind: DeltaToolStart, Part: i, ToolName: name, ProviderID: providerID})
 }
 
 // NameTool corrects the provider's id of the call in part i, before its end.
@@ -115,14 +181,14 @@ func (b *Builder) ToolArguments(i int, s string) error {
 		return nil
 	}
 	b.parts[i].RawArguments += s
-	return b.emit(Delta{Kind: DeltaToolArguments, Part: i, Text: s})
+	return b.send(Delta{Kind: DeltaToolArguments, Part: i, Text: s})
 }
 
 // EndTool ends the call in part i.
 func (b *Builder) EndTool(i int) error {
 	p := &b.parts[i]
 	p.Arguments = argumentsOf(p.RawArguments)
-	return b.emit(Delta{Kind: DeltaToolEnd, Part: i, ToolName: p.Name, ProviderID: p.ProviderID})
+	return b.send(Delta{Kind: DeltaToolEnd, Part: i, ToolName: p.Name, ProviderID: p.ProviderID})
 }
 
 // Parts are the parts so far; never nil.
@@ -132,6 +198,10 @@ func (b *Builder) Parts() []perdure.Part { return b.parts }
 // that says nothing. A server that answers with no content and no tokens has
 // failed, and taking that for a final answer would end the run.
 func (b *Builder) Finish(m Model, stop perdure.StopReason, usage perdure.Usage, prices Prices) (*Response, error) {
+	b.settle()
+	if b.failed != nil {
+		return nil, b.failed
+	}
 	if len(b.parts) == 0 && usage.Output == 0 && stop != perdure.StopRefusal {
 		return nil, &Error{
 			Kind: EmptyAnswer, Retryable: true, Provider: m.Provider,

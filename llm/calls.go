@@ -1,13 +1,19 @@
 package llm
 
+import (
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
 // Calls assembles the tool calls of one response. Beyond Builder it knows what
 // servers get wrong: a call delivered twice (same id, name and argument bytes)
 // is one call, two calls that share an id but differ are two, and a call
-// without a name is an error.
+// without a name is one of perdure.UnnamedTool, which the agent answers with an
+// error: the answer has been paid for, and the next may be as bad.
 type Calls struct {
-	builder  *Builder
-	provider string
-	all      []*Call
+	builder *Builder
+	all     []*Call
 }
 
 // Call is a tool call on its way in.
@@ -15,14 +21,13 @@ type Call struct {
 	Name, ID, Arguments string
 
 	part    int // in the builder; -1 while nothing has been emitted
+	halves  joiner
 	suspect bool
 	ended   bool
 }
 
-// NewCalls assembles calls into builder; provider names the errors.
-func NewCalls(builder *Builder, provider string) *Calls {
-	return &Calls{builder: builder, provider: provider}
-}
+// NewCalls assembles calls into builder. The provider's name is not used any more.
+func NewCalls(builder *Builder, _ string) *Calls { return &Calls{builder: builder} }
 
 // All are the calls so far in order of arrival, repeated ones included.
 func (c *Calls) All() []*Call { return c.all }
@@ -30,6 +35,7 @@ func (c *Calls) All() []*Call { return c.all }
 // Start begins a call. One whose id was seen before may be a repetition, and is
 // held back until it is whole.
 func (c *Calls) Start(name, id string) (*Call, error) {
+	name, id = c.builder.joined(name), c.builder.joined(id)
 	call := &Call{Name: name, ID: id, part: -1, suspect: c.seen(id)}
 	c.all = append(c.all, call)
 	return call, c.emitStart(call)
@@ -58,6 +64,7 @@ func (c *Calls) emitStart(call *Call) error {
 
 // Identify sets a name or an id that was missing at the start.
 func (c *Calls) Identify(call *Call, name, id string) error {
+	name, id = c.builder.joined(name), c.builder.joined(id)
 	if call.ID == "" && id != "" {
 		call.ID = id
 		if call.part >= 0 {
@@ -72,6 +79,25 @@ func (c *Calls) Identify(call *Call, name, id string) error {
 
 // Append adds to a call's arguments.
 func (c *Calls) Append(call *Call, arguments string) error {
+	if c.builder.wire {
+		arguments = call.halves.join(arguments)
+	}
+	return c.AppendRaw(call, arguments)
+}
+
+// Complete adds what a call's arguments lack to be whole, and nothing where they
+// are no beginning of whole.
+func (c *Calls) Complete(call *Call, whole string) error {
+	rest, ok := strings.CutPrefix(c.builder.joined(whole), call.Arguments)
+	if !ok {
+		return nil
+	}
+	call.halves = joiner{} // what waited is in the rest
+	return c.AppendRaw(call, rest)
+}
+
+// AppendRaw is Append for arguments that did not come through MarkHalves.
+func (c *Calls) AppendRaw(call *Call, arguments string) error {
 	call.Arguments += arguments
 	if call.part < 0 {
 		return nil
@@ -87,7 +113,10 @@ func (c *Calls) End(call *Call) error {
 	}
 	call.ended = true
 	if call.Name == "" {
-		return &Error{Kind: Unknown, Retryable: true, Provider: c.provider, Message: "the model made a tool call without a name"}
+		call.Name = perdure.UnnamedTool
+	}
+	if err := c.AppendRaw(call, call.halves.end()); err != nil {
+		return err
 	}
 	if call.suspect && c.repeats(call) {
 		return nil

@@ -56,7 +56,7 @@ func StatusError(provider string, status int, header http.Header, body []byte) *
 // status was a success and says nothing. One that names no known type or
 // status is taken for a passing failure.
 func EventError(provider string, data []byte) *Error {
-	said := parseErrorBody(data)
+	said := parseErrorBody(Escaped(data))
 	status := http.StatusInternalServerError
 	if n, err := strconv.Atoi(said.code); err == nil && n >= http.StatusBadRequest {
 		status = n

@@ -36,7 +36,8 @@ func (c Config) Connect(provider string, req Request) (Connection, error) {
 	return Connection{endpoint.BaseURL, key}, err
 }
 
-// Checked makes a request and gives an answer that is no success as an *Error.
+// Checked makes a request and gives an answer that is no success as an *Error. The
+// body of a success is read through MarkHalves.
 // It is what the middlewares of the SDKs do.
 func Checked(provider string, req *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	resp, err := send(req)
@@ -46,5 +47,6 @@ func Checked(provider string, req *http.Request, send func(*http.Request) (*http
 	if err := CheckStatus(provider, resp); err != nil {
 		return nil, err
 	}
+	resp.Body = MarkHalves(resp.Body)
 	return resp, nil
 }

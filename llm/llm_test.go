@@ -1,7 +1,6 @@
 package llm_test
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -117,12 +116,17 @@ func TestBuilderFolds(t *testing.T) {
 }
 
 func TestNamelessCall(t *testing.T) {
-	calls := llm.NewCalls(llm.NewBuilder(nil), "p")
-	if _, err := calls.Start("", "1"); err != nil {
-		t.Fatal(err)
+	b := llm.NewBuilder(nil)
+	calls := llm.NewCalls(b, "p")
+	call, err := calls.Start("", "1")
+	if err == nil {
+		err = calls.Append(call, `{"a":1}`)
 	}
-	var e *llm.Error
-	if err := calls.Finish(); !errors.As(err, &e) || e.Provider != "p" {
-		t.Errorf("got %v, want a provider error", err)
+	if err == nil {
+		err = calls.Finish()
+	}
+	want := []perdure.Part{{Type: perdure.PartToolCall, Name: perdure.UnnamedTool, ProviderID: "1", RawArguments: `{"a":1}`, Arguments: []byte(`{"a":1}`)}}
+	if diff := cmp.Diff(want, b.Parts()); err != nil || diff != "" {
+		t.Errorf("%v, parts (-want +got):\n%s", err, diff)
 	}
 }

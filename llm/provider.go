@@ -54,9 +54,10 @@ type Request struct {
 	Format               *perdure.OutputFormat
 }
 
-// Response is the whole answer. Provider, Model, Usage (with Calls 1, and Cost
-// where the price is known) and StopReason are set. Tool calls have no ID yet:
-// the caller gives them one; ProviderID is what the provider called them.
+// Response is the whole answer. Provider, Model, Usage (with Calls, the number of
+// requests that it took, mostly 1, and Cost where the price is known) and StopReason
+// are set. Tool calls have no ID yet: the caller gives them one; ProviderID is what
+// the provider called them.
 type Response struct {
 	perdure.Content
 	ProviderResponseID string
@@ -66,7 +67,7 @@ type Response struct {
 type Provider interface {
 	// Name is the provider's name as models are written: anthropic, openai, ...
 	Name() string
-	// Stream calls the model once and gives each piece to emit in order; Fold of
+	// Stream makes one model call and gives each piece to emit in order; Fold of
 	// these pieces is what the returned parts hold. An error of emit ends the
 	// call and is returned as it is. Every failure of the call itself is an
 	// *Error, an endpoint that is not allowed is permission_denied, and when ctx

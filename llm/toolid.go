@@ -12,8 +12,11 @@ type IDRule = response.IDRule
 
 // The rules of the providers.
 var (
-	AnthropicIDs       = IDRule{Min: 1}
-	OpenAIChatIDs      = IDRule{Min: 1, Max: 40}
+	AnthropicIDs  = IDRule{Min: 1}
+	OpenAIChatIDs = IDRule{Min: 1, Max: 40}
+	// CompatibleIDs are those of servers that speak Chat Completions and are not
+	// OpenAI's. They know ids of their own forms, such as Kimi's functions.bash:0.
+	CompatibleIDs      = IDRule{Min: 1, Max: 40, Verbatim: true}
 	OpenAIResponsesIDs = IDRule{Min: 1, Max: 64}
 	GeminiIDs          = IDRule{Min: 1, Max: 64}
 	MistralIDs         = IDRule{Min: 9, Max: 9, Alphanumeric: true}

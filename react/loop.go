@@ -291,6 +291,8 @@ func (l *loop) callsOf(c perdure.Content) []call {
 		switch {
 		case l.isClients(part.Name):
 			one.Client, one.Arguments = true, ""
+		case part.Name == perdure.UnnamedTool:
+			one.Refused = fmt.Sprintf("the call names no tool; the tools are: %v", l.asked().Tools)
 		case !ok:
 			one.Refused = fmt.Sprintf("there is no tool %q; the tools are: %v", part.Name, l.asked().Tools)
 		case !json.Valid([]byte(one.Arguments)):

@@ -101,6 +101,7 @@ func modelTask(c Config) agent.TaskDefinition {
 		if err != nil {
 			return modelAnswer{}, modelError(err)
 		}
+		answer.Parts = perdure.AcceptableParts(perdure.RoleAssistant, answer.Parts)
 		nameCalls(answer.Content.Parts, in.EntryID)
 		return modelAnswer{
 			Content: answer.Content, ProviderResponseID: response.Real(answer.ProviderResponseID),

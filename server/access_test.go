@@ -152,6 +152,10 @@ func TestAppendedEntriesAreCheckedOverTheWire(t *testing.T) {
 	calls := w.entry(perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{call}}})
 	w.append(calls, "")
 	w.append(w.entry(perdure.UserText("and?")), perdure.InvalidTranscript)
+	picture := perdure.Part{Type: perdure.PartImage, Data: "aGk=", MimeType: "image/png"}
+	w.append(w.entry(perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{
+		{Type: perdure.PartToolResult, ToolCallID: "c1", Parts: []perdure.Part{picture}},
+	}}}), perdure.InvalidTranscript)
 	w.append(w.entry(perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{
 		{Type: perdure.PartToolResult, ToolCallID: "another"},
 	}}}), perdure.InvalidTranscript)

@@ -242,6 +242,10 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	if id, err := r.appendedBefore(e); err != nil || id != uuid.Nil {
 		return id, err
 	}
+	// Here, because the server does not look into content that is uploaded.
+	if err := perdure.CheckContent(e); err != nil {
+		return uuid.Nil, err
+	}
 	r.pending.Entries = append(r.pending.Entries, perdure.NewEntry{Entry: e})
 	if e.OnPath() {
 		id := e.ID

@@ -192,13 +192,14 @@ func (r *run) learn(tasks []*perdure.Task) {
 }
 
 // errPanic carries a panic of agent code to where the claim is given back. The
-// stack is for the log: the error is what the execution fails with.
+// execution fails with the stack; agent code never sees the error, so it reaches no
+// conversation.
 type errPanic struct {
 	value any
 	stack []byte
 }
 
-func (e errPanic) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+func (e errPanic) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
 
 // main runs the agent until its execution has ended, or the run is over for
 // this worker.

@@ -124,6 +124,9 @@ func (e *Engine) checkDefinition(ctx context.Context, org string, d *perdure.Def
 	if d.Tools == nil {
 		d.Tools = []string{}
 	}
+	if err := perdure.CheckToolNames(perdure.ListPlaces("tools"), d.Tools, d.Models); err != nil {
+		return err
+	}
 	if d.Retention != nil && d.Retention.IsZero() {
 		d.Retention = nil
 	}

@@ -273,7 +273,26 @@ func checkReact(in perdure.ReactInput, spec perdure.KindSpec, queue string) erro
 	if err := perdure.CheckUserParts("parts", in.Parts); err != nil {
 		return err
 	}
+	if err := checkTools(in); err != nil {
+		return err
+	}
 	return checkConfig(in.Config)
+}
+
+// checkTools checks the names of the tools that run here and of the client's, which
+// a model is given together.
+func checkTools(in perdure.ReactInput) error {
+	names := slices.Clone(in.Tools)
+	for _, t := range in.ClientTools {
+		names = append(names, t.Name)
+	}
+	at := func(i int) string {
+		if i < len(in.Tools) {
+			return fmt.Sprintf("tools[%d]", i)
+		}
+		return fmt.Sprintf("clientTools[%d].name", i-len(in.Tools))
+	}
+	return perdure.CheckToolNames(at, names, in.Models)
 }
 
 // checkModels names the model at fault by its place.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -88,10 +89,8 @@ func (a *API) begin(ctx context.Context, org string, req *request, idem idempote
 		return nil, err
 	}
 	settings := req.settings(who.settings)
-	for _, t := range settings.ClientTools {
-		if slices.Contains(settings.Tools, t.Name) {
-			return nil, invalid("tools", "invalid_value", "Tool '%s' is one that the agent '%s' runs here; name yours otherwise.", t.Name, req.Model)
-		}
+	if err := checkTools(settings, req.Model); err != nil {
+		return nil, err
 	}
 	kept, err := req.kept()
 	if err != nil {
@@ -106,6 +105,24 @@ func (a *API) begin(ctx context.Context, org string, req *request, idem idempote
 		return nil, err
 	}
 	return a.find(ctx, org, id, true)
+}
+
+// checkTools refuses a client's tool with the name of one that the agent runs, or
+// that a provider of the agent does not take.
+func checkTools(settings perdure.ReactInput, agent string) error {
+	var names []string
+	for _, t := range settings.ClientTools {
+		if slices.Contains(settings.Tools, t.Name) {
+			return invalid("tools", "invalid_value", "Tool '%s' is one that the agent '%s' runs here; name yours otherwise.", t.Name, agent)
+		}
+		names = append(names, t.Name)
+	}
+	at := func(i int) string { return fmt.Sprintf("tools[%d].name", i) }
+	var bad *perdure.Error
+	if err := perdure.CheckToolNames(at, names, settings.Models); errors.As(err, &bad) {
+		return invalid(bad.Fields[0].Location, "invalid_value", "Invalid '%s': %s.", bad.Fields[0].Location, bad.Fields[0].Message)
+	}
+	return nil
 }
 
 // beginning is a create under way.

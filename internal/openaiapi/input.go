@@ -3,6 +3,7 @@ package openaiapi
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,7 +197,12 @@ func image(url *string, detail, at string) (perdure.Part, error) {
 	if _, err := base64.StdEncoding.DecodeString(data); err != nil {
 		return none, invalid(at+".image_url", "invalid_base64", "Invalid '%s.image_url': the data is not base64.", at)
 	}
-	return perdure.Part{Type: perdure.PartImage, Data: data, MimeType: mime}, nil
+	part := perdure.Part{Type: perdure.PartImage, Data: data, MimeType: mime}
+	var bad *perdure.Error
+	if err := perdure.CheckParts(perdure.RoleUser, "image", []perdure.Part{part}); errors.As(err, &bad) {
+		return none, invalid(at+".image_url", "invalid_image", "Invalid '%s.image_url': the image %s.", at, bad.Fields[0].Message)
+	}
+	return part, nil
 }
 
 // answering orders the input so that the results of the calls that are open come

@@ -54,10 +54,16 @@ func TestBadCreatesNameTheParameter(t *testing.T) {
 		input(`{"role":"robot","content":"a"}`):                                     {"input[0].role", "invalid_value"},
 		input(`{"type":"item_reference","id":"msg_1"}`):                             {"input[0].type", "unsupported_value"},
 		input(`{"role":"user","content":[{"type":"input_file","file_id":"f"}]}`):    {"input[0].content[0].type", "unsupported_value"},
-		input(`{"role":"user","content":[{"type":"input_image","image_url":"https://example.com/a.png"}]}`):    {"input[0].content[0].image_url", "unsupported_value"},
-		input(`{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,not so"}]}`): {"input[0].content[0].image_url", "invalid_base64"},
-		input(`{"type":"function_call_output","output":"a"}`):                                                  {"input[0].call_id", "missing_required_parameter"},
-		input(`{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}`):                            {"input", "invalid_value"},
+		input(`{"role":"user","content":[{"type":"input_image","image_url":"https://example.com/a.png"}]}`):                               {"input[0].content[0].image_url", "unsupported_value"},
+		input(`{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,not so"}]}`):                            {"input[0].content[0].image_url", "invalid_base64"},
+		input(`{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,aGk="}]}`):                              {"input[0].content[0].image_url", "invalid_image"},
+		input(`{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,"}]}`):                                  {"input[0].content[0].image_url", "invalid_image"},
+		input(`{"role":"user","content":[{"type":"input_image","image_url":"data:image/gif;base64,iVBORw0KGgo="}]}`):                      {"input[0].content[0].image_url", "invalid_image"},
+		input(`{"type":"function_call_output","call_id":"c","output":[{"type":"input_image","image_url":"data:image/png;base64,aGk="}]}`): {"input[0].output[0].image_url", "invalid_image"},
+		with(`"tools":[{"type":"function","name":"a"},{"type":"function","name":"a"}]`):                                                   {"tools[1].name", "invalid_value"},
+		with(`"tools":[{"type":"function","name":"unnamed_tool"}]`):                                                                       {"tools[0].name", "invalid_value"},
+		input(`{"type":"function_call_output","output":"a"}`):                                                                             {"input[0].call_id", "missing_required_parameter"},
+		input(`{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}`):                                                       {"input", "invalid_value"},
 	} {
 		r := s.call("POST", "/v1/responses", body)
 		if message := r.refused(400, want[0], want[1]); t.Failed() {

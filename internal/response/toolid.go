@@ -14,6 +14,17 @@ import (
 type IDRule struct {
 	Min, Max     int
 	Alphanumeric bool
+	// Verbatim gives the ids that the provider itself made back to it as they came,
+	// whatever the rule says of others. They are bounded by mostVerbatim.
+	Verbatim bool
+}
+
+// mostVerbatim is the most bytes of an id that goes back as it came.
+const mostVerbatim = 256
+
+// takesBack reports whether a provider takes an id that it made.
+func (r IDRule) takesBack(id string) bool {
+	return r.Valid(id) || r.Verbatim && id != "" && len(id) <= mostVerbatim
 }
 
 // Valid tells whether the rule takes id.
@@ -66,11 +77,10 @@ func ToolIDs(messages []perdure.Message, provider string, rule IDRule) map[strin
 }
 
 func outwardID(call perdure.Part, own bool, rule IDRule, taken map[string]bool) string {
-	free := func(id string) bool { return rule.Valid(id) && !taken[id] }
-	if own && free(call.ProviderID) {
+	if own && rule.takesBack(call.ProviderID) && !taken[call.ProviderID] {
 		return call.ProviderID
 	}
-	if free(call.ID) {
+	if rule.Valid(call.ID) && !taken[call.ID] {
 		return call.ID
 	}
 	for try := 0; ; try++ {

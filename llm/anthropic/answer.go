@@ -16,6 +16,7 @@ type answer struct {
 	stop    anthropic.StopReason
 	usage   perdure.Usage
 	done    bool // message_stop has come
+	echo    echo
 }
 
 // block is a content block that has started and not stopped.
@@ -26,11 +27,12 @@ type block struct {
 }
 
 func newAnswer(emit func(llm.Delta) error) *answer {
-	b := llm.NewBuilder(emit)
+	b := llm.NewWireBuilder(emit)
 	return &answer{builder: b, calls: llm.NewCalls(b, Name), open: map[int64]*block{}}
 }
 
 func (a *answer) take(e anthropic.MessageStreamEventUnion) error {
+	a.echo.take(e)
 	switch e.Type {
 	case "message_start":
 		a.id = e.Message.ID
@@ -77,7 +79,7 @@ func (a *answer) start(index int64, b anthropic.ContentBlockStartEventContentBlo
 		a.builder.Redacted(b.Data)
 	case "tool_use":
 		if raw := b.JSON.Input.Raw(); raw != "{}" && raw != "null" {
-			open.input = raw
+			open.input = string(llm.Escaped([]byte(raw)))
 		}
 		call, err := a.calls.Start(b.Name, b.ID)
 		open.call = call
@@ -142,6 +144,10 @@ func (a *answer) stopReason() perdure.StopReason {
 		return perdure.StopMaxTokens
 	case anthropic.StopReasonRefusal:
 		return perdure.StopRefusal
+	case anthropic.StopReasonPauseTurn:
+		if len(a.calls.All()) == 0 {
+			return perdure.StopTurnLimit // it paused more often than is gone on with
+		}
 	}
 	if len(a.calls.All()) > 0 {
 		return perdure.StopToolUse

@@ -41,9 +41,6 @@ func (c *converter) add(role anthropic.MessageParamRole, blocks []anthropic.Cont
 	if len(blocks) == 0 {
 		return
 	}
-	if len(c.turns) == 0 && role == anthropic.MessageParamRoleAssistant { // the user has to speak first
-		c.add(anthropic.MessageParamRoleUser, orEmpty(nil))
-	}
 	if last := len(c.turns) - 1; last >= 0 && c.turns[last].Role == role {
 		c.turns[last].Content = append(c.turns[last].Content, blocks...)
 		return

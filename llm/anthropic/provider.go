@@ -5,6 +5,7 @@ package anthropic
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -41,21 +42,43 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 	}
 	defer llm.HideKey(&err, to.Key)
 	messages := anthropic.NewMessageService(options(p.config.Client, to)...)
-	stream := messages.NewStreaming(ctx, params(req))
-	defer func() { _ = stream.Close() }() // all that was wanted has been read
-	answer := newAnswer(emit)
-	for !answer.done && stream.Next() {
-		if err := answer.take(stream.Current()); err != nil {
+	answer, sent := newAnswer(emit), params(req)
+	turns, sofar := sent.Messages, paused{}
+	for {
+		if err := read(ctx, &messages, sent, answer); err != nil {
 			return nil, err
+		}
+		if !sofar.goesOn(answer) {
+			break
+		}
+		m, err := sofar.message()
+		if err != nil {
+			return nil, err
+		}
+		sent.Messages = append(slices.Clone(turns), m)
+	}
+	answer.usage = answer.usage.Add(sofar.usage)
+	resp, err := answer.finish(req.Model, p.config.Prices)
+	if err != nil {
+		return nil, err
+	}
+	resp.Usage.Calls += int64(sofar.times)
+	return resp, nil
+}
+
+// read makes one request and takes its stream in.
+func read(ctx context.Context, messages *anthropic.MessageService, sent anthropic.MessageNewParams, a *answer) error {
+	stream := messages.NewStreaming(ctx, sent)
+	defer func() { _ = stream.Close() }() // all that was wanted has been read
+	for !a.done && stream.Next() {
+		if err := a.take(stream.Current()); err != nil {
+			return err
 		}
 	}
 	if err := stream.Err(); err != nil {
-		return nil, failure(ctx, err)
+		return failure(ctx, err)
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return answer.finish(req.Model, p.config.Prices)
+	return ctx.Err()
 }
 
 // options sets all that the SDK would otherwise take from the environment.

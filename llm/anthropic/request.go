@@ -9,11 +9,15 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
+// imageBase64 is the limit of the API for one image, which it measures on the
+// base64 text.
+const imageBase64 = 10 << 20
+
 // params makes the request. It depends on req alone, and what it makes of a
 // message does not depend on the messages after it, so that the prefix stays
 // the same from turn to turn and the prompt cache hits.
 func params(req llm.Request) anthropic.MessageNewParams {
-	req.Messages = llm.Distinct(req.Messages)
+	req = llm.Outward(req, llm.OutwardRules{Provider: Name, ImageBase64: imageBase64})
 	system, rest := llm.LeadingSystem(req)
 	p := anthropic.MessageNewParams{Model: req.Model, Messages: conversation(req, rest)}
 	for _, text := range system {

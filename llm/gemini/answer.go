@@ -21,7 +21,7 @@ type answer struct {
 }
 
 func newAnswer(emit func(llm.Delta) error, w *wire) *answer {
-	b := llm.NewBuilder(emit)
+	b := llm.NewWireBuilder(emit)
 	return &answer{builder: b, calls: llm.NewCalls(b, Name), wire: w}
 }
 
@@ -84,7 +84,7 @@ func (a *answer) call(f *genai.FunctionCall, arguments, signature string, wanted
 	if err != nil {
 		return err
 	}
-	if err := a.calls.Append(call, arguments); err != nil {
+	if err := a.calls.AppendRaw(call, arguments); err != nil {
 		return err
 	}
 	if err := a.calls.End(call); err != nil {

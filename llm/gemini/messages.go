@@ -110,11 +110,7 @@ func (c *converter) assistant(m perdure.Message) {
 	if len(parts) == 0 {
 		return
 	}
-	last := len(c.out) - 1
-	switch {
-	case last < 0:
-		c.user(nil)
-	case c.out[last].Role == roleModel:
+	if last := len(c.out) - 1; last >= 0 && c.out[last].Role == roleModel {
 		c.out[last].Parts = append(c.out[last].Parts, parts...)
 		return
 	}

@@ -140,7 +140,7 @@ func (w *wire) line(line []byte) []byte {
 			}
 		}
 	}
-	return append(append([]byte("data: "), text...), "\n\n"...) // between events the SDK wants an empty line
+	return append(append([]byte("data: "), llm.Marked(text)...), "\n\n"...) // between events the SDK wants an empty line
 }
 
 // maxErrorBody bounds what is read of an answer that is no success, in bytes.

@@ -6,6 +6,9 @@ func anthropicRules(c *checker, body obj) {
 	messages := list(body["messages"])
 	c.at = "messages"
 	c.want(len(messages) > 0, "there are none")
+	most, _ := body["max_tokens"].(float64)
+	c.want(str(body["model"]) != "" && most >= 1, "model %v, max_tokens %v", body["model"], body["max_tokens"])
+	c.tools(names(body["tools"], "name"), anthropicName)
 	for _, block := range list(body["system"]) {
 		c.at = "system"
 		c.text(block["text"])
@@ -55,7 +58,8 @@ func (c *checker) anthropicAnswer(blocks []obj) (calls []string) {
 			c.want(i < len(blocks)-1, "reasoning at the end")
 		case "tool_use":
 			c.call(str(b["id"]), 0)
-			c.want(str(b["name"]) != "" && isObject(b["input"]), "call %v of %v with %v", b["id"], b["name"], b["input"])
+			c.name(b["name"], anthropicName)
+			c.want(isObject(b["input"]), "call %v of %v with %v", b["id"], b["name"], b["input"])
 			calls = append(calls, str(b["id"]))
 		default:
 			c.fault("the model has a block of type %v", b["type"])
@@ -90,7 +94,8 @@ func (c *checker) anthropicShown(b obj) {
 		c.text(b["text"])
 	case "image":
 		source, _ := b["source"].(obj)
-		c.want(str(source["data"]) != "" && str(source["media_type"]) != "", "an image is %v", b)
+		c.want(source["type"] == "base64", "an image is of type %v", source["type"])
+		c.image(str(source["media_type"]), str(source["data"]), 10<<20)
 	default:
 		c.fault("the user has a block of type %v", b["type"])
 	}

@@ -10,6 +10,9 @@ func geminiRules(c *checker, body obj) {
 	contents := list(body["contents"])
 	c.at = "contents"
 	c.want(len(contents) > 0, "there are none")
+	for _, tool := range list(body["tools"]) {
+		c.tools(names(tool["functionDeclarations"], "name"), geminiName)
+	}
 	if system, given := body["systemInstruction"].(obj); given {
 		c.at = "systemInstruction"
 		c.want(len(list(system["parts"])) > 0, "it is empty")
@@ -55,13 +58,18 @@ func (c *checker) geminiParts(parts []obj) (calls, results []string) {
 		if p["text"] != nil && !signed {
 			c.text(p["text"])
 		}
+		if b, ok := p["inlineData"].(obj); ok {
+			c.image(str(b["mimeType"]), str(b["data"]), 0)
+		}
 		if f, ok := p["functionCall"].(obj); ok {
 			c.call(str(f["id"]), 64)
-			c.want(str(f["name"]) != "" && isObject(f["args"]), "a call is %v", f)
+			c.name(f["name"], geminiName)
+			c.want(isObject(f["args"]), "a call is %v", f)
 			c.want(signed || len(calls) > 0, "the first call has no signature")
 			calls = append(calls, str(f["id"])+" "+str(f["name"]))
 		}
 		if f, ok := p["functionResponse"].(obj); ok {
+			c.name(f["name"], geminiName)
 			c.want(isObject(f["response"]), "a response is %v", f)
 			results = append(results, str(f["id"])+" "+str(f["name"]))
 		}

@@ -6,13 +6,27 @@ import (
 	"strings"
 )
 
+// compatibleRules are those of servers that are not OpenAI's: the form of ids is
+// their own.
+func compatibleRules(c *checker, body obj) {
+	c.anyID = true
+	openAIRules(c, body)
+}
+
 func openAIRules(c *checker, body obj) {
 	messages := list(body["messages"])
 	c.at = "messages"
-	c.want(len(messages) > 0, "there are none")
+	c.want(len(messages) > 0 && str(body["model"]) != "", "there are none, or no model")
+	var functions, roles []string
+	for _, tool := range list(body["tools"]) {
+		f, _ := tool["function"].(obj)
+		functions = append(functions, str(f["name"]))
+	}
+	c.tools(functions, openAIName)
 	var calls, results []string
 	for i, m := range messages {
 		c.at = "message " + strconv.Itoa(i)
+		roles = append(roles, str(m["role"]))
 		if m["role"] == "tool" {
 			c.text(m["content"])
 			results = append(results, str(m["tool_call_id"]))
@@ -32,6 +46,7 @@ func openAIRules(c *checker, body obj) {
 		}
 	}
 	c.answered(calls, results)
+	c.speaks(roles)
 }
 
 func (c *checker) openAICalls(m obj) (calls []string) {
@@ -50,8 +65,8 @@ func (c *checker) openAICalls(m obj) (calls []string) {
 
 func (c *checker) arguments(call obj) {
 	text := str(call["arguments"])
-	c.want(str(call["name"]) != "" && strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)),
-		"a call of %v with %q", call["name"], text)
+	c.name(call["name"], openAIName)
+	c.want(strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)), "a call of %v with %q", call["name"], text)
 }
 
 // openAIContent is a text, or parts of the given types.
@@ -71,7 +86,7 @@ func (c *checker) openAIContent(content any, text, image string) {
 			if inner, ok := p["image_url"].(obj); ok {
 				url = str(inner["url"])
 			}
-			c.want(strings.HasPrefix(url, "data:image/"), "an image is %v", p)
+			c.dataURL(url)
 		default:
 			c.fault("a part of type %v", p["type"])
 		}
@@ -81,13 +96,17 @@ func (c *checker) openAIContent(content any, text, image string) {
 func responsesRules(c *checker, body obj) {
 	input := list(body["input"])
 	c.at = "input"
-	c.want(len(input) > 0, "there is none")
+	c.want(len(input) > 0 && str(body["model"]) != "", "there is none, or no model")
+	c.tools(names(body["tools"], "name"), openAIName)
 	c.want(body["store"] == false, "it is stored")
 	r := responsesRun{checker: c, reasonings: map[string]bool{}}
+	var roles []string
 	for i, item := range input {
 		c.at = "item " + strconv.Itoa(i)
 		r.item(item)
+		roles = append(roles, str(item["role"]))
 	}
+	c.speaks(roles)
 	c.at = "the end"
 	r.settle()
 	c.want(!r.waiting, "reasoning that nothing follows")

@@ -78,9 +78,16 @@ func piece(index int, delta obj) obj {
 
 func stop(index int) obj { return obj{"type": "content_block_stop", "index": index} }
 
-// OpenAI is the wire of Chat Completions.
+// OpenAIOfficial is the wire of Chat Completions at OpenAI itself.
+var OpenAIOfficial = func() Wire {
+	w := OpenAI
+	w.rules = openAIRules
+	return w
+}()
+
+// OpenAI is the wire of Chat Completions at servers that are compatible with it.
 var OpenAI = Wire{
-	rules: openAIRules,
+	rules: compatibleRules,
 	done:  "[DONE]",
 	before: func(a Answer) []any {
 		events := []any{chunk(obj{"role": "assistant", "content": ""}, nil)}

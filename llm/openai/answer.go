@@ -20,7 +20,7 @@ type answer struct {
 }
 
 func newAnswer(emit func(llm.Delta) error) *answer {
-	b := llm.NewBuilder(emit)
+	b := llm.NewWireBuilder(emit)
 	return &answer{builder: b, calls: toolCalls{calls: llm.NewCalls(b, Name)}}
 }
 

@@ -58,7 +58,7 @@ func TestServers(t *testing.T) {
 	for base, want := range map[string]server{
 		"https://api.openai.com/v1":        {official: true, ids: llm.OpenAIChatIDs},
 		"https://eu.api.openai.com/v1":     {official: true, ids: llm.OpenAIChatIDs},
-		"https://api.openai.com.evil.test": {ids: llm.OpenAIChatIDs},
+		"https://api.openai.com.evil.test": {ids: llm.CompatibleIDs},
 		"https://api.mistral.ai/v1":        {ids: llm.MistralIDs},
 	} {
 		if got := serverAt(base); got != want {

@@ -18,7 +18,7 @@ type message = openai.ChatCompletionMessageParamUnion
 // makes of a message does not depend on later ones, so that the prefix stays
 // the same from turn to turn and the prompt cache hits.
 func params(req llm.Request, s server) openai.ChatCompletionNewParams {
-	req.Messages = llm.Distinct(req.Messages)
+	req = llm.Outward(req, llm.OutwardRules{Provider: Name})
 	p := openai.ChatCompletionNewParams{
 		Model:         req.Model,
 		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},

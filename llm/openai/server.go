@@ -20,7 +20,10 @@ type server struct {
 
 func serverAt(baseURL string) server {
 	host := gpt.Host(baseURL)
-	s := server{official: gpt.Official(host), ids: llm.OpenAIChatIDs}
+	s := server{official: gpt.Official(host), ids: llm.CompatibleIDs}
+	if s.official {
+		s.ids = llm.OpenAIChatIDs
+	}
 	if host == "mistral.ai" || strings.HasSuffix(host, ".mistral.ai") {
 		s.ids = llm.MistralIDs
 	}

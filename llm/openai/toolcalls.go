@@ -44,7 +44,7 @@ func fragmentOf(d openai.ChatCompletionChunkChoiceDeltaToolCall) fragment {
 		id: d.ID, name: d.Function.Name, arguments: d.Function.Arguments,
 	}
 	if raw := d.Function.JSON.Arguments.Raw(); f.arguments == "" && strings.HasPrefix(raw, "{") {
-		f.arguments = raw // an object where the API has a string
+		f.arguments = string(llm.Escaped([]byte(raw))) // an object where the API has a string
 	}
 	return f
 }

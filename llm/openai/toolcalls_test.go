@@ -174,9 +174,11 @@ func TestMalformedCalls(t *testing.T) {
 	}
 }
 
-func TestNamelessCallIsAnError(t *testing.T) {
-	_, err := ask(t, stream("tool_calls", fragments(`{"index":0,"id":"a","function":{"arguments":"{}"}}`)...)...)
-	llmtest.WantError(t, err, llm.Unknown, true)
+func TestNamelessCallIsKept(t *testing.T) {
+	resp, err := ask(t, stream("tool_calls", fragments(`{"index":0,"id":"a","function":{"arguments":"{}"}}`)...)...)
+	if err != nil || len(resp.ToolCalls()) != 1 || resp.ToolCalls()[0].Name != perdure.UnnamedTool {
+		t.Errorf("got %+v, %v", resp, err)
+	}
 }
 
 func TestReasoningFields(t *testing.T) {

@@ -2,7 +2,6 @@ package openairesponses
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/openai/openai-go/v3/responses"
 
@@ -23,7 +22,7 @@ type answer struct {
 }
 
 func newAnswer(emit func(llm.Delta) error) *answer {
-	b := llm.NewBuilder(emit)
+	b := llm.NewWireBuilder(emit)
 	return &answer{builder: b, calls: llm.NewCalls(b, Name)}
 }
 
@@ -116,10 +115,7 @@ func (a *answer) wholeArguments(it *item, whole string) error {
 	if it == nil || it.call == nil {
 		return nil
 	}
-	if rest, ok := strings.CutPrefix(whole, it.call.Arguments); ok {
-		return a.calls.Append(it.call, rest)
-	}
-	return nil
+	return a.calls.Complete(it.call, whole)
 }
 
 // finish needs the terminal event: a stream without one broke off.

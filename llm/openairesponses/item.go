@@ -94,7 +94,7 @@ func (a *answer) endMessage(it *item, out responses.ResponseOutputItemUnion) err
 		}
 		whole.WriteString(c.Text + c.Refusal)
 	}
-	if rest, ok := strings.CutPrefix(whole.String(), it.said); ok {
+	if rest, ok := strings.CutPrefix(llm.Joined(whole.String()), llm.Joined(it.said)); ok {
 		if err := a.builder.Text(rest); err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (a *answer) endReasoning(it *item, out responses.ResponseOutputItemUnion) e
 	for _, s := range out.Summary {
 		texts = append(texts, s.Text)
 	}
-	if rest, ok := strings.CutPrefix(strings.Join(texts, "\n\n"), it.said); ok {
+	if rest, ok := strings.CutPrefix(llm.Joined(strings.Join(texts, "\n\n")), llm.Joined(it.said)); ok {
 		if err := a.builder.Thinking(rest); err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (a *answer) endReasoning(it *item, out responses.ResponseOutputItemUnion) e
 		return nil
 	}
 	var block reasoningBlock
-	if err := json.Unmarshal([]byte(out.RawJSON()), &block); err != nil {
+	if err := json.Unmarshal(llm.Escaped([]byte(out.RawJSON())), &block); err != nil {
 		return llm.CutStream(Name)
 	}
 	block.EncryptedContent = ""

@@ -1,0 +1,140 @@
+package perdure_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+// The first bytes of an image of each type that providers take.
+var imageBytes = map[string]string{
+	"image/png":  "\x89PNG\r\n\x1a\n rest",
+	"image/jpeg": "\xff\xd8\xff\xe0 rest of it",
+	"image/gif":  "GIF89a rest of it",
+	"image/webp": "RIFF\x10\x00\x00\x00WEBPVP8 ",
+}
+
+func imageOf(data, mime string) perdure.Part {
+	return perdure.Part{Type: perdure.PartImage, Data: base64.StdEncoding.EncodeToString([]byte(data)), MimeType: mime}
+}
+
+// An image is stored only if it decodes, is png, jpeg, gif or webp by its bytes, is
+// what its MIME type says, and is within the limit; the same in a tool's result. The
+// error names the field.
+func TestImagesAreCheckedByTheirBytes(t *testing.T) {
+	png := imageBytes["image/png"]
+	valid := base64.StdEncoding.EncodeToString([]byte(png))
+	for name, c := range map[string]struct {
+		part  perdure.Part
+		field string // "" is accepted
+	}{
+		"png":               {imageOf(png, "image/png"), ""},
+		"jpeg":              {imageOf(imageBytes["image/jpeg"], "image/jpeg"), ""},
+		"gif":               {imageOf(imageBytes["image/gif"], "image/gif"), ""},
+		"webp":              {imageOf(imageBytes["image/webp"], "image/webp"), ""},
+		"no data":           {perdure.Part{Type: perdure.PartImage, MimeType: "image/png"}, "data"},
+		"no image":          {imageOf("hi", "image/png"), "data"},
+		"svg":               {imageOf("<svg/>", "image/svg+xml"), "data"},
+		"RIFF of a sound":   {imageOf("RIFF\x10\x00\x00\x00WAVEfmt ", "image/webp"), "data"},
+		"other type":        {imageOf(png, "image/jpeg"), "mimeType"},
+		"no type":           {imageOf(png, ""), "mimeType"},
+		"type in capitals":  {imageOf(png, "IMAGE/PNG"), "mimeType"},
+		"not base64":        {perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgo=!", MimeType: "image/png"}, "data"},
+		"cut base64":        {perdure.Part{Type: perdure.PartImage, Data: valid[:len(valid)-1], MimeType: "image/png"}, "data"},
+		"unpadded":          {perdure.Part{Type: perdure.PartImage, Data: strings.TrimRight(imageOf(png+"x", "").Data, "="), MimeType: "image/png"}, "data"},
+		"url-safe alphabet": {perdure.Part{Type: perdure.PartImage, Data: valid + "_-_-", MimeType: "image/png"}, "data"},
+		"broken into lines": {perdure.Part{Type: perdure.PartImage, Data: valid[:8] + "\r\n" + valid[8:], MimeType: "image/png"}, "data"},
+		"two texts":         {perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgo=" + valid, MimeType: "image/png"}, "data"},
+		"data URL":          {perdure.Part{Type: perdure.PartImage, Data: "data:image/png;base64," + valid, MimeType: "image/png"}, "data"},
+		"broken at its end": {perdure.Part{Type: perdure.PartImage, Data: base64.StdEncoding.EncodeToString(bytes.Repeat([]byte(png), 9000)) + "*AAA", MimeType: "image/png"}, "data"},
+		"unknown type":      {perdure.Part{Type: "video"}, "type"},
+		"no type at all":    {perdure.Part{Text: "x"}, "type"},
+	} {
+		first := perdure.Text("see:")
+		user := message(perdure.RoleUser, first, first, c.part)
+		result := message(perdure.RoleToolResult, perdure.Part{Type: perdure.PartToolResult, ToolCallID: "c", Parts: []perdure.Part{first, c.part}})
+		wantContentField(t, name, user, "content.parts[2].", c.field)
+		wantContentField(t, name+" in a result", result, "content.parts[0].parts[1].", c.field)
+		if c.part.Type == perdure.PartImage {
+			wantContentField(t, name+" of an assistant", message(perdure.RoleAssistant, c.part), "content.parts[0].", c.field)
+		}
+	}
+}
+
+func TestImagesAreBounded(t *testing.T) {
+	png := imageBytes["image/png"]
+	for _, c := range []struct {
+		over int
+		want bool
+	}{{0, true}, {1, false}, {2, false}, {9, false}} {
+		part := imageOf(png+strings.Repeat("x", perdure.MaxImageBytes-len(png)+c.over), "image/png")
+		err := perdure.CheckParts(perdure.RoleUser, "parts", []perdure.Part{part})
+		if (err == nil) != c.want {
+			t.Errorf("%d bytes over the limit: %v", c.over, err)
+		}
+	}
+}
+
+func wantContentField(t *testing.T, name string, m perdure.Message, at, field string) {
+	t.Helper()
+	e, err := perdure.NewMessageEntry(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = perdure.CheckContent(e)
+	if field == "" {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		return
+	}
+	var coded *perdure.Error
+	want := "entries." + e.ID.String() + "." + at + field
+	if !errors.As(err, &coded) || coded.Code != perdure.InvalidTranscript || len(coded.Fields) != 1 || coded.Fields[0].Location != want {
+		t.Errorf("%s: %v, want invalid_transcript at %s", name, err, want)
+		return
+	}
+	if !strings.Contains(coded.Message, at+field) || len(coded.Message) > 300 {
+		t.Errorf("%s: the message is %q", name, coded.Message)
+	}
+}
+
+// What CheckParts refuses becomes a text, so that what was stored before is still
+// shown to a model; calls and results keep their place, and nothing else changes.
+func TestAcceptablePartsAreAccepted(t *testing.T) {
+	bad := imageOf("hi", "image/png")
+	call := toolCall("c")
+	call.Name = ""
+	result := perdure.Part{Type: perdure.PartToolResult, ToolCallID: "c", Parts: []perdure.Part{perdure.Text("a"), bad}}
+	for role, parts := range map[perdure.Role][]perdure.Part{
+		perdure.RoleSystem:     {perdure.Text("a"), bad},
+		perdure.RoleUser:       {perdure.Text("a"), bad, {Type: "video"}, toolCall("c"), imageOf(imageBytes["image/png"], "image/png")},
+		perdure.RoleAssistant:  {{Type: perdure.PartThinking, Thinking: "hm"}, call, bad, result},
+		perdure.RoleToolResult: {result},
+	} {
+		before := append([]perdure.Part{}, parts...)
+		got := perdure.AcceptableParts(role, parts)
+		if err := perdure.CheckParts(role, "parts", got); err != nil || len(got) != len(parts) {
+			t.Errorf("%s: %v, %+v", role, err, got)
+		}
+		for i := range parts {
+			if parts[i].Type != before[i].Type || parts[i].Name != before[i].Name {
+				t.Errorf("%s: the input was changed", role)
+			}
+		}
+		if again := perdure.AcceptableParts(role, got); len(got) > 0 && &again[0] != &got[0] {
+			t.Errorf("%s: acceptable parts are copied", role)
+		}
+	}
+	if result.Parts[1].Type != perdure.PartImage {
+		t.Error("the inner parts of the input were changed")
+	}
+	got := perdure.AcceptableParts(perdure.RoleAssistant, []perdure.Part{call})[0]
+	if got.Type != perdure.PartToolCall || got.Name != perdure.UnnamedTool || got.ID != "c" {
+		t.Errorf("a call became %+v", got)
+	}
+}

@@ -1,0 +1,60 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+// What no provider takes is refused at a start and in a message, by its field, and
+// changes nothing.
+func TestContentThatNoProviderTakesIsRefused(t *testing.T) {
+	h := open(t)
+	at := h.path(h.start("").ID, "")
+	const text = `{"type":"text","text":"x"}`
+	image := func(data, mime string) string {
+		return `{"type":"image","data":"` + data + `","mimeType":"` + mime + `"}`
+	}
+	before := h.call("GET", at, "").want(200, nil)
+	for part, field := range map[string]string{
+		image("", "image/png"):                    "data",
+		image("aGk=", "image/png"):                "data",
+		image("iVBORw0KGgo", "image/png"):         "data",
+		image("iVBORw0KGgo=", "image/jpeg"):       "mimeType",
+		image("iVBORw0KGgo=", ""):                 "mimeType",
+		`{"type":"video","data":"aGk="}`:          "type",
+		`{"type":"toolCall","id":"a","name":"b"}`: "type",
+	} {
+		parts := "[" + text + "," + part + "]"
+		h.call("POST", at+"/signal", `{"signalName":"userMessage","signalValue":{"parts":`+parts+`}}`).
+			problem(400, perdure.InvalidArgument, "signalValue.parts[1]."+field)
+		h.call("POST", "/agent-executions", `{"userPrompt":"",`+models+`,"parts":`+parts+`}`).
+			problem(400, perdure.InvalidArgument, "parts[1]."+field)
+	}
+	if after := h.call("GET", at, "").want(200, nil); string(after.body) != string(before.body) {
+		t.Errorf("it was\n%s\nand is\n%s", before.body, after.body)
+	}
+}
+
+// Tools that a provider of the run refuses are refused at a start, and where a
+// definition is made or replaced, by their place.
+func TestToolsThatAProviderRefusesAreRefused(t *testing.T) {
+	h := open(t)
+	var d perdure.Definition
+	h.call("POST", "/agent-definitions", `{"name":"kept",`+models+`,"tools":["bash"]}`).want(201, &d)
+	for tools, field := range map[string]string{
+		`["bash","grep","bash"]`: "tools[2]",
+		`["bash",""]`:            "tools[1]",
+		`["unnamed_tool"]`:       "tools[0]",
+	} {
+		with := models + `,"tools":` + tools
+		h.call("POST", "/agent-executions", `{"userPrompt":"hi",`+with+`}`).problem(400, perdure.InvalidArgument, field)
+		h.call("POST", "/agent-executions", `{"userPrompt":"hi","agentDefinitionId":"`+d.ID.String()+`","tools":`+tools+`}`).problem(400, perdure.InvalidArgument, field)
+		h.call("POST", "/agent-definitions", `{"name":"new",`+with+`}`).problem(400, perdure.InvalidArgument, field)
+		h.call("PUT", "/agent-definitions/"+d.ID.String(), `{"name":"kept",`+with+`}`).problem(400, perdure.InvalidArgument, field)
+	}
+	if got := h.call("GET", "/agent-definitions/"+d.ID.String(), "").want(200, nil); !strings.Contains(string(got.body), `"tools":["bash"]`) {
+		t.Errorf("the definition became %s", got.body)
+	}
+}

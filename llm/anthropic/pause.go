@@ -1,0 +1,144 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// maxPauses bounds how often an answer that paused is gone on with, in one call.
+const maxPauses = 5
+
+// paused are the answers of one call that ended as pause_turn. The API goes on with
+// such an answer where it gets it back as it was, blocks of its own tools included.
+type paused struct {
+	blocks []json.RawMessage
+	usage  perdure.Usage // of the requests before the running one
+	times  int
+}
+
+// goesOn reports whether the answer has to be asked for the rest of it, and takes it
+// in. An answer with calls waits for their results instead.
+func (p *paused) goesOn(a *answer) bool {
+	if !a.done || a.stop != anthropic.StopReasonPauseTurn || len(a.calls.All()) > 0 || p.times == maxPauses {
+		return false
+	}
+	blocks := a.echo.blocks()
+	if len(blocks) == 0 {
+		return false
+	}
+	p.times++
+	p.blocks = append(p.blocks, blocks...)
+	p.usage = p.usage.Add(a.usage)
+	a.again()
+	return true
+}
+
+// message is what has been said so far, as the assistant's message.
+func (p *paused) message() (anthropic.MessageParam, error) {
+	raw, err := json.Marshal(map[string]any{"role": "assistant", "content": p.blocks})
+	return param.Override[anthropic.MessageParam](json.RawMessage(raw)), err
+}
+
+// again makes the answer ready for the stream of the next request.
+func (a *answer) again() {
+	a.builder.Break()
+	a.open, a.echo = map[int64]*block{}, echo{}
+	a.stop, a.usage, a.done = "", perdure.Usage{}, false
+}
+
+// echo keeps the blocks of a stream as they came.
+type echo struct {
+	order []int64
+	open  map[int64]*echoed
+}
+
+// echoed is a block: its members, and what deltas have added to some of them.
+type echoed struct {
+	members   map[string]json.RawMessage
+	added     map[string]string
+	input     string
+	citations []json.RawMessage
+}
+
+func (e *echo) take(event anthropic.MessageStreamEventUnion) {
+	switch event.Type {
+	case "content_block_start":
+		b := &echoed{added: map[string]string{}}
+		if json.Unmarshal(llm.Escaped([]byte(event.ContentBlock.RawJSON())), &b.members) != nil || b.members == nil {
+			return
+		}
+		if e.open == nil {
+			e.open = map[int64]*echoed{}
+		}
+		e.open[event.Index] = b
+		e.order = append(e.order, event.Index)
+	case "content_block_delta":
+		if b := e.open[event.Index]; b != nil {
+			b.add(event)
+		}
+	}
+}
+
+func (b *echoed) add(event anthropic.MessageStreamEventUnion) {
+	switch d := event.Delta; d.Type {
+	case "text_delta":
+		b.added["text"] += d.Text
+	case "thinking_delta":
+		b.added["thinking"] += d.Thinking
+	case "signature_delta":
+		b.added["signature"] += d.Signature
+	case "input_json_delta":
+		b.input += d.PartialJSON
+	case "citations_delta":
+		var said struct {
+			Delta struct{ Citation json.RawMessage }
+		}
+		if json.Unmarshal(llm.Escaped([]byte(event.RawJSON())), &said) == nil && len(said.Delta.Citation) > 0 {
+			b.citations = append(b.citations, said.Delta.Citation)
+		}
+	}
+}
+
+// blocks are those of the stream in their order, without blank texts, which the API
+// refuses.
+func (e *echo) blocks() []json.RawMessage {
+	var all []json.RawMessage
+	for _, index := range slices.Compact(slices.Clone(e.order)) {
+		if raw, ok := e.open[index].json(); ok {
+			all = append(all, raw)
+		}
+	}
+	return all
+}
+
+func (b *echoed) json() (json.RawMessage, bool) {
+	for member, more := range b.added {
+		var before string
+		_ = json.Unmarshal(b.members[member], &before) // absent, or null: nothing stood there
+		b.set(member, before+llm.Joined(more))
+	}
+	if input := llm.Joined(b.input); json.Valid([]byte(input)) {
+		b.members["input"] = json.RawMessage(input)
+	}
+	if len(b.citations) > 0 {
+		b.set("citations", b.citations)
+	}
+	var kind, text string
+	_ = json.Unmarshal(b.members["type"], &kind)
+	_ = json.Unmarshal(b.members["text"], &text)
+	raw, err := json.Marshal(b.members)
+	return raw, err == nil && (kind != "text" || strings.TrimSpace(text) != "")
+}
+
+func (b *echoed) set(member string, v any) {
+	if raw, err := json.Marshal(v); err == nil { // texts and raw JSON always marshal
+		b.members[member] = raw
+	}
+}

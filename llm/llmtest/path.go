@@ -1,0 +1,123 @@
+package llmtest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// Path draws a conversation that the transcript rules allow, however odd: of several
+// models, with ids, names, arguments and texts that few take, with or without a
+// user, and with parts that were stored before they were checked.
+type Path struct {
+	Messages []perdure.Message
+
+	t      *rapid.T
+	makers []llm.Model // of the signatures, by their number
+	ids    int
+}
+
+// signature makes one that tells its maker, as base64.
+func (c *Path) signature(maker llm.Model) string {
+	c.makers = append(c.makers, maker)
+	return sealed(len(c.makers) - 1)
+}
+
+// sealed has a length that base64 takes without padding, so that it is found in
+// any text that holds it.
+func sealed(n int) string {
+	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "sealed-%05d", n))
+}
+
+// CheckSignatures fails the test if a request to a model holds the signature of
+// another.
+func (c *Path) CheckSignatures(to llm.Model, request []byte) {
+	for n, maker := range c.makers {
+		if maker != to && bytes.Contains(request, []byte(sealed(n))) {
+			c.t.Fatalf("a signature of %s went to %s:\n%s", maker, to, request)
+		}
+	}
+}
+
+// DrawPath draws one.
+func DrawPath(t *rapid.T) *Path {
+	c := &Path{t: t}
+	c.Messages = c.draw()
+	return c
+}
+
+func (c *Path) draw() []perdure.Message {
+	var messages []perdure.Message
+	for range rapid.IntRange(0, 6).Draw(c.t, "messages") {
+		switch rapid.IntRange(0, 3).Draw(c.t, "role") {
+		case 0:
+			messages = append(messages, message(perdure.RoleSystem, c.texts()))
+		case 1:
+			messages = append(messages, message(perdure.RoleUser, c.shown()))
+		default:
+			messages = append(messages, c.round()...)
+		}
+	}
+	if rapid.Bool().Draw(c.t, "ends with the user") {
+		messages = append(messages, message(perdure.RoleUser, c.shown()))
+	}
+	c.checkStorable(messages)
+	return c.aged(messages)
+}
+
+// aged puts parts in that were stored before they were checked.
+func (c *Path) aged(messages []perdure.Message) []perdure.Message {
+	for i, m := range messages {
+		if !rapid.Bool().Draw(c.t, "old") {
+			continue
+		}
+		old := rapid.SampledFrom(oldParts).Draw(c.t, "old part")
+		if m.Role == perdure.RoleToolResult {
+			messages[i].Parts[0].Parts = append(messages[i].Parts[0].Parts, old)
+			continue
+		}
+		at := rapid.IntRange(0, len(m.Parts)).Draw(c.t, "place")
+		messages[i].Parts = slices.Insert(m.Parts, at, old)
+	}
+	return messages
+}
+
+// oldParts were stored by earlier builds, and no provider takes them.
+var oldParts = []perdure.Part{
+	{Type: perdure.PartImage, MimeType: "image/png"},
+	{Type: perdure.PartImage, Data: "aGk=", MimeType: "image/png"},
+	{Type: perdure.PartImage, Data: "not base64", MimeType: "image/png"},
+	{Type: perdure.PartImage, Data: picture.Data, MimeType: "image/jpeg"},
+	{Type: perdure.PartImage, Data: picture.Data},
+	{Type: "video", Data: "aGk="},
+	{},
+}
+
+// checkStorable holds what was drawn to the transcript rules themselves.
+func (c *Path) checkStorable(messages []perdure.Message) {
+	var parent *perdure.EntryHead
+	for _, m := range messages {
+		e, err := perdure.NewMessageEntry(m)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		open, err := perdure.CheckAppend(parent, e)
+		if err == nil {
+			err = perdure.CheckContent(e)
+		}
+		if err != nil {
+			c.t.Fatalf("drew what cannot be stored: %v", err)
+		}
+		parent = &perdure.EntryHead{ID: e.ID, Type: e.Type, Open: slices.Clone(open)}
+	}
+}
+
+func message(role perdure.Role, parts []perdure.Part) perdure.Message {
+	return perdure.Message{Role: role, Content: perdure.Content{Parts: parts}}
+}

@@ -1,0 +1,71 @@
+package llmtest
+
+import (
+	"encoding/base64"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What the providers take as the name of a tool, from their API references.
+var (
+	openAIName    = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	anthropicName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+	geminiName    = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
+)
+
+// name checks what a call, or a result, says of its tool.
+func (c *checker) name(v any, rule *regexp.Regexp) {
+	c.want(rule.MatchString(str(v)), "%q is no name of a tool", v)
+}
+
+// tools checks the names of those that are offered: each once.
+func (c *checker) tools(names []string, rule *regexp.Regexp) {
+	c.at = "tools"
+	seen := map[string]bool{}
+	for _, name := range names {
+		c.name(name, rule)
+		c.want(!seen[name], "two tools have the name %q", name)
+		seen[name] = true
+	}
+}
+
+// names returns a member of each of a list's objects.
+func names(v any, member string) []string {
+	var all []string
+	for _, tool := range list(v) {
+		all = append(all, str(tool[member]))
+	}
+	return all
+}
+
+// mostImage is the most bytes of an image, decoded.
+const mostImage = 20 << 20
+
+// image checks that an image is what it is said to be.
+func (c *checker) image(mime, data string, mostBase64 int) {
+	raw, err := base64.StdEncoding.DecodeString(data)
+	c.want(err == nil && !strings.ContainsAny(data, "\r\n"), "an image is not base64: %v", err)
+	c.want(len(raw) > 0 && len(raw) <= mostImage, "an image has %d bytes", len(raw))
+	c.want(mostBase64 == 0 || len(data) <= mostBase64, "an image has %d bytes of base64", len(data))
+	taken := []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+	found := http.DetectContentType(raw)
+	c.want(slices.Contains(taken, mime) && mime == found, "an image is said to be %q and is %q", mime, found)
+}
+
+// dataURL checks an image that is given as a URL.
+func (c *checker) dataURL(url string) {
+	head, data, ok := strings.Cut(url, ";base64,")
+	mime, isData := strings.CutPrefix(head, "data:")
+	c.want(ok && isData, "an image is no data URL")
+	c.image(mime, data, 0)
+}
+
+// speaks checks that the user has said something, and that nobody but the user, or
+// a tool, or the system, speaks last.
+func (c *checker) speaks(roles []string) {
+	c.at = "roles"
+	c.want(slices.Contains(roles, "user"), "the user says nothing: %v", roles)
+	c.want(len(roles) == 0 || roles[len(roles)-1] != "assistant", "the assistant speaks last")
+}

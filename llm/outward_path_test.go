@@ -1,0 +1,120 @@
+package llm_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/llmtest"
+)
+
+func text(role perdure.Role, words string) perdure.Message {
+	return message(role, []perdure.Part{perdure.Text(words)})
+}
+
+// madeBy is an answer of a model, with a call where there is a name.
+func madeBy(provider, words, call string) perdure.Message {
+	m := text(perdure.RoleAssistant, words)
+	m.Provider, m.Model = provider, "m"
+	if call != "" {
+		m.Parts = append(m.Parts, perdure.Part{Type: perdure.PartToolCall, ID: "c_" + words, Name: call, RawArguments: "{}"})
+	}
+	return m
+}
+
+// A path that no user speaks in, or that ends with the assistant, gets a message of
+// the user on every wire, always of the same bytes.
+func TestTheUserSpeaksOnEveryWire(t *testing.T) {
+	const cont = "user: " + llm.ContinueText
+	system, user, given := text(perdure.RoleSystem, "S"), text(perdure.RoleUser, "U"), text(perdure.RoleAssistant, "A")
+	for name, c := range map[string]struct {
+		path []perdure.Message
+		want []string
+	}{
+		"nothing":                  {nil, []string{cont}},
+		"the system alone":         {[]perdure.Message{system}, []string{"system: S", cont}},
+		"an assistant alone":       {[]perdure.Message{given}, []string{cont, "assistant: A", cont}},
+		"ends with the assistant":  {[]perdure.Message{user, given}, []string{"user: U", "assistant: A", cont}},
+		"a round without a user":   {[]perdure.Message{madeBy("p", "M", "f"), llmtest.Result("c_M", "f")}, []string{cont, "assistant: M", "tool_result: "}},
+		"ends with the user":       {[]perdure.Message{user, given, user}, []string{"user: U", "assistant: A", "user: U"}},
+		"ends with a blank system": {[]perdure.Message{user, given, text(perdure.RoleSystem, " ")}, []string{"user: U", "assistant: A", cont}},
+		"a model went on":          {[]perdure.Message{user, given, madeBy("p", "M", "")}, []string{"user: U", "assistant: A", cont, "assistant: M", cont}},
+		"neighbours":               {[]perdure.Message{user, madeBy("p", "M", ""), madeBy("p", "N", ""), user}, []string{"user: U", "assistant: M", "assistant: N", "user: U"}},
+	} {
+		var got []string
+		for _, m := range llm.Outward(llm.Request{Messages: c.path}, llm.OutwardRules{Provider: "p"}).Messages {
+			got = append(got, string(m.Role)+": "+m.PlainText())
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	for _, r := range remotes {
+		p, server := r.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})
+		for _, path := range [][]perdure.Message{nil, {system}, {given}, {user, given}} {
+			// The fake server holds each request to the rules of its wire.
+			llmtest.Ask(t, p, llm.Request{Model: r.Model, Messages: path})
+		}
+		for i, got := range server.Requests() {
+			if n := bytes.Count(got.Raw, []byte(`"`+llm.ContinueText+`"`)); n != []int{1, 1, 2, 1}[i] {
+				t.Errorf("%s: path %d has the message %d times: %s", p.Name(), i, n, got.Raw)
+			}
+		}
+	}
+}
+
+// While a conversation grows turn by turn, each request begins with the one before.
+func TestOutwardPathsOnlyGrow(t *testing.T) {
+	path := []perdure.Message{
+		text(perdure.RoleSystem, "S"), text(perdure.RoleAssistant, "given"), // asked
+		madeBy("p", "M", "odd name"), llmtest.Result("c_M", "odd name", perdure.Part{Type: "video"}), // asked
+		madeBy("p", "N", ""), text(perdure.RoleUser, "U"), // asked
+	}
+	var before []string
+	for _, n := range []int{2, 4, 6} {
+		var now []string
+		for _, m := range llm.Outward(llm.Request{Messages: path[:n]}, llm.OutwardRules{Provider: "openai"}).Messages {
+			raw, err := json.Marshal(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now = append(now, string(raw))
+		}
+		if len(now) <= len(before) || !slices.Equal(before, now[:len(before)]) {
+			t.Errorf("after %d messages it is\n%s\nand was\n%s", n, strings.Join(now, "\n"), strings.Join(before, "\n"))
+		}
+		before = now
+	}
+}
+
+// An image that one provider takes and another finds too large goes to the first.
+func TestImagesTooLargeForAProviderAreToldAsText(t *testing.T) {
+	large := perdure.Part{Type: perdure.PartImage, MimeType: "image/png", Data: base64.StdEncoding.EncodeToString(
+		append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 8<<20)...))}
+	path := []perdure.Message{
+		message(perdure.RoleUser, []perdure.Part{large}),
+		madeBy("p", "M", "f"), llmtest.Result("c_M", "f", large),
+	}
+	for _, r := range remotes {
+		p, server := r.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})
+		llmtest.Ask(t, p, llm.Request{Model: r.Model, Messages: path})
+		raw := server.Requests()[0].Raw
+		want := 2
+		if p.Name() == "anthropic" {
+			want = 0
+		}
+		if n := bytes.Count(raw, []byte("iVBORw0KGgo")); n != want || bytes.Contains(raw, []byte("too large")) != (want == 0) {
+			t.Errorf("%s got %d images, want %d", p.Name(), n, want)
+		}
+	}
+	if path[0].Parts[0].Type != perdure.PartImage || path[2].Parts[0].Parts[0].Type != perdure.PartImage {
+		t.Error("the stored messages were changed")
+	}
+}

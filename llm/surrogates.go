@@ -1,0 +1,232 @@
+package llm
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// A character beyond U+FFFF is two escapes in JSON, and providers cut their deltas
+// between them. Each delta is a JSON text of its own, and every decoder makes half
+// of a pair U+FFFD (RFC 8259, section 8.2). So the halves are marked before an SDK
+// decodes them: each becomes the character of the private use plane 16 that stands
+// for it. A joiner makes characters of them again. A real character of that range
+// is marked as its own two halves, so nothing is taken for what it is not.
+const (
+	firstHalf = 0xD800 // the first surrogate
+	lastHalf  = 0xDFFF
+	firstLow  = 0xDC00
+
+	firstMark = 0x10F800 // of firstHalf; the last is U+10FFFF
+)
+
+func markOf(half rune) rune { return firstMark + half - firstHalf }
+
+// halfOf returns the half that a character marks, 0 for others.
+func halfOf(r rune) rune {
+	if r < firstMark {
+		return 0
+	}
+	return r - firstMark + firstHalf
+}
+
+// joiner puts together what was marked in the texts of one part, in order.
+type joiner struct{ held rune }
+
+// join returns the text with whole characters. Half of a pair at its end waits for
+// the next text.
+func (j *joiner) join(text string) string {
+	if j.held == 0 && !strings.ContainsFunc(text, func(r rune) bool { return r >= firstMark }) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		half := halfOf(r)
+		switch {
+		case j.held != 0 && half >= firstLow:
+			out.WriteRune(utf16.DecodeRune(j.held, half))
+			j.held = 0
+			continue
+		case j.held != 0:
+			out.WriteRune(utf8.RuneError)
+			j.held = 0
+		}
+		switch {
+		case half == 0:
+			out.WriteRune(r)
+		case half < firstLow:
+			j.held = half
+		default:
+			out.WriteRune(utf8.RuneError)
+		}
+	}
+	return out.String()
+}
+
+// end returns what stands for a half whose other half never came.
+func (j *joiner) end() string {
+	if j.held == 0 {
+		return ""
+	}
+	j.held = 0
+	return string(utf8.RuneError)
+}
+
+// Joined returns a text that is whole with whole characters.
+func Joined(text string) string {
+	var j joiner
+	text = j.join(text)
+	return text + j.end()
+}
+
+// Escaped returns JSON as the provider sent it: with escapes where halves are
+// marked.
+func Escaped(raw []byte) []byte {
+	if !bytes.ContainsFunc(raw, func(r rune) bool { return r >= firstMark }) {
+		return raw
+	}
+	var out []byte
+	for _, r := range string(raw) {
+		if half := halfOf(r); half != 0 {
+			out = appendEscape(out, half)
+			continue
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return out
+}
+
+func appendEscape(out []byte, half rune) []byte {
+	const hex = "0123456789abcdef"
+	return append(out, '\\', 'u', hex[half>>12&15], hex[half>>8&15], hex[half>>4&15], hex[half&15])
+}
+
+// MarkHalves returns a body of JSON texts, as events carry them, in which single
+// halves of surrogate pairs are marked. A Builder from NewWireBuilder joins them.
+func MarkHalves(body io.ReadCloser) io.ReadCloser {
+	return &marker{ReadCloser: body, in: make([]byte, 16<<10)}
+}
+
+// marker marks halves in what is read through it.
+type marker struct {
+	io.ReadCloser
+	in   []byte
+	rest []byte // read, and not marked yet: the beginning of an escape or a character
+	out  []byte // marked, and not given yet
+	err  error
+}
+
+func (m *marker) Read(p []byte) (int, error) {
+	for len(m.out) == 0 {
+		if m.err != nil {
+			return 0, m.err
+		}
+		n, err := m.ReadCloser.Read(m.in)
+		m.rest = append(m.rest, m.in[:n]...)
+		m.err = err
+		m.out, m.rest = mark(m.out[:0], m.rest, err != nil)
+	}
+	n := copy(p, m.out)
+	m.out = m.out[n:]
+	return n, nil
+}
+
+// Marked is MarkHalves for one text that is there.
+func Marked(text []byte) []byte {
+	out, _ := mark(nil, text, true)
+	return out
+}
+
+// mark appends what of text can be told apart, and returns the rest. At the end of
+// the body all of it can.
+func mark(out, text []byte, whole bool) (marked, rest []byte) {
+	for len(text) > 0 {
+		i := bytes.IndexFunc(text, func(r rune) bool { return r == '\\' || r >= firstMark || r == utf8.RuneError })
+		if i < 0 {
+			return append(out, text...), nil
+		}
+		out, text = append(out, text[:i]...), text[i:]
+		n := 0
+		if text[0] == '\\' {
+			out, n = markEscape(out, text, whole)
+		} else {
+			out, n = markRune(out, text, whole)
+		}
+		if n == 0 {
+			return out, bytes.Clone(text)
+		}
+		text = text[n:]
+	}
+	return out, nil
+}
+
+// markEscape reads an escape, or two that are one character. It returns how many
+// bytes that were, 0 where the end of the text cuts it.
+func markEscape(out, text []byte, whole bool) ([]byte, int) {
+	half, n := escapeAt(text)
+	if n == 0 && !whole {
+		return out, 0
+	}
+	if n == 0 {
+		return append(out, text...), len(text)
+	}
+	if half == 0 {
+		return append(out, text[:n]...), n
+	}
+	low, m := rune(0), 0
+	if half < firstLow {
+		if low, m = escapeAt(text[n:]); m == 0 && !whole && couldBeLow(text[n:]) {
+			return out, 0
+		}
+	}
+	if low >= firstLow {
+		if utf16.DecodeRune(half, low) < firstMark {
+			return append(out, text[:n+m]...), n + m
+		}
+		return utf8.AppendRune(utf8.AppendRune(out, markOf(half)), markOf(low)), n + m
+	}
+	return utf8.AppendRune(out, markOf(half)), n
+}
+
+// couldBeLow reports whether a text, after more of it has come, could begin with an
+// escape.
+func couldBeLow(text []byte) bool { return len(text) == 0 || text[0] == '\\' }
+
+// escapeAt reads the escape that text begins with: the half of a pair that it is, 0
+// if it is none, and its length, 0 if the text ends in it or begins with none.
+func escapeAt(text []byte) (half rune, n int) {
+	switch {
+	case len(text) < 2 || text[0] != '\\':
+		return 0, 0
+	case text[1] != 'u':
+		return 0, 2
+	case len(text) < 6:
+		return 0, 0
+	}
+	for _, b := range text[2:6] {
+		d := strings.IndexByte("0123456789abcdef", b|0x20)
+		if d < 0 || b < '0' {
+			return 0, 2 // it is no JSON, and stays as it is
+		}
+		half = half<<4 | rune(d)
+	}
+	if half < firstHalf || half > lastHalf {
+		half = 0
+	}
+	return half, 6
+}
+
+// markRune reads a character of the range of the marks, or bytes that are none.
+func markRune(out, text []byte, whole bool) ([]byte, int) {
+	r, n := utf8.DecodeRune(text)
+	switch {
+	case r >= firstMark:
+		high, low := utf16.EncodeRune(r)
+		return utf8.AppendRune(utf8.AppendRune(out, markOf(high)), markOf(low)), n
+	case n == 1 && !utf8.FullRune(text) && !whole:
+		return out, 0
+	}
+	return append(out, text[:n]...), n
+}

@@ -1,0 +1,140 @@
+package perdure
+
+import (
+	"fmt"
+	"slices"
+)
+
+var partsOfRole = map[Role][]PartType{
+	RoleSystem:     {PartText},
+	RoleUser:       {PartText, PartImage},
+	RoleAssistant:  {PartText, PartThinking, PartImage, PartToolCall},
+	RoleToolResult: {PartToolResult},
+}
+
+// partsOfResult are the parts that a tool result holds.
+var partsOfResult = []PartType{PartText, PartImage}
+
+// UnnamedTool is the name under which a tool call is stored that a model made
+// without one. No tool has it.
+const UnnamedTool = "unnamed_tool"
+
+// CheckParts refuses parts that a message of the role does not hold, or that no
+// provider takes: of an unknown type, an image without valid data, a call without a
+// name. It also checks the parts inside tool results. The error is
+// invalid_argument, and names the field under at, as in parts[2].data.
+func CheckParts(role Role, at string, parts []Part) error {
+	for i, p := range parts {
+		if err := checkPart(role, fmt.Sprintf("%s[%d]", at, i), p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkPart(role Role, at string, p Part) error {
+	if !slices.Contains(partsOfRole[role], p.Type) {
+		return FieldErrorf(at+".type", "is %s, which a message of the role %s does not take; it takes %s",
+			clip(string(p.Type)), role, listed(partsOfRole[role]))
+	}
+	switch p.Type {
+	case PartImage:
+		return checkImage(at, p)
+	case PartToolCall:
+		if p.Name == "" {
+			return FieldErrorf(at+".name", "is missing: a tool call names its tool")
+		}
+	case PartToolResult:
+		return checkResultParts(at+".parts", p.Parts)
+	}
+	return nil
+}
+
+func checkResultParts(at string, parts []Part) error {
+	for i, p := range parts {
+		if err := checkResultPart(fmt.Sprintf("%s[%d]", at, i), p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkResultPart(at string, p Part) error {
+	switch {
+	case !slices.Contains(partsOfResult, p.Type):
+		return FieldErrorf(at+".type", "is %s; a tool result takes %s", clip(string(p.Type)), listed(partsOfResult))
+	case p.Type == PartImage:
+		return checkImage(at, p)
+	}
+	return nil
+}
+
+func listed(types []PartType) string {
+	text := ""
+	for i, t := range types {
+		if i > 0 {
+			text += ", "
+		}
+		text += string(t)
+	}
+	return text
+}
+
+// AcceptableParts returns parts that CheckParts accepts: a part that it refuses
+// becomes a text that says so, and a call without a name is named UnnamedTool. The
+// result depends on the parts alone. Where nothing is refused it is parts itself.
+// Calls, results and thinking keep their place, because other messages and
+// signatures depend on them.
+func AcceptableParts(role Role, parts []Part) []Part {
+	return mendParts(parts, func(p Part) (Part, bool) {
+		if p.Type == PartToolResult && role == RoleToolResult {
+			inner := AcceptableResult(p.Parts)
+			changed := len(inner) > 0 && &inner[0] != &p.Parts[0]
+			p.Parts = inner
+			return p, changed
+		}
+		err := checkPart(role, "", p)
+		switch {
+		case err == nil:
+			return p, false
+		case p.Type == PartToolCall && role == RoleAssistant:
+			p.Name = UnnamedTool
+			return p, true
+		}
+		return refused(p), true
+	})
+}
+
+// AcceptableResult is AcceptableParts for the parts inside a tool result.
+func AcceptableResult(parts []Part) []Part {
+	return mendParts(parts, func(p Part) (Part, bool) {
+		if checkResultPart("", p) == nil {
+			return p, false
+		}
+		return refused(p), true
+	})
+}
+
+// mendParts copies parts once one of them changes.
+func mendParts(parts []Part, mend func(Part) (Part, bool)) []Part {
+	out := parts
+	for i, p := range parts {
+		mended, changed := mend(p)
+		if !changed {
+			continue
+		}
+		if &out[0] == &parts[0] {
+			out = slices.Clone(parts)
+		}
+		out[i] = mended
+	}
+	return out
+}
+
+// refused is the text that stands for a part that no provider takes.
+func refused(p Part) Part {
+	if p.Type == PartImage {
+		return Text("(an image stood here that cannot be shown: its data is no valid png, jpeg, gif or webp)")
+	}
+	return Text(fmt.Sprintf("(a part of type %s stood here that cannot be shown)", clip(string(p.Type))))
+}

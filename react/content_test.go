@@ -1,0 +1,39 @@
+package react_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/tool"
+)
+
+// A tool of the user's own may give what no provider takes, inline or so large that
+// it is uploaded. The model is told of it, and the run goes on.
+func TestAResultThatNoProviderTakesIsToldAsText(t *testing.T) {
+	for name, data := range map[string]string{"small": "aGk=", "uploaded": strings.Repeat("aGk=", 100_000)} {
+		t.Run(name, func(t *testing.T) {
+			s := emptyTheatre(t, "turn\n  call camera {}\n\nturn\n  text done\n")
+			camera := tool.New("camera", "Takes a picture.", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
+				return tool.Result{Parts: []perdure.Part{
+					perdure.Text("click"), {Type: perdure.PartImage, Data: data, MimeType: "image/png"}, {Type: "video"},
+				}}, nil
+			})
+			s.work(100, func(c *staff) { c.Tools = append(c.Tools, camera) })
+			tools := []string{"camera"}
+			x, err := s.engine.Start(t.Context(), "default", engine.StartRequest{
+				UserPrompt: "look", OneShot: true, Tools: &tools, Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "s"}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.completed(x.ID)
+			all := strings.Join(s.conversation(x.ID), "\n")
+			if !strings.Contains(all, "click(an image stood here that cannot be shown") || !strings.Contains(all, `type "video"`) || !strings.HasSuffix(all, "done") {
+				t.Errorf("the conversation is\n%s", all)
+			}
+		})
+	}
+}
