@@ -16,16 +16,6 @@ func (t *tail) reset(ctx context.Context, reason string) error {
 	return t.restart(at, data)
 }
 
-// cutOff goes to the first record that is kept. A reader that has nothing yet
-// need not be told to drop it.
-func (t *tail) cutOff(ctx context.Context, first perdure.Record) error {
-	if !t.shown {
-		t.at.Pos = first.Pos - 1
-		return nil
-	}
-	return t.reset(ctx, ResetTruncated)
-}
-
 func (t *tail) restart(at perdure.Cursor, data ResetData) error {
 	t.at, t.coveredSeq, t.coveredPos = at, 0, 0
 	raw, err := encode(data)
@@ -42,10 +32,11 @@ func (l *Log) resetTo(ctx context.Context, execution uuid.UUID, reason string) (
 	if err != nil {
 		return perdure.Cursor{}, data, err
 	}
-	at := perdure.Cursor{Epoch: l.Cursor(head).Epoch}
+	pos := int64(0)
 	if len(first) == 1 {
-		at.Pos, data.FirstAvailable = first[0].Pos-1, first[0].Seq
+		pos, data.FirstAvailable = first[0].Pos-1, first[0].Seq
 	}
 	data.LastSeq = head.LastSeq
-	return at, data, nil
+	at, err := l.cursorAt(ctx, execution, head, pos)
+	return at, data, err
 }

@@ -99,24 +99,18 @@ func (s *server) snapshot(ctx context.Context, in *snapshotInput) (*body[snapsho
 		if err != nil {
 			return nil, err
 		}
-		blocks, after, err := s.read().OpenBlocks(ctx, x.ID)
+		after, err := s.read().LogHead(ctx, x.ID)
 		if err != nil {
 			return nil, err
 		}
 		if after.LastSeq != before.LastSeq && try < snapshotTries {
 			continue
 		}
-		for _, b := range blocks {
-			data, err := eventlog.BlockData(b, x.ID)
-			if err != nil {
-				return nil, err
-			}
-			out.OpenBlocks = append(out.OpenBlocks, data)
+		blocks, at, err := s.Log.OpenBlocks(ctx, x.ID, before.LastSeq)
+		if err != nil {
+			return nil, err
 		}
-		if after.LastSeq != before.LastSeq {
-			after = before
-		}
-		out.Cursor = s.Log.Cursor(after).String()
+		out.OpenBlocks, out.Cursor = blocks, at.String()
 		return &body[snapshotBody]{*out}, nil
 	}
 }
