@@ -188,8 +188,7 @@ class Socket:
         status = self.line().split(" ")
         headers = {}
         while line := self.line():
-            name, _, value = line.partition(":")
-            headers[name.lower()] = value.strip()
+            headers[line.partition(":")[0].lower()] = line.partition(":")[2].strip()
         if status[1] != "101":
             check(int(status[1]))
         accept = hashlib.sha1((nonce + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()
@@ -280,8 +279,9 @@ def follow(job):
             continue
         except Gap as gap:
             gaps.append(str(gap))
-            log.forget(0)
-            log.cursor = None
+            if len(gaps) == 8:
+                raise Refused("; ".join(gaps)) from gap
+            log.take("reset", None, {"firstAvailable": 1})
         except (Cut, OSError, http.client.HTTPException):
             failures = 0 if log.taken > taken else failures
             time.sleep(min(30, 2**failures) * random.uniform(0.5, 1) * job.get("pause", 1))

@@ -19,8 +19,7 @@ import (
 // everyByte says to cut at every byte, and not only where chance wants it.
 func everyByte() bool { return os.Getenv("PERDURE_LOG_CUTS") == "all" }
 
-// fewCuts is at how many bytes a reading is cut off otherwise, beside the first
-// recording, which is the shortest.
+// fewCuts is at how many bytes a reading is cut off otherwise.
 const fewCuts = 5
 
 // cutChance chooses the cuts.
@@ -79,7 +78,7 @@ func (s *stranger) cutOff(h *house, id uuid.UUID, w way, at int64, chance *rand.
 func TestAStrangerReadsEveryLog(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
-	for n, name := range slices.Sorted(maps.Keys(recordings)) {
+	for _, name := range slices.Sorted(maps.Keys(recordings)) {
 		x := h.start("")
 		r := h.claim()
 		recordings[name](h, r)
@@ -87,49 +86,48 @@ func TestAStrangerReadsEveryLog(t *testing.T) {
 			r.complete()
 		}
 		for _, w := range ways {
-			want := h.stored(x.ID, w)
-			bytes := s.whole(h, x.ID, w, want, 0)
-			few := fewCuts
-			if n == 0 {
-				few = 10 * fewCuts
-			}
-			for _, at := range cutsOf(chance, bytes, few) {
-				if wrong := s.cutOff(h, x.ID, w, at, chance).differs(want, 0); wrong != "" {
-					t.Fatalf("%s: %s, cut off after %d of %d bytes: %s", name, w, at, bytes, wrong)
+			t.Run(name+"/"+w.String(), func(t *testing.T) {
+				want := h.stored(x.ID, w)
+				bytes := s.whole(h, x.ID, w, want, 0)
+				for _, at := range cutsOf(chance, bytes, fewCuts) {
+					if wrong := s.cutOff(h, x.ID, w, at, chance).differs(want, 0); wrong != "" {
+						t.Fatalf("cut off after %d of %d bytes: %s", at, bytes, wrong)
+					}
 				}
-			}
+			})
 		}
 	}
 }
 
-// A log that grows between one connection and the next loses nothing, either.
+// A log that grows while a client is connected, is cut off and comes back loses
+// nothing, either.
 func TestAStrangerReadsALogThatGrows(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
-	rounds := 1
+	rounds, cuts := 1, 8
 	if everyByte() {
-		rounds = 50
+		rounds, cuts = 20, 30
 	}
-	const growing = 15 // connections
 	for range rounds {
 		for _, w := range ways {
 			x := h.start("")
 			r := h.claim()
+			s.proxy.follow(func(int) (string, int64) { return h.address(), -1 })
+			got := make(chan answer, 1)
+			go func() {
+				defer close(got)
+				got <- s.read(h, x.ID, w)
+			}()
 			step := newChance(r, chance)
-			s.proxy.follow(func(n int) (string, int64) {
-				if n > growing {
-					return h.address(), -1
-				}
-				for range 3 {
+			for range cuts {
+				s.proxy.await(chance.Int64N(300)) // less than there is to give
+				for range 1 + chance.IntN(6) {
 					step()
 				}
-				if n == growing {
-					r.complete()
-				}
-				return h.address(), chance.Int64N(400) // less than there is to give
-			})
-			got := s.read(h, x.ID, w)
-			if wrong := got.differs(h.stored(x.ID, w), 0); wrong != "" {
+				s.proxy.cut()
+			}
+			r.complete()
+			if wrong := (<-got).differs(h.stored(x.ID, w), 0); wrong != "" {
 				t.Fatalf("%s: %s", w, wrong)
 			}
 		}

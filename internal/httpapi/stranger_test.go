@@ -10,6 +10,7 @@ import (
 	"net"
 	"os/exec"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 
@@ -63,7 +64,7 @@ type way struct {
 }
 
 func (w way) String() string {
-	return fmt.Sprintf("%s %s%s by %s, %d", w.Transport, w.Stream, w.Types, w.By, w.Limit)
+	return fmt.Sprintf("%s %s by %s %d %s", w.Transport, strings.ReplaceAll(w.Stream, "/", " "), w.By, w.Limit, w.Types)
 }
 
 // ways are all that a stranger is tried on.
@@ -199,10 +200,12 @@ type cutter struct {
 	open     sync.WaitGroup // connections, and the loop that takes them
 	serving  sync.WaitGroup // connections
 
-	mu   sync.Mutex // guards what follows
-	plan func(n int) (to string, bytes int64)
-	n    int   // connections so far
-	last int64 // bytes that the last one was given
+	mu    sync.Mutex // guards what follows
+	plan  func(n int) (to string, bytes int64)
+	n     int        // connections so far
+	last  int64      // bytes that the last one was given
+	conn  net.Conn   // the last one; nil once it was cut
+	moved *sync.Cond // last has changed
 }
 
 func newCutter(t *testing.T) *cutter {
@@ -212,6 +215,7 @@ func newCutter(t *testing.T) *cutter {
 		t.Fatal(err)
 	}
 	c := &cutter{listener: l}
+	c.moved = sync.NewCond(&c.mu)
 	c.open.Go(func() {
 		for {
 			conn, err := l.Accept()
@@ -234,7 +238,7 @@ func (c *cutter) address() string { return c.listener.Addr().String() }
 func (c *cutter) follow(plan func(n int) (string, int64)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.plan, c.n = plan, 0
+	c.plan, c.n, c.conn = plan, 0, nil
 }
 
 // given is how many bytes the last connection was given, when all are over.
@@ -245,17 +249,46 @@ func (c *cutter) given() int64 {
 	return c.last
 }
 
-func (c *cutter) next() (string, int64) {
+// Write counts what a connection is given.
+func (c *cutter) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last += int64(len(b))
+	c.moved.Broadcast()
+	return len(b), nil
+}
+
+// await returns when the connection that follows the last cut was given so many
+// bytes.
+func (c *cutter) await(bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.conn == nil || c.last < bytes {
+		c.moved.Wait()
+	}
+}
+
+// cut cuts the connection off.
+func (c *cutter) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.conn.Close()
+	c.conn = nil
+}
+
+func (c *cutter) next(client net.Conn) (string, int64) {
 	c.mu.Lock()
 	plan, n := c.plan, c.n
 	c.n++
+	c.conn, c.last = client, 0
+	c.moved.Broadcast()
 	c.mu.Unlock()
 	return plan(n)
 }
 
 func (c *cutter) serve(client net.Conn) {
 	defer client.Close() //nolint:errcheck // it is cut off
-	to, bytes := c.next()
+	to, bytes := c.next(client)
 	server, err := net.Dial("tcp", to)
 	if err != nil {
 		return
@@ -269,10 +302,7 @@ func (c *cutter) serve(client net.Conn) {
 	if bytes >= 0 {
 		from = io.LimitReader(server, bytes)
 	}
-	n, _ := io.Copy(client, from)
-	c.mu.Lock()
-	c.last = n
-	c.mu.Unlock()
+	_, _ = io.Copy(io.MultiWriter(client, c), from)
 	_ = client.Close()
 	_ = server.Close()
 	asked.Wait()
