@@ -198,14 +198,15 @@ func (l heldLog) add(t *testing.T, item eventlog.Item, w way) {
 type cutter struct {
 	listener net.Listener
 	open     sync.WaitGroup // connections, and the loop that takes them
-	serving  sync.WaitGroup // connections
 
 	mu    sync.Mutex // guards what follows
 	plan  func(n int) (to string, bytes int64)
 	n     int        // connections so far
 	last  int64      // bytes that the last one was given
 	conn  net.Conn   // the last one; nil once it was cut
-	moved *sync.Cond // last has changed
+	moved *sync.Cond // what is here has changed
+
+	serving int // connections
 }
 
 func newCutter(t *testing.T) *cutter {
@@ -222,8 +223,8 @@ func newCutter(t *testing.T) *cutter {
 			if err != nil {
 				return
 			}
-			c.serving.Add(1)
-			c.open.Go(func() { defer c.serving.Done(); c.serve(conn) })
+			c.serves(1)
+			c.open.Go(func() { defer c.serves(-1); c.serve(conn) })
 		}
 	})
 	t.Cleanup(func() { _ = l.Close(); c.open.Wait() })
@@ -243,10 +244,20 @@ func (c *cutter) follow(plan func(n int) (string, int64)) {
 
 // given is how many bytes the last connection was given, when all are over.
 func (c *cutter) given() int64 {
-	c.serving.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for c.serving > 0 {
+		c.moved.Wait()
+	}
 	return c.last
+}
+
+// serves counts the connections that are open.
+func (c *cutter) serves(more int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serving += more
+	c.moved.Broadcast()
 }
 
 // Write counts what a connection is given.
