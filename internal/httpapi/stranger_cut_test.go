@@ -218,7 +218,10 @@ func TestAStrangerComesBackToARestoredLog(t *testing.T) {
 			s.proxy.follow(func(n int) (string, int64) {
 				return []*house{h, restored}[min(n, 1)].address(), []int64{at, -1}[min(n, 1)]
 			})
-			got := s.read(h, x.ID, w)
+			got, want := s.read(h, x.ID, w), want
+			if got.Resets == 0 && s.proxy.connections() == 1 {
+				want = h.stored(x.ID, w) // it had all before it was cut off
+			}
 			if wrong := got.differs(want, got.Resets); wrong != "" || got.Resets > 1 {
 				t.Fatalf("%s, cut off after %d of %d bytes: %s", w, at, bytes, wrong)
 			}

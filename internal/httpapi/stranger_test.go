@@ -252,6 +252,13 @@ func (c *cutter) given() int64 {
 	return c.last
 }
 
+// connections is how many there were since follow.
+func (c *cutter) connections() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
+
 // serves counts the connections that are open.
 func (c *cutter) serves(more int) {
 	c.mu.Lock()
