@@ -21,7 +21,8 @@ const (
 // start), then what comes, until the execution has ended. A stream that breaks
 // is taken up again exactly behind the last event that was given, after a pause
 // of 1 s that doubles to 30 s, with jitter; an answer that says to wait longer
-// is heeded. After an event of type reset the caller drops what it holds.
+// is heeded. After an event of type reset the caller drops what it holds; a
+// log whose beginning is no longer kept begins with one.
 //
 // It ends with an error if ctx is over (its cause) or the server refuses:
 // unauthenticated, permission_denied, not_found, invalid_argument (the cursor).

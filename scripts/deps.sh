@@ -2,7 +2,7 @@
 # Installs what the tests need: Node.js (the end-to-end tests talk to a mock of
 # the model providers and run a conformance suite, both npm packages, and web/ is
 # TypeScript), a browser for the tests of the pages, PostgreSQL (tests run one of
-# their own), git, make, bash.
+# their own), Python 3 (a client of the log, e2e/logclient), git, make, bash.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,6 +11,7 @@ for tool in git make bash; do command -v "$tool" >/dev/null || missing+=("$tool"
 command -v npm >/dev/null || missing+=(nodejs npm)
 command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing+=(postgresql)
 command -v chromium >/dev/null || missing+=(chromium)
+command -v python3 >/dev/null || missing+=(python3)
 if [ ${#missing[@]} -gt 0 ]; then
 	if ! command -v apt-get >/dev/null; then
 		echo "please install: ${missing[*]}" >&2

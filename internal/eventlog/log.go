@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -56,7 +57,7 @@ type From struct {
 	// Cursor is what a client was last given; it takes precedence.
 	Cursor string
 	// AfterSeq asks for all events after that seq, and for the blocks of up to
-	// that seq that were still open then, whole.
+	// that seq that are open or closed after it, whole.
 	AfterSeq *int64
 	// Idle is how long a reader that waits is given nothing, at most; default
 	// 1 s. Each idle item wakes it.
@@ -110,20 +111,18 @@ func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit in
 	return items, head, nil
 }
 
-// truncated says that the log begins after the position that was asked for.
-type truncated struct{ first perdure.Record }
-
-func (truncated) Error() string { return "the log begins later" }
+// errTruncated says that the log begins after the position that was asked for.
+var errTruncated = errors.New("the log begins later")
 
 // gap says what the absence of the record at pos means: the log begins later,
-// which is the error truncated, or it is damaged. It is never passed over.
+// which is errTruncated, or it is damaged. It is never passed over.
 func (l *Log) gap(ctx context.Context, execution uuid.UUID, pos int64) error {
 	first, _, err := l.read.Log(ctx, execution, 0, 1)
 	if err != nil {
 		return err
 	}
 	if len(first) == 1 && first[0].Pos > pos {
-		return truncated{first[0]}
+		return errTruncated
 	}
 	return perdure.Errorf(perdure.Internal, "the log of execution %s lacks its record %d", execution, pos)
 }

@@ -15,8 +15,9 @@ type Page struct {
 	Next perdure.Cursor
 	// UpToDate says that there was nothing after Next.
 	UpToDate bool
-	// Reset is set if the cursor did not fit: the items begin at the first
-	// record, and the client drops what it has.
+	// Reset is set if the cursor did not fit, or what follows it is no longer kept,
+	// from the start on, too: the items begin at the first record, and the client
+	// drops what it has.
 	Reset *ResetData
 }
 
@@ -40,14 +41,7 @@ func (l *Log) Page(ctx context.Context, execution uuid.UUID, cursor string, limi
 		return l.resetPage(ctx, execution, reason, limit)
 	}
 	p, err := l.pageAt(ctx, execution, c, limit)
-	var cut truncated
-	if errors.As(err, &cut) {
-		if c.Pos == 0 {
-			if c, err = l.CursorAt(ctx, execution, cut.first.Pos-1); err != nil {
-				return Page{}, err
-			}
-			return l.pageAt(ctx, execution, c, limit)
-		}
+	if errors.Is(err, errTruncated) {
 		return l.resetPage(ctx, execution, ResetTruncated, limit)
 	}
 	return p, err

@@ -16,19 +16,6 @@ func (t *tail) reset(ctx context.Context, reason string) error {
 	return t.restart(at, data)
 }
 
-// cutOff goes to the first record that is kept. A reader that has nothing yet
-// need not be told to drop it.
-func (t *tail) cutOff(ctx context.Context, first perdure.Record) error {
-	if !t.shown {
-		at, err := t.log.CursorAt(ctx, t.execution, first.Pos-1)
-		if err == nil {
-			t.at = at
-		}
-		return err
-	}
-	return t.reset(ctx, ResetTruncated)
-}
-
 func (t *tail) restart(at perdure.Cursor, data ResetData) error {
 	t.at, t.coveredSeq, t.coveredPos = at, 0, 0
 	raw, err := encode(data)
@@ -45,11 +32,11 @@ func (l *Log) resetTo(ctx context.Context, execution uuid.UUID, reason string) (
 	if err != nil {
 		return perdure.Cursor{}, data, err
 	}
-	data.LastSeq = head.LastSeq
-	if len(first) == 0 {
-		return perdure.Cursor{Epoch: l.epoch(head)}, data, nil
+	pos := int64(0)
+	if len(first) == 1 {
+		pos, data.FirstAvailable = first[0].Pos-1, first[0].Seq
 	}
-	data.FirstAvailable = first[0].Seq
-	at, err := l.CursorAt(ctx, execution, first[0].Pos-1)
+	data.LastSeq = head.LastSeq
+	at, err := l.CursorAt(ctx, execution, pos)
 	return at, data, err
 }

@@ -40,17 +40,36 @@ func TestCursorThatDoesNotFitIsAnsweredByOneReset(t *testing.T) {
 	}
 }
 
+// A reader of a log whose beginning is no longer kept is told so wherever it
+// begins before what is left: from the start, too.
 func TestTruncatedLogResets(t *testing.T) {
 	b := newBook()
 	b.chat()
-	at := b.cursor(2)
 	b.records = b.records[5:]
-	items := all(t, b.log(), eventlog.From{Cursor: at})
-	if items[0].Event != eventlog.Reset || !strings.Contains(string(items[0].Data), `"truncated"`) || items[1].Cursor.Pos != 6 {
-		t.Errorf("came %s", lines(items[:2]))
+	b.head.FirstPos = b.records[0].Pos
+	want := fmt.Sprintf(`{"reason":"truncated","firstAvailable":%d,"lastSeq":%d}`, b.records[0].Seq, b.head.LastSeq)
+	zero, two := int64(0), int64(2)
+	for name, from := range map[string]eventlog.From{
+		"start": {}, "cursor": {Cursor: b.cursor(2)}, "before the first": {Cursor: b.cursor(0)}, "seq 0": {AfterSeq: &zero}, "seq 2": {AfterSeq: &two},
+	} {
+		items := all(t, b.log(), from)
+		if items[0].Event != eventlog.Reset || string(items[0].Data) != want || items[0].Cursor.Pos != 5 || items[1].Cursor.Pos != 6 {
+			t.Errorf("%s: came %s", name, lines(items[:2]))
+		}
+		if from.AfterSeq != nil {
+			w, err := b.log().Window(t.Context(), execution, eventlog.Span{After: from.AfterSeq, Limit: 10})
+			if err != nil || w.Reset == nil || w.Reset.Reason != eventlog.ResetTruncated || w.Reset.FirstAvailable != b.records[0].Seq {
+				t.Errorf("%s: the window says %+v %v", name, w.Reset, err)
+			}
+			continue
+		}
+		p, err := b.log().Page(t.Context(), execution, from.Cursor, 10)
+		if err != nil || p.Reset == nil || p.Reset.Reason != eventlog.ResetTruncated || p.Items[0].Cursor.Pos != 6 {
+			t.Errorf("%s: the page says %+v %v", name, p.Reset, err)
+		}
 	}
-	if first := all(t, b.log(), eventlog.From{})[0]; first.Cursor.Pos != 6 {
-		t.Errorf("from the start came %+v", first)
+	if items := all(t, b.log(), eventlog.From{Cursor: b.cursor(5)}); items[0].Event == eventlog.Reset {
+		t.Errorf("a reader that lacks nothing of what is left is given %s", items[0].Data)
 	}
 }
 

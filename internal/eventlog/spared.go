@@ -43,6 +43,19 @@ func (l *Log) LastSeq(ctx context.Context, execution uuid.UUID, pos int64, types
 	return l.read.LastSeqOf(ctx, execution, pos, types)
 }
 
+// FirstSeq gives the seq of the first event that is still kept. Error: not_found.
+func (l *Log) FirstSeq(ctx context.Context, execution uuid.UUID) (int64, error) {
+	head, err := l.read.LogHead(ctx, execution)
+	if err != nil || head.FirstPos == 0 {
+		return 1, err
+	}
+	first, _, err := l.read.Log(ctx, execution, 0, 1)
+	if err != nil || len(first) == 0 {
+		return 1, err
+	}
+	return first[0].Seq, nil
+}
+
 // BlockStart gives the position of the first piece of the block of that seq, and
 // the zero cursor if there is none, or it is of another type.
 func (l *Log) BlockStart(ctx context.Context, execution uuid.UUID, seq int64, typ perdure.EventType) (perdure.Cursor, error) {

@@ -13,9 +13,9 @@ import (
 
 // Tail reads the log from a position on: what is there, oldest first, then what
 // comes, until the log ends with an End item, the context is over (its cause is
-// the error) or the store fails. A position that does not fit the log is
-// answered with one Reset and the log from its first record. Errors:
-// invalid_argument, not_found.
+// the error) or the store fails. A position that does not fit the log, or after
+// which records are no longer kept, the start among them, is answered with one
+// Reset and the log from its first record. Errors: invalid_argument, not_found.
 //
 // A reader takes the time it needs: nothing waits for it.
 func (l *Log) Tail(ctx context.Context, execution uuid.UUID, from From) iter.Seq2[Item, error] {
@@ -45,7 +45,6 @@ type tail struct {
 	turn      int         // of the follower, when at was known to be of its log
 
 	at    perdure.Cursor // of the last item
-	shown bool           // it was given something, or came with a position
 	ended bool
 	// Chunks up to coveredPos of blocks up to coveredSeq came in snapshots.
 	coveredSeq, coveredPos int64
@@ -75,9 +74,8 @@ func (t *tail) run(ctx context.Context, from From) error {
 // step gives what there is after the position, or waits for it.
 func (t *tail) step(ctx context.Context) error {
 	seen, err := t.next(ctx)
-	var cut truncated
-	if errors.As(err, &cut) {
-		return t.cutOff(ctx, cut.first)
+	if errors.Is(err, errTruncated) {
+		return t.reset(ctx, ResetTruncated)
 	}
 	if err != nil {
 		return err
@@ -153,7 +151,6 @@ func (t *tail) covered(item Item) bool {
 }
 
 func (t *tail) give(item Item) error {
-	t.shown = true
 	if !t.yield(item, nil) {
 		return errLeft
 	}
@@ -219,7 +216,7 @@ func (t *tail) beginAt(ctx context.Context, c perdure.Cursor, head store.Head) e
 	if reason != "" {
 		return t.reset(ctx, reason)
 	}
-	t.at, t.shown = c, true
+	t.at = c
 	return t.endedAt(ctx, head)
 }
 

@@ -20,17 +20,23 @@ type Span struct {
 // Window is a part of a log that is counted in events. A block is one event,
 // given whole as a snapshot that replaces what the client holds of it.
 type Window struct {
-	Items       []Item // oldest first
-	First, Last int64  // their seqs; 0 without items
+	// Across are, for one that goes forward, snapshots of the blocks of up to
+	// Span.After that are open or were closed after it, oldest first, whole at
+	// AcrossAt: a reader that was cut off inside them lacks their rest.
+	Across   []Item
+	AcrossAt int64
+	Items    []Item // oldest first
+
+	First, Last int64 // the seqs of Items; 0 without items
 	// Max is the seq of the newest event.
 	Max int64
 	// More says that there are events beyond the end that the window grows to:
 	// after Last for one that goes forward, else before First.
 	More bool
-	// Stale says that the client is ahead of the log, or that what follows its
-	// position is no longer kept: the window is the newest, and the client drops
-	// what it has first.
-	Stale bool
+	// Reset is set if the client is ahead of the log, or what follows its position
+	// is no longer kept: the window is the newest, and the client drops what it has
+	// first.
+	Reset *ResetData
 	// At is the position at which the blocks are whole.
 	At perdure.Cursor
 }
@@ -46,13 +52,11 @@ func (l *Log) Window(ctx context.Context, execution uuid.UUID, s Span) (Window, 
 	if err != nil {
 		return Window{}, err
 	}
-	lost := false
-	if s.After != nil {
-		if lost, err = l.lost(ctx, execution, head, *s.After); err != nil {
-			return Window{}, err
-		}
+	reason, err := l.seqMisfit(ctx, execution, head, s.After)
+	if err != nil {
+		return Window{}, err
 	}
-	if s.After != nil && *s.After <= head.LastSeq && !lost {
+	if s.After != nil && reason == "" {
 		return l.forward(ctx, execution, *s.After, s.Limit)
 	}
 	high := int64(math.MaxInt64) // what has come since the head was read, too
@@ -61,8 +65,31 @@ func (l *Log) Window(ctx context.Context, execution uuid.UUID, s Span) (Window, 
 	}
 	low := max(0, min(high, head.LastSeq)-int64(s.Limit))
 	w, err := l.backward(ctx, execution, low, high)
-	w.Stale = s.After != nil
+	if err == nil && reason != "" {
+		w.Reset, err = l.resetData(ctx, execution, reason)
+	}
 	return w, err
+}
+
+// seqMisfit returns the reason why a client that has the events up to a seq has to
+// begin again; "" for none.
+func (l *Log) seqMisfit(ctx context.Context, execution uuid.UUID, head store.Head, after *int64) (string, error) {
+	if after == nil {
+		return "", nil
+	}
+	if *after > head.LastSeq {
+		return ResetAhead, nil
+	}
+	lost, err := l.lost(ctx, execution, head, *after)
+	if lost {
+		return ResetTruncated, err
+	}
+	return "", err
+}
+
+func (l *Log) resetData(ctx context.Context, execution uuid.UUID, reason string) (*ResetData, error) {
+	_, data, err := l.resetTo(ctx, execution, reason)
+	return &data, err
 }
 
 func (s Span) check() error {
@@ -85,9 +112,23 @@ func (l *Log) forward(ctx context.Context, execution uuid.UUID, after int64, lim
 		return Window{}, err
 	}
 	w, err := l.windowOf(ctx, execution, events, head)
+	if err != nil {
+		return Window{}, err
+	}
 	w.bound()
 	w.More = max(after, w.Last) < head.LastSeq
-	return w, err
+	return w, l.reachOver(ctx, execution, &w, after)
+}
+
+// reachOver puts the blocks that reach over the seq before the window. They are
+// read after its events, so that they hold at its position, or further on.
+func (l *Log) reachOver(ctx context.Context, execution uuid.UUID, w *Window, after int64) error {
+	if after == 0 {
+		return nil
+	}
+	a, err := l.across(ctx, execution, after)
+	w.Across, w.AcrossAt = a.items, a.head.LastPos
+	return err
 }
 
 // backward gives the events of (low, high] that one read holds, those next to
@@ -121,7 +162,7 @@ func (l *Log) keepsBefore(ctx context.Context, execution uuid.UUID, seq int64) (
 
 func (l *Log) windowOf(ctx context.Context, execution uuid.UUID, events []store.Event, head store.Head) (Window, error) {
 	w := Window{Max: head.LastSeq, At: l.Cursor(head)}
-	return w, l.fill(ctx, execution, &w, events)
+	return w, l.fill(ctx, execution, &w, events, head)
 }
 
 // bound says where the items, which are in order, begin and end.
@@ -136,7 +177,7 @@ const windowBytes = 1 << 20
 
 // fill renders the events, at least one and as many as there is room for: what
 // entries hold counts, which the store's reading of events does not.
-func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events []store.Event) error {
+func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events []store.Event, head store.Head) error {
 	for left := windowBytes; len(events) > 0; {
 		records := make([]perdure.Record, len(events)) // those of blocks name nothing
 		for i, e := range events {
@@ -149,7 +190,7 @@ func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events [
 			return err
 		}
 		for _, e := range events[:n] {
-			item, err := joined.eventItem(execution, e)
+			item, err := l.eventItem(execution, joined, e, head)
 			if err != nil {
 				return err
 			}
@@ -172,10 +213,14 @@ func firstCursor(e store.Event, epoch uint64) perdure.Cursor {
 	return perdure.Cursor{Epoch: epoch, Pos: e.Block.FirstPos, Nonce: e.Block.FirstNonce}
 }
 
-func (all entries) eventItem(execution uuid.UUID, e store.Event) (Item, error) {
+// eventItem renders an event. A block's cursor is that of its first record: what
+// is given again from there on is known by its offset.
+func (l *Log) eventItem(execution uuid.UUID, joined entries, e store.Event, head store.Head) (item Item, err error) {
 	if e.Record != nil {
-		return all.render(execution, *e.Record)
+		item, err = joined.render(execution, *e.Record)
+	} else {
+		item, err = snapshotItem(*e.Block, execution)
 	}
-	data, err := BlockData(*e.Block, execution)
-	return Item{Event: Snapshot, Type: e.Block.Type, Seq: e.Seq, Data: data}, err
+	item.Cursor = firstCursor(e, l.epoch(head))
+	return item, err
 }

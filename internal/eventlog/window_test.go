@@ -32,7 +32,7 @@ func TestWindowsJoinedAreTheLog(t *testing.T) {
 			for after := int64(0); ; {
 				w := window(t, b, eventlog.Span{After: &after, Limit: limit})
 				forward = append(forward, w.Items...)
-				if len(w.Items) > limit || w.Stale || w.Max != b.head.LastSeq {
+				if len(w.Items) > limit || w.Reset != nil || w.Max != b.head.LastSeq {
 					t.Fatalf("limit %d after %d: %+v", limit, after, w)
 				}
 				if after = w.Last; !w.More {
@@ -92,10 +92,10 @@ func TestWindowOfAClientThatIsAhead(t *testing.T) {
 	b.chat()
 	ahead, last := b.head.LastSeq+5, b.head.LastSeq
 	w := window(t, b, eventlog.Span{After: &ahead, Limit: 2})
-	if !w.Stale || w.Last != last || w.First != last-1 || !w.More {
+	if w.Reset == nil || w.Last != last || w.First != last-1 || !w.More {
 		t.Errorf("got %+v", w)
 	}
-	if w := window(t, b, eventlog.Span{After: &last, Limit: 2}); w.Stale || w.More || len(w.Items) != 0 {
+	if w := window(t, b, eventlog.Span{After: &last, Limit: 2}); w.Reset != nil || w.More || len(w.Items) != 0 {
 		t.Errorf("a client that has all got %+v", w)
 	}
 }
@@ -123,7 +123,7 @@ func TestWhatIsNoLongerKeptIsTold(t *testing.T) {
 	b.mu.Unlock()
 	last := b.head.LastSeq
 	for after := int64(1); after < last-1; after++ {
-		if w := window(t, b, eventlog.Span{After: &after, Limit: 100}); !w.Stale || w.Last != last || w.More {
+		if w := window(t, b, eventlog.Span{After: &after, Limit: 100}); w.Reset == nil || w.Last != last || w.More {
 			t.Errorf("a page after %d: %+v", after, w)
 		}
 		if items := all(t, b.log(), eventlog.From{AfterSeq: &after}); items[0].Event != eventlog.Reset || items[1].Seq != last {
@@ -131,7 +131,7 @@ func TestWhatIsNoLongerKeptIsTold(t *testing.T) {
 		}
 	}
 	kept := last - 1
-	if w := window(t, b, eventlog.Span{After: &kept, Limit: 100}); w.Stale || w.First != last {
+	if w := window(t, b, eventlog.Span{After: &kept, Limit: 100}); w.Reset != nil || w.First != last {
 		t.Errorf("a page after %d: %+v", kept, w)
 	}
 }

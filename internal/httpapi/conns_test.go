@@ -31,6 +31,20 @@ func (c *connections) of(addr string) chan struct{} {
 	return c.over[addr]
 }
 
+// begin is of for a new connection: an address can be used again.
+func (c *connections) begin(addr string) chan struct{} {
+	over := c.of(addr)
+	select {
+	case <-over:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.over[addr] = make(chan struct{})
+		return c.over[addr]
+	default:
+		return over
+	}
+}
+
 // watchedListener notes when the server closes what it has accepted, whoever in
 // it has the connection by then.
 type watchedListener struct {
@@ -43,7 +57,7 @@ func (l watchedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	over := l.all.of(conn.RemoteAddr().String())
+	over := l.all.begin(conn.RemoteAddr().String())
 	return &watchedConn{Conn: conn, over: sync.OnceFunc(func() { close(over) })}, nil
 }
 

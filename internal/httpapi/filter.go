@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -39,8 +40,30 @@ func (f *filter) recall(ctx context.Context, log *eventlog.Log, execution uuid.U
 	if f.given, err = log.LastSeq(ctx, execution, pos, given); err != nil {
 		return err
 	}
-	f.spared, err = log.LastSeq(ctx, execution, pos, spared)
+	if f.spared, err = log.LastSeq(ctx, execution, pos, spared); err != nil {
+		return err
+	}
+	first, err := log.FirstSeq(ctx, execution)
+	f.begin(first)
 	return err
+}
+
+// begin lets the log begin with the seq first. What was before it is no longer
+// known, and counts as left out.
+func (f *filter) begin(first int64) {
+	f.spared = max(f.spared, first-1)
+	if f.given < first {
+		f.given = 0
+	}
+}
+
+// reset begins again where the log does.
+func (f *filter) reset(i eventlog.Item) {
+	var data eventlog.ResetData
+	f.spared, f.given = 0, 0
+	if json.Unmarshal(i.Data, &data) == nil { // it is what the log's reader has written
+		f.begin(data.FirstAvailable)
+	}
 }
 
 // pass gives the item as this stream shows it; of one that is left out, the
@@ -50,7 +73,7 @@ func (f *filter) pass(i eventlog.Item) eventlog.Item {
 	case f.keep == nil || i.Event == "" || i.Event == eventlog.End:
 		return i
 	case i.Event == eventlog.Reset:
-		f.spared, f.given = 0, 0
+		f.reset(i)
 		return i
 	case !f.keep(i.Type):
 		f.spared = max(f.spared, i.Seq)

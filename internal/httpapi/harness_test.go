@@ -19,6 +19,7 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 	"github.com/perdure/perdure/internal/httpapi"
 	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/opentest"
 	"go.uber.org/goleak"
 )
@@ -47,7 +48,12 @@ type house struct {
 // open starts a house. change may alter the API's configuration.
 func open(t *testing.T, change ...func(*httpapi.Config)) *house {
 	t.Helper()
-	st := opentest.Store(t)
+	return openOver(t, opentest.Store(t), change...)
+}
+
+// openOver is open over a store.
+func openOver(t *testing.T, st store.Store, change ...func(*httpapi.Config)) *house {
+	t.Helper()
 	h := &house{
 		t: t, store: &brittle{Store: st}, id: uuid.New(), stop: make(chan struct{}), closed: make(chan struct{}, 1), logged: &bytes.Buffer{},
 		conns: &connections{}, serve: &atomic.Pointer[http.Handler]{},

@@ -38,7 +38,7 @@ type eventPage struct {
 	Items      []event             `json:"items" nullable:"false"`
 	NextCursor string              `json:"nextCursor" doc:"The position after the items, also where there are none."`
 	UpToDate   bool                `json:"upToDate" doc:"There was nothing after nextCursor."`
-	Reset      *eventlog.ResetData `json:"reset,omitempty" doc:"The cursor did not fit; drop what you have, the items begin at the first event."`
+	Reset      *eventlog.ResetData `json:"reset,omitempty" doc:"The cursor did not fit, or what follows it is no longer kept; drop what you have, the items begin at the first event."`
 }
 
 func (s *server) listEvents(ctx context.Context, in *eventsInput) (*body[eventPage], error) {
@@ -99,24 +99,18 @@ func (s *server) snapshot(ctx context.Context, in *snapshotInput) (*body[snapsho
 		if err != nil {
 			return nil, err
 		}
-		blocks, after, err := s.read().OpenBlocks(ctx, x.ID)
+		after, err := s.read().LogHead(ctx, x.ID)
 		if err != nil {
 			return nil, err
 		}
 		if after.LastSeq != before.LastSeq && try < snapshotTries {
 			continue
 		}
-		for _, b := range blocks {
-			data, err := eventlog.BlockData(b, x.ID)
-			if err != nil {
-				return nil, err
-			}
-			out.OpenBlocks = append(out.OpenBlocks, data)
+		blocks, at, err := s.Log.OpenBlocks(ctx, x.ID, before.LastSeq)
+		if err != nil {
+			return nil, err
 		}
-		if after.LastSeq != before.LastSeq {
-			after = before
-		}
-		out.Cursor = s.Log.Cursor(after).String()
+		out.OpenBlocks, out.Cursor = blocks, at.String()
 		return &body[snapshotBody]{*out}, nil
 	}
 }
@@ -197,7 +191,7 @@ type streamInput struct {
 	IDInput
 	LastEventID string `header:"Last-Event-ID" doc:"The id of the last event received; a browser sends it by itself."`
 	After       string `query:"after" doc:"A cursor."`
-	AfterSeq    string `query:"after_seq" doc:"All events after this seq, and what was open then, whole."`
+	AfterSeq    string `query:"after_seq" doc:"All events after this seq, and the blocks up to it that are open or were closed after it, whole."`
 	Types       string `query:"types" doc:"Only events of these types, separated by commas; of snapshots, those of blocks of these types. prevSeq tells what was left out."`
 	Render      string `query:"render" enum:"html" doc:"html shows text as sanitised HTML: events html in place of token."`
 }

@@ -71,7 +71,7 @@ func TestMessagesHaveTheirNames(t *testing.T) {
 	ask("prompt", `{"prompt_id":"p1","text":"more"}`, "prompt_ack", "prompt_id")
 	ask("dance", `{}`, "error", "code message")
 	ask("prompt", `{"prompt_id":"p2"}`, "error", "code message prompt_id")
-	ask("load_events", `{"after_seq":1000}`, "events_loaded", loaded)
+	ask("load_events", `{"after_seq":1000}`, "events_loaded", loaded+" reset")
 	h.call("POST", h.path(x.ID, "/signal"), `{"signalName":"go"}`).want(200, nil)
 	ask("", "", "event", "cursor data event")
 }

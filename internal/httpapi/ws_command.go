@@ -84,6 +84,8 @@ type eventsLoaded struct {
 	HasMore  bool    `json:"has_more"`
 	Prepend  bool    `json:"prepend"`
 	Stale    bool    `json:"is_stale_client"`
+	// Reset says why the client is stale.
+	Reset *eventlog.ResetData `json:"reset,omitempty"`
 }
 
 func (k *socket) load(ctx context.Context, raw json.RawMessage) error {
@@ -107,20 +109,31 @@ func (k *socket) load(ctx context.Context, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if w.Stale {
-		k.given, k.chain = nil, nil // the client begins anew, with this page
+	if err := k.window(ctx, w, in.BeforeSeq != nil); err != nil {
+		return err
+	}
+	if in.BeforeSeq == nil {
+		k.goOn(ctx, w.At, in.AfterSeq != nil && w.Reset == nil && w.More)
+	}
+	return nil
+}
+
+// window sends a page that is counted in events, and notes what it has shown.
+func (k *socket) window(ctx context.Context, w eventlog.Window, prepend bool) error {
+	if w.Reset != nil {
+		k.given, k.chain = nil, nil // the client begins again, with this page
 	}
 	out := eventsLoaded{
-		FirstSeq: w.First, LastSeq: w.Last, MaxSeq: w.Max, HasMore: w.More, Prepend: in.BeforeSeq != nil, Stale: w.Stale,
+		FirstSeq: w.First, LastSeq: w.Last, MaxSeq: w.Max, HasMore: w.More, Prepend: prepend, Stale: w.Reset != nil, Reset: w.Reset,
 	}
-	if err := k.loaded(ctx, out, w.Items); err != nil {
+	if err := k.loaded(ctx, out, slices.Concat(w.Across, w.Items)); err != nil {
 		return err
 	}
 	if len(w.Items) > 0 {
 		k.given.add(covered{w.First, w.Last, w.At.Pos})
 	}
-	if in.BeforeSeq == nil {
-		k.goOn(ctx, w.At, in.AfterSeq != nil && !w.Stale && w.More)
+	for _, block := range w.Across {
+		k.given.add(covered{block.Seq, block.Seq, w.AcrossAt})
 	}
 	return nil
 }
@@ -141,7 +154,7 @@ func (k *socket) loadAt(ctx context.Context, cursor string, limit int) error {
 		return err
 	}
 	if p.Reset != nil {
-		return k.loadStale(ctx, limit)
+		return k.loadStale(ctx, limit, p.Reset)
 	}
 	out := eventsLoaded{MaxSeq: head.LastSeq, HasMore: !p.UpToDate}
 	for _, i := range p.Items {
@@ -160,14 +173,13 @@ func (k *socket) loadAt(ctx context.Context, cursor string, limit int) error {
 
 // loadStale answers a client whose position does not fit the log: the newest
 // page, and that the client drops what it has.
-func (k *socket) loadStale(ctx context.Context, limit int) error {
+func (k *socket) loadStale(ctx context.Context, limit int, why *eventlog.ResetData) error {
 	w, err := k.Log.Window(ctx, k.execution, eventlog.Span{Limit: limit})
 	if err != nil {
 		return err
 	}
-	k.given, k.chain = pagesGiven{{w.First, w.Last, w.At.Pos}}, nil
-	out := eventsLoaded{FirstSeq: w.First, LastSeq: w.Last, MaxSeq: w.Max, HasMore: w.More, Stale: true}
-	if err := k.loaded(ctx, out, w.Items); err != nil {
+	w.Reset = why
+	if err := k.window(ctx, w, false); err != nil {
 		return err
 	}
 	k.goOn(ctx, w.At, false)

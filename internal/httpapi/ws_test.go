@@ -14,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/httpapi"
 )
 
@@ -39,6 +40,7 @@ type wsMessage struct {
 		MaxSeq   int64 `json:"max_seq"`
 		HasMore  bool  `json:"has_more"`
 		Stale    bool  `json:"is_stale_client"`
+		Reset    *client.Reset
 		Prepend  bool
 		wsEvent
 		Code, Message string

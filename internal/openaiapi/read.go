@@ -111,7 +111,7 @@ func (a *API) current(ctx context.Context, f *fold) error {
 		}
 		f.take()
 		if p.UpToDate && f.status == "" {
-			return noResponse(f.id()) // of the first response the log is asked for from its start, which resets nobody
+			return noResponse(f.id()) // its input's event is not there
 		}
 		if f.ended() || p.UpToDate {
 			return nil

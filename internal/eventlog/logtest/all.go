@@ -27,6 +27,7 @@ func Projections(a API) map[string]Projection {
 		"websocket by short cursors": socket{API: a, limit: 7},
 		"websocket by seq":           socket{API: a, limit: 9, seqs: true},
 		"websocket by few seqs":      socket{API: a, limit: 4, seqs: true},
+		"websocket after the newest": socket{API: a, limit: 5, seqs: true, newest: true},
 	}
 	for _, limit := range []int{9, 50, 1000} {
 		by[fmt.Sprintf("pages of %d", limit)] = pages{API: a, limit: limit}

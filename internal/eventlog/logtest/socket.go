@@ -17,6 +17,9 @@ type socket struct {
 	API
 	limit int
 	seqs  bool
+	// newest asks, by seq, for what comes after the newest that is held: the blocks
+	// that are open come first then, whole.
+	newest bool
 }
 
 // Show implements Projection.
@@ -132,7 +135,7 @@ func (s socket) first(held []Event) map[string]any {
 	}
 	p := pictureOf(held)
 	after := p.newest
-	if oldest := p.oldestOpen(); oldest > 0 {
+	if oldest := p.oldestOpen(); oldest > 0 && !s.newest {
 		after = oldest - 1
 	}
 	return map[string]any{"after_seq": after, "limit": s.limit}

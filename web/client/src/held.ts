@@ -1,4 +1,4 @@
-import type { LogEvent, Snapshot } from "./events";
+import type { LogEvent, Reset, Snapshot } from "./events";
 import { hasSeq, pieceOf, type SeqEvent } from "./events";
 import {
   closeBlock,
@@ -19,7 +19,11 @@ import {
  */
 export type Outcome = "taken" | "known" | "gap";
 
-/** A page of the log as the WebSocket gives it. */
+/**
+ * A page of the log as the WebSocket gives it. One that is asked for by after_seq
+ * begins with snapshots of the blocks that reach over that seq; first_seq leaves
+ * them out, and is 0 where nothing else is there.
+ */
 export interface Page {
   events: LogEvent[];
   first_seq: number;
@@ -28,6 +32,8 @@ export interface Page {
   has_more: boolean;
   prepend: boolean;
   is_stale_client: boolean;
+  /** Why the client is stale. */
+  reset?: Reset;
 }
 
 /**
@@ -129,11 +135,11 @@ export class HeldLog {
     const messages: Message[] = [];
     for (const e of page.events) {
       const m = messageOf(e);
-      if (m) messages.push(m);
+      if (m && (this.#at.has(m.seq) || (page.first_seq > 0 && m.seq >= page.first_seq))) messages.push(m);
     }
     if (this.#messages.length === 0) {
-      this.#floor = page.events.length > 0 ? page.first_seq - 1 : (this.#floor ?? page.max_seq);
-    } else if (messages.length > 0) {
+      this.#floor = page.first_seq > 0 ? page.first_seq - 1 : (this.#floor ?? page.max_seq);
+    } else if (page.first_seq > 0) {
       if (page.prepend ? page.last_seq < this.#bottom() : page.first_seq > this.lastSeenSeq + 1) return "gap";
       this.#floor = Math.min(this.#bottom(), page.first_seq - 1);
     }

@@ -605,7 +605,7 @@ export interface components {
             items: components["schemas"]["Event"][];
             /** @description The position after the items, also where there are none. */
             nextCursor: string;
-            /** @description The cursor did not fit; drop what you have, the items begin at the first event. */
+            /** @description The cursor did not fit, or what follows it is no longer kept; drop what you have, the items begin at the first event. */
             reset?: components["schemas"]["ResetData"];
             /** @description There was nothing after nextCursor. */
             upToDate: boolean;
@@ -2124,7 +2124,7 @@ export interface operations {
             query?: {
                 /** @description A cursor. */
                 after?: string;
-                /** @description All events after this seq, and what was open then, whole. */
+                /** @description All events after this seq, and the blocks up to it that are open or were closed after it, whole. */
                 after_seq?: string;
                 /** @description Only events of these types, separated by commas; of snapshots, those of blocks of these types. prevSeq tells what was left out. */
                 types?: string;
@@ -2188,7 +2188,7 @@ export interface operations {
             query?: {
                 /** @description A cursor. */
                 after?: string;
-                /** @description All events after this seq, and what was open then, whole. */
+                /** @description All events after this seq, and the blocks up to it that are open or were closed after it, whole. */
                 after_seq?: string;
                 /** @description Only events of these types, separated by commas; of snapshots, those of blocks of these types. prevSeq tells what was left out. */
                 types?: string;

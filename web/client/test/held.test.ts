@@ -247,6 +247,27 @@ describe("pages", () => {
     expect(held.apply(token(2, 7, "x"))).toBe("known");
     expect(seqs(held)).toEqual([5, 6]);
   });
+
+  test("the blocks that reach over the seq before a page complete what is held, and nothing else", () => {
+    const held = new HeldLog();
+    held.load(page([note(5), whole(6, "half "), note(7)], { has_more: true }));
+    // Block 2 is before what is held: it does not become the oldest message.
+    const reaching = [whole(2, "of a tool"), whole(6, "half of it")];
+    held.load(page([...reaching, closed(8, 6, 10)], { first_seq: 8 }));
+    expect(held.messages.map((m) => m.seq)).toEqual([5, 6, 7, 8]);
+    expect(held.message(6)).toMatchObject({ text: "half of it", state: "done" });
+    expect(held.floor).toBe(4);
+  });
+
+  test("a page of nothing but such blocks moves nothing", () => {
+    const held = new HeldLog();
+    held.load(page([note(5), whole(6, "half ")], { has_more: true }));
+    held.load(page([whole(2, "x"), whole(6, "half of it")], { first_seq: 0, last_seq: 0, max_seq: 6 }));
+    expect(held.messages.map((m) => m.seq)).toEqual([5, 6]);
+    expect(held.message(6)).toMatchObject({ text: "half of it" });
+    expect(held.floor).toBe(4);
+    expect(held.load(page([note(3), note(4)], { prepend: true }))).toBe("taken");
+  });
 });
 
 describe("mergeMessagesWithSync", () => {

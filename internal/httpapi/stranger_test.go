@@ -1,0 +1,327 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/eventlog"
+)
+
+// stranger is a client that knows docs/reading-the-log.md and nothing else of the
+// server: e2e/logclient/client.py. It reads through a proxy that cuts it off.
+type stranger struct {
+	t     *testing.T
+	in    *json.Encoder
+	out   *bufio.Reader
+	proxy *cutter
+}
+
+func newStranger(t *testing.T) *stranger {
+	t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "python3", "-B", "../../e2e/logclient/client.py")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v; scripts/deps.sh installs what the tests need", err)
+	}
+	s := &stranger{t, json.NewEncoder(in), bufio.NewReader(out), newCutter(t)}
+	t.Cleanup(func() {
+		_ = in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the client: %v %s", err, said.String())
+		}
+	})
+	return s
+}
+
+// way is a way of reading a log.
+type way struct {
+	Transport string `json:"transport"`
+	By        string `json:"by"`
+	Stream    string `json:"stream,omitempty"`
+	Types     string `json:"types,omitempty"`
+	Limit     int    `json:"limit,omitempty"`
+}
+
+func (w way) String() string {
+	return fmt.Sprintf("%s %s by %s %d %s", w.Transport, strings.ReplaceAll(w.Stream, "/", " "), w.By, w.Limit, w.Types)
+}
+
+// ways are all that a stranger is tried on.
+var ways = []way{
+	{Transport: "sse", By: "cursor", Stream: "stream/consolidated"},
+	{Transport: "sse", By: "seq", Stream: "stream/consolidated"},
+	{Transport: "sse", By: "cursor", Stream: "stream"},
+	{Transport: "sse", By: "seq", Stream: "stream"},
+	{Transport: "sse", By: "cursor", Stream: "stream/consolidated", Types: "token,terminal,block.closed,task.completed,agent.completed"},
+	{Transport: "websocket", By: "cursor", Limit: 5},
+	{Transport: "websocket", By: "seq", Limit: 3},
+	{Transport: "websocket", By: "seq", Limit: 1000},
+}
+
+// keeps tells whether a client that reads this way is given events of the type.
+func (w way) keeps(t perdure.EventType) bool {
+	switch {
+	case w.Types != "":
+		return t == "token" || t == "terminal" || t == "block.closed" || t == "task.completed" || t == "agent.completed"
+	case w.Stream == "stream":
+		return !t.IsTask() && t != perdure.EventTerminal
+	}
+	return true
+}
+
+// heldLog is what a client holds of a log.
+type heldLog struct {
+	Events map[int64][]any // name and data
+	Blocks map[int64]heldBlock
+}
+
+type heldBlock struct{ Type, Text, State string }
+
+// answer is what the stranger says at the end of a log.
+type answer struct {
+	heldLog
+	Wrong   []int64
+	Gaps    []string
+	Resets  int
+	Refused string
+}
+
+// read lets the stranger read a log to its end, through the proxy.
+func (s *stranger) read(h *house, id uuid.UUID, w way) answer {
+	s.t.Helper()
+	job := struct {
+		way
+		URL   string `json:"url"`
+		Key   string `json:"key"`
+		Pause int    `json:"pause"`
+	}{w, "http://" + s.proxy.address() + org + h.path(id, ""), h.client, 0}
+	if err := s.in.Encode(job); err != nil {
+		s.t.Fatal(err)
+	}
+	line, err := s.out.ReadBytes('\n')
+	if err != nil {
+		s.t.Fatalf("the client gave no answer: %v", err)
+	}
+	var a answer
+	if err := json.Unmarshal(line, &a); err != nil {
+		s.t.Fatalf("%v: %s", err, line)
+	}
+	return a
+}
+
+// differs tells where the client is not what the log is; "" for nowhere.
+func (a answer) differs(want heldLog, resets int) string {
+	switch {
+	case a.Refused != "" || len(a.Gaps) > 0 || len(a.Wrong) > 0 || a.Resets != resets:
+		return fmt.Sprintf("refused %q, gaps %q, blocks that are wrong %v, %d resets, want %d", a.Refused, a.Gaps, a.Wrong, a.Resets, resets)
+	case !reflect.DeepEqual(a.heldLog, want):
+		return fmt.Sprintf("it holds\n%+v\nwant\n%+v", a.heldLog, want)
+	}
+	return ""
+}
+
+// stored is what a client holds that reads a log this way, by what the store has:
+// events as they are rendered one by one, blocks as they are kept whole.
+func (h *house) stored(id uuid.UUID, w way) heldLog {
+	h.t.Helper()
+	want := heldLog{map[int64][]any{}, map[int64]heldBlock{}}
+	for after := int64(0); ; {
+		events, head, err := h.engine.Read().Events(h.t.Context(), id, after, after+1000)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, e := range events {
+			if after = e.Seq; e.Block != nil && w.keeps(e.Block.Type) {
+				want.Blocks[e.Seq] = heldBlock{string(e.Block.Type), e.Block.Content, "open"}
+			}
+		}
+		if after >= head.LastSeq || len(events) == 0 {
+			break
+		}
+	}
+	page, err := h.log.Page(h.t.Context(), id, "", 1000)
+	for ; err == nil; page, err = h.log.Page(h.t.Context(), id, page.Next.String(), 1000) {
+		for _, item := range page.Items {
+			want.add(h.t, item, w)
+		}
+		if page.UpToDate {
+			break
+		}
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return want
+}
+
+// add takes in an event of the log; chunks are in its blocks.
+func (l heldLog) add(t *testing.T, item eventlog.Item, w way) {
+	t.Helper()
+	var data map[string]any
+	if err := json.Unmarshal(item.Data, &data); err != nil {
+		t.Fatal(err)
+	}
+	if _, chunk := data["offset"]; chunk || !w.keeps(item.Type) {
+		return
+	}
+	l.Events[item.Seq] = []any{string(item.Event), data}
+	if seq, ok := data["blockSeq"].(float64); ok {
+		if b, held := l.Blocks[int64(seq)]; held {
+			b.State, _ = data["reason"].(string)
+			l.Blocks[int64(seq)] = b
+		}
+	}
+}
+
+// cutter is a proxy that cuts connections off.
+type cutter struct {
+	listener net.Listener
+	open     sync.WaitGroup // connections, and the loop that takes them
+
+	mu    sync.Mutex // guards what follows
+	plan  func(n int) (to string, bytes int64)
+	n     int        // connections so far
+	last  int64      // bytes that the last one was given
+	conn  net.Conn   // the last one; nil once it was cut
+	moved *sync.Cond // what is here has changed
+
+	serving int // connections
+}
+
+func newCutter(t *testing.T) *cutter {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cutter{listener: l}
+	c.moved = sync.NewCond(&c.mu)
+	c.open.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.serves(1)
+			c.open.Go(func() { defer c.serves(-1); c.serve(conn) })
+		}
+	})
+	t.Cleanup(func() { _ = l.Close(); c.open.Wait() })
+	return c
+}
+
+func (c *cutter) address() string { return c.listener.Addr().String() }
+
+// follow sets what becomes of the next connections, the first of which is number
+// 0: where they lead, and after how many bytes of the server they are cut off; -1
+// for never.
+func (c *cutter) follow(plan func(n int) (string, int64)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.plan, c.n, c.conn = plan, 0, nil
+}
+
+// given is how many bytes the last connection was given, when all are over.
+func (c *cutter) given() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.serving > 0 {
+		c.moved.Wait()
+	}
+	return c.last
+}
+
+// connections is how many there were since follow.
+func (c *cutter) connections() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
+
+// serves counts the connections that are open.
+func (c *cutter) serves(more int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serving += more
+	c.moved.Broadcast()
+}
+
+// Write counts what a connection is given.
+func (c *cutter) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last += int64(len(b))
+	c.moved.Broadcast()
+	return len(b), nil
+}
+
+// await returns when the connection that follows the last cut was given so many
+// bytes.
+func (c *cutter) await(bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.conn == nil || c.last < bytes {
+		c.moved.Wait()
+	}
+}
+
+// cut cuts the connection off.
+func (c *cutter) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.conn.Close()
+	c.conn = nil
+}
+
+func (c *cutter) next(client net.Conn) (string, int64) {
+	c.mu.Lock()
+	plan, n := c.plan, c.n
+	c.n++
+	c.conn, c.last = client, 0
+	c.moved.Broadcast()
+	c.mu.Unlock()
+	return plan(n)
+}
+
+func (c *cutter) serve(client net.Conn) {
+	defer client.Close() //nolint:errcheck // it is cut off
+	to, bytes := c.next(client)
+	server, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	var asked sync.WaitGroup
+	asked.Go(func() {
+		_, _ = io.Copy(server, client)
+		_ = server.Close()
+	})
+	from := io.Reader(server)
+	if bytes >= 0 {
+		from = io.LimitReader(server, bytes)
+	}
+	_, _ = io.Copy(io.MultiWriter(client, c), from)
+	_ = client.Close()
+	_ = server.Close()
+	asked.Wait()
+}
