@@ -125,7 +125,8 @@ func TestAnyStoredConversationIsAccepted(t *testing.T) {
 
 // offered has a tool twice, as starts had that were not checked.
 var offered = []llm.ToolSpec{
-	{Name: "bash", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "read-file", Schema: json.RawMessage(`{"type":"object"}`)},
+	{Name: "bash", Schema: json.RawMessage(`{"type":"object"}`)},
+	{Name: "read-file", Schema: json.RawMessage(`{"type":"object"}`)},
 	{Name: "bash", Schema: json.RawMessage(`{"type":"object"}`)},
 }
 

@@ -133,7 +133,8 @@ func TestCharactersCutBetweenDeltas(t *testing.T) {
 				raw = `{"t":""}`
 			}
 			want := []perdure.Part{
-				{Type: perdure.PartThinking, Thinking: c.want}, perdure.Text(c.want),
+				{Type: perdure.PartThinking, Thinking: c.want},
+				perdure.Text(c.want),
 				{Type: perdure.PartToolCall, ProviderID: "c", Name: "f", RawArguments: raw, Arguments: []byte(raw)},
 			}
 			ignored := cmpopts.IgnoreFields(perdure.Part{}, "ThinkingSignature")

@@ -61,7 +61,8 @@ var (
 func (a abi) instructions(sockets bool) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: a.arch, SkipTrue: 1}, kill,
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: a.arch, SkipTrue: 1},
+		kill,
 		bpf.LoadAbsolute{Off: offNr, Size: 4},
 	}
 	if a.x32 {
@@ -82,7 +83,8 @@ func (a abi) noUnixSockets() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.socket, SkipTrue: 4},
 		bpf.LoadAbsolute{Off: offArg0, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_UNIX, SkipTrue: 1}, deny,
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_UNIX, SkipTrue: 1},
+		deny,
 		allow,
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.socketpair, SkipTrue: 8},
 		bpf.LoadAbsolute{Off: offArg0, Size: 4},
@@ -90,7 +92,8 @@ func (a abi) noUnixSockets() []bpf.Instruction {
 		bpf.LoadAbsolute{Off: offArg1, Size: 4},
 		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: sockTypeMask},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_STREAM, SkipTrue: 2},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_SEQPACKET, SkipTrue: 1}, deny,
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_SEQPACKET, SkipTrue: 1},
+		deny,
 		allow,
 	}
 }

@@ -72,8 +72,10 @@ func TestFilterNumbers(t *testing.T) {
 	if !ok {
 		return // there is no filter to be wrong
 	}
-	want := []uint32{unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_IO_URING_SETUP,
-		unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_PIDFD_GETFD}
+	want := []uint32{
+		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_IO_URING_SETUP,
+		unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_PIDFD_GETFD,
+	}
 	if a.socket != unix.SYS_SOCKET || a.socketpair != unix.SYS_SOCKETPAIR || len(a.denied) != len(want) {
 		t.Fatalf("%+v", a)
 	}

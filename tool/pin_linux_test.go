@@ -90,7 +90,8 @@ func inMountNamespace(t *testing.T, name string) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run", "^"+name+"$")
 	cmd.Env = append(os.Environ(), mountedVar+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER,
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
 	}

@@ -255,19 +255,23 @@ func prune(t *testing.T, s *Store, ids []uuid.UUID) {
 	t.Helper()
 	t.Helper()
 	for _, id := range ids {
-		_, err := s.Do(t.Context(), store.Command{Name: "prune", Lane: store.LaneSweeps, Frees: true, Org: "acme", Execution: id,
+		_, err := s.Do(t.Context(), store.Command{
+			Name: "prune", Lane: store.LaneSweeps, Frees: true, Org: "acme", Execution: id,
 			Decide: func(*store.State) (*store.Changes, error) {
 				return &store.Changes{Prune: &store.Prune{Execution: true}}, nil
-			}})
+			},
+		})
 		if err != nil {
 			t.Fatalf("a delete on a full disk: %v", err)
 		}
 	}
 	for {
-		answers, err := s.Do(t.Context(), store.Command{Name: "prune rows", Lane: store.LaneSweeps, Frees: true, Pick: &store.Pick{Kind: store.PickPruned, Limit: 1},
+		answers, err := s.Do(t.Context(), store.Command{
+			Name: "prune rows", Lane: store.LaneSweeps, Frees: true, Pick: &store.Pick{Kind: store.PickPruned, Limit: 1},
 			Decide: func(*store.State) (*store.Changes, error) {
 				return &store.Changes{Prune: &store.Prune{Rows: 500}, Answer: true}, nil
-			}})
+			},
+		})
 		if err != nil {
 			t.Fatalf("a delete on a full disk: %v", err)
 		}
@@ -276,8 +280,10 @@ func prune(t *testing.T, s *Store, ids []uuid.UUID) {
 		}
 	}
 	for pages := int64(1); pages > 0; {
-		_, err := s.Do(t.Context(), store.Command{Name: "free", Lane: store.LaneSweeps, Frees: true,
-			Decide: func(*store.State) (*store.Changes, error) { return &store.Changes{Free: 128}, nil }})
+		_, err := s.Do(t.Context(), store.Command{
+			Name: "free", Lane: store.LaneSweeps, Frees: true,
+			Decide: func(*store.State) (*store.Changes, error) { return &store.Changes{Free: 128}, nil },
+		})
 		if err != nil {
 			t.Fatalf("unused pages on a full disk: %v", err)
 		}
