@@ -29,7 +29,8 @@ type Actor struct {
 	Name string `json:"name"`
 	// RequestID is the one that the answer carried in X-Request-Id.
 	RequestID string `json:"requestId,omitempty"`
-	// RemoteAddress is the peer of the connection: a proxy's, if there is one.
+	// RemoteAddress is the peer of the connection: a proxy's, if there is one; "local"
+	// for the data directory's socket.
 	RemoteAddress string `json:"remoteAddress,omitempty"`
 }
 

@@ -35,7 +35,7 @@ type Execution struct {
 	CheckpointSeq int64            `json:"currentCheckpointSeq"`
 	MaxSeq        int64            `json:"maxSeq"`
 	WorkerID      *uuid.UUID       `json:"workerId"`
-	Traceparent   string           `json:"traceparent"`
+	Traceparent   string           `json:"traceparent" nullable:"true"`
 	Metadata      json.RawMessage  `json:"metadata"`
 	CreatedAt     Time             `json:"createdAt"`
 	UpdatedAt     Time             `json:"updatedAt"`
@@ -104,7 +104,14 @@ func (x Execution) MarshalJSON() ([]byte, error) {
 	if x.Status != StatusWaiting {
 		x.Wait, x.WaitReason = nil, ""
 	}
-	return json.Marshal(plain(x))
+	var trace *string // null where none is known
+	if x.Traceparent != "" {
+		trace = &x.Traceparent
+	}
+	return json.Marshal(struct {
+		plain
+		Traceparent *string `json:"traceparent"`
+	}{plain(x), trace})
 }
 
 // WorkerAway tells of a worker that is not connected.

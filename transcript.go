@@ -102,12 +102,13 @@ func decodeStrictly(e Entry) (Message, error) {
 }
 
 // ClosingResults makes the results that close the open calls when an execution
-// ends, or a turn fails, before they are answered.
-func ClosingResults(parent Entry, open []string, why string) ([]Entry, error) {
+// ends, or a turn fails, before they are answered. names are the tools of the calls
+// by call id, as far as they are known.
+func ClosingResults(parent Entry, open []string, names map[string]string, why string) ([]Entry, error) {
 	var results []Entry
 	for _, call := range open {
 		e, err := NewMessageEntry(Message{Role: RoleToolResult, Content: Content{Parts: []Part{{
-			Type: PartToolResult, ToolCallID: call, Parts: []Part{Text(why)}, IsError: true,
+			Type: PartToolResult, ToolCallID: call, ToolName: names[call], Parts: []Part{Text(why)}, IsError: true,
 		}}}})
 		if err != nil {
 			return nil, err
@@ -118,6 +119,15 @@ func ClosingResults(parent Entry, open []string, why string) ([]Entry, error) {
 		parent = e
 	}
 	return results, nil
+}
+
+// AddCallNames adds the tools of the calls among parts to names, by call id.
+func AddCallNames(names map[string]string, parts []Part) {
+	for _, p := range parts {
+		if p.Type == PartToolCall {
+			names[p.ID] = p.Name
+		}
+	}
 }
 
 func invalidTranscript(e Entry, format string, args ...any) error {

@@ -89,7 +89,7 @@ func TestStoredConversationIsAlwaysAcceptable(t *testing.T) {
 		if parent == nil || len(parent.Open) == 0 {
 			return
 		}
-		closing, err := perdure.ClosingResults(perdure.Entry{ID: parent.ID}, parent.Open, "cancelled")
+		closing, err := perdure.ClosingResults(perdure.Entry{ID: parent.ID}, parent.Open, map[string]string{"a": "bash"}, "cancelled")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,19 @@ type Usage struct {
 	Calls       int64    `json:"calls"`
 }
 
+// CostIsWhole reports whether the cost of a sum over these models covers every call.
+func CostIsWhole(byModel map[string]Usage) bool {
+	for _, u := range byModel {
+		if u.Calls > 0 && u.Cost == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // Add is the sum of both. A cost is known if one of them is: the sum of the
-// known ones.
+// known ones. Where calls without a price are among them it is a lower bound, see
+// [CostIsWhole].
 func (u Usage) Add(v Usage) Usage {
 	sum := Usage{
 		Input:       u.Input + v.Input,

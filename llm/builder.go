@@ -210,8 +210,11 @@ func (b *Builder) Finish(m Model, stop perdure.StopReason, usage perdure.Usage, 
 	}
 	usage.Calls = 1
 	usage.TotalTokens = usage.Input + usage.Output + usage.CacheRead + usage.CacheWrite
-	usage.Cost = prices.Cost(m, usage)
+	cost := prices.Cost(m, usage)
+	if cost != nil {
+		usage.Cost = &cost.Total
+	}
 	return &Response{Content: perdure.Content{
 		Parts: b.parts, Provider: m.Provider, Model: m.ID, Usage: &usage, StopReason: stop,
-	}}, nil
+	}, Cost: cost}, nil
 }

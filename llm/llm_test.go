@@ -54,9 +54,14 @@ func TestCost(t *testing.T) {
 	} {
 		m, _ := llm.ParseModel(model)
 		cost := llm.Prices(nil).Cost(m, u)
-		if cost == nil || math.Abs(*cost-want) > 1e-9 {
+		if cost == nil || math.Abs(cost.Total-want) > 1e-9 {
 			t.Errorf("%s costs %v, want %v", model, cost, want)
 		}
+	}
+	// What was read from and written to the cache is part of the input.
+	m, _ := llm.ParseModel("anthropic/claude-sonnet-4-5")
+	if c := llm.Prices(nil).Cost(m, u); math.Abs(c.Input-5.1) > 1e-9 || math.Abs(c.Output-1.5) > 1e-9 || c.Total != c.Input+c.Output {
+		t.Errorf("the cost is %+v", c)
 	}
 	// An id that only begins alike is another model.
 	for _, model := range []string{"openai/gpt-4o-audio-preview", "openai/gpt-5-pro", "anthropic/claude-opus-4-9", "anthropic/gpt-4o", "openai/gpt-4"} {
@@ -66,7 +71,7 @@ func TestCost(t *testing.T) {
 		}
 	}
 	own := llm.Prices{{Provider: "openai", ID: "mine"}: {Output: 10}}
-	if cost := own.Cost(llm.Model{Provider: "openai", ID: "mine"}, u); cost == nil || *cost != 1 {
+	if cost := own.Cost(llm.Model{Provider: "openai", ID: "mine"}, u); cost == nil || cost.Total != 1 {
 		t.Errorf("own price gives %v", cost)
 	}
 }

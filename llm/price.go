@@ -18,8 +18,16 @@ type Prices map[Model]Price
 // versions: a date, or the word latest.
 var snapshot = regexp.MustCompile(`[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$`)
 
+// Cost is the price of calls in US dollars. Input includes reads from and writes to
+// the prompt cache; Total is the sum of both.
+type Cost struct {
+	Input  float64 `json:"input"`
+	Output float64 `json:"output"`
+	Total  float64 `json:"total"`
+}
+
 // Cost is the price of one call, nil where the model's price is not known.
-func (p Prices) Cost(m Model, u perdure.Usage) *float64 {
+func (p Prices) Cost(m Model, u perdure.Usage) *Cost {
 	if p == nil {
 		p = DefaultPrices
 	}
@@ -27,9 +35,13 @@ func (p Prices) Cost(m Model, u perdure.Usage) *float64 {
 	if !ok {
 		return nil
 	}
-	cost := (float64(u.Input)*price.Input + float64(u.Output)*price.Output +
-		float64(u.CacheRead)*price.CacheRead + float64(u.CacheWrite)*price.CacheWrite) / 1e6
-	return &cost
+	c := Cost{
+		Input: (float64(u.Input)*price.Input + float64(u.CacheRead)*price.CacheRead +
+			float64(u.CacheWrite)*price.CacheWrite) / 1e6,
+		Output: float64(u.Output) * price.Output / 1e6,
+	}
+	c.Total = c.Input + c.Output
+	return &c
 }
 
 func (p Prices) find(m Model) (Price, bool) {

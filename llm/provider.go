@@ -61,6 +61,8 @@ type Request struct {
 type Response struct {
 	perdure.Content
 	ProviderResponseID string
+	// Cost is Usage.Cost with its parts; nil where the price is not known.
+	Cost *Cost
 }
 
 // Provider calls the models of one service. It is safe for concurrent use.

@@ -36,6 +36,8 @@ type modelAnswer struct {
 	Content            perdure.Content `json:"content"`
 	ProviderResponseID string          `json:"providerResponseId,omitempty"`
 	LatencyMs          int64           `json:"latencyMs"`
+	// Cost is absent where the price is not known, and in answers of older workers.
+	Cost *llm.Cost `json:"cost,omitempty"`
 	// Prompt is absent in answers of workers that did not hash it.
 	Prompt *llm.Prompt `json:"prompt,omitempty"`
 }
@@ -68,7 +70,7 @@ func llmCall(m perdure.ModelConfig, a modelAnswer, changed bool) map[string]any 
 		"latencyMs": a.LatencyMs, "stopReason": a.Content.StopReason,
 	}
 	if a.Content.Usage != nil {
-		call["cost"] = map[string]any{"total": a.Content.Usage.Cost}
+		call["cost"] = costRecord(a)
 	}
 	if a.ProviderResponseID != "" {
 		call["providerResponseId"] = a.ProviderResponseID
@@ -77,6 +79,15 @@ func llmCall(m perdure.ModelConfig, a modelAnswer, changed bool) map[string]any 
 		call["prompt"] = promptRecord{*a.Prompt, changed}
 	}
 	return call
+}
+
+// costRecord is the cost of an llm_call entry: input, output and total, each null
+// where it is not known.
+func costRecord(a modelAnswer) any {
+	if a.Cost != nil {
+		return a.Cost
+	}
+	return map[string]any{"input": nil, "output": nil, "total": a.Content.Usage.Cost}
 }
 
 // modelTask calls a model: it reads the path that ends at the leaf, streams what
@@ -105,7 +116,7 @@ func modelTask(c Config) agent.TaskDefinition {
 		nameCalls(answer.Content.Parts, in.EntryID)
 		return modelAnswer{
 			Content: answer.Content, ProviderResponseID: response.Real(answer.ProviderResponseID),
-			LatencyMs: time.Since(began).Milliseconds(), Prompt: &prompt,
+			LatencyMs: time.Since(began).Milliseconds(), Prompt: &prompt, Cost: answer.Cost,
 		}, nil
 	})
 	d.Spec.Description = "Calls a model with the conversation up to an entry."

@@ -282,7 +282,7 @@ func checkRecord(t *testing.T, e perdure.Entry) {
 	var record struct {
 		Model      perdure.ModelConfig `json:"model"`
 		Usage      *perdure.Usage      `json:"usage"`
-		Cost       *json.RawMessage    `json:"cost"`
+		Cost       map[string]*float64 `json:"cost"`
 		LatencyMs  *int64              `json:"latencyMs"`
 		StopReason perdure.StopReason  `json:"stopReason"`
 	}
@@ -290,7 +290,7 @@ func checkRecord(t *testing.T, e perdure.Entry) {
 		t.Fatal(err)
 	}
 	if record.Model.String() != "scripted/s" || record.Usage == nil || record.Usage.Calls != 1 || record.Usage.Output == 0 ||
-		record.Cost == nil || record.LatencyMs == nil || record.StopReason == "" {
+		record.Cost["input"] == nil || record.Cost["output"] == nil || record.Cost["total"] == nil || record.LatencyMs == nil || record.StopReason == "" {
 		t.Errorf("the record of a model call is %s", e.Metadata)
 	}
 }

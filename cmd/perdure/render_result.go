@@ -34,6 +34,9 @@ func (v *textView) result(r result) error {
 	for _, model := range slices.Sorted(maps.Keys(r.ByModel)) {
 		v.p.line(styleDim, "  "+model+"  "+usageText(r.ByModel[model]))
 	}
+	if len(r.ByModel) > 1 {
+		v.p.line(styleDim, "  total  "+totalText(r.Usage, r.ByModel))
+	}
 	v.p.line(styleDim, "  run "+r.ID.String())
 	if text := cleanAll(withoutCode(r.Error)); text != "" && text != v.failed {
 		v.p.line(styleError, "error: "+text)
@@ -68,19 +71,33 @@ func (v *textView) next(r result) []string {
 	return nil
 }
 
-// usageText words tokens and cost.
-func usageText(u perdure.Usage) string {
+// totalText words the usage of all models. A cost that leaves out calls without a
+// price is a lower bound, and says so.
+func totalText(u perdure.Usage, byModel map[string]perdure.Usage) string {
+	cost := costText(u)
+	if u.Cost != nil && !perdure.CostIsWhole(byModel) {
+		cost = ">= " + cost
+	}
+	return tokensText(u) + " · " + cost
+}
+
+// usageText words tokens and cost of one model.
+func usageText(u perdure.Usage) string { return tokensText(u) + " · " + costText(u) }
+
+func costText(u perdure.Usage) string {
+	if u.Cost == nil {
+		return "cost unknown"
+	}
+	return fmt.Sprintf("$%.4f", *u.Cost)
+}
+
+func tokensText(u perdure.Usage) string {
 	parts := []string{count(int(u.Calls), "call"), "in " + grouped(u.Input), "out " + grouped(u.Output)}
 	if u.CacheRead > 0 {
 		parts = append(parts, "cache read "+grouped(u.CacheRead))
 	}
 	if u.CacheWrite > 0 {
 		parts = append(parts, "cache write "+grouped(u.CacheWrite))
-	}
-	if u.Cost != nil {
-		parts = append(parts, fmt.Sprintf("$%.4f", *u.Cost))
-	} else {
-		parts = append(parts, "cost unknown")
 	}
 	return strings.Join(parts, " · ")
 }

@@ -196,14 +196,15 @@ func statusStyle(text string) style {
 	return styleDim
 }
 
-// titleText is what a run calls itself, or nothing.
+// titleText is what a run calls itself, else what the server says it is about.
 func titleText(x *perdure.Execution) string {
 	var metadata map[string]any
-	if json.Unmarshal(x.Metadata, &metadata) != nil {
-		return ""
+	if json.Unmarshal(x.Metadata, &metadata) == nil {
+		if title, _ := metadata[titleMember].(string); title != "" {
+			return title
+		}
 	}
-	title, _ := metadata[titleMember].(string)
-	return title
+	return x.Title
 }
 
 // ago says when something was as a person would.

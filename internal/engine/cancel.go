@@ -10,7 +10,7 @@ import (
 
 // endNeeds is the state that an end decides on.
 func endNeeds(x *perdure.Execution) store.Needs {
-	needs := store.Needs{OpenTasks: true, OpenBlocks: true, Taken: true, Blobs: inputBlobs(x)}
+	needs := store.Needs{OpenTasks: true, OpenBlocks: true, Taken: true, CallNames: true, Blobs: inputBlobs(x)}
 	if x != nil && x.Leaf != nil {
 		needs.Entries = []uuid.UUID{*x.Leaf}
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+
 	"github.com/perdure/perdure"
 )
 
@@ -96,7 +98,11 @@ func (d *draft) closeCalls(why string) error {
 		return nil
 	}
 	leaf := perdure.Entry{ID: head.ID, ResponseID: head.ResponseID}
-	results, err := perdure.ClosingResults(leaf, head.Open, why)
+	names, err := d.callNames()
+	if err != nil {
+		return err
+	}
+	results, err := perdure.ClosingResults(leaf, head.Open, names, why)
 	if err != nil {
 		return err
 	}
@@ -106,16 +112,44 @@ func (d *draft) closeCalls(why string) error {
 		}
 	}
 	for _, e := range results {
-		d.callEnded(e, why)
+		d.callEnded(e, names[e.Answers], why)
 	}
 	return nil
 }
 
+// callNames returns the tools of the calls that are open, by call id: those of
+// stored entries, and those of entries that this draft appends. Of a LOCAL execution
+// the tasks tell what is known here: a call's task is of its tool's kind.
+func (d *draft) callNames() (map[string]string, error) {
+	names := map[string]string{}
+	for _, t := range d.s.Tasks {
+		if t.Place.ToolCallID != "" {
+			names[t.Place.ToolCallID] = t.Kind
+		}
+	}
+	maps.Copy(names, d.s.CallNames)
+	for _, e := range d.c.Entries {
+		if len(e.Calls) == 0 || e.Content == nil {
+			continue
+		}
+		m, err := e.Message()
+		if err != nil {
+			return nil, err
+		}
+		perdure.AddCallNames(names, m.Parts)
+	}
+	return names, nil
+}
+
 // callEnded tells who follows the log, and reads no entries, that a call has its
 // result, as the agent does of those that it answers itself.
-func (d *draft) callEnded(result perdure.Entry, text string) {
+func (d *draft) callEnded(result perdure.Entry, tool, text string) {
 	place := perdure.Place{ResponseID: result.ResponseID, TurnID: result.TurnID, ToolCallID: result.Answers}
+	call := map[string]any{"id": result.Answers}
+	if tool != "" {
+		call["name"] = tool
+	}
 	d.event(perdure.EventData, place, map[string]any{"data": map[string]any{
-		"type": "tool_call_end", "tool_call": map[string]any{"id": result.Answers}, "result": map[string]any{"isError": true, "text": text},
+		"type": "tool_call_end", "tool_call": call, "result": map[string]any{"isError": true, "text": text},
 	}})
 }

@@ -242,3 +242,47 @@ func TestPlaceholdersAreNotStored(t *testing.T) {
 		}
 	}
 }
+
+// The results that close open calls name the tools, whether the calls came in the
+// same commit, an earlier one, or in a blob.
+func TestClosingResultsNameTheirTools(t *testing.T) {
+	large := strings.Repeat("x", perdure.InlineLimit+1)
+	for name, c := range map[string]struct {
+		text  string
+		apart bool
+	}{
+		"the same commit": {"short", false}, "an earlier commit": {"short", true}, "a blob of an earlier commit": {large, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, h, _, _ := second(t)
+			calls := calling(b.execution(h.id).Leaf, "c1", "c2")
+			if len(c.text) > perdure.InlineLimit {
+				calls = largeCalling(b.execution(h.id).Leaf, c.text, "c1", "c2")
+			}
+			h.commit(func(commit *perdure.Commit) {
+				commit.Entries = []perdure.NewEntry{calls, answering(&calls.ID, "c1")}
+				if !c.apart {
+					commit.Outcome.Kind = perdure.OutcomeFail
+				}
+			})
+			if c.apart {
+				h.commit(func(commit *perdure.Commit) { commit.Outcome.Kind = perdure.OutcomeFail })
+			}
+			path := b.pathOf(b.execution(h.id).Leaf, h.id)
+			last := path[len(path)-1]
+			m, err := last.Message()
+			b.must(err)
+			if last.Answers != "c2" || m.Parts[0].ToolName != "bash" {
+				t.Errorf("the result of %s is of the tool %q", last.Answers, m.Parts[0].ToolName)
+			}
+		})
+	}
+}
+
+func largeCalling(parent *uuid.UUID, text string, calls ...string) perdure.NewEntry {
+	m := perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{perdure.Text(text)}}}
+	for _, id := range calls {
+		m.Parts = append(m.Parts, perdure.Part{Type: perdure.PartToolCall, ID: id, Name: "bash", RawArguments: "{}"})
+	}
+	return message(parent, m)
+}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,11 +27,20 @@ type caller struct {
 
 // actor is the caller, as the audit log names it.
 func (c caller) actor(r *http.Request, request string) perdure.Actor {
-	a := perdure.Actor{Name: c.name, RequestID: request, RemoteAddress: r.RemoteAddr}
+	a := perdure.Actor{Name: c.name, RequestID: request, RemoteAddress: remoteAddress(r)}
 	if c.id != uuid.Nil {
 		a.KeyID = &c.id
 	}
 	return a
+}
+
+// remoteAddress is the peer of the request's connection; "local" on the unix socket,
+// whose peers have no address.
+func remoteAddress(r *http.Request) string {
+	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && at.Network() == "unix" {
+		return "local"
+	}
+	return r.RemoteAddr
 }
 
 type callerKey struct{}

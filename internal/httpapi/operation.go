@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -11,6 +12,23 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
+
+// unmarshal decodes a body. huma decodes each one into an any first, to validate it;
+// that is where a doubled key is looked for.
+func unmarshal(raw []byte, v any) error {
+	if _, first := v.(*any); first {
+		var doubled *perdure.Error
+		if errors.As(perdure.CheckNoDoubledKeys("", raw), &doubled) {
+			return doubledKey(doubled.Fields[0])
+		}
+	}
+	return json.Unmarshal(raw, v)
+}
+
+// doubledKey is the error of unmarshal. huma passes on its text alone.
+type doubledKey perdure.FieldError
+
+func (d doubledKey) Error() string { return "the key " + d.Location + " " + d.Message }
 
 const orgPath = "/api/orgs/{org}"
 
@@ -26,7 +44,7 @@ func humaConfig(version string) huma.Config {
 			e.SetEscapeHTML(false)
 			return e.Encode(v)
 		},
-		Unmarshal: json.Unmarshal,
+		Unmarshal: unmarshal,
 	}
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{

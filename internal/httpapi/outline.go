@@ -89,12 +89,16 @@ func titleOf(input json.RawMessage, kind string) string {
 	var asked struct {
 		Prompt any `json:"userPrompt"`
 		Parts  any `json:"parts"`
+		Said   any `json:"messages"`
 	}
 	if json.Unmarshal(input, &asked) == nil {
 		if prompt, ok := asked.Prompt.(string); ok && strings.TrimSpace(prompt) != "" {
 			return firstLine(prompt)
 		}
 		if text := textIn(asked.Parts); text != "" {
+			return firstLine(text)
+		}
+		if text := saidIn(asked.Said); text != "" {
 			return firstLine(text)
 		}
 	}
@@ -108,6 +112,22 @@ func titleOf(input json.RawMessage, kind string) string {
 	default:
 		return firstLine(kind + " " + text)
 	}
+}
+
+// saidIn is the first text of the user's among messages, which the input of a run
+// that the Responses API has started is made of.
+func saidIn(messages any) string {
+	all, _ := messages.([]any)
+	for _, m := range all {
+		message, _ := m.(map[string]any)
+		if message["role"] != string(perdure.RoleUser) {
+			continue
+		}
+		if text := textIn(message["parts"]); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // textIn is the first text among the parts of a message.

@@ -159,6 +159,9 @@ func tooLarge() *problem {
 
 var missingProperty = regexp.MustCompile(`^expected required property (\S+) to be present$`)
 
+// doubled is the text of a doubledKey.
+var doubled = regexp.MustCompile(`(?s)^the key (.+) (is given twice; give each key once)$`)
+
 // fieldOf names a field as the body or the URL does, without saying which of
 // them it is in.
 func fieldOf(err error) perdure.FieldError {
@@ -169,6 +172,9 @@ func fieldOf(err error) perdure.FieldError {
 	f := perdure.FieldError{Location: detail.Location, Message: detail.Message}
 	if m := missingProperty.FindStringSubmatch(f.Message); m != nil {
 		f.Location, f.Message = f.Location+"."+m[1], "is missing"
+	}
+	if m := doubled.FindStringSubmatch(f.Message); m != nil {
+		return perdure.FieldError{Location: m[1], Message: m[2]}
 	}
 	if _, inside, ok := strings.Cut(f.Location, "."); ok {
 		f.Location = inside

@@ -220,6 +220,9 @@ func onlyMembers(raw json.RawMessage, known ...string) error {
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return perdure.FieldErrorf("data", "must be an object")
 	}
+	if err := perdure.CheckNoDoubledKeys("data", raw); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(known, name) {
 			return perdure.FieldErrorf("data."+name, "is no member of it; it has %s", strings.Join(known, ", "))

@@ -3,6 +3,7 @@ package openaiapi
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -76,6 +77,11 @@ func parse(body []byte) (*request, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil || members == nil {
 		return nil, invalid("", "invalid_json", "We could not parse the JSON body of your request: it has to be a JSON object.")
+	}
+	var doubled *perdure.Error
+	if errors.As(perdure.CheckNoDoubledKeys("", body), &doubled) {
+		at := doubled.Fields[0]
+		return nil, invalid(at.Location, "duplicate_parameter", "Duplicate parameter: '%s' %s.", at.Location, at.Message)
 	}
 	if given(members["conversation"]) {
 		if given(members["previous_response_id"]) {

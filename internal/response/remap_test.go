@@ -153,6 +153,26 @@ func TestRemapLeavesTheRest(t *testing.T) {
 	}
 }
 
+// The removal of an id that stands for several items removes all of them, under
+// their own ids, and only once.
+func TestRemapRemovesEveryItemOfAnID(t *testing.T) {
+	r := response.NewRemap(host)
+	first := ids(r, added(item(fake, response.MessageItem, 0, "")), added(item(fake, response.CallItem, 1, "call_1")),
+		added(item("msg_real", response.MessageItem, 2, "")), added(item(fake, response.CallItem, 3, "call_2")))
+	gone := response.Event{Kind: response.ItemRemoved, Item: response.Item{ID: fake}}
+	want := []string{first[0], first[1], first[3]}
+	if diff := cmp.Diff(want, ids(r, gone)); diff != "" {
+		t.Errorf("the ids that are removed (-want +got):\n%s", diff)
+	}
+	if again := ids(r, gone); len(again) != 0 {
+		t.Errorf("%q are removed twice", again)
+	}
+	after := ids(r, updated(item(fake, response.CallItem, 3, "call_2")))
+	if len(after) != 1 || after[0] == first[0] || after[0] == first[1] || after[0] == first[3] {
+		t.Errorf("an item that comes after the removal has the id %q of %q", after, first)
+	}
+}
+
 // Ids that were made before are real ids when they come again.
 func TestRemapOfWhatWasRemapped(t *testing.T) {
 	m := item(fake, response.MessageItem, -1, "")

@@ -118,6 +118,7 @@ type Needs struct {
 	HeldTasks  bool // all tasks that are RUNNING
 	Entries    []uuid.UUID
 	EntryKeys  []string
+	CallNames  bool // the tools of the calls that are open at Entries
 	SignalIDs  []string
 	Patterns   []string // pending signals that match, the oldest 1000 of them beside SignalIDs
 	Taken      bool     // signals taken and not consumed
@@ -170,11 +171,14 @@ type State struct {
 	Tasks   map[uuid.UUID]*perdure.Task // asked for, and open or held ones if asked for
 	Entries map[uuid.UUID]perdure.EntryHead
 	Keyed   map[string]perdure.EntryHead // by entry key
-	Signals map[string]*perdure.Signal
-	Pending []perdure.Signal // match Patterns, oldest first, values not loaded
-	Taken   []perdure.Signal // in the order taken
-	Blocks  map[perdure.BlockKey]*Block
-	Blobs   map[uuid.UUID]*Blob
+	// CallNames are names of tools by call id. The names of LOCAL executions are
+	// with their workers, and absent here.
+	CallNames map[string]string
+	Signals   map[string]*perdure.Signal
+	Pending   []perdure.Signal // match Patterns, oldest first, values not loaded
+	Taken     []perdure.Signal // in the order taken
+	Blocks    map[perdure.BlockKey]*Block
+	Blobs     map[uuid.UUID]*Blob
 	// Retention is the org's, its definition's as of the start over it, with
 	// all defaults filled in.
 	Retention perdure.Retention

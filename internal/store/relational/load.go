@@ -56,6 +56,11 @@ func (t *Transaction) load(org string, one candidate, l loadedExecution, x *perd
 	if err := t.together(fs...); err != nil {
 		return s, k, err
 	}
+	if n.CallNames && l.row != nil {
+		if err := loadCallNames(t.view, l.row.ID, n, s); err != nil {
+			return s, k, err
+		}
+	}
 	if err := loadUse(t.view, org, n, s); err != nil || !n.AttemptBlocks {
 		return s, k, err
 	}

@@ -8,6 +8,14 @@ export function money(cost: number | null | undefined): string {
   return `$${cost.toFixed(cost < 1 ? 3 : 2)}`;
 }
 
+/** What a run has cost. Where a model of it has no price, the sum is a lower bound, and says so. */
+export function spent(total: Usage | null | undefined, byModel: Record<string, Usage> | undefined): string {
+  const cost = money(total?.cost);
+  if (total?.cost === null || total?.cost === undefined) return cost;
+  const whole = Object.values(byModel ?? {}).every((u) => u.calls === 0 || typeof u.cost === "number");
+  return whole ? cost : `≥ ${cost}`;
+}
+
 export function count(n: number): string {
   if (n < 10_000) return n.toLocaleString("en-US");
   if (n < 1_000_000) return `${(n / 1000).toFixed(1)}k`;

@@ -32,7 +32,7 @@ export function ModelsField({ draft, faults, onChange }: FieldsProps) {
   return (
     <Group
       label="Models"
-      about={faults.models ?? "The first is asked first; the next ones stand in where it fails."}
+      about={faults.models ?? "The first is asked, unless the worker's program chooses another by turn."}
       bad={Boolean(faults.models)}
     >
       <div className="space-y-2">

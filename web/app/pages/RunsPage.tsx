@@ -18,7 +18,7 @@ import {
   StatusBadge,
 } from "../components/ui";
 import { shownStatus } from "../fold/status";
-import { money } from "../fold/usage";
+import { spent } from "../fold/usage";
 import { shortId } from "../text/format";
 
 const route = getRouteApi("/ai/runs");
@@ -187,7 +187,7 @@ function RunRow({ run }: { run: Execution }) {
           className="w-16 shrink-0 text-right text-sm tabular-nums text-soft max-sm:order-2 max-sm:ml-auto max-sm:w-auto"
           title="Cost"
         >
-          {money(run.usage?.cost)}
+          {spent(run.usage, run.usageByModel)}
         </span>
         <span className="w-20 shrink-0 text-right text-xs text-faint max-sm:order-2 max-sm:w-auto">
           <Ago at={run.createdAt} />

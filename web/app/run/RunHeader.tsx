@@ -7,7 +7,7 @@ import { usageQuery } from "../api/queries";
 import { BackIcon, PanelIcon, StopIcon } from "../components/icons";
 import { Button, Confirm, IconButton, StatusBadge } from "../components/ui";
 import { shownStatus } from "../fold/status";
-import { money } from "../fold/usage";
+import { spent } from "../fold/usage";
 
 /** The run's name, how it stands, what it has cost, and how to end it. */
 export const RunHeader = memo(function RunHeader({
@@ -40,7 +40,7 @@ export const RunHeader = memo(function RunHeader({
       {reconnecting && <Reconnecting />}
       {status && <StatusBadge shown={shownStatus(status, waitReason, phase)} />}
       <span className="text-sm text-soft tabular-nums max-sm:hidden" title="Cost so far">
-        {money(usage.data?.total?.cost)}
+        {spent(usage.data?.total, usage.data?.byModel)}
       </span>
       {status && phase !== "ended" && phase !== "cancelling" && <Cancel id={id} />}
       <PanelButton />

@@ -15,6 +15,7 @@ import {
   phaseOf,
   placeOf,
   type ToolCallView,
+  wakes,
 } from "./view";
 
 /** What is known besides the messages. */
@@ -58,7 +59,7 @@ export class ViewFold {
   #status: Status | null;
   #reason: WaitReason | null;
   #wait: ExecutionView["wait"];
-  #woken = false; // a signal came since the last wait
+  #woken = false; // a signal that it waits for came since the last wait
   #error: ExecutionView["error"] = null;
   #plan: unknown = null;
   readonly #entriesBefore: number;
@@ -434,7 +435,7 @@ export class ViewFold {
   }
 
   #signal(d: EventOf<"signal.received">["data"]): void {
-    this.#woken = true;
+    this.#woken ||= wakes(this.#wait, this.#reason, d.signalName);
     if (d.signalName !== "userMessage") return;
     // Messages of a client of the Responses API are shown as they are taken up.
     if (Array.isArray((d.signalValue as { messages?: unknown } | null | undefined)?.messages)) return;

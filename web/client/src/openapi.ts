@@ -718,7 +718,7 @@ export interface components {
             /** @enum {string} */
             status: "PENDING" | "RUNNING" | "WAITING" | "CANCELLING" | "COMPLETED" | "FAILED" | "CANCELLED";
             title?: string;
-            traceparent: string;
+            traceparent: string | null;
             /** Format: date-time */
             updatedAt: string;
             usage?: components["schemas"]["Usage"];

@@ -133,6 +133,14 @@ export function phaseOf(status: Status | null, reason: WaitReason | null): Phase
   }
 }
 
+/** Whether a signal ends the wait. A message while the model is asked, for one, does not: it is read later. */
+export function wakes(wait: Wait | null, reason: WaitReason | null, signal: string): boolean {
+  if (!wait) return reason !== "task";
+  if (wait.any) return wait.any.some((w) => wakes(w, reason, signal));
+  if (wait.all) return wait.all.every((w) => w.met || wakes(w, reason, signal));
+  return wait.signal !== undefined && (wait.signal === signal || wait.signal.includes("*"));
+}
+
 /** The parts of a `userMessage`, whose value is `{text}` or `{parts}`. */
 export function partsOfUserMessage(value: unknown): Part[] {
   const v = (value ?? {}) as { text?: unknown; parts?: unknown };

@@ -58,6 +58,20 @@ describe("status", () => {
     });
     expect(viewOf(w.log)).toMatchObject({ queued: [], messages: [{ role: "user" }] });
   });
+
+  test.each([
+    ["task", { task: "t" }, "working"],
+    ["timer", { timer: "2026-03-04T04:06:07.100Z" }, "sleeping"],
+    ["signal", { signal: "approval" }, "your_turn"],
+    ["task", { all: [{ task: "t" }, { signal: "userMessage" }] }, "working"],
+    ["task", { any: [{ task: "t" }, { signal: "user*" }] }, "queued"],
+    ["signal", { any: [{ signal: "retry" }, { signal: "userMessage" }] }, "queued"],
+  ])("a message while it waits for a %s, %o, is shown as %s", (reason, wait, phase) => {
+    const w = new LogWriter();
+    w.event("agent.waiting", { status: "WAITING", reason, wait });
+    w.event("signal.received", { signalId: "s", signalName: "userMessage", signalValue: { text: "hi" } });
+    expect(viewOf(w.log)).toMatchObject({ phase, queued: [{ signalId: "s" }] });
+  });
 });
 
 describe("messages", () => {

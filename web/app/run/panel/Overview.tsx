@@ -4,7 +4,7 @@ import { runQuery, usageQuery } from "../../api/queries";
 import { Ago } from "../../components/Ago";
 import { Chip, CopyButton, ErrorBanner, Spinner, StatusBadge } from "../../components/ui";
 import { shownStatus } from "../../fold/status";
-import { cachedShare, count, money } from "../../fold/usage";
+import { cachedShare, count, money, spent } from "../../fold/usage";
 import { dateTime, duration } from "../../text/format";
 import { Facts, Section } from "./parts";
 import type { PanelProps } from "./SidePanel";
@@ -142,19 +142,19 @@ function UsageTable({ byModel, total }: { byModel: Record<string, Usage>; total:
       </thead>
       <tbody>
         {models.map(([model, u]) => (
-          <UsageRow key={model} name={model} usage={u} />
+          <UsageRow key={model} name={model} usage={u} cost={money(u.cost)} />
         ))}
       </tbody>
       {total && models.length > 1 && (
         <tfoot className="border-t border-line font-medium">
-          <UsageRow name="Total" usage={total} />
+          <UsageRow name="Total" usage={total} cost={spent(total, byModel)} />
         </tfoot>
       )}
     </table>
   );
 }
 
-function UsageRow({ name, usage: u }: { name: string; usage: Usage }) {
+function UsageRow({ name, usage: u, cost }: { name: string; usage: Usage; cost: string }) {
   return (
     <tr>
       <th scope="row" className="max-w-40 py-1 text-left font-normal [overflow-wrap:anywhere]">
@@ -166,7 +166,7 @@ function UsageRow({ name, usage: u }: { name: string; usage: Usage }) {
       </th>
       <td className="py-1 text-right align-top">{count(u.input + u.cacheRead + u.cacheWrite)}</td>
       <td className="py-1 text-right align-top">{count(u.output)}</td>
-      <td className="py-1 text-right align-top">{money(u.cost)}</td>
+      <td className="py-1 text-right align-top">{cost}</td>
     </tr>
   );
 }

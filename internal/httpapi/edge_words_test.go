@@ -1,0 +1,66 @@
+package httpapi_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+)
+
+// A body that has a key twice is refused by every operation that has one, and the
+// key is named.
+func TestDoubledKeysAreRefused(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	for at, c := range map[string]struct{ method, body, field string }{
+		"/agent-executions":     {"POST", `{"kind":"anything","kind":"count","input":{}}`, "kind"},
+		"/agent-executions?":    {"POST", `{"kind":"anything","input":{"a":[{"b":1,"b":2}]}}`, "input.a[0].b"},
+		"/agent-definitions":    {"POST", `{"name":"a","name":"b",` + models + `}`, "name"},
+		h.path(x.ID, "/signal"): {"POST", `{"signalName":"go","signalValue":{"n":1,"n":2}}`, "signalValue.n"},
+		"/retention":            {"PUT", `{"events":"1h","events":"2h"}`, "events"},
+	} {
+		h.call(c.method, at, c.body, "Authorization", "Bearer "+h.admin).problem(400, "invalid_argument", c.field)
+	}
+}
+
+// The title of a run that the Responses API has started is what the user said.
+func TestTitleOfMessages(t *testing.T) {
+	h := open(t)
+	parts := func(text string) []perdure.Part { return []perdure.Part{perdure.Text(text)} }
+	if _, err := h.engine.Start(context.WithoutCancel(t.Context()), "default", engine.StartRequest{
+		Kind: perdure.ReactKind, Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}},
+		Messages: []perdure.InputMessage{
+			{Role: perdure.RoleAssistant, Parts: parts("Hello.")},
+			{Role: perdure.RoleUser, Parts: parts("Mend the clock.\nPlease.")},
+		},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var page struct{ Items []struct{ Title string } }
+	h.call("GET", "/agent-executions", "").want(200, &page)
+	if len(page.Items) != 1 || page.Items[0].Title != "Mend the clock." {
+		t.Errorf("the list is %+v", page.Items)
+	}
+}
+
+// A change that came over the unix socket is from "local" in the audit log.
+func TestTheAuditLogNamesTheSocketLocal(t *testing.T) {
+	h := open(t)
+	admin := []string{"Authorization", "Bearer " + h.admin}
+	h.wrap(func(next http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { // as net/http serves a unix socket
+			r.RemoteAddr = "@"
+			at := &net.UnixAddr{Net: "unix", Name: "perdure.sock"}
+			next(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(at))))
+		}
+	})
+	h.call("POST", "/keys", `{"name":"k","role":"worker"}`, admin...).want(201, nil)
+	var page struct{ Items []perdure.AuditRecord }
+	h.call("GET", "/audit", "", admin...).want(200, &page)
+	if len(page.Items) == 0 || page.Items[0].Actor.RemoteAddress != "local" {
+		t.Errorf("the audit log is %+v", page.Items)
+	}
+}

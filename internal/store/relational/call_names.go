@@ -1,0 +1,49 @@
+package relational
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// loadCallNames loads the tools of the calls that are open at the entries that
+// were asked for. An entry without open calls costs nothing.
+func loadCallNames(v view, execution uuid.UUID, n store.Needs, s *store.State) error {
+	s.CallNames = map[string]string{}
+	for _, id := range n.Entries {
+		if head := s.Entries[id]; len(head.Open) > 0 {
+			if err := nameCalls(v, execution, id, head.Open[0], s.CallNames); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// nameCalls adds the calls of the nearest entry at or above from that made the
+// call. Only results lie between the two, one for each call that has been answered.
+func nameCalls(v view, execution, from uuid.UUID, call string, names map[string]string) error {
+	for at := &from; at != nil; {
+		e, err := loadEntry(v, execution, *at)
+		if err != nil || e == nil {
+			return err
+		}
+		if !slices.Contains(e.Calls, call) {
+			at = e.ParentID
+			continue
+		}
+		if err := joinContent(v, execution, &e.Content, &e.Blob); err != nil || e.Content == nil {
+			return err // withheld where it is nil
+		}
+		var c perdure.Content
+		if err := json.Unmarshal(e.Content, &c); err != nil {
+			return err
+		}
+		perdure.AddCallNames(names, c.Parts)
+		return nil
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+package react
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// The record of a call has every member of its cost, null where no price is known.
+func TestACallWithoutAPriceHasNoCost(t *testing.T) {
+	total := 3.0
+	for want, a := range map[string]modelAnswer{
+		`{"input":null,"output":null,"total":null}`: {Content: perdure.Content{Usage: &perdure.Usage{}}},
+		`{"input":null,"output":null,"total":3}`:    {Content: perdure.Content{Usage: &perdure.Usage{Cost: &total}}},
+		`{"input":1,"output":2,"total":3}`: {
+			Content: perdure.Content{Usage: &perdure.Usage{Cost: &total}}, Cost: &llm.Cost{Input: 1, Output: 2, Total: 3},
+		},
+	} {
+		got, err := json.Marshal(llmCall(perdure.ModelConfig{}, a, false)["cost"])
+		if err != nil || string(got) != want {
+			t.Errorf("the cost is %s (%v), want %s", got, err, want)
+		}
+	}
+}
