@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -110,8 +111,8 @@ func (l *loop) save(why string) error {
 	return states.Save(l.ctx, l.st, agent.WithNext(), agent.Reason(why))
 }
 
-// idle is between responses: a one-shot run is done, another waits for the
-// user. A message that is there already goes first.
+// idle is between responses: a one-shot run is done, or fails with the model's
+// error; another waits for the user. A message that is there already goes first.
 func (l *loop) idle() (done bool, err error) {
 	failed := l.st.StopReason == perdure.StopError
 	if err := l.save("idle"); err != nil {
@@ -119,8 +120,8 @@ func (l *loop) idle() (done bool, err error) {
 	}
 	if there, err := l.ctx.HasSignal(perdure.UserMessage); err != nil {
 		return false, err
-	} else if l.in.OneShot && !failed && !there {
-		return true, nil
+	} else if l.in.OneShot && !there {
+		return !failed, l.failure()
 	}
 	patterns := []string{perdure.UserMessage}
 	if failed {
@@ -143,8 +144,20 @@ func (l *loop) idle() (done bool, err error) {
 	return false, l.appendInput(signal.EntryKey(), open, said.Messages)
 }
 
+// failure is the error that the response ended with; nil for another end.
+func (l *loop) failure() error {
+	if l.st.StopReason != perdure.StopError {
+		return nil
+	}
+	code := l.st.ErrorCode
+	if code == "" { // the state is of an older worker, whose text begins with the code
+		code = perdure.Internal
+	}
+	return &perdure.TaskError{Code: code, Message: strings.TrimPrefix(l.st.Error, string(code)+": "), Permanent: true}
+}
+
 func (l *loop) goOn() {
-	l.st.Idle, l.st.StopReason, l.st.Error = false, "", ""
+	l.st.Idle, l.st.StopReason, l.st.Error, l.st.ErrorCode = false, "", "", ""
 	l.place()
 }
 
@@ -260,10 +273,11 @@ func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 	return err
 }
 
-// modelFailed ends the response visibly. The next message, or a retry signal,
-// tries again.
+// modelFailed ends the response visibly. A one-shot run ends with it; of another the
+// next message, or a retry signal, tries again.
 func (l *loop) modelFailed(failure error) error {
 	l.ctx.Stream().Error(failure.Error(), perdure.CodeOf(failure))
+	l.st.ErrorCode = perdure.CodeOf(failure)
 	return l.endResponse(perdure.StopError, failure.Error())
 }
 

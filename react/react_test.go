@@ -326,7 +326,7 @@ turn
 
 func TestModelErrorWaitsAndRetrySignalTriesAgain(t *testing.T) {
 	s := newStage(t, 100, "turn\n  when second\n    text Fine.\n  else\n    fail auth the key is wrong\n")
-	id := s.start(engine.StartRequest{UserPrompt: "first", OneShot: true})
+	id := s.start(engine.StartRequest{UserPrompt: "first"})
 	x := s.idle(id, 0)
 	if x.Status != perdure.StatusWaiting {
 		t.Fatalf("%s", x.Status)
@@ -339,8 +339,8 @@ func TestModelErrorWaitsAndRetrySignalTriesAgain(t *testing.T) {
 		t.Errorf("%d calls, %s", s.calls(), x.Status)
 	}
 	s.say(id, "second")
-	if x = s.until(id, func(x *perdure.Execution) bool { return x.Status.Terminal() }); x.Status != perdure.StatusCompleted {
-		t.Errorf("%s", x.Status)
+	if x = s.idle(id, x.CheckpointSeq); s.calls() != 3 || x.Status != perdure.StatusWaiting {
+		t.Errorf("%d calls, %s", s.calls(), x.Status)
 	}
 }
 

@@ -26,6 +26,7 @@ type state struct {
 	Idle       bool               `json:"idle"`
 	StopReason perdure.StopReason `json:"stopReason,omitempty"`
 	Error      string             `json:"error,omitempty"`
+	ErrorCode  perdure.Code       `json:"errorCode,omitempty"`
 	Text       string             `json:"text,omitempty"`
 	// Open are the calls that the client has to answer, while idle.
 	Open []call `json:"open,omitempty"`
