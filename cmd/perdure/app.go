@@ -10,9 +10,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// version is the program's; a release build sets it.
-var version = "dev"
-
 // app is what all commands share.
 type app struct {
 	stdin          io.Reader
@@ -52,7 +49,7 @@ Exit codes: 0 completed, 1 failed, 2 usage, 3 cancelled, 4 waiting for you,
 // root is the whole command line.
 func (a *app) root() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "perdure", Short: "A durable runtime for AI agents", Long: about, Version: version,
+		Use: "perdure", Short: "A durable runtime for AI agents", Long: about, Version: programVersion(),
 		SilenceUsage: true, SilenceErrors: true,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -87,7 +84,7 @@ func (a *app) root() *cobra.Command {
 	cmd.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.runsCommand(), a.showCommand(), a.tailCommand(), a.signalCommand(), a.cancelCommand(),
 		a.devCommand(), a.serverCommand(), a.workerCommand(), a.migrateCommand(), a.readyCommand(),
-		a.definitionsCommand(), a.orgsCommand(), a.keysCommand(), a.auditCommand(), a.retentionCommand(), a.storeCommand(), a.benchCommand(),
+		a.definitionsCommand(), a.orgsCommand(), a.keysCommand(), a.auditCommand(), a.retentionCommand(), a.storeCommand(), a.benchCommand(), a.versionCommand(),
 	)
 	return cmd
 }

@@ -165,7 +165,7 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 	config := server.Config{
 		Data: data, Store: s.app.store, StoreAllowOff: s.app.storeAllowOff, NATS: s.nats, NATSCreds: s.natsCreds, NATSCA: s.natsCA,
 		HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
-		Origins: s.origins, StreamsPerKey: s.streamsPerKey, StreamsPerOrg: s.streamsPerOrg, TLSCert: s.tlsCert, TLSKey: s.tlsKey, ClientCA: s.clientCA, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: version,
+		Origins: s.origins, StreamsPerKey: s.streamsPerKey, StreamsPerOrg: s.streamsPerOrg, TLSCert: s.tlsCert, TLSKey: s.tlsKey, ClientCA: s.clientCA, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: programVersion(),
 		OpsAddr: s.opsAddr, DrainDelay: s.drainDelay, Registerer: s.registerer(), TracerProvider: s.tracing.tracerProvider(),
 	}
 	for deadline := time.Now().Add(connectWithin); ; {

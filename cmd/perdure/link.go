@@ -95,7 +95,7 @@ func (a *app) reach(ctx context.Context) (*link, error) {
 // open takes the data directory, and serves it on its socket for as long as the
 // command lives.
 func (a *app) open(ctx context.Context, data string, kind ownerKind) (*link, error) {
-	config := server.Config{Data: data, Store: a.store, StoreAllowOff: a.storeAllowOff, Dev: true, Version: version, Logger: a.logger(slog.LevelError + 1), TracerProvider: a.tracing.tracerProvider()}
+	config := server.Config{Data: data, Store: a.store, StoreAllowOff: a.storeAllowOff, Dev: true, Version: programVersion(), Logger: a.logger(slog.LevelError + 1), TracerProvider: a.tracing.tracerProvider()}
 	if kind == ownerRun {
 		config.GRPCAddr = "127.0.0.1:0" // for the workers of runs that begin meanwhile
 	}

@@ -26,7 +26,7 @@ func (s *serving) registerer() prometheus.Registerer {
 		return nil
 	}
 	if s.registry == nil {
-		s.registry = ops.NewRegistry(version)
+		s.registry = ops.NewRegistry(programVersion())
 	}
 	return s.registry
 }

@@ -100,7 +100,7 @@ func (a *app) orgOr() string {
 }
 
 // withoutOrg are the commands, with those below them, that no org applies to.
-var withoutOrg = []string{"dev", "server", "migrate", "ready", "store", "bench", "orgs"}
+var withoutOrg = []string{"dev", "server", "migrate", "ready", "store", "bench", "orgs", "version"}
 
 // checkOrg refuses --org where it would be ignored.
 func (a *app) checkOrg(cmd *cobra.Command) error {

@@ -159,7 +159,7 @@ func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store, sc
 	}
 	w := worker.New(worker.Config{
 		Dispatch: d, Local: kept, Queues: s.queues, Agents: s.agents, Tasks: s.tasks, Parked: s.parked, Drain: s.drain,
-		Logger: s.logger, Version: version, Observer: seesWorker, TracerProvider: s.tracer,
+		Logger: s.logger, Version: programVersion(), Observer: seesWorker, TracerProvider: s.tracer,
 	})
 	w.RegisterAgent(react.Agent(c))
 	for _, t := range react.Tasks(c) {
@@ -180,7 +180,7 @@ func (s *standard) introduce(ctx context.Context, d perdure.Dispatch) error {
 		return err
 	}
 	spec := react.Agent(react.Config{Providers: providers}).Spec
-	_, err = d.Register(ctx, perdure.Registration{WorkerID: uuid.New(), Version: version, Agents: []perdure.KindSpec{spec}})
+	_, err = d.Register(ctx, perdure.Registration{WorkerID: uuid.New(), Version: programVersion(), Agents: []perdure.KindSpec{spec}})
 	return err
 }
 

@@ -57,7 +57,7 @@ func startTracing(ctx context.Context) (tracing, error) {
 	}
 	// What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say counts more.
 	about, err := resource.New(ctx,
-		resource.WithAttributes(semconv.ServiceName("perdure"), semconv.ServiceVersion(version)),
+		resource.WithAttributes(semconv.ServiceName("perdure"), semconv.ServiceVersion(programVersion())),
 		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithFromEnv())
 	if err != nil {
 		return tracing{}, usageError{"traces cannot be exported: " + err.Error(), "look at the variable OTEL_RESOURCE_ATTRIBUTES"}

@@ -128,7 +128,7 @@ func (l *laborer) serveOps(log *slog.Logger) (stop func(), err error) {
 	if listener == nil {
 		return func() {}, err
 	}
-	registry := ops.NewRegistry(version)
+	registry := ops.NewRegistry(programVersion())
 	l.standard.registerer = registry
 	fmt.Fprintf(l.stdout, "  %-11s http://%s/metrics\n", "ops", listener.Addr())
 	return serveOps(listener, registry, healthOf(l.standard.running.Load), log), nil

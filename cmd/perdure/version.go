@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by a release build: -ldflags "-X main.version=v1.2.3".
+var version string
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version of this program",
+		Long: `Prints the version: that of the release, else that of the module as go install
+resolved it or the go command read it from git, else "dev".`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(a.stdout, programVersion())
+			return err
+		},
+	}
+}
+
+// programVersion returns the version that commands, servers and workers report.
+func programVersion() string {
+	built, _ := debug.ReadBuildInfo()
+	return versionFrom(version, built)
+}
+
+// versionFrom returns the version of a release build, else that of the main module
+// in the build info, else "dev". A build info without a version has "(devel)".
+func versionFrom(release string, built *debug.BuildInfo) string {
+	switch {
+	case release != "":
+		return release
+	case built == nil || built.Main.Version == "" || built.Main.Version == "(devel)":
+		return "dev"
+	default:
+		return built.Main.Version
+	}
+}
