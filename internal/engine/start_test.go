@@ -53,7 +53,7 @@ func TestStartWithAKeyIsOne(t *testing.T) {
 func TestStartsThatAreRefused(t *testing.T) {
 	b := newBench(t)
 	_, err := b.e.Start(t.Context(), "globex", StartRequest{Kind: "agent"})
-	b.wantCode(err, perdure.InvalidArgument)
+	b.wantCode(err, perdure.Unavailable) // no worker of the org has ever registered
 	missing := uuid.New()
 	turns, hot := 0, 3.0
 	for name, test := range map[string]struct {
