@@ -11,14 +11,11 @@ import (
 // MaxImageBytes bounds an image, decoded.
 const MaxImageBytes = 20 << 20
 
-// imageTypes are the types that every provider takes: png, jpeg, gif and webp.
-var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
-
 // imageHeader is how many bytes tell the type of an image.
 const imageHeader = 12
 
 // imageType returns the MIME type of an image by its first bytes, "" if it is none
-// of imageTypes. The signatures are those of the WHATWG MIME Sniffing Standard.
+// of the types that every provider takes: png, jpeg, gif and webp. The signatures are those of the WHATWG MIME Sniffing Standard.
 func imageType(header []byte) string {
 	h := string(header)
 	switch {

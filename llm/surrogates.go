@@ -148,7 +148,7 @@ func mark(out, text []byte, whole bool) (marked, rest []byte) {
 			return append(out, text...), nil
 		}
 		out, text = append(out, text[:i]...), text[i:]
-		n := 0
+		var n int
 		if text[0] == '\\' {
 			out, n = markEscape(out, text, whole)
 		} else {

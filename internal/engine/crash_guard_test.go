@@ -82,9 +82,9 @@ func (h *holder) untilFailed(code perdure.Code, claim func(*holder)) int {
 // and ten times at most.
 func TestCrashGuard(t *testing.T) {
 	h := newBench(t).started()
-	for n, want := range []time.Duration{0, 2, 4, 8, 16, 32, 60, 60, 60} {
+	for n, want := range []int{0, 2, 4, 8, 16, 32, 60, 60, 60} {
 		h.crash(1)
-		if got := h.pause(); got != want*time.Second {
+		if got := h.pause(); got != time.Duration(want)*time.Second {
 			t.Errorf("after %d losses the pause is %s, want %d s", n+1, got, want)
 		}
 		h = h.rests()
@@ -97,9 +97,9 @@ func TestCrashGuard(t *testing.T) {
 
 func TestThreePanicsFail(t *testing.T) {
 	h := newBench(t).started()
-	for n, want := range []time.Duration{1, 2} {
+	for n, want := range []int{1, 2} {
 		h.panics()
-		if got := h.pause(); got != want*time.Second {
+		if got := h.pause(); got != time.Duration(want)*time.Second {
 			t.Errorf("after %d panics the pause is %s, want %d s", n+1, got, want)
 		}
 		h = h.rests()

@@ -54,7 +54,7 @@ func exceedsNesting(source []byte) bool {
 		if isBlank(line) {
 			continue
 		}
-		depth := 0
+		var depth int
 		items, depth = openItems(items, line)
 		if deepest = max(deepest, depth); deepest > openNesting {
 			return true

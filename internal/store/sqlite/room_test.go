@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -152,7 +153,7 @@ func fillDisk(t *testing.T, folder string) (free func()) {
 	for err == nil {
 		_, err = f.Write(piece)
 	}
-	if err == io.ErrShortWrite || f.Close() != nil {
+	if errors.Is(err, io.ErrShortWrite) || f.Close() != nil {
 		t.Fatal(err)
 	}
 	return func() {
