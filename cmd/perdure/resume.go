@@ -27,7 +27,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		Long: `Goes on with a run that was interrupted, or that waits for you, and follows it.
 What is finished is neither paid for nor run again.
 
-Without PROMPT a run whose model failed tries again. With one, the run is told
+Without PROMPT a --chat run whose model failed tries again. With one, the run is told
 that. ID may be "last", the newest run.`,
 		Example: `  perdure resume last
   perdure resume 0199d7e2-... "Now write the tests"`,
