@@ -83,7 +83,7 @@ func TestRenderingIsBounded(t *testing.T) {
 		if limit := outputLimit(len(c.text)); len(out) > limit {
 			t.Errorf("%s: %d bytes become %d, want %d at most", name, len(c.text), len(out), limit)
 		}
-		if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 128 {
+		if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 256 {
 			t.Errorf("%s: rendering %d bytes takes %d MiB", name, len(c.text), used)
 		}
 		nodes, depth := count(out)
