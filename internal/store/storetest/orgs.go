@@ -5,14 +5,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// orgFields: an org that is written comes back; a new store has the default org.
+// orgFields: an org that is written comes back, and is listed by its id.
 func orgFields(f *fixture) {
-	first, err := f.s.OrgByID(f.ctx, perdure.DefaultOrg)
-	f.must(err)
-	if first.CreatedAt.IsZero() || first.DisabledAt != nil {
-		f.Errorf("the default org is %+v", first)
-	}
-	_, err = f.s.OrgByID(f.ctx, "acme")
+	first := &perdure.Org{ID: perdure.DefaultOrg, CreatedAt: milestone(0)}
+	f.must(f.outside(first.ID, store.Changes{Org: first}))
+	_, err := f.s.OrgByID(f.ctx, "acme")
 	f.wantCode(err, perdure.NotFound)
 	acme := perdure.Org{ID: "acme", CreatedAt: milestone(1)}
 	f.must(f.outside("acme", store.Changes{Org: &acme}))
