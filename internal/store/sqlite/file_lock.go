@@ -31,7 +31,7 @@ var locked struct {
 // errLocked is what the system says of a byte that another has locked.
 var errLocked = errors.New("the file is locked")
 
-// lockFile locks a database that is there. Error: conflict while another server has it.
+// lockFile locks a database that is there. Error: unavailable while another server has it.
 func lockFile(path string) (*fileLock, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func lockFile(path string) (*fileLock, error) {
 }
 
 func inUse(path string) error {
-	return perdure.Errorf(perdure.Conflict, "another server uses the database %s, perhaps by another name; end it first", path)
+	return perdure.Errorf(perdure.Unavailable, "the database %s is in use by another server, perhaps by another name; end it first", path)
 }
 
 // release gives the file up; no connection of the process may have it open.

@@ -17,7 +17,7 @@ func TestADatabaseIsOpenedOnceByWhateverName(t *testing.T) {
 		if err := link(path, other); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := Open(t.Context(), Options{Path: other}); !perdure.IsCode(err, perdure.Conflict) {
+		if again, err := Open(t.Context(), Options{Path: other}); !perdure.IsCode(err, perdure.Unavailable) {
 			t.Errorf("a %s gives %v", name, err)
 			if err == nil {
 				again.Close()
@@ -50,7 +50,7 @@ func TestALockOfAnotherProcessIsSeen(t *testing.T) {
 	if err := lockByte(file); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Open(t.Context(), Options{Path: path}); !perdure.IsCode(err, perdure.Conflict) {
+	if s, err := Open(t.Context(), Options{Path: path}); !perdure.IsCode(err, perdure.Unavailable) {
 		t.Errorf("the file is opened: %v", err)
 		if err == nil {
 			s.Close()

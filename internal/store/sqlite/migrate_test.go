@@ -107,6 +107,7 @@ func madeAt(t *testing.T, path string, version int64, today string) (copied []st
 	exec("ATTACH '" + today + "' AS today")
 	for _, table := range texts(t, db, "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'") {
 		columns := strings.Join(texts(t, db, "SELECT name FROM pragma_table_info('"+table+"', 'main') INTERSECT SELECT name FROM pragma_table_info('"+table+"', 'today')"), ", ")
+		exec("DELETE FROM main." + table) // the default org, which a migration writes
 		if exec("INSERT INTO main."+table+" ("+columns+") SELECT "+columns+" FROM today."+table) > 0 {
 			copied = append(copied, table)
 		}
