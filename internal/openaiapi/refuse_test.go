@@ -60,7 +60,7 @@ func TestBadCreatesNameTheParameter(t *testing.T) {
 		input(`{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,not so"}]}`):                            {"input[0].content[0].image_url", "invalid_base64"},
 		input(`{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,aGk="}]}`):                              {"input[0].content[0].image_url", "invalid_image"},
 		input(`{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,"}]}`):                                  {"input[0].content[0].image_url", "invalid_image"},
-		input(`{"role":"user","content":[{"type":"input_image","image_url":"data:image/gif;base64,iVBORw0KGgo="}]}`):                      {"input[0].content[0].image_url", "invalid_image"},
+		input(`{"role":"user","content":[{"type":"input_image","image_url":"data:image/gif;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}]}`):                      {"input[0].content[0].image_url", "invalid_image"},
 		input(`{"type":"function_call_output","call_id":"c","output":[{"type":"input_image","image_url":"data:image/png;base64,aGk="}]}`): {"input[0].output[0].image_url", "invalid_image"},
 		with(`"tools":[{"type":"function","name":"a"},{"type":"function","name":"a"}]`):                                                   {"tools[1].name", "invalid_value"},
 		with(`"tools":[{"type":"function","name":"unnamed_tool"}]`):                                                                       {"tools[0].name", "invalid_value"},
