@@ -107,8 +107,8 @@ func (a *app) storeCheckCommand() *cobra.Command {
 		Use: "check [FILE]", Short: "Read everything that is stored, and say what is wrong",
 		Long: `Reads every page, row, conversation and log of the data directory's store, of
 --store or of a backup, and reports what is wrong: damage, logs with gaps, texts
-that do not match their hash, conversations that no provider accepts. It changes
-nothing, and servers may run meanwhile. The exit code is 1 if something is wrong.`,
+that do not match their hash, conversations that no provider accepts. It does not
+write to the store, and servers may run meanwhile. The exit code is 1 if something is wrong.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			where, err := a.storeFile()
