@@ -38,8 +38,8 @@ type Config struct {
 	Select func(t Turn) perdure.ModelConfig
 	// Counters count what all executions on this worker do; may be nil.
 	Counters *Counters
-	// Observer is told of calls of models and tools; may be nil. worker/metrics
-	// makes one that counts.
+	// Observer observes calls of models and tools; may be nil. worker/metrics makes one
+	// that counts.
 	Observer *Observer
 }
 
