@@ -40,12 +40,12 @@ type AuditRecord struct {
 	At     Time        `json:"at"`
 	Actor  Actor       `json:"actor"`
 	Action AuditAction `json:"action"`
-	// SubjectID and SubjectName are the key's or definition's; nil and "" of the
-	// org's policy.
+	// SubjectID and SubjectName are the key's or definition's; nil and "" for the
+	// org's policy. For an org SubjectName is its id.
 	SubjectID   *uuid.UUID `json:"subjectId"`
 	SubjectName string     `json:"subjectName,omitempty"`
 	// Before and After are the SHA-256 of what was changed, as its JSON; empty
-	// where there was, or is, nothing.
+	// where there was, or is, nothing. Before is always empty for the org's policy.
 	Before string `json:"beforeSha256,omitempty"`
 	After  string `json:"afterSha256,omitempty"`
 

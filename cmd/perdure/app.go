@@ -33,12 +33,12 @@ Start with one run in the current folder:
   export ANTHROPIC_API_KEY=...        # or OPENAI_API_KEY, GEMINI_API_KEY
   perdure run "Find out why the tests fail, and mend it"
 
-Ctrl-C leaves the run where it is; perdure resume ID goes on with it and pays
-for no finished step again. perdure dev serves a web page, and runs beside it
-become its clients.
+Ctrl-C interrupts the run; perdure resume ID continues it. Model calls that were
+answered and tools that had finished are not repeated. perdure dev serves a web
+page, and runs beside it become its clients.
 
-Which server a command speaks to: --server URL (with --key), or else the owner
-of the data directory, or else the data directory itself.
+A command uses the server of --server URL (with --key), else the process that owns
+the data directory, else it opens the data directory itself.
 
 Every flag can be set by a variable: --model by PERDURE_MODEL, and so on, or by
 a file: PERDURE_KEY_FILE names one with the key.

@@ -12,9 +12,10 @@ import (
 func (a *app) auditCommand() *cobra.Command {
 	limit := 50
 	cmd := &cobra.Command{
-		Use: "audit", Short: "Show who changed keys, definitions and retention", GroupID: "keep", Args: cobra.NoArgs,
-		Long: `Shows the newest changes of keys, definitions and retention: when, who, what, from
-where, and the hash of it before and after. Only an admin may.`,
+		Use: "audit", Short: "Show who changed keys, definitions, retention and the org", GroupID: "keep", Args: cobra.NoArgs,
+		Long: `Shows the newest changes of keys, definitions, retention and the org: when, who,
+what, from where, and its hash before and after (of retention only after). Only an
+admin may.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
 				return usageError{"--limit must be at least 1", ""}

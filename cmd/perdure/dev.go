@@ -101,7 +101,7 @@ func (a *app) devCommand() *cobra.Command {
 		Use: "dev", Short: "Serve and run agents on this machine", GroupID: "serve",
 		Long: `Server and worker in one process, for this machine alone: API, web page and
 workers' port on loopback, a random token as the key. Runs work in folders below
---workspace. Commands on the same data directory find it by themselves.`,
+--workspace. Commands on the same data directory use this server.`,
 		Example: `  perdure dev
   perdure dev --addr 127.0.0.1:8081 --grpc-addr 127.0.0.1:9091 --workspace ~/src`,
 		Args: cobra.NoArgs,
@@ -113,7 +113,7 @@ workers' port on loopback, a random token as the key. Runs work in folders below
 	s.flags(cmd)
 	s.standard.flags(cmd)
 	s.standard.limits(cmd, 5*time.Second)
-	cmd.Flags().BoolVar(&s.noPark, "no-park", false, "enter agents again at every wait, to find those that cannot be")
+	cmd.Flags().BoolVar(&s.noPark, "no-park", false, "enter agents again at every wait, to find agents that do not bear that")
 	return cmd
 }
 
@@ -129,7 +129,7 @@ With --store any number of servers share a database, and each serves any client
 and any worker. With --nats they tell each other at once what is new; without it,
 and while NATS is away, they find it within a second. NATS need not be there at
 the start, carries no content, and keeps nothing: GET /readyz says
-"degraded", with the check "hints", while it is away, and nothing else changes.`,
+"degraded", with the check "hints", while it is away.`,
 		Example: `  perdure keys create --role admin me
   perdure server --addr 0.0.0.0:8080 --grpc-addr 0.0.0.0:9090
   perdure server --store postgres://perdure@db/perdure --nats nats://nats:4222

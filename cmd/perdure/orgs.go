@@ -17,8 +17,8 @@ func (a *app) orgsCommand() *cobra.Command {
 others. Every store has the org "default".
 
 These commands are an operator's: whoever has the data directory, or with --store
-the database. With --org ORG an operator uses any other command for an org, and
-gives the org its first key:
+the database. With --org ORG an operator uses the commands for runs, definitions,
+keys, retention and the audit log in an org, and makes the org's first key:
 
   perdure orgs create acme
   perdure keys create --org acme --role admin boss`,

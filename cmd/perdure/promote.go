@@ -21,11 +21,11 @@ func (a *app) promoteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "promote ID", Short: "Copy the content of a local run to the server",
 		Long: `Copies the content of a run that was started with --local from its worker to the
-server, and makes it a run like others, which any worker can go on with. The run
-must wait for you meanwhile, and its worker must be connected.
+server, and makes it a run like others, which any worker can continue. The run must
+wait for you meanwhile, and its worker must be connected.
 
-Until the copy is whole nothing changes. Called again after an interrupt, it goes
-on with what is missing. ID may be "last", the newest run.`,
+Until the copy is whole nothing changes. Called again after an interrupt, it copies
+what is missing. ID may be "last", the newest run.`,
 		Example: "  perdure runs promote last",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.promote(cmd.Context(), args[0]) },

@@ -23,12 +23,12 @@ type resumer struct {
 func (a *app) resumeCommand() *cobra.Command {
 	r := &resumer{app: a}
 	cmd := &cobra.Command{
-		Use: "resume ID [PROMPT]", Short: "Go on with a run", GroupID: "runs",
-		Long: `Goes on with a run that was interrupted, or that waits for you, and follows it.
-What is finished is neither paid for nor run again.
+		Use: "resume ID [PROMPT]", Short: "Continue a run", GroupID: "runs",
+		Long: `Continues a run that was interrupted, or that waits for you, and follows it. Model
+calls that were answered and tools that had finished are not repeated.
 
-Without PROMPT a --chat run whose model failed tries again. With one, the run is told
-that. ID may be "last", the newest run.`,
+PROMPT is sent to the run as your next message. Without it, a --chat run whose model
+failed asks the model again. ID may be "last", the newest run.`,
 		Example: `  perdure resume last
   perdure resume 0199d7e2-... "Now write the tests"`,
 		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeRuns,

@@ -44,8 +44,8 @@ address, and --key an API key of the role worker; without them it works for the
 server that owns the data directory on this machine.
 
 Of servers that share a database give several addresses, or a name that stands for
-all. The worker speaks to one of them, which chance chooses; when that is gone it
-goes on at another, in the middle of whatever it does, and repeats nothing.
+all. The worker chooses one of them at random, and changes to another when that one is
+gone. It sends again what was not acknowledged, which the servers count once.
 
 The keys of model providers are this process's variables: ANTHROPIC_API_KEY,
 OPENAI_API_KEY, GEMINI_API_KEY. Workers of one queue must see the same files.`,
