@@ -49,7 +49,7 @@ func (a *app) definitionsListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the definitions", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.look(cmd.Context(), func(l *link) error {
+			return a.read(cmd.Context(), func(l *link) error {
 				all := []*perdure.Definition{}
 				for d, err := range l.Definitions(cmd.Context()) {
 					if err != nil {
@@ -101,7 +101,7 @@ func (a *app) definitionsGetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get NAME", Short: "Show a definition as JSON", Args: cobra.ExactArgs(1), Aliases: []string{"show"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.look(cmd.Context(), func(l *link) error {
+			return a.read(cmd.Context(), func(l *link) error {
 				d, err := findDefinition(cmd.Context(), l.Client, args[0])
 				if err != nil {
 					return err
