@@ -124,13 +124,18 @@ func (c *cramped) add() (uuid.UUID, error) {
 	return x.ID, err
 }
 
-// filled adds runs until one is refused for want of room, and returns the others.
+// filled adds runs until two in a row are refused for want of room, and returns the
+// others: the first refusal may make some.
 func (c *cramped) filled() (runs []uuid.UUID) {
 	c.t.Helper()
+	refused := 0
 	for range 64 {
 		id, err := c.add()
 		if err == nil {
-			runs = append(runs, id)
+			runs, refused = append(runs, id), 0
+			continue
+		}
+		if refused++; refused < 2 {
 			continue
 		}
 		var e *perdure.Error
