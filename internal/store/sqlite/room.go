@@ -186,16 +186,19 @@ func (c *committer) impair(why string) {
 	}
 }
 
-// Impaired returns why the store refuses writes that it should not, "" if it does
-// not. It looks again before it says so.
-func (s *Store) Impaired(ctx context.Context) string {
+// Degraded implements [store.Degrading]: it says why writes are refused, and looks
+// again before it does.
+func (s *Store) Degraded(ctx context.Context) []store.Degradation {
 	why := s.committer.impaired.Load()
 	if why == nil || *why == "" {
-		return ""
+		return nil
 	}
 	_, _ = s.Do(ctx, store.Command{ // what it finds is noted
 		Name: "look for room", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})
-	return *s.committer.impaired.Load()
+	if why = s.committer.impaired.Load(); *why == "" {
+		return nil
+	}
+	return []store.Degradation{{Check: store.CheckDisk, Detail: *why}}
 }
