@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -164,7 +165,14 @@ func (a *app) readDefinition(path string, into *perdure.Definition) error {
 		defer func() { _ = f.Close() }() // opened for reading only
 		in = f
 	}
-	d := json.NewDecoder(in)
+	raw, err := io.ReadAll(in)
+	if err != nil {
+		return usageError{"the definition cannot be read: " + err.Error(), ""}
+	}
+	if err := perdure.CheckNoDoubledKeys("", raw); err != nil {
+		return usageError{path + " is no definition: the key " + plainError(err), "give each key once"}
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return usageError{path + " is no definition: " + err.Error(), "perdure definitions get NAME shows how one looks"}

@@ -53,6 +53,9 @@ func (e *Engine) checkSignalValue(name string, value json.RawMessage) error {
 	if !json.Valid(value) {
 		return perdure.FieldErrorf("signalValue", "is not valid JSON")
 	}
+	if err := perdure.CheckNoDoubledKeys("signalValue", value); err != nil {
+		return err
+	}
 	if name != perdure.UserMessage {
 		return nil
 	}
