@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,7 +12,10 @@ import (
 // in which of the two values counts. Keys are compared as they are after their
 // escapes. Location of the error's field is the key's path below root. What is not
 // JSON passes, for the decoder to refuse.
-func CheckNoDoubledKeys(root string, raw []byte) error {
+func CheckNoDoubledKeys(root string, raw []byte) error { return checkNoDoubledKeys(root, raw) }
+
+// checkNoDoubledKeys passes over what is inside of the values of some keys.
+func checkNoDoubledKeys(root string, raw []byte, but ...string) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var open []container
@@ -26,7 +30,7 @@ func CheckNoDoubledKeys(root string, raw []byte) error {
 		}
 		if n := len(open); n > 0 && open[n-1].takesKey() {
 			key, _ := t.(string)
-			if open[n-1].add(key) {
+			if open[n-1].add(key) && !slices.ContainsFunc(open[:n-1], func(c container) bool { return slices.Contains(but, c.key) }) {
 				return FieldErrorf(pathOfKeys(root, open), "is given twice; give each key once")
 			}
 			continue

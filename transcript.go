@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"unicode/utf8"
 )
 
 // The transcript rules keep a stored conversation such that a request to any provider
@@ -64,11 +65,16 @@ func openCalls(e Entry) ([]string, error) {
 
 // CheckContent decides whether the content of a message entry is well formed for
 // its role, holds what providers take (CheckParts), and agrees with the calls that
-// stand beside it. The worker checks each content when it is appended; a server
-// checks it again unless it is in a blob, because it does not parse what is large.
+// stand beside it. The content of an llm_call entry is any JSON. The worker checks
+// each content when it is appended, and the server checks it again. An entry whose
+// content is in a blob alone passes: who reads the blob checks it.
 func CheckContent(e Entry) error {
 	switch {
-	case e.Type == EntryLLMCall, e.Content == nil && e.Blob != nil:
+	case e.Content == nil && e.Blob != nil:
+		return nil
+	case e.Content != nil && (!utf8.Valid(e.Content) || !json.Valid(e.Content)):
+		return invalidTranscript(e, "has content that is not valid JSON in UTF-8")
+	case e.Type == EntryLLMCall:
 		return nil
 	case e.Content == nil:
 		return invalidTranscript(e, "has no content")
@@ -92,6 +98,10 @@ func CheckContent(e Entry) error {
 
 func decodeStrictly(e Entry) (Message, error) {
 	m := Message{Role: e.Role}
+	// What a model and its provider have written stays as it is.
+	if err := checkNoDoubledKeys("content", e.Content, "arguments", "native"); err != nil {
+		return m, transcriptField(e, err)
+	}
 	if err := json.Unmarshal(e.Content, &m.Content); err != nil {
 		return m, invalidTranscript(e, "has content that is not {parts: [...]}")
 	}

@@ -72,10 +72,13 @@ func New(o Options) (*Client, error) {
 // owner of a data directory does; token is the content of the file token there.
 func Socket(path, token string) *Client {
 	var d net.Dialer
+	return Dialed(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "unix", path) }, token)
+}
+
+// Dialed makes a client of the server that dial connects to.
+func Dialed(dial func(context.Context) (net.Conn, error), token string) *Client {
 	c, err := New(Options{BaseURL: "http://localhost", Key: token, HTTPClient: &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return d.DialContext(ctx, "unix", path)
-		},
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 	}}})
 	if err != nil {
 		panic(err) // the address is a constant

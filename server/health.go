@@ -13,12 +13,6 @@ import (
 // as not ready.
 const storeWithin = 5 * time.Second
 
-// impaired is a store that can refuse writes for a while.
-type impaired interface {
-	// Impaired returns why it does, "" if it does not.
-	Impaired(ctx context.Context) string
-}
-
 // health looks whether the server can take requests: its store answers, and it
 // is not about to stop. That the tables are up to date was seen to by Open.
 func (s *Server) health(ctx context.Context) health.Report {
@@ -33,13 +27,8 @@ func (s *Server) health(ctx context.Context) health.Report {
 		r.Unready = append(r.Unready, health.Reason{Check: "store", Detail: "the store does not answer"})
 	}
 	if s, ok := s.store.(store.Degrading); ok {
-		for _, reason := range s.Degraded() {
-			r.Degraded = append(r.Degraded, health.Reason{Check: "durability", Detail: reason})
-		}
-	}
-	if s, ok := s.store.(impaired); ok {
-		if why := s.Impaired(ctx); why != "" {
-			r.Degraded = append(r.Degraded, health.Reason{Check: "disk", Detail: why})
+		for _, reason := range s.Degraded(ctx) {
+			r.Degraded = append(r.Degraded, health.Reason(reason))
 		}
 	}
 	if hints, ok := s.engine.Hints.(notify.Checked); ok {

@@ -7,10 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/health"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/opentest"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -168,4 +171,41 @@ func TestHealthNeedsNoKey(t *testing.T) {
 	}
 	h.cancel()
 	h.end()
+}
+
+// degraded is a store with something wrong.
+type degraded struct {
+	store.Store
+	reasons []store.Degradation
+}
+
+func (d degraded) Degraded(context.Context) []store.Degradation { return d.reasons }
+
+// What is wrong with a store is told by /readyz, by its check, and does not keep work
+// away; with nothing wrong there is no such member.
+func TestReadinessNamesWhatIsWrongWithTheStore(t *testing.T) {
+	s, err := Open(t.Context(), Config{Data: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound := s.store
+	for check, want := range map[string]string{
+		"":                    `{"status":"ready"}`,
+		store.CheckDisk:       `{"status":"ready","degraded":[{"check":"disk","detail":"why"}]}`,
+		store.CheckDurability: `{"status":"ready","degraded":[{"check":"durability","detail":"why"}]}`,
+	} {
+		s.store = sound
+		if check != "" {
+			s.store = degraded{sound, []store.Degradation{{Check: check, Detail: "why"}}}
+		}
+		w := httptest.NewRecorder()
+		health.Check(s.health).Handler(w, httptest.NewRequest(http.MethodGet, "/readyz", http.NoBody))
+		if got := strings.TrimSpace(w.Body.String()); w.Code != http.StatusOK || got != want {
+			t.Errorf("with %q: %d %s, want %s", check, w.Code, got, want)
+		}
+	}
+	s.store = sound
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -98,6 +99,12 @@ func content(mark byte, size int) []byte {
 	return c
 }
 
+// messageContent is the content of a user's message of that many bytes.
+func messageContent(size int) []byte {
+	const before, after = `{"parts":[{"type":"text","text":`, `}]}`
+	return slices.Concat([]byte(before), content('e', size-len(before)-len(after)), []byte(after))
+}
+
 // claim claims the one execution that is pending.
 func (w *remotely) claim() perdure.AgentClaim {
 	w.Helper()
@@ -145,7 +152,7 @@ func TestPayloadsOf64MiB(t *testing.T) {
 	_, err := w.raw.SignalAgent(w.ctx, &perdurev1.SignalAgentRequest{ExecutionId: id[:], SignalName: "big", SignalValueBlob: ref.ID[:]})
 	w.must(err)
 
-	entry := content('e', huge)
+	entry := messageContent(huge)
 	input, state, step := content('i', huge), content('c', huge), content('s', huge)
 	e := perdure.NewEntry{Entry: perdure.Entry{ID: uuid.New(), Type: perdure.EntryMessage, Role: perdure.RoleUser}}
 	entryRef, inputRef, stateRef, stepRef := w.put(owner, entry), w.put(owner, input), w.put(owner, state), w.put(owner, step)

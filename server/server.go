@@ -161,6 +161,17 @@ func (s *Server) open(ctx context.Context) error {
 	if s.store, err = openStore(ctx, s.Config, watch.store, s.fail); err != nil {
 		return err
 	}
+	if err := s.assemble(watch); err != nil {
+		return err
+	}
+	if s.shared() {
+		return nil // the workers inside other servers live on
+	}
+	return s.engine.ReturnEmbedded(ctx)
+}
+
+// assemble puts what serves together, over the store.
+func (s *Server) assemble(watch observers) (err error) {
 	if s.hints, err = openHints(s.Config, s.store.Epoch()); err != nil {
 		return err
 	}
@@ -171,11 +182,6 @@ func (s *Server) open(ctx context.Context) error {
 		Store: s.store, Hints: s.hints.Notifier, Logger: s.Logger, Lease: s.Lease, GoneAfter: s.GoneAfter, PayloadLimit: s.PayloadLimit,
 		QueueLimits: s.QueueLimits, Observer: watch.engine,
 	})
-	if !s.shared() { // the workers inside other servers live on
-		if err := s.engine.ReturnEmbedded(ctx); err != nil {
-			return err
-		}
-	}
 	// Who can read the token's file owns the data directory, in any mode.
 	access := access{engine: s.engine, token: s.token}
 	log := eventlog.New(s.engine.Read(), s.store.Epoch(), s.hints.Notifier)

@@ -242,7 +242,7 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	if id, err := r.appendedBefore(e); err != nil || id != uuid.Nil {
 		return id, err
 	}
-	// Here, because the server does not look into content that is uploaded.
+	// Here, so that the agent has the error where it appends.
 	if err := perdure.CheckContent(e); err != nil {
 		return uuid.Nil, err
 	}

@@ -20,7 +20,7 @@ admin may.`,
 			if limit < 1 {
 				return usageError{"--limit must be at least 1", ""}
 			}
-			return a.look(cmd.Context(), func(l *link) error {
+			return a.read(cmd.Context(), func(l *link) error {
 				records := []perdure.AuditRecord{}
 				for r, err := range l.Audit(cmd.Context()) {
 					if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/worker/local"
 )
 
@@ -41,17 +40,22 @@ func openContents(data string, home *uuid.UUID) (*local.Store, error) {
 	return nil, perdure.Errorf(perdure.Conflict, "the data directory %s has %d workers already; give this one another with --data", data, maxSeats)
 }
 
+// contentServer gives clients the contents of LOCAL runs.
+type contentServer interface {
+	ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func())
+}
+
 // showContents lets a command that only looks read what LOCAL runs keep in this
-// data directory, where no worker is there to give it. A store that another
-// process uses is left out. The function that it gives ends that.
-func showContents(data, org string, own *server.Server) (hide func()) {
+// data directory, where no worker is there to give it. open opens a worker's store;
+// one that it refuses is left out. The function that it gives ends that.
+func showContents(data, org string, own contentServer, open func(dir string) (*local.Store, error)) (hide func()) {
 	var ends []func()
 	for seat := 1; seat <= maxSeats; seat++ {
 		dir := contentsDir(data, seat)
 		if _, err := os.Stat(dir); err != nil {
 			break
 		}
-		s, err := local.Open(dir)
+		s, err := open(dir)
 		if err != nil {
 			continue
 		}

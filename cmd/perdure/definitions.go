@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -49,7 +50,7 @@ func (a *app) definitionsListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the definitions", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.look(cmd.Context(), func(l *link) error {
+			return a.read(cmd.Context(), func(l *link) error {
 				all := []*perdure.Definition{}
 				for d, err := range l.Definitions(cmd.Context()) {
 					if err != nil {
@@ -101,7 +102,7 @@ func (a *app) definitionsGetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get NAME", Short: "Show a definition as JSON", Args: cobra.ExactArgs(1), Aliases: []string{"show"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.look(cmd.Context(), func(l *link) error {
+			return a.read(cmd.Context(), func(l *link) error {
 				d, err := findDefinition(cmd.Context(), l.Client, args[0])
 				if err != nil {
 					return err
@@ -164,7 +165,14 @@ func (a *app) readDefinition(path string, into *perdure.Definition) error {
 		defer func() { _ = f.Close() }() // opened for reading only
 		in = f
 	}
-	d := json.NewDecoder(in)
+	raw, err := io.ReadAll(in)
+	if err != nil {
+		return usageError{"the definition cannot be read: " + err.Error(), ""}
+	}
+	if err := perdure.CheckNoDoubledKeys("", raw); err != nil {
+		return usageError{path + " is no definition: the key " + plainError(err), "give each key once"}
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return usageError{path + " is no definition: " + err.Error(), "perdure definitions get NAME shows how one looks"}

@@ -68,7 +68,7 @@ func (a *app) keysListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the keys, revoked ones too", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.look(cmd.Context(), func(l *link) error {
+			return a.read(cmd.Context(), func(l *link) error {
 				keys := []*perdure.APIKey{}
 				for key, err := range l.Keys(cmd.Context()) {
 					if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/server"
+	"github.com/perdure/perdure/worker/local"
 )
 
 // link is a command's way to a server: one at an address, the owner of the data
@@ -22,6 +23,8 @@ type link struct {
 	data string // "" with --server
 	// own is set if this process owns the data directory.
 	own *server.Server
+	// reading is set if nobody does, and this process reads what is stored.
+	reading bool
 	// owner is set if another process does.
 	owner *owner
 	close func() error
@@ -30,6 +33,9 @@ type link struct {
 // embedded tells whether runs of this command need a worker of its own: nobody
 // else is there to run them.
 func (l *link) embedded() bool { return l.own != nil || (l.owner != nil && l.owner.Kind == ownerRun) }
+
+// alone reports whether nobody runs what the link shows.
+func (l *link) alone() bool { return l.own != nil || l.reading }
 
 // connectWithin bounds how long a command waits for an owner that is just
 // starting or stopping.
@@ -112,7 +118,7 @@ func (a *app) open(ctx context.Context, data string, kind ownerKind) (*link, err
 	}
 	stop, hide := serve(ctx, s), func() {}
 	if kind == ownerLook {
-		hide = showContents(data, a.orgOr(), s)
+		hide = showContents(data, a.orgOr(), s, local.Open)
 	}
 	c := a.socket(s.Socket(), s.Token())
 	return &link{Client: c, data: data, own: s, close: func() error {

@@ -60,7 +60,7 @@ func (a *app) orgsListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the orgs, disabled ones too", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.look(cmd.Context(), func(l *link) error {
+			return a.read(cmd.Context(), func(l *link) error {
 				orgs := []*perdure.Org{}
 				for org, err := range l.Orgs(cmd.Context()) {
 					if err != nil {

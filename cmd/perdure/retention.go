@@ -38,7 +38,11 @@ may change it; whoever owns the data directory is one.`,
 				}
 				*one.into = &p
 			}
-			return a.look(cmd.Context(), func(l *link) error {
+			do := a.look
+			if change == (perdure.Retention{}) {
+				do = a.read
+			}
+			return do(cmd.Context(), func(l *link) error {
 				kept, err := l.Retention(cmd.Context())
 				if err == nil && change != (perdure.Retention{}) {
 					kept, err = l.SetRetention(cmd.Context(), (perdure.Retention{

@@ -92,7 +92,7 @@ func (a *app) runsCommand() *cobra.Command {
 			if err := fillFilter(&f, status, metadata); err != nil {
 				return err
 			}
-			return a.look(cmd.Context(), func(l *link) error {
+			return a.read(cmd.Context(), func(l *link) error {
 				p, err := l.ListPage(cmd.Context(), f, o)
 				if err != nil {
 					return err

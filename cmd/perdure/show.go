@@ -18,7 +18,7 @@ func (a *app) showCommand() *cobra.Command {
 		Example: "  perdure show last\n  perdure show 0199d7e2-... --json | jq .status",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.look(cmd.Context(), func(l *link) error { return a.show(cmd.Context(), l, args[0]) })
+			return a.read(cmd.Context(), func(l *link) error { return a.show(cmd.Context(), l, args[0]) })
 		},
 	}
 	a.jsonFlag(cmd)

@@ -17,7 +17,7 @@ If no server is up, nothing can come, and tail prints what there is. ID may be
 "last". With --json each event is a line {cursor, event, data}.`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.look(cmd.Context(), func(l *link) error { return a.tail(cmd.Context(), l, args[0], now) })
+			return a.read(cmd.Context(), func(l *link) error { return a.tail(cmd.Context(), l, args[0], now) })
 		},
 	}
 	cmd.Flags().BoolVar(&now, "from-now", false, "leave out what was before")
@@ -44,7 +44,7 @@ func (a *app) tail(ctx context.Context, l *link, arg string, now bool) error {
 		w.cursor = snapshot.Cursor
 		w.view.know(snapshot.Entries)
 	}
-	if l.own != nil {
+	if l.alone() {
 		return w.past(ctx, x)
 	}
 	if _, err := w.follow(ctx); err != nil {
@@ -76,10 +76,10 @@ func (w *watcher) past(ctx context.Context, x *perdure.Execution) error {
 
 // tellIdle says how to go on with a run that was left in its middle.
 func (a *app) tellIdle(l *link, x *perdure.Execution) {
-	if l.own == nil {
+	if !l.alone() {
 		tellAway(a, x)
 	}
-	if l.own != nil && !x.Status.Terminal() && x.WaitReason != "signal" {
+	if l.alone() && !x.Status.Terminal() && x.WaitReason != "signal" {
 		fmt.Fprintf(a.stderr, "perdure: nothing runs it now; perdure resume %s%s goes on with it\n", x.ID, a.typed)
 	}
 }

@@ -25,11 +25,11 @@ func (d *draft) append(e perdure.NewEntry) error {
 	if err := perdure.CheckContent(e.Entry); err != nil {
 		return err
 	}
-	open, err := perdure.CheckAppend(parent, e.Entry)
-	if err != nil {
+	if err := d.useContent(e.Blob, e.ID); err != nil {
 		return err
 	}
-	if err := d.useBlob(e.Blob); err != nil {
+	open, err := perdure.CheckAppend(parent, e.Entry)
+	if err != nil {
 		return err
 	}
 	d.belong(&e.Entry)
@@ -88,10 +88,14 @@ func (d *draft) useBlob(ref *perdure.BlobRef) error {
 	}
 	b, ok := d.s.Blobs[ref.ID]
 	if !ok || b.Held != b.Length || b.Length != ref.Length || b.SHA256 != ref.SHA256 {
-		return perdure.Errorf(perdure.Conflict, "blob %s is not there whole; upload it again", ref.ID)
+		return notWhole(ref.ID)
 	}
 	d.c.OwnBlobs = append(d.c.OwnBlobs, ref.ID)
 	return nil
+}
+
+func notWhole(blob uuid.UUID) error {
+	return perdure.Errorf(perdure.Conflict, "blob %s is not there whole; upload it again", blob)
 }
 
 func contentHash(e perdure.NewEntry) perdure.Hash {

@@ -20,6 +20,10 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 	if err := e.checkSizes(c); err != nil {
 		return perdure.CommitReply{}, err
 	}
+	refs, err := e.checkContents(ctx, org, c.Lease.ExecutionID, contentsOf(c))
+	if err != nil {
+		return perdure.CommitReply{}, err
+	}
 	d, err := e.oneShown(ctx, store.Command{
 		Name: "commit", Lane: store.LaneCommits, Org: org, Execution: c.Lease.ExecutionID, Bytes: sizeOf(c),
 		Needs: func(x *perdure.Execution) store.Needs {
@@ -27,7 +31,7 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 			e.limitNeeds(&n, x, c)
 			return n
 		},
-		Decide: func(s *store.State) (*store.Changes, error) { return e.decideCommit(s, c) },
+		Decide: func(s *store.State) (*store.Changes, error) { return e.decideCommit(s, c, refs) },
 	})
 	if err != nil {
 		return perdure.CommitReply{}, err
@@ -139,7 +143,7 @@ func commitNeeds(x *perdure.Execution, c perdure.Commit) store.Needs {
 }
 
 // decideCommit is the rule of a commit.
-func (e *Engine) decideCommit(s *store.State, c perdure.Commit) (*store.Changes, error) {
+func (e *Engine) decideCommit(s *store.State, c perdure.Commit, refs checkedRefs) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil {
 		return nil, notFound(c.Lease.ExecutionID)
@@ -154,6 +158,7 @@ func (e *Engine) decideCommit(s *store.State, c perdure.Commit) (*store.Changes,
 		return nil, err
 	}
 	d := begin(s)
+	d.refs = refs
 	d.eraseInput() // what a worker commits for, it has
 	a := commitAnswer{Claim: c.Lease.ClaimID, Adopted: map[uuid.UUID]uuid.UUID{}}
 	if x.WorkerID != nil {
@@ -322,7 +327,7 @@ func (d *draft) step(s perdure.StepRecord) error {
 	if _, known := d.s.Tasks[id]; known {
 		return nil
 	}
-	if err := d.useBlob(s.Result.Blob); err != nil {
+	if err := d.useContent(s.Result.Blob, uuid.Nil); err != nil {
 		return err
 	}
 	now := d.s.Now
@@ -343,7 +348,7 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	if c == nil {
 		return nil
 	}
-	if err := d.useBlob(c.State.Blob); err != nil {
+	if err := d.useContent(c.State.Blob, uuid.Nil); err != nil {
 		return err
 	}
 	d.x.CheckpointSeq++

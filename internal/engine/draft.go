@@ -21,6 +21,7 @@ type draft struct {
 	shown []shown            // to live readers
 	seen  []func(Observer)   // to tell the observer
 	tasks map[uuid.UUID]bool // already in c.Tasks
+	refs  checkedRefs        // of the contents that come by reference
 	woken *woken             // set where the decision makes a claim; done adds the execution
 }
 

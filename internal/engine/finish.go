@@ -17,6 +17,10 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 	if err := e.checkSize("the result", f.Result.Size()); err != nil {
 		return perdure.FinishReply{}, err
 	}
+	refs, err := e.checkContents(ctx, org, f.Lease.ExecutionID, []content{{field: "result", Payload: f.Result}})
+	if err != nil {
+		return perdure.FinishReply{}, err
+	}
 	jitter := rand.Float64()
 	drains := e.alone.drains(f.WorkerID, e.Store.Now())
 	var h *handover
@@ -30,7 +34,7 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 			h.needs(&n)
 			return n
 		},
-		Decide: func(s *store.State) (*store.Changes, error) { return e.decideFinish(s, f, jitter, drains, h) },
+		Decide: func(s *store.State) (*store.Changes, error) { return e.decideFinish(s, f, refs, jitter, drains, h) },
 	})
 	if h != nil {
 		e.settle(ctx, h, d.woken)
@@ -64,7 +68,7 @@ func finishNeeds(f perdure.TaskFinish) store.Needs {
 	return n
 }
 
-func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, jitter float64, drains bool, h *handover) (*store.Changes, error) {
+func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, refs checkedRefs, jitter float64, drains bool, h *handover) (*store.Changes, error) {
 	t := s.Tasks[f.Lease.TaskID]
 	if s.Execution == nil || t == nil {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no task %s in execution %s", f.Lease.TaskID, f.Lease.ExecutionID)
@@ -80,6 +84,7 @@ func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, jitter float
 		return nil, result.err
 	}
 	d := begin(s)
+	d.refs = refs
 	if err := d.endBlocks(f.Blocks); err != nil {
 		return nil, err
 	}
@@ -124,7 +129,7 @@ func (e *Engine) repeatedFinish(s *store.State, f perdure.TaskFinish, t *perdure
 // endAttempt decides what becomes of a task whose attempt has ended.
 func (d *draft) endAttempt(t *perdure.Task, f perdure.TaskFinish, jitter float64) error {
 	if f.Error == nil {
-		if err := d.useBlob(f.Result.Blob); err != nil {
+		if err := d.useContent(f.Result.Blob, uuid.Nil); err != nil {
 			return err
 		}
 		t.Result, t.ResultBlob, t.Error = f.Result.Bytes, f.Result.Blob, nil

@@ -85,7 +85,7 @@ func (d *draft) complete(c perdure.Commit, a *commitAnswer) error {
 		a.Patterns = c.Outcome.Unless
 		return nil
 	}
-	if err := d.useBlob(c.Outcome.Output.Blob); err != nil {
+	if err := d.useContent(c.Outcome.Output.Blob, uuid.Nil); err != nil {
 		return err
 	}
 	d.x.Output, d.x.OutputBlob = c.Outcome.Output.Bytes, c.Outcome.Output.Blob

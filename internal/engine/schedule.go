@@ -17,7 +17,7 @@ func (e *Engine) schedule(d *draft, n perdure.NewTask, c perdure.Commit, a *comm
 	if known && !expired(d.x, before) {
 		return foundTask(before, n, a)
 	}
-	if err := d.useBlob(n.Input.Blob); err != nil {
+	if err := d.useContent(n.Input.Blob, uuid.Nil); err != nil {
 		return err
 	}
 	options := n.Options.Normal(d.x.Queue)

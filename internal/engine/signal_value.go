@@ -53,6 +53,9 @@ func (e *Engine) checkSignalValue(name string, value json.RawMessage) error {
 	if !json.Valid(value) {
 		return perdure.FieldErrorf("signalValue", "is not valid JSON")
 	}
+	if err := perdure.CheckNoDoubledKeys("signalValue", value); err != nil {
+		return err
+	}
 	if name != perdure.UserMessage {
 		return nil
 	}
@@ -80,29 +83,42 @@ func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid
 	if _, err := e.refs.Execution(ctx, org, execution); err != nil {
 		return false, err
 	}
-	b, err := e.Store.BlobRow(ctx, execution, *r.Ref)
+	value, done, err := e.referenced(ctx, execution, *r.Ref, "the signal's value")
+	if err != nil || value == nil {
+		return false, err
+	}
+	defer done()
+	return true, e.checkSignalValue(r.Name, value)
+}
+
+// referenced reads an uploaded content to be checked, or returns nil if it is not
+// there whole. The caller calls done when it has checked it: of large contents one at
+// a time is in memory.
+func (e *Engine) referenced(ctx context.Context, execution, blob uuid.UUID, what string) (raw json.RawMessage, done func(), err error) {
+	b, err := e.Store.BlobRow(ctx, execution, blob)
 	if perdure.IsCode(err, perdure.NotFound) || err == nil && b.Held != b.Length {
-		return false, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return false, err
+		return nil, nil, err
 	}
-	if err := e.checkSize("the signal's value", b.Length); err != nil {
-		return false, err
+	if err := e.checkSize(what, b.Length); err != nil {
+		return nil, nil, err
 	}
+	done = func() {}
 	if b.Length > largeValue {
 		select {
 		case e.largeValues <- struct{}{}:
-			defer func() { <-e.largeValues }()
+			done = func() { <-e.largeValues }
 		case <-ctx.Done():
-			return false, &perdure.Error{Code: perdure.Unavailable, Message: "the signal's value could not be read in time", Err: ctx.Err()}
+			return nil, nil, &perdure.Error{Code: perdure.Unavailable, Message: what + " could not be read in time", Err: ctx.Err()}
 		}
 	}
-	value, err := e.wholeBlob(ctx, execution, b)
-	if err != nil {
-		return false, err
+	if raw, err = e.wholeBlob(ctx, execution, b); err != nil {
+		done()
+		return nil, nil, err
 	}
-	return true, e.checkSignalValue(r.Name, value)
+	return raw, done, nil
 }
 
 // wholeBlob reads a blob into memory.
@@ -114,7 +130,7 @@ func (e *Engine) wholeBlob(ctx context.Context, execution uuid.UUID, b *store.Bl
 	defer content.Close()
 	value := make([]byte, b.Length)
 	if _, err := io.ReadFull(content, value); err != nil {
-		return nil, &perdure.Error{Code: perdure.Unavailable, Message: "the signal's value could not be read", Err: err}
+		return nil, &perdure.Error{Code: perdure.Unavailable, Message: "an uploaded content could not be read", Err: err}
 	}
 	return value, nil
 }

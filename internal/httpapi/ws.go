@@ -29,6 +29,8 @@ const (
 type envelope struct {
 	Type string          `json:"type"`
 	Data json.RawMessage `json:"data,omitempty"`
+	// refused is why a message of the client is not taken.
+	refused error
 }
 
 // webSocket follows one execution over a WebSocket. docs/api.md lists the
@@ -158,6 +160,8 @@ func (k *socket) read(ctx context.Context, commands chan<- envelope) error {
 			c = envelope{Type: "(binary)"}
 		case json.Unmarshal(raw, &c) != nil:
 			c = envelope{Type: "(no JSON)"}
+		default:
+			c.refused = perdure.CheckNoDoubledKeys("", raw)
 		}
 		select {
 		case commands <- c:

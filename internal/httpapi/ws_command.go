@@ -16,6 +16,13 @@ import (
 // command does what a message of the client asks for. Only what ends the socket
 // is an error; the rest is answered.
 func (k *socket) command(ctx context.Context, c envelope) error {
+	if c.refused != nil {
+		var id struct {
+			ID string `json:"prompt_id"`
+		}
+		_ = json.Unmarshal(c.Data, &id) // for the answer alone
+		return k.answer(ctx, id.ID, c.refused)
+	}
 	switch c.Type {
 	case "load_events":
 		return k.answer(ctx, "", k.load(ctx, c.Data))
@@ -219,9 +226,6 @@ func onlyMembers(raw json.RawMessage, known ...string) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return perdure.FieldErrorf("data", "must be an object")
-	}
-	if err := perdure.CheckNoDoubledKeys("data", raw); err != nil {
-		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(known, name) {

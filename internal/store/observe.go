@@ -39,12 +39,25 @@ func (o *Observer) SettingOff() func(name string, off bool) {
 	return o.Setting
 }
 
-// Degrading is a store that knows why it promises less than it should.
+// Degrading is a store that knows why it does less than it should.
 type Degrading interface {
-	// Degraded returns the reasons, in words that may be shown to anybody; none if
-	// all is well. It reads nothing.
-	Degraded() []string
+	// Degraded returns the reasons; none if all is well. It may look again, but reads
+	// no content.
+	Degraded(ctx context.Context) []Degradation
 }
+
+// Degradation is what is wrong with one thing of a store.
+type Degradation struct {
+	// Check is what is wrong, as in "disk"; Detail says more, in words that may be
+	// shown to anybody.
+	Check, Detail string
+}
+
+// The checks of stores.
+const (
+	CheckDurability = "durability" // what was answered may be lost with the power
+	CheckDisk       = "disk"       // writes are refused
+)
 
 // Census is how much there is in the store that waits or runs, over all orgs,
 // as of one moment.

@@ -150,7 +150,10 @@ func (s *Store) Close() error {
 		for _, end := range ends {
 			errs = append(errs, end())
 		}
-		s.closed = errors.Join(append(errs, s.lock.Close())...)
+		if s.lock != nil {
+			errs = append(errs, s.lock.Close())
+		}
+		s.closed = errors.Join(errs...)
 	})
 	return s.closed
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // Settings are those of the database without which an answer is no promise: with
@@ -126,9 +127,11 @@ func (s *Store) watchSettings(ticks <-chan time.Time, stop <-chan struct{}) {
 }
 
 // Degraded implements [store.Degrading].
-func (s *Store) Degraded() (reasons []string) {
+func (s *Store) Degraded(context.Context) (reasons []store.Degradation) {
 	for _, name := range s.db.settings.missing() {
-		reasons = append(reasons, "the database has "+name+" off: a power failure can lose or damage what was answered")
+		reasons = append(reasons, store.Degradation{
+			Check: store.CheckDurability, Detail: "the database has " + name + " off: a power failure can lose or damage what was answered",
+		})
 	}
 	return reasons
 }

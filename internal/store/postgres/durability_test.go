@@ -111,7 +111,7 @@ func TestSettingsThatAreOffAreRefused(t *testing.T) {
 				t.Errorf("with the others allowed it opens with %v", err)
 			}
 			s := open(t, Options{URL: c.URL("postgres"), Logger: quiet, AllowOff: []string{off}})
-			if got := s.Degraded(); len(got) != 1 || !strings.Contains(got[0], off) {
+			if got := s.Degraded(t.Context()); len(got) != 1 || got[0].Check != store.CheckDurability || !strings.Contains(got[0].Detail, off) {
 				t.Errorf("it is degraded by %q", got)
 			}
 		})
@@ -159,7 +159,7 @@ func TestSettingsAreWatched(t *testing.T) {
 		if got := <-told; got != want {
 			t.Errorf("the observer is told %q, want %q", got, want)
 		}
-		if got := s.Degraded(); (len(got) == 1) != (value == "off") {
+		if got := s.Degraded(t.Context()); (len(got) == 1) != (value == "off") {
 			t.Errorf("with fsync %s the store is degraded by %q", value, got)
 		}
 	}

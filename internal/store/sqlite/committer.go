@@ -46,10 +46,12 @@ type committer struct {
 	rest   int
 
 	// reserve may be nil. full says that there is no room for it; filled, that a write
-	// found none. impaired is why writes are refused.
+	// found none; short is the size of one that was refused for that, 0 for none.
+	// impaired is why writes are refused.
 	reserve  *disk.Reserve
 	full     bool
 	filled   bool
+	short    int64
 	impaired atomic.Pointer[string]
 }
 
@@ -115,6 +117,9 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 		return nil, err
 	}
 	outcomes, err := c.attempt(batch, careful)
+	if isFull(err) {
+		outcomes, err = c.freesWith(batch, careful, outcomes, err)
+	}
 	if err != nil {
 		c.kept.Clear()
 	}

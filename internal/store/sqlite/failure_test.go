@@ -26,12 +26,13 @@ func do(t *testing.T, s *Store, id uuid.UUID, decide func(s *store.State) (*stor
 // begin inserts an execution with the given input.
 func begin(t *testing.T, s *Store, id uuid.UUID, input json.RawMessage) error {
 	t.Helper()
-	return do(t, s, id, func(s *store.State) (*store.Changes, error) {
+	_, err := s.Do(t.Context(), store.Command{Name: "begin", Lane: store.LaneCommits, Org: "acme", Execution: id, Bytes: len(input), Decide: func(s *store.State) (*store.Changes, error) {
 		return &store.Changes{Execution: &perdure.Execution{
 			ID: id, Org: "acme", Kind: "k", Status: perdure.StatusPending, PersistenceMode: perdure.Remote, Queue: "q",
 			Input: input, CreatedAt: s.Now, ReadyAt: s.Now,
 		}}, nil
-	})
+	}})
+	return err
 }
 
 var errDisk = errors.New("the disk is gone")

@@ -15,7 +15,8 @@ import (
 // one.
 type Look struct {
 	relational.Reader
-	pool *pool
+	pool  *pool
+	epoch uint64
 }
 
 // OpenLook opens the store at path for looking. Errors: not_found if there is
@@ -32,11 +33,23 @@ func OpenLook(ctx context.Context, path string) (*Look, error) {
 		return nil, refusal(err)
 	}
 	l := &Look{Reader: relational.Reader{Tx: p.readRows, Clock: time.Now, Words: words}, pool: p}
-	if err := p.read(ctx, checkVersion); err != nil {
+	err = p.read(ctx, func(v view) error {
+		if err := checkVersion(v); err != nil {
+			return err
+		}
+		var epoch int64
+		_, err := v.one("SELECT epoch FROM store WHERE id = 1", nil, &epoch)
+		l.epoch = uint64(epoch)
+		return err
+	})
+	if err != nil {
 		return nil, errors.Join(refusal(damaged(err)), p.close())
 	}
 	return l, nil
 }
+
+// Epoch returns the store's epoch. A server that finds the file restored renews it.
+func (l *Look) Epoch() uint64 { return l.epoch }
 
 // checkVersion refuses tables of another version: they cannot be read.
 func checkVersion(v view) error {

@@ -3,11 +3,9 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
 
+	"github.com/perdure/perdure/internal/sqlitelog"
 	lib "modernc.org/sqlite/lib"
 )
 
@@ -16,7 +14,7 @@ import (
 // one makes and that needs room; where nobody else has the database open, this one
 // keeps that memory for itself.
 func openQuietPool(ctx context.Context, path string) (*pool, error) {
-	if err := provideShared(path); err != nil {
+	if err := sqlitelog.ProvideShared(path); err != nil {
 		return openPool(ctx, path, 1) // a folder that is only read, for one
 	}
 	p, err := openPoolAs(ctx, dsnReading(path), reading|lib.SQLITE_OPEN_URI, 1)
@@ -38,26 +36,4 @@ func openQuietPool(ctx context.Context, path string) (*pool, error) {
 // dsnReading names a file whose shared memory is not written.
 func dsnReading(path string) string {
 	return dsn(path, url.Values{"readonly_shm": {"1"}})
-}
-
-// provideShared makes an empty file for the memory that is shared: SQLite wants to see
-// one. One that is there is not opened, for to close it would drop the locks that this
-// process has on it.
-func provideShared(path string) error {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
-	}
-	shared := real + "-shm"
-	if _, err := os.Lstat(shared); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := os.OpenFile(shared, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return f.Close()
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"math"
 
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
@@ -25,21 +26,109 @@ func (c *committer) admit(batch []*commit.Call) []*commit.Call {
 		return nil
 	}
 	c.lookForRoom()
-	if !c.full {
+	admitted, refused := c.fitting(batch)
+	if len(refused) > 0 || c.full {
+		c.impair(errFull)
+	} else if !c.stillShort() {
 		c.impair("")
-		return batch
-	}
-	c.impair(errFull)
-	var admitted, refused []*commit.Call
-	for _, call := range batch {
-		if call.Frees {
-			admitted = append(admitted, call)
-		} else {
-			refused = append(refused, call)
-		}
 	}
 	refuse(refused, errFull)
 	return admitted
+}
+
+// fitting splits a batch into the calls that there is room for and the others. What a
+// call writes has to fit twice, into the log and then into the file: a log that cannot
+// be folded any more would leave no room to delete either.
+func (c *committer) fitting(batch []*commit.Call) (fit, rest []*commit.Call) {
+	left := c.roomFor(batch)
+	for _, call := range batch {
+		size := sizeInLog(call)
+		switch {
+		case call.Frees:
+			fit = append(fit, call)
+		case c.full:
+			rest = append(rest, call)
+		case left.takes(size):
+			left = left.less(size)
+			fit = append(fit, call)
+		default:
+			c.short = max(c.short, size)
+			rest = append(rest, call)
+		}
+	}
+	return fit, rest
+}
+
+// room is how many bytes the log can grow by, and the log and the file together: the
+// file may take the reserve.
+type room struct{ log, both int64 }
+
+func (r room) takes(size int64) bool { return size <= r.log && 2*size <= r.both }
+
+func (r room) less(size int64) room { return room{r.log - size, r.both - 2*size} }
+
+// roomFor returns the room for a batch. If that is too little it empties the log
+// first.
+func (c *committer) roomFor(batch []*commit.Call) room {
+	size := int64(0)
+	for _, call := range batch {
+		if !call.Frees {
+			size += sizeInLog(call)
+		}
+	}
+	there := c.roomNow()
+	if !c.full && !there.takes(size) && c.logBytes() > 0 {
+		c.beginAnew(100)
+		there = c.roomNow()
+	}
+	return there
+}
+
+// roomNow returns the room that there is. The log still has to move what is in it. A
+// store without a reserve does not look.
+func (c *committer) roomNow() room {
+	none := room{math.MaxInt64, math.MaxInt64}
+	if c.reserve == nil {
+		return none
+	}
+	free, err := c.reserve.Free()
+	if err != nil {
+		return none
+	}
+	r := room{free, free - c.logBytes()}
+	if c.reserve.Held() {
+		r.both += c.reserve.Size()
+	}
+	return r
+}
+
+// sizeInLog is about how many bytes a call adds to the log.
+func sizeInLog(call *commit.Call) int64 { return int64(call.Bytes) + int64(call.Bytes)/8 + callPages }
+
+// callPages is what a call writes beside its content: rows, and pages of indexes.
+const callPages = 16 << 10
+
+// stillShort reports whether a write that was refused would be refused again.
+func (c *committer) stillShort() bool {
+	if c.short > 0 && c.roomNow().takes(c.short) {
+		c.short = 0
+	}
+	return c.short > 0
+}
+
+// freesWith runs a batch that found no room again with the reserve's, if all of it
+// frees what is stored.
+func (c *committer) freesWith(batch []*commit.Call, careful bool, outcomes []commit.Outcome, err error) ([]commit.Outcome, error) {
+	for _, call := range batch {
+		if !call.Frees {
+			return outcomes, err
+		}
+	}
+	if !c.reserve.Release() {
+		return outcomes, err
+	}
+	c.filled = true // so that the reserve is made again
+	return c.attempt(batch, careful)
 }
 
 func refuse(calls []*commit.Call, why string) {
@@ -97,16 +186,19 @@ func (c *committer) impair(why string) {
 	}
 }
 
-// Impaired returns why the store refuses writes that it should not, "" if it does
-// not. It looks again before it says so.
-func (s *Store) Impaired(ctx context.Context) string {
+// Degraded implements [store.Degrading]: it says why writes are refused, and looks
+// again before it does.
+func (s *Store) Degraded(ctx context.Context) []store.Degradation {
 	why := s.committer.impaired.Load()
 	if why == nil || *why == "" {
-		return ""
+		return nil
 	}
 	_, _ = s.Do(ctx, store.Command{ // what it finds is noted
 		Name: "look for room", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})
-	return *s.committer.impaired.Load()
+	if why = s.committer.impaired.Load(); *why == "" {
+		return nil
+	}
+	return []store.Degradation{{Check: store.CheckDisk, Detail: *why}}
 }

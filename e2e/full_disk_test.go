@@ -1,0 +1,223 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/store/opentest"
+	"github.com/perdure/perdure/worker/remote"
+)
+
+// smallDisk is how many bytes the volume of a full disk has.
+const smallDisk = 24 << 20
+
+// cramped is a server whose data directory is on a small volume of its own.
+type cramped struct {
+	*stand
+	disk *disk
+	ops  string
+}
+
+func newCramped(t *testing.T) *cramped {
+	t.Helper()
+	root := t.TempDir()
+	data := filepath.Join(root, "data")
+	s := &stand{t: t, root: root, workspace: root, url: "http://" + freeAddress(t), rpc: freeAddress(t), env: environment(root)}
+	c := &cramped{stand: s, disk: newDisk(t, data, smallDisk), ops: freeAddress(t)}
+	s.server = launch(t, command{name: "server", env: s.env, dir: root, argv: append(c.disk.enter(),
+		program(t), "server", "--data", data, "--addr", strings.TrimPrefix(s.url, "http://"), "--grpc-addr", s.rpc, "--ops-addr", c.ops)})
+	s.connect(c.disk.outside("token"))
+	return c
+}
+
+// command is one on the data directory.
+func (c *cramped) command(args ...string) command {
+	argv := append(c.disk.enter(), program(c.t), "--data", filepath.Join(c.root, "data"))
+	return command{name: args[0], env: c.env, dir: c.root, argv: append(argv, args...)}
+}
+
+// perdure runs a command, and returns what it prints.
+func (c *cramped) perdure(args ...string) string {
+	c.t.Helper()
+	p := launch(c.t, c.command(args...))
+	if code := p.exit(); code != 0 {
+		c.t.Fatalf("perdure %v ends with %d:\n%s", args, code, p.output)
+	}
+	return p.output.String()
+}
+
+// ready is what /readyz says.
+func (c *cramped) ready() (code int, text string) {
+	c.t.Helper()
+	r, err := http.Get("http://" + c.ops + "/readyz")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return r.StatusCode, string(body)
+}
+
+// files are the contents of the files on the volume, but for empty ones.
+func (c *cramped) files() map[string][]byte {
+	c.t.Helper()
+	all := map[string][]byte{}
+	entries, err := os.ReadDir(c.disk.outside(""))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		content, err := os.ReadFile(c.disk.outside(e.Name()))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if len(content) > 0 {
+			all[e.Name()] = content
+		}
+	}
+	return all
+}
+
+// idle registers a worker of a kind of agent, which then takes no work.
+func (c *cramped) idle(kind string) {
+	c.t.Helper()
+	worker := uuid.New()
+	d, err := remote.Dial(c.t.Context(), remote.Options{Addr: c.rpc, Token: c.token(c.disk.outside("")), WorkerID: worker, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	_, err = d.Register(c.t.Context(), perdure.Registration{WorkerID: worker, Queues: []string{"default"}, Agents: []perdure.KindSpec{{Kind: kind}}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// add makes a run with a signal of 1 MB, and cancels it.
+func (c *cramped) add() (uuid.UUID, error) {
+	x, err := c.Start(c.t.Context(), client.StartRequest{Kind: "idle"})
+	if err != nil {
+		return uuid.Nil, err
+	}
+	value := json.RawMessage(`"` + strings.Repeat("x", 1_000_000) + `"`)
+	if _, err = c.Signal(c.t.Context(), x.ID, client.SignalRequest{Name: "big", Value: value}); err == nil {
+		_, err = c.Cancel(c.t.Context(), x.ID)
+	}
+	return x.ID, err
+}
+
+// filled adds runs until two in a row are refused for want of room, and returns the
+// others: the first refusal may make some.
+func (c *cramped) filled() (runs []uuid.UUID) {
+	c.t.Helper()
+	refused := 0
+	for range 64 {
+		id, err := c.add()
+		if err == nil {
+			runs, refused = append(runs, id), 0
+			continue
+		}
+		if refused++; refused < 2 {
+			continue
+		}
+		var e *perdure.Error
+		if !errors.As(err, &e) || e.Code != perdure.Unavailable || !strings.Contains(e.Message, "disk is full") {
+			c.t.Fatalf("on a full disk a write gives %v", err)
+		}
+		return runs
+	}
+	c.t.Fatal("64 signals of 1 MB find room on the volume")
+	return nil
+}
+
+func (c *cramped) restart() {
+	c.t.Helper()
+	c.server.kill()
+	c.server = launch(c.t, c.server.command)
+	c.connect(c.disk.outside("token"))
+}
+
+// A volume is filled with signals of 1 MB. Writes are then refused with the reason,
+// and readiness says so; what deletes works, and the room that it makes is used. A
+// server opens the full volume again.
+func TestAFullDiskIsNoTrap(t *testing.T) {
+	c := newCramped(t)
+	c.idle("idle")
+	runs := c.filled()
+	if len(runs) < 4 {
+		t.Errorf("only %d signals of 1 MB fit into %d bytes", len(runs), smallDisk)
+	}
+	if code, text := c.ready(); code != http.StatusOK || !strings.Contains(text, `"check":"disk"`) || !strings.Contains(text, "disk is full") {
+		t.Errorf("/readyz of a full disk: %d %s", code, text)
+	}
+	c.restart()
+	for _, id := range runs {
+		if x, err := c.Get(t.Context(), id); err != nil || x.Status != perdure.StatusCancelled {
+			t.Fatalf("after a restart: %+v, %v", x, err)
+		}
+	}
+	runs = append(runs, c.filled()...) // the start may have made room
+	if out := c.perdure("runs", "prune", "--older-than", "0"); !strings.Contains(out, fmt.Sprint(len(runs))) {
+		t.Errorf("a prune of %d runs on a full disk prints %q", len(runs), out)
+	}
+	eventually(t, "the disk has room again", func() bool {
+		_, text := c.ready()
+		return !strings.Contains(text, `"check":"disk"`)
+	})
+	if _, err := c.add(); err != nil {
+		t.Errorf("with room again a write gives %v", err)
+	}
+	c.server.terminate()
+	if code := c.server.exit(); code != 0 {
+		t.Errorf("the server ends with %d", code)
+	}
+	opentest.File(t, c.disk.copied("perdure.db"))
+}
+
+// On a volume without a free byte the commands that only ask answer, after a crash of
+// the server, and write nothing.
+func TestAFullDiskIsRead(t *testing.T) {
+	c := newCramped(t)
+	c.idle("idle")
+	id, err := c.add()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.server.kill()
+	c.disk.fill()
+	before := c.files()
+	for _, args := range [][]string{{"runs"}, {"show", "last", "--json"}, {"audit"}, {"orgs", "list"}} {
+		c.perdure(args...)
+	}
+	if out := c.perdure("runs"); !strings.Contains(out, id.String()) {
+		t.Errorf("perdure runs prints\n%s", out)
+	}
+	tail := launch(t, c.command("tail", "last"))
+	if code := tail.exit(); code != 3 || !strings.Contains(tail.output.String(), "cancelled") {
+		t.Errorf("perdure tail ends with %d:\n%s", code, tail.output)
+	}
+	for name, content := range c.files() {
+		if !bytes.Equal(before[name], content) {
+			t.Errorf("the commands that only ask write %s", name)
+		}
+	}
+	c.disk.free()
+}

@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// content is one content of a commit or of a result, with the field that it is in.
+type content struct {
+	field string
+	perdure.Payload
+	entry *perdure.Entry // whose content it is, if it is one's
+}
+
+// check checks the content's bytes.
+func (c content) check(raw json.RawMessage) error {
+	if c.entry == nil {
+		return checkJSON(c.field, raw)
+	}
+	e := *c.entry
+	e.Content, e.Blob = raw, nil
+	return perdure.CheckContent(e)
+}
+
+// contentsOf are the contents of a commit.
+func contentsOf(c perdure.Commit) []content {
+	var all []content
+	for i := range c.Entries {
+		n := &c.Entries[i]
+		all = append(all, content{"entries." + n.ID.String() + ".content", perdure.Payload{Bytes: n.Content, Blob: n.Blob}, &n.Entry})
+	}
+	for _, t := range c.Tasks {
+		all = append(all, content{field: "tasks." + t.Key + ".input", Payload: t.Input})
+	}
+	for _, s := range c.Steps {
+		all = append(all, content{field: "steps." + s.Key + ".result", Payload: s.Result})
+	}
+	if c.Checkpoint != nil {
+		all = append(all, content{field: "checkpoint.state", Payload: c.Checkpoint.State})
+	}
+	return append(all, content{field: "outcome.output", Payload: c.Outcome.Output})
+}
+
+// checkedRef is an uploaded content in one use: as an entry's, or with no entry as
+// any JSON.
+type checkedRef struct{ blob, entry uuid.UUID }
+
+// checkedRefs are the uploaded contents that were read ahead of a decision, each
+// with the error that it is refused with, or nil.
+type checkedRefs map[checkedRef]error
+
+// checkContents checks contents in place, and reads those that come by reference,
+// one at a time, to check them the same. It returns the error of a content in place;
+// those by reference are the decision's to refuse, because the request may be a
+// repeat. A content that is not there whole is left out.
+func (e *Engine) checkContents(ctx context.Context, org string, execution uuid.UUID, all []content) (checkedRefs, error) {
+	refs := checkedRefs{}
+	for _, c := range all {
+		if c.Blob == nil {
+			if c.entry != nil {
+				continue // append checks it, unless the entry is a repeat
+			}
+			if err := c.check(c.Bytes); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if len(refs) == 0 {
+			if _, err := e.refs.Execution(ctx, org, execution); err != nil {
+				return nil, err
+			}
+		}
+		if err := e.checkRef(ctx, execution, c, refs); err != nil {
+			return nil, err
+		}
+	}
+	return refs, nil
+}
+
+func (e *Engine) checkRef(ctx context.Context, execution uuid.UUID, c content, refs checkedRefs) error {
+	key := checkedRef{blob: c.Blob.ID}
+	if c.entry != nil {
+		key.entry = c.entry.ID
+	}
+	if _, known := refs[key]; known {
+		return nil
+	}
+	raw, done, err := e.referenced(ctx, execution, c.Blob.ID, "the content")
+	if err != nil || raw == nil {
+		return err
+	}
+	defer done()
+	refs[key] = c.check(raw)
+	return nil
+}
+
+// useContent takes an uploaded content into the commit, if it passed its check. The
+// entry is the one whose content it is, or Nil.
+func (d *draft) useContent(ref *perdure.BlobRef, entry uuid.UUID) error {
+	if ref == nil || d.local() {
+		return d.useBlob(ref)
+	}
+	err, read := d.refs[checkedRef{ref.ID, entry}]
+	if !read {
+		return notWhole(ref.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return d.useBlob(ref)
+}

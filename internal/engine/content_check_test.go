@@ -1,0 +1,204 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// upload stores content for the claim.
+func (h *holder) upload(owner perdure.BlobOwner, content []byte) *perdure.BlobRef {
+	h.Helper()
+	ref, err := h.d.PutBlob(h.Context(), owner, int64(len(content)), bytes.NewReader(content))
+	h.must(err)
+	return &ref
+}
+
+func (h *holder) owner() perdure.BlobOwner {
+	return perdure.BlobOwner{ExecutionID: h.id, Lease: &h.claim.Lease}
+}
+
+// badEntries are contents of entries that CheckContent refuses.
+func badEntries() map[string]perdure.Entry {
+	of := func(role perdure.Role, content string) perdure.Entry {
+		return perdure.Entry{ID: uuid.Must(uuid.NewV7()), Type: perdure.EntryMessage, Role: role, Content: json.RawMessage(content)}
+	}
+	hidden := of(perdure.RoleAssistant, `{"parts":[{"type":"toolCall","id":"c1","name":"bash"}]}`) // Calls is empty
+	call := of("", `{"model":`)
+	call.Type = perdure.EntryLLMCall
+	return map[string]perdure.Entry{
+		"no JSON":             of(perdure.RoleUser, `{"parts":[`),
+		"no UTF-8":            of(perdure.RoleUser, "{\"parts\":[{\"type\":\"text\",\"text\":\"\xff\"}]}"),
+		"no parts":            of(perdure.RoleUser, `{}`),
+		"an image of nothing": of(perdure.RoleUser, `{"parts":[{"type":"image","mimeType":"image/png","data":"AAAA"}]}`),
+		"a call of no name":   of(perdure.RoleAssistant, `{"parts":[{"type":"toolCall","id":"c1"}]}`),
+		"a hidden call":       hidden,
+		"a model call":        call,
+		"parts twice":         of(perdure.RoleUser, `{"parts":[{"type":"text","text":"a"}],"parts":[]}`),
+		"a text twice":        of(perdure.RoleUser, `{"parts":[{"type":"text","text":"a","text":"b"}]}`),
+	}
+}
+
+// An entry's content is checked the same in place and as an uploaded blob, and is
+// refused with the same error; a refused commit stores nothing.
+func TestEntryContentIsCheckedInPlaceAndByReference(t *testing.T) {
+	for name, bad := range badEntries() {
+		t.Run(name, func(t *testing.T) {
+			h := newBench(t).started()
+			_, inPlace := h.try(func(c *perdure.Commit) { c.Entries = []perdure.NewEntry{{Entry: bad}} })
+			ref := h.upload(h.owner(), bad.Content)
+			moved := bad
+			moved.Content = nil
+			_, byReference := h.try(func(c *perdure.Commit) { c.Entries = []perdure.NewEntry{{Entry: moved, Blob: ref}} })
+			wantSameRefusal(t, perdure.InvalidTranscript, inPlace, byReference)
+			if n := h.execution(h.id).EntryCount; n != 0 {
+				t.Errorf("%d entries are stored", n)
+			}
+		})
+	}
+}
+
+// What a model has written as arguments is stored as it is.
+func TestArgumentsOfAModelMayRepeatAKey(t *testing.T) {
+	h := newBench(t).started()
+	e := perdure.Entry{
+		ID: uuid.Must(uuid.NewV7()), Type: perdure.EntryMessage, Role: perdure.RoleAssistant, Calls: []string{"c1"},
+		Content: json.RawMessage(`{"parts":[{"type":"toolCall","id":"c1","name":"bash","arguments":{"a":1,"a":{"b":1,"b":2}}}]}`),
+	}
+	h.commit(func(c *perdure.Commit) { c.Entries = []perdure.NewEntry{{Entry: e}} })
+}
+
+func wantSameRefusal(t *testing.T, code perdure.Code, inPlace, byReference error) {
+	t.Helper()
+	if !perdure.IsCode(inPlace, code) || !perdure.IsCode(byReference, code) {
+		t.Fatalf("in place: %v\nby reference: %v\nwant %s", inPlace, byReference, code)
+	}
+	var a, b *perdure.Error
+	errors.As(inPlace, &a)
+	errors.As(byReference, &b)
+	if a.Message != b.Message || len(a.Fields) != 1 || len(b.Fields) != 1 || a.Fields[0] != b.Fields[0] {
+		t.Errorf("in place:     %q %v\nby reference: %q %v", a.Message, a.Fields, b.Message, b.Fields)
+	}
+}
+
+// payload is a content of a commit that is any JSON.
+type payload struct {
+	field string
+	put   func(c *perdure.Commit, p perdure.Payload)
+}
+
+// payloads are those of a commit, the one that ends the execution last.
+func payloads(h *holder) []payload {
+	task, step := h.newTask("1"), perdure.CallerTaskKey(h.id, "s", "k")
+	return []payload{
+		{"tasks." + task.Key + ".input", func(c *perdure.Commit, p perdure.Payload) {
+			task.Input = p
+			c.Tasks = []perdure.NewTask{task}
+		}},
+		{"steps." + step + ".result", func(c *perdure.Commit, p perdure.Payload) {
+			c.Steps = []perdure.StepRecord{{Key: step, Name: "s", Result: p}}
+		}},
+		{"checkpoint.state", func(c *perdure.Commit, p perdure.Payload) { c.Checkpoint = &perdure.NewCheckpoint{State: p} }},
+		{"outcome.output", func(c *perdure.Commit, p perdure.Payload) {
+			c.Outcome = perdure.Outcome{Kind: perdure.OutcomeComplete, Output: p}
+		}},
+	}
+}
+
+// Inputs, states, outputs and results of workers are JSON, in place and by
+// reference; what is not is refused, with its field.
+func TestPayloadsAreJSONInPlaceAndByReference(t *testing.T) {
+	for _, bad := range []string{"{", `{"a":1} 2`, "\"\xff\"", "nil"} {
+		h := newBench(t).started()
+		for _, p := range payloads(h) {
+			_, inPlace := h.try(func(c *perdure.Commit) { p.put(c, perdure.Inline([]byte(bad))) })
+			ref := h.upload(h.owner(), []byte(bad))
+			_, byReference := h.try(func(c *perdure.Commit) { p.put(c, perdure.Payload{Blob: ref}) })
+			wantSameRefusal(t, perdure.InvalidArgument, inPlace, byReference)
+			wantField(t, byReference, p.field)
+		}
+		x := h.execution(h.id)
+		if x.Status != perdure.StatusRunning || x.CheckpointSeq != 0 || x.LastCommit.Number != 0 {
+			t.Errorf("after %q it is %s at checkpoint %d, commit %d", bad, x.Status, x.CheckpointSeq, x.LastCommit.Number)
+		}
+		for _, p := range payloads(h) {
+			h.commit(func(c *perdure.Commit) { p.put(c, perdure.Payload{Blob: h.upload(h.owner(), []byte(`{"a":1}`))}) })
+		}
+	}
+}
+
+func wantField(t *testing.T, err error, field string) {
+	t.Helper()
+	var e *perdure.Error
+	if !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Location != field {
+		t.Errorf("the error is %v, want one of %s", err, field)
+	}
+}
+
+// The result of a task is JSON, in place and by reference, and a refused one leaves
+// the attempt running.
+func TestResultsAreJSONInPlaceAndByReference(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	id := h.schedule("1")[0]
+	h.suspend(perdure.WaitTask(id))
+	claim := b.taskClaim()
+	_, inPlace := b.d.FinishTask(t.Context(), done(claim, "{"))
+	ref := h.upload(perdure.BlobOwner{ExecutionID: h.id, TaskLease: &claim.Lease}, []byte("{"))
+	_, byReference := b.d.FinishTask(t.Context(), perdure.TaskFinish{Lease: claim.Lease, Result: perdure.Payload{Blob: ref}})
+	wantSameRefusal(t, perdure.InvalidArgument, inPlace, byReference)
+	wantField(t, byReference, "result")
+	b.finish(done(claim, `{"ok":true}`))
+}
+
+// counted counts how many contents are open to be read at once.
+type counted struct {
+	store.Store
+	open, most int
+}
+
+func (c *counted) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error) {
+	content, err := c.Store.Blob(ctx, execution, id)
+	if err == nil {
+		c.open++
+		c.most = max(c.most, c.open)
+		content = &countedContent{content, c}
+	}
+	return content, err
+}
+
+type countedContent struct {
+	io.ReadCloser
+	c *counted
+}
+
+func (r *countedContent) Close() error { r.c.open--; return r.ReadCloser.Close() }
+
+// The contents of a commit are read one at a time, so that a commit of many large
+// ones costs the memory of the largest.
+func TestContentsByReferenceAreReadOneAtATime(t *testing.T) {
+	b := newBench(t)
+	h := b.started()
+	spy := &counted{Store: b.s}
+	b.use(spy)
+	b.e.PayloadLimit = 2 * largeValue
+	large := []byte(`"` + strings.Repeat("x", largeValue) + `"`)
+	var steps []perdure.StepRecord
+	for _, name := range []string{"a", "b", "c"} {
+		steps = append(steps, perdure.StepRecord{
+			Key: perdure.CallerTaskKey(h.id, "s", name), Name: "s", Result: perdure.Payload{Blob: h.upload(h.owner(), large)},
+		})
+	}
+	h.commit(func(c *perdure.Commit) { c.Steps = steps })
+	if spy.most != 1 || spy.open != 0 || len(b.e.largeValues) != 0 {
+		t.Errorf("%d contents were open at once, %d still are", spy.most, spy.open)
+	}
+}

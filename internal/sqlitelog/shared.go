@@ -1,0 +1,30 @@
+package sqlitelog
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ProvideShared makes an empty file for the memory that connections to the database at
+// path share: SQLite wants to see one, also where its memory is not shared. One that is there is not opened, for to close it would drop the locks that this
+// process has on it.
+func ProvideShared(path string) error {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	shared := real + "-shm"
+	if _, err := os.Lstat(shared); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(shared, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/httpapi"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sqlite"
+)
+
+// Reading serves what is in a data directory to this process alone, and writes
+// nothing: it takes no lock, brings no tables up to date and runs no sweeps. So it
+// works on a full disk, and beside a server.
+type Reading struct {
+	server *Server
+	front  *http.Server
+	line   *line
+	ended  chan error
+}
+
+// OpenReading opens the embedded store of c.Data for reading. Of c, Data, Logger,
+// Version and TracerProvider count. Errors: not_found if there is no store, conflict
+// if its tables are not those of this program.
+func OpenReading(ctx context.Context, c Config) (*Reading, error) {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	c.Dev = true
+	look, err := sqlite.OpenLook(ctx, StoreFile(c.Data))
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Config: c, stop: make(chan struct{}), fatal: make(chan error, 1), token: rand.Text(), store: readStore{look}}
+	if err := s.assemble(observers{}); err != nil {
+		return nil, errors.Join(err, look.Close())
+	}
+	r := &Reading{server: s, line: newLine(), ended: make(chan error, 1)}
+	r.front = httpapi.NewServer(s.http, slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug))
+	go func() { r.ended <- r.front.Serve(r.line) }()
+	return r, nil
+}
+
+// Dial connects to the HTTP API.
+func (r *Reading) Dial(ctx context.Context) (net.Conn, error) { return r.line.dial(ctx) }
+
+// Token is the bearer of an operator.
+func (r *Reading) Token() string { return r.server.token }
+
+// ServeContents is that of [Server].
+func (r *Reading) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
+	return r.server.ServeContents(org, worker, source)
+}
+
+// Close ends the serving and closes the store.
+func (r *Reading) Close() error {
+	close(r.server.stop)
+	_ = r.front.Close() // the listener's, which never fails
+	<-r.ended
+	r.server.streams.Wait()
+	return r.server.store.Close()
+}
+
+// readStore is a store that refuses to be written.
+type readStore struct{ *sqlite.Look }
+
+var _ store.Store = readStore{}
+
+// Do implements [store.Store].
+func (readStore) Do(context.Context, store.Command) ([]any, error) {
+	return nil, perdure.Errorf(perdure.Unavailable, "the store is open to be read")
+}
+
+// Tidy implements [store.Store].
+func (readStore) Tidy(context.Context) error { return nil }
+
+// line is a listener within the process.
+type line struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newLine() *line { return &line{conns: make(chan net.Conn), closed: make(chan struct{})} }
+
+func (l *line) dial(ctx context.Context) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case l.conns <- far:
+		return near, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Accept implements net.Listener.
+func (l *line) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (l *line) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (l *line) Addr() net.Addr { return &net.UnixAddr{Name: "reading", Net: "pipe"} }
