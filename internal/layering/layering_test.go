@@ -75,6 +75,7 @@ var rules = map[string][]string{
 	"internal/garbage":                     nil,
 	"internal/layering":                    nil,
 	"internal/contract":                    nil,
+	"internal/supply":                      nil,
 	"web":                                  nil, // the built pages
 	"server":                               {"internal/...", "web"},
 
