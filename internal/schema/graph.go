@@ -2,6 +2,8 @@ package schema
 
 import (
 	"errors"
+	"math/big"
+	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -11,6 +13,8 @@ type graph struct {
 	nodes []*jsonschema.Schema
 	// compared is what comparing a value with the enum and const of a schema costs.
 	compared map[*jsonschema.Schema]int
+	// numeric is how many keywords of a schema read a number as a fraction.
+	numeric map[*jsonschema.Schema]int
 	// unique are the schemas with uniqueItems, which the library no longer checks.
 	unique map[*jsonschema.Schema]bool
 	// unevaluated says that some schema asks which members others have not seen, for
@@ -24,7 +28,7 @@ var (
 )
 
 func newGraph(root *jsonschema.Schema) *graph {
-	g := &graph{compared: map[*jsonschema.Schema]int{}, unique: map[*jsonschema.Schema]bool{}}
+	g := &graph{compared: map[*jsonschema.Schema]int{}, numeric: map[*jsonschema.Schema]int{}, unique: map[*jsonschema.Schema]bool{}}
 	seen := map[*jsonschema.Schema]bool{root: true}
 	g.nodes = append(g.nodes, root)
 	for i := 0; i < len(g.nodes); i++ {
@@ -52,6 +56,14 @@ func (g *graph) note(s *jsonschema.Schema) {
 		g.compared[s] = cost
 	}
 	g.unique[s] = s.UniqueItems
+	if s.Types != nil && slices.Contains(s.Types.ToStrings(), "integer") {
+		g.numeric[s]++
+	}
+	for _, bound := range []*big.Rat{s.Minimum, s.Maximum, s.ExclusiveMinimum, s.ExclusiveMaximum, s.MultipleOf} {
+		if bound != nil {
+			g.numeric[s]++
+		}
+	}
 	g.unevaluated = g.unevaluated || s.UnevaluatedItems != nil || s.UnevaluatedProperties != nil
 }
 

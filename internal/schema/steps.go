@@ -2,6 +2,8 @@ package schema
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -29,7 +31,7 @@ func (c *counter) visit(s *jsonschema.Schema, value any, depth int) {
 	case string:
 		c.text(s, v)
 	case json.Number:
-		c.add(4 + len(v)/8)
+		c.add(c.graph.numeric[s] * (4 + digits(v)/16))
 	}
 	for _, next := range inPlace(s) {
 		if c.over() {
@@ -155,8 +157,21 @@ func (c *counter) weigh(value any) {
 	case string:
 		c.add(len(v) / textStep)
 	case json.Number:
-		c.add(4 + len(v)/8)
+		c.add(4 + digits(v)/16)
 	}
+}
+
+// digits returns about how many digits the exact fraction of a number has.
+func digits(n json.Number) int {
+	at := strings.LastIndexAny(n.String(), "eE")
+	if at < 0 {
+		return len(n)
+	}
+	exponent, err := strconv.Atoi(strings.TrimLeft(n.String()[at+1:], "+-"))
+	if err != nil {
+		return MaxSteps
+	}
+	return len(n) + exponent
 }
 
 // textStep is how many bytes are read or compared in about the time of a step, and
