@@ -13,7 +13,7 @@ import (
 // app is what all commands share.
 type app struct {
 	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdout, stderr *screen
 
 	server, key, org, data, store string
 	storeAllowOff                 []string

@@ -50,8 +50,10 @@ func (a *app) printAudit(records []perdure.AuditRecord) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "WHEN\tWHO\tWHAT\tOF\tBEFORE\tAFTER\tFROM\tREQUEST")
 	for _, r := range records {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.At.Local().Format(shortTime), who(r.Actor), r.Action, subject(r),
-			short(r.Before), short(r.After), dash(r.Actor.RemoteAddress), dash(r.Actor.RequestID))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", inlined([]any{
+			r.At.Local().Format(shortTime), who(r.Actor), r.Action, subject(r),
+			short(r.Before), short(r.After), dash(r.Actor.RemoteAddress), dash(r.Actor.RequestID),
+		})...)
 	}
 	return w.Flush()
 }

@@ -256,7 +256,7 @@ func (s *serving) listen(ctx context.Context, own *server.Server, kind ownerKind
 
 // greet says where what is.
 func (s *serving) greet(own *server.Server, kind ownerKind) {
-	say := func(what, value string) { fmt.Fprintf(s.stdout, "  %-11s %s\n", what, value) }
+	say := func(what, value string) { _ = s.stdout.say("  %-11s %s", what, value) }
 	web := own.HTTPScheme() + "://" + own.HTTPAddress() + "/"
 	if kind == ownerDev {
 		fmt.Fprintln(s.stdout, "perdure dev")
@@ -301,7 +301,7 @@ func (s *serving) tellLeft(ctx context.Context, own *server.Server) {
 		}
 		if isPrivate(x) && x.WaitReason != "signal" {
 			left++
-			fmt.Fprintf(s.stdout, "  left        perdure resume %s%s\n", x.ID, s.typed)
+			_ = s.stdout.say("  left        perdure resume %s%s", x.ID, s.typed)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/perdure/perdure/server"
 	"github.com/spf13/cobra"
 )
@@ -24,9 +22,9 @@ change tables, with a user who may.`,
 				return err
 			}
 			if from == to {
-				fmt.Fprintf(a.stderr, "the tables have version %d already\n", to)
+				_ = a.stderr.say("the tables have version %d already", to)
 			} else {
-				fmt.Fprintf(a.stderr, "the tables had version %d and have version %d now\n", from, to)
+				_ = a.stderr.say("the tables had version %d and have version %d now", from, to)
 			}
 			return nil
 		},

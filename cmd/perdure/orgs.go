@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/perdure/perdure"
@@ -47,7 +46,7 @@ func (a *app) orgCommand(use, short, done string, change func(*client.Client, co
 				if a.json {
 					return a.printJSON(org)
 				}
-				_, err = fmt.Fprintf(a.stdout, "org %s %s\n", org.ID, done)
+				err = a.stdout.say("org %s %s", org.ID, done)
 				return err
 			})
 		},

@@ -66,7 +66,7 @@ func (a *app) prune(ctx context.Context, c *client.Client, r client.PruneRequest
 		if !report.More || nothing || ctx.Err() != nil {
 			break
 		}
-		fmt.Fprintf(a.stderr, "%d runs deleted, %s; more to go\n", all.Executions.Count, bytesText(all.Executions.Bytes))
+		_ = a.stderr.say("%d runs deleted, %s; more to go", all.Executions.Count, bytesText(all.Executions.Bytes))
 	}
 	all.DryRun, all.More = r.DryRun, false
 	if a.json {
@@ -112,7 +112,7 @@ func (a *app) printPruned(r client.PruneReport) error {
 			continue
 		}
 		any = true
-		if _, err := fmt.Fprintf(a.stdout, "%s %d %s, %s%s\n", verb, line.count.Count, line.what, bytesText(line.count.Bytes), prunedDetail(line.count)); err != nil {
+		if err := a.stdout.say("%s %d %s, %s%s", verb, line.count.Count, line.what, bytesText(line.count.Bytes), prunedDetail(line.count)); err != nil {
 			return err
 		}
 	}

@@ -72,6 +72,6 @@ func (a *app) printRetention(r *client.Retention) error {
 	if !r.Set {
 		by = "   (the default)"
 	}
-	_, err := fmt.Fprintf(a.stdout, "runs         %s%s\ncheckpoints  %s\nlogs         %s\n", r.Executions, by, r.Checkpoints, r.Logs)
+	err := a.stdout.say("runs         %s%s\ncheckpoints  %s\nlogs         %s", r.Executions, by, r.Checkpoints, r.Logs)
 	return err
 }

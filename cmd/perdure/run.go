@@ -156,7 +156,7 @@ func (r *runner) run(ctx context.Context, prompt string) error {
 		r.standard.home = &r.standard.id // also if it takes a seat anew
 	}
 	q.Waits = func() {
-		fmt.Fprintf(r.stderr, "perdure: no worker has registered yet; waiting for one, up to %s\n", client.WorkerWait)
+		_ = r.stderr.say("perdure: no worker has registered yet; waiting for one, up to %s", client.WorkerWait)
 	}
 	x, err := t.Start(ctx, q)
 	if err != nil {

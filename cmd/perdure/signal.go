@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
@@ -68,7 +67,7 @@ func (a *app) printSignal(l *link, x *perdure.Execution, reply client.SignalRepl
 	if a.json {
 		return a.printJSON(reply)
 	}
-	_, err := fmt.Fprintf(a.stdout, "signal %s sent; the run is %s\n", reply.SignalID, strings.ToLower(string(reply.Status)))
+	err := a.stdout.say("signal %s sent; the run is %s", reply.SignalID, strings.ToLower(string(reply.Status)))
 	x.Status, x.WaitReason = reply.Status, ""
 	a.tellIdle(l, x)
 	return err
@@ -90,7 +89,7 @@ func (a *app) cancelCommand() *cobra.Command {
 					return err
 				}
 				return a.printExecution(x, func() {
-					fmt.Fprintf(a.stdout, "run %s is %s\n", x.ID, strings.ToLower(string(x.Status)))
+					_ = a.stdout.say("run %s is %s", x.ID, strings.ToLower(string(x.Status)))
 				})
 			})
 		},

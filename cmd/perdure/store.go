@@ -85,7 +85,7 @@ a reset, because what they were shown after the backup is gone.`,
 			if err := owned(server.RestoreStore(cmd.Context(), args[0], file, replace)); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stderr, "restored to %s\n", file)
+			_ = a.stderr.say("restored to %s", file)
 			return nil
 		},
 	}
@@ -154,7 +154,7 @@ func (a *app) checkStore(ctx context.Context, where string) error {
 		findings = append(findings, found)
 		if !a.json {
 			line.clear()
-			fmt.Fprintf(a.stdout, "%s%s\n", prefixOf(f), oneLine(f.What))
+			_ = a.stdout.say("%s%s", prefixOf(f), oneLine(f.What))
 		}
 	})
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/perdure/perdure"
 	"github.com/spf13/cobra"
@@ -80,6 +79,6 @@ func (a *app) tellIdle(l *link, x *perdure.Execution) {
 		tellAway(a, x)
 	}
 	if l.alone() && !x.Status.Terminal() && x.WaitReason != "signal" {
-		fmt.Fprintf(a.stderr, "perdure: nothing runs it now; perdure resume %s%s goes on with it\n", x.ID, a.typed)
+		_ = a.stderr.say("perdure: nothing runs it now; perdure resume %s%s goes on with it", x.ID, a.typed)
 	}
 }

@@ -62,6 +62,7 @@ type Engine struct {
 	parked     parkedBoard
 	alone      aloneBoard
 	gone       goneBoard
+	schemas    inputSchemas
 	// largeValues holds a token while a large value is in memory to be checked.
 	largeValues chan struct{}
 	// refusedRenewal says that the store has refused to renew a lease, or to take
