@@ -18,6 +18,8 @@ const (
 	AuditOrgCreated        AuditAction = "org.created"
 	AuditOrgDisabled       AuditAction = "org.disabled"
 	AuditOrgEnabled        AuditAction = "org.enabled"
+	AuditSessionCreated    AuditAction = "session.created"
+	AuditSessionEnded      AuditAction = "session.ended"
 )
 
 // Actor is who makes a change.
@@ -40,7 +42,8 @@ type AuditRecord struct {
 	At     Time        `json:"at"`
 	Actor  Actor       `json:"actor"`
 	Action AuditAction `json:"action"`
-	// SubjectID and SubjectName are the key's or definition's; nil and "" of the
+	// SubjectID and SubjectName are the key's, definition's or session's, whose name
+	// is that of its key; nil and "" of the
 	// org's policy.
 	SubjectID   *uuid.UUID `json:"subjectId"`
 	SubjectName string     `json:"subjectName,omitempty"`
