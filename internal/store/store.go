@@ -362,11 +362,11 @@ type Changes struct {
 	Session    *perdure.Session
 	EndSession *uuid.UUID // deleted, if it is of the command's org
 	// SweepSessions deletes at most that many expired sessions.
-	SweepSessions    int
-	Org              *perdure.Org         // inserted or replaced
-	Audit            *perdure.AuditRecord // appended
-	Kinds            []Kind               // remembered per org
-	Stream           *StreamChange
+	SweepSessions int
+	Org           *perdure.Org         // inserted or replaced
+	Audit         *perdure.AuditRecord // appended
+	Kinds         []Kind               // remembered per org
+	Stream        *StreamChange
 	// DropStreams deletes about that many rows at most of streams that are
 	// marked; Reader.DeadStreams tells whether there are any.
 	DropStreams int
