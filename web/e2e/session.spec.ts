@@ -181,7 +181,7 @@ async function openStreams(page: Page, id: string): Promise<() => Promise<string
       .catch(() => undefined)
       .then(() => ended.push("events"));
     await new Promise<void>((resolve, reject) => {
-      const socket = new WebSocket(location.origin.replace("http", "ws") + `${path}/ws`, [
+      const socket = new WebSocket(`${location.origin.replace("http", "ws")}${path}/ws`, [
         "perdure",
         `perdure.session.${half}`,
       ]);
@@ -256,12 +256,12 @@ test("sessions are listed, and one of another browser is ended", async ({ browse
   await enter(other, dev);
   await page.goto(`${dev.url}/ai/settings`);
   const list = page.getByRole("list", { name: "Sessions" });
-  await expect(list.getByText("this browser")).toHaveCount(1);
+  await expect(list.getByText("this browser", { exact: true })).toHaveCount(1);
   await list.getByRole("button", { name: "End the session Firefox on Linux" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "End it" }).click();
   await expect(list.getByRole("button", { name: "End the session Firefox on Linux" })).toHaveCount(0);
   await signedOut(other); // its list of runs is asked for again and again
-  await expect(list.getByText("this browser")).toBeVisible();
+  await expect(list.getByText("this browser", { exact: true })).toBeVisible();
   await here.close();
   await there.close();
 });
