@@ -235,6 +235,12 @@ test("a tab stays signed in over a reload, a new one is let in by another, and a
   const halves = [one, two].map((p) => p.evaluate(() => sessionStorage.getItem("perdure.session")));
   expect(await halves[0]).toBe(await halves[1]);
   expect(await one.evaluate(() => document.cookie)).toBe("");
+  await one.goto("about:blank");
+  await one.goto(`${dev.url}/ai/agents#session=forged&org=default`); // anybody can make a link
+  await expect(one.getByRole("heading", { name: "Agents", exact: true })).toBeVisible();
+  expect(one.url()).toBe(`${dev.url}/ai/agents`);
+  await two.reload();
+  await expect(two.getByRole("heading", { name: "Agents", exact: true })).toBeVisible();
   await one.close();
   await two.close();
   const three = await context.newPage();

@@ -98,12 +98,14 @@ export async function signOut(): Promise<void> {
 /** Finds the session that this tab, the address or another tab has. */
 export async function findSession(): Promise<void> {
   const given = takeFromAddress();
-  if (given) {
+  // Anybody can make a link: one whose half is not the cookie's signs nobody out.
+  if (given && (await works(given.half, given.org))) {
     enter(given.half, given.org, null);
     tabs.signedIn(given.half, given.org);
     return;
   }
-  if (half() && (await works())) {
+  const kept = half();
+  if (kept && (await works(kept, access.org))) {
     change({ state: "in" });
     return;
   }
@@ -119,17 +121,15 @@ let trying: Promise<void> = Promise.resolve();
 function tryHalf(value: string, org: string): Promise<void> {
   trying = trying.then(async () => {
     if (access.state === "in") return;
-    keepHalf(value);
-    if (await works(org)) enter(value, org, null);
-    else keepHalf(undefined);
+    if (await works(value, org)) enter(value, org, null);
   });
   return trying;
 }
 
 /** Asks the server whether the session is good. A server that does not answer says nothing about it. */
-async function works(org = access.org): Promise<boolean> {
+async function works(value: string | undefined, org: string): Promise<boolean> {
   try {
-    await clientOf(org).executions.list({ limit: 1 });
+    await new PerdureClient({ org, session: () => value }).executions.list({ limit: 1 });
     return true;
   } catch (thrown) {
     return !isRefused(thrown);
@@ -147,7 +147,7 @@ export function heed(error: unknown): void {
   if (!(error instanceof PerdureError) || error.code !== "unauthenticated") return;
   if (access.state !== "in" || doubting || signingOut) return;
   doubting = true;
-  void works().then((good) => {
+  void works(half(), access.org).then((good) => {
     doubting = false;
     if (good || access.state !== "in") return;
     leave();
