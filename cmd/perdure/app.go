@@ -84,7 +84,7 @@ func (a *app) root() *cobra.Command {
 	cmd.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.runsCommand(), a.showCommand(), a.tailCommand(), a.signalCommand(), a.cancelCommand(),
 		a.devCommand(), a.serverCommand(), a.workerCommand(), a.migrateCommand(), a.readyCommand(),
-		a.definitionsCommand(), a.orgsCommand(), a.keysCommand(), a.auditCommand(), a.retentionCommand(), a.storeCommand(), a.benchCommand(), a.versionCommand(),
+		a.definitionsCommand(), a.orgsCommand(), a.keysCommand(), a.sessionsCommand(), a.auditCommand(), a.retentionCommand(), a.storeCommand(), a.benchCommand(), a.versionCommand(),
 	)
 	return cmd
 }

@@ -56,6 +56,7 @@ type Engine struct {
 	Config
 	keys       keyCache
 	orgs       orgCache
+	sessions   sessionCache
 	sources    sources
 	promotions promotions
 	live       live
