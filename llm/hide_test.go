@@ -55,9 +55,9 @@ func readable(text, key string) bool {
 	for _, plain := range decoded[:len(decoded):len(decoded)] {
 		for at := range len(plain) {
 			rest := plain[at:]
-			decoded = append(decoded, decodedBegin(rest, func(s string) ([]byte, error) { return hex.DecodeString(s) }))
+			decoded = append(decoded, begin(rest, 2, "0123456789abcdefABCDEF", hex.DecodeString))
 			standard := strings.NewReplacer("-", "+", "_", "/").Replace(rest)
-			decoded = append(decoded, decodedBegin(standard, func(s string) ([]byte, error) { return base64.RawStdEncoding.DecodeString(s) }))
+			decoded = append(decoded, begin(standard, 4, base64Alphabet, base64.RawStdEncoding.DecodeString))
 		}
 	}
 	for _, one := range decoded {
@@ -70,14 +70,23 @@ func readable(text, key string) bool {
 	return false
 }
 
-// decodedBegin decodes as much of the begin of a text as can be decoded, to 200 bytes.
-func decodedBegin(text string, decode func(string) ([]byte, error)) string {
-	for n := min(len(text), 200); n > 15; n-- {
-		if raw, err := decode(text[:n]); err == nil {
-			return string(raw)
-		}
+const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+// begin decodes the begin of a text: all of it that is of the alphabet, to whole groups,
+// and for base64 what is left over.
+func begin(text string, group int, alphabet string, decode func(string) ([]byte, error)) string {
+	n := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(alphabet, r) })
+	if n < 0 {
+		n = len(text)
 	}
-	return ""
+	if rest := n % group; rest == 1 {
+		n--
+	}
+	raw, err := decode(text[:n])
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
 }
 
 func TestAKeyIsHiddenHoweverItIsWritten(t *testing.T) {
