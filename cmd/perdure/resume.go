@@ -140,6 +140,12 @@ func (r *resumer) wake(ctx context.Context, w *watcher, x *perdure.Execution, pr
 	w.cursor = snapshot.Cursor
 	w.view.started(x)
 	w.view.know(snapshot.Entries)
+	if wait := snapshot.Execution.Wait; prompt != "" && wait != nil && len(wait.Signals()) > 0 && !wait.TakesSignal(perdure.UserMessage) {
+		return false, usageError{
+			"the run waits for the signal " + wait.Signals()[0] + ", and not for a message",
+			"perdure signal " + x.ID.String() + " " + wait.Signals()[0] + " JSON" + r.typed,
+		}
+	}
 	if prompt != "" {
 		w.view.said("")
 		_, err := w.Signal(ctx, x.ID, client.UserMessage(prompt))

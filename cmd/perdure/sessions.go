@@ -26,7 +26,7 @@ func (a *app) sessionsListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the sessions that go on", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.look(cmd.Context(), func(l *link) error {
+			return a.read(cmd.Context(), func(l *link) error {
 				sessions := []*perdure.Session{}
 				for session, err := range l.Sessions(cmd.Context()) {
 					if err != nil {
