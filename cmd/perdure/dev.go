@@ -278,7 +278,7 @@ func (s *serving) greet(own *server.Server, kind ownerKind) {
 
 // confinement says what keeps bash in the workspace.
 func (s *standard) confinement(data string) string {
-	w, err := tool.OpenWorkspace(s.workspace, "", tool.WorkspaceOptions{DataDir: data, Sockets: tool.Sockets(s.sockets)})
+	w, err := tool.OpenWorkspace(s.workspace, "", s.fences.options(data, s.secretPaths()))
 	if err != nil {
 		return plainError(err)
 	}

@@ -567,6 +567,7 @@ export interface components {
             maxTokens?: number;
             /** Format: int64 */
             maxTurns?: number;
+            net?: string;
             /** Format: double */
             temperature?: number;
             thinking?: string;
