@@ -295,8 +295,9 @@ func ownMounts(attr *syscall.SysProcAttr) {
 	attr.Cloneflags |= syscall.CLONE_NEWUSER
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 	// The child has all capabilities in its own user namespace, but would lose
-	// them when it execs; it gives this one up once the mask is in place.
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN}
+	// them when it execs; it gives these up once the fence is in place. An overlay
+	// keeps its work in a folder that nobody may enter: DAC_OVERRIDE does.
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_DAC_OVERRIDE}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 }
 
