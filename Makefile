@@ -48,6 +48,10 @@ lint: deps ## run the linters
 vulncheck: ## look for known vulnerabilities; needs the database at vuln.go.dev
 	./scripts/vulncheck.sh
 
+.PHONY: pin
+pin: ## pin the images of Dockerfile and compose.yaml to digests; needs a registry
+	./scripts/pin.sh
+
 .PHONY: generate
 generate: deps ## generate the code of api/ from its .proto files, and web/'s types from the API
 	./tools/buf/generate.sh

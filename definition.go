@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -93,9 +94,26 @@ type AgentConfig struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 	// Thinking is off, low, medium or high; default off.
 	Thinking string `json:"thinking,omitempty"`
+	// Net limits the network of the commands that bash runs: open, loopback or
+	// none; default open. The stricter of this and the worker's own limit holds.
+	Net string `json:"net,omitempty"`
 }
 
-// Merge gives the config with every field that over sets replaced.
+// nets are the values of Net, those that allow less last.
+var nets = []string{"open", "loopback", "none"}
+
+// CheckNet reports whether Net is one of its values. The error is
+// invalid_argument.
+func (c AgentConfig) CheckNet() error {
+	if c.Net != "" && !slices.Contains(nets, c.Net) {
+		return FieldErrorf("config.net", "%q is not one of open, loopback, none", c.Net)
+	}
+	return nil
+}
+
+// Merge gives the config with every field that over sets replaced, but for Net:
+// the stricter of both holds, so that a start does not open what its definition
+// closes.
 func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	if over.MaxTurns != nil {
 		c.MaxTurns = over.MaxTurns
@@ -108,6 +126,9 @@ func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	}
 	if over.Thinking != "" {
 		c.Thinking = over.Thinking
+	}
+	if slices.Index(nets, over.Net) > slices.Index(nets, c.Net) {
+		c.Net = over.Net
 	}
 	return c
 }

@@ -23,3 +23,19 @@ func TestHidePassword(t *testing.T) {
 		}
 	}
 }
+
+// A network is one of three, and of two the stricter holds.
+func TestNetworkOfAConfig(t *testing.T) {
+	for _, c := range []struct{ definition, start, want string }{
+		{"", "", ""}, {"none", "open", "none"}, {"none", "", "none"}, {"", "loopback", "loopback"}, {"loopback", "none", "none"}, {"loopback", "open", "loopback"},
+	} {
+		if got := (perdure.AgentConfig{Net: c.definition}).Merge(perdure.AgentConfig{Net: c.start}).Net; got != c.want {
+			t.Errorf("%q and %q: %q, want %q", c.definition, c.start, got, c.want)
+		}
+	}
+	for net, ok := range map[string]bool{"": true, "open": true, "loopback": true, "none": true, "None": false, "lan": false} {
+		if err := (perdure.AgentConfig{Net: net}).CheckNet(); (err == nil) != ok {
+			t.Errorf("%q: %v", net, err)
+		}
+	}
+}

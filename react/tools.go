@@ -67,7 +67,7 @@ func (l *loop) startGroup() error {
 		at.ToolCallID = c.ID
 		// The key is our own id of the call: the same command asked for again
 		// runs again, and one that was asked for before a crash does not.
-		future := l.ctx.Schedule(c.Name, json.RawMessage(c.Arguments),
+		future := l.ctx.Schedule(c.Name, limited(c.Name, json.RawMessage(c.Arguments), l.in.Config.Net),
 			agent.Key(c.ID), agent.Attempts(1), agent.OnLost(t.OnLost), agent.Timeout(t.Timeout), agent.At(at))
 		if future.Err() != nil {
 			c.Refused = future.Err().Error()
@@ -201,6 +201,7 @@ func toolTask(c Config, t tool.Tool) agent.TaskDefinition {
 }
 
 func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage) (tool.Result, error) {
+	input, net := limitOf(t.Name, input)
 	if refused := t.Check(input); refused != nil {
 		return *refused, nil
 	}
@@ -214,7 +215,7 @@ func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage
 	}
 	stream := ctx.Stream()
 	result, err := callTool(ctx, c, t, &tool.Call{
-		Arguments: input, Workspace: workspace,
+		Arguments: input, Workspace: workspace, Net: net,
 		Stdout: func(p []byte) { stream.Terminal("stdout", p) },
 		Stderr: func(p []byte) { stream.Terminal("stderr", p) },
 		Emit:   func(data any) { stream.Data(data) },

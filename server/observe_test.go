@@ -344,7 +344,7 @@ func TestPendingIsCountedByQueue(t *testing.T) {
 // The port for operators is the only one that has metrics and profiles.
 func TestMetricsAreOnThePrivatePortOnly(t *testing.T) {
 	o := observe(t, server.Config{})
-	for path, want := range map[string]int{"/metrics": 200, "/debug/pprof/": 200, "/debug/pprof/cmdline": 200, "/healthz": 200, "/readyz": 200, "/api/orgs/default/agent-executions": 404} {
+	for path, want := range map[string]int{"/metrics": 200, "/debug/pprof/": 401, "/debug/pprof/cmdline": 401, "/healthz": 200, "/readyz": 200, "/api/orgs/default/agent-executions": 404} {
 		if status, body := o.get(path); status != want {
 			t.Errorf("the private port answers %d to %s, want %d: %s", status, path, want, body)
 		}

@@ -85,8 +85,8 @@ type Config struct {
 	// over all workers; at least 1. A queue that is not named has no bound.
 	QueueLimits map[string]int
 	// OpsAddr is host:port of a port for operators; "" opens none. It serves
-	// /metrics, /healthz and /readyz to whoever reaches it, and /debug/pprof/ to
-	// this machine alone.
+	// /metrics, /healthz and /readyz to whoever reaches it, and /debug/pprof/ on
+	// this machine for the token in the file ops-token of Data.
 	OpsAddr string
 	// DrainDelay is for how long the server goes on as before once it has been told
 	// to stop and says that it is not ready, so that a load balancer has noticed
@@ -296,7 +296,11 @@ func (s *Server) Run(ctx context.Context) error {
 	last, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	if s.ops != nil {
-		handler := ops.Handler(ops.Config{Gatherer: s.gatherer(), Health: s.health, Logger: s.Logger})
+		token, err := ops.OpenToken(s.Data)
+		if err != nil {
+			s.Logger.Error("profiles are given to nobody", "error", err)
+		}
+		handler := ops.Handler(ops.Config{Gatherer: s.gatherer(), Health: s.health, Logger: s.Logger, Token: token})
 		serve("ops", func() error { return ops.Serve(last, s.ops, handler, s.Logger) })
 	}
 	var err error

@@ -55,6 +55,9 @@ func attack(how string, args []string) error {
 	case "own":
 		return attackOwn(args[0])
 	}
+	if fn, known := processAttacks[how]; known {
+		return fn(args)
+	}
 	return fmt.Errorf("unknown attack %q", how)
 }
 
@@ -184,6 +187,7 @@ func TestAttacksOfAnOrdinaryUser(t *testing.T) {
 		}
 	}
 	cmd := exec.Command(attacker(t, top), "-test.v", "-test.run", "^(TestNoCommandReachesASocket|TestOwnSocketsAreAllThatACommandReaches|"+
+		"TestSecret.*|TestFileToolsKnow.*|TestCommandLines.*|TestNoNetwork.*|TestOwnLoopback.*|TestOtherProcesses.*|TestWhatACommand.*|TestTerminals.*|TestNamedPipes.*|TestHomes.*|TestCaches.*|TestFilesThatRunLater.*|TestLimits.*|"+
 		"TestCallsThatTheFilterDenies|TestForeignCallsEndTheCommand|TestRenamed.*|TestInherited.*|TestTemporaryFolders.*|TestCommandsThatTheFilterLeavesAlone)$")
 	cmd.Dir = top
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), lastingVar + "=" + top, runFolderVar + "=" + runFolder}

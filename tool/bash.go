@@ -28,7 +28,8 @@ type bashArgs struct {
 func bash() Tool {
 	return New("bash",
 		"Run a command with bash in the workspace folder. Answers its output and exit code; long output keeps its head and tail. "+
-			"Standard input is empty. Each call is a new shell. When the command ends, whatever it left running in the background is killed.",
+			"Standard input is empty. Each call is a new shell. When the command ends, whatever it left running in the background is killed: "+
+			"start servers and the requests to them in one call.",
 		runBash, WithOnLost(perdure.OnLostReport),
 		// The call's own timeout comes first, and leaves time to kill and drain.
 		WithTimeout(bashTimeoutMax+30*time.Second))
@@ -52,16 +53,38 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 		timeout = time.Duration(in.Timeout) * time.Second
 	}
 	w := call.Workspace
+	if err := call.Net.Check("net"); err != nil {
+		return Result{}, err
+	}
+	box := w.withNet(call.Net)
+	box.announce(call)
 	t := &transcript{kept: keep{limit: bashOutput}}
 	p := &process{
-		argv: []string{shell, "-c", in.Command}, dir: w.dir, env: environ(w.env), box: w.box, record: call.Record,
+		argv: []string{shell, "-c", in.Command}, dir: w.dir, env: environ(w.env), box: box, record: call.Record,
 		stdout: t.stream(call.Stdout),
 	}
+	before := takeSnapshot(w.dir)
 	end, err := p.run(ctx, timeout)
 	if err != nil {
 		return Result{}, err
 	}
+	if end.changed = before.changed(w.dir); len(end.changed) > 0 {
+		call.emit(Event{Type: "tool.guarded_change", Paths: end.changed})
+	}
 	return t.result(ctx, end, timeout)
+}
+
+// announce says once in a run's events which fence its commands have on this
+// worker.
+func (c confinement) announce(call *Call) {
+	if !c.scratch.first(c.run) {
+		return
+	}
+	e := Event{Type: "tool.confined", Fence: string(c.method), Note: c.note}
+	if c.method == notConfined {
+		e.Type = "tool.unconfined"
+	}
+	call.emit(e)
 }
 
 func findShell() (string, error) {
@@ -127,7 +150,12 @@ func (t *transcript) result(ctx context.Context, end ending, timeout time.Durati
 	if end.leftovers > 0 {
 		out += fmt.Sprintf("[killed what was left in the background: processes: %d]\n", end.leftovers)
 	}
+	if len(end.changed) > 0 {
+		out += changesLine(end.changed)
+	}
 	switch {
+	case end.excess != "":
+		return Errorf("%s[over a limit: %s; the command was killed]", out, end.excess), nil
 	case end.cancelled:
 		return Errorf("%s[cancelled; the command was killed]", out), context.Cause(ctx)
 	case end.timedOut:

@@ -16,7 +16,16 @@ func (l *launch) bwrapArgs() []string {
 	if p.Own {
 		args = append(args, ownViewArgs(p)...)
 	} else {
-		args = append(args, "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc")
+		args = append(args, "--ro-bind", "/", "/")
+		if l.mounts {
+			args = append(args, "--dev-bind", "/dev", "/dev") // with terminals of its own, by the child
+		} else {
+			args = append(args, "--dev", "/dev")
+		}
+		args = append(args, "--proc", "/proc")
+		if l.net != NetOpen {
+			args = append(args, "--unshare-net")
+		}
 	}
 	if os.Geteuid() == 0 {
 		// Root would keep what unmounts the data directory's cover.
@@ -31,8 +40,18 @@ func (l *launch) bwrapArgs() []string {
 	for _, path := range p.Kept {
 		args = append(args, "--ro-bind", path, path)
 	}
+	for _, c := range p.Caches {
+		source := c.Empty
+		if l.mounts && !p.Own {
+			source = c.Path // the child has put the run's own there
+		}
+		args = append(args, "--bind", source, c.Path)
+	}
 	for _, path := range p.Write {
 		args = append(args, "--bind", path, path)
+	}
+	for _, path := range p.Fixed {
+		args = append(args, "--ro-bind", path, path)
 	}
 	for _, path := range p.Sockets {
 		args = append(args, "--ro-bind", "/dev/null", path)
@@ -40,6 +59,9 @@ func (l *launch) bwrapArgs() []string {
 	if !l.mounts {
 		for _, path := range p.Data {
 			args = append(args, "--tmpfs", path, "--remount-ro", path)
+		}
+		for _, path := range p.Secrets {
+			args = append(args, "--ro-bind", "/dev/null", path)
 		}
 	}
 	if l.filtered {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,10 +34,16 @@ type confinement struct {
 	mounts bool
 	// child starts the command through a sandbox child of this program.
 	child bool
+	// pids gives a command a PID namespace, with mounts: it sees no other process,
+	// and what it leaves behind dies with it.
+	pids bool
 	// filtered puts the command under the system call filter.
 	filtered bool
 	sockets  Sockets
-	data     *held // nil if there is none
+	net      Net
+	limits   Limits
+	data     *held   // nil if there is none
+	secrets  []*held // files that commands must not read
 	scratch  *Scratch
 	run      string
 	// refusal is why no command may run, "" if they may.
@@ -49,7 +56,12 @@ type confinement struct {
 type policy struct {
 	Dir     string   // where they run
 	Data    []string // all paths of the data directory
+	Secrets []string // all paths of files with secrets
 	Write   []string // existing, free of symlinks
+	// Caches of toolchains are the run's own, over what is there.
+	Caches []cacheFolder
+	// Fixed are files and folders in Write that cannot be changed.
+	Fixed   []string
 	Private []private
 	// Kept are shown below Private folders all the same.
 	Kept []string
@@ -65,11 +77,22 @@ type policy struct {
 // private is a folder that commands have as their own at the place of another.
 type private struct{ Path, Source string }
 
+// cacheFolder is a cache of a toolchain as commands have it: a layer of the run's
+// own over the user's, or where that cannot be, an empty folder.
+type cacheFolder struct {
+	Path, Upper, Work, Empty string
+	// NoLayer keeps what is there out of sight.
+	NoLayer bool
+}
+
 // chooseConfinement takes the first way that works here. What works is tried by
 // running a command under it.
 func chooseConfinement(w *Workspace, o WorkspaceOptions) confinement {
-	c := confinement{sockets: o.Sockets, data: w.data, scratch: o.Scratch, policy: policy{Dir: w.dir}}
-	if o.Unconfined {
+	c := confinement{
+		sockets: o.Sockets, net: o.Net.stricter(NetOpen), limits: o.Limits.filled(), data: w.data, secrets: w.secrets,
+		scratch: o.Scratch, policy: policy{Dir: w.dir},
+	}
+	if o.Unconfined || o.Confine == ConfineOff {
 		return unconfined(c, "bash is not confined, as configured: it can do all that its user can")
 	}
 	c.policy.Write = writable(w.dir)
@@ -92,10 +115,17 @@ func unconfined(c confinement, note string) confinement {
 		c.refusal = "Unix sockets of a command's own need bubblewrap with user namespaces, and bash is not confined by it here; use --sockets deny"
 		return c
 	}
+	if c.net == NetLoopback {
+		c.refusal = c.net.refused("a network namespace, by Landlock with user namespaces or bubblewrap")
+		return c
+	}
 	filtered := c
 	filtered.child, filtered.filtered = sandboxReady.Load(), true
 	if err := probed(filtered); filtered.child && err == nil {
 		return filtered
+	}
+	if c.net == NetNone {
+		c.refusal = c.net.refused("a system call filter, which does not work here")
 	}
 	c.note += "; Unix sockets are open to it, too"
 	return c
@@ -108,15 +138,16 @@ var probes struct {
 }
 
 type probeKey struct {
-	method                  method
-	mounts, child, filtered bool
-	sockets                 Sockets
-	data                    identity
+	method                        method
+	mounts, pids, child, filtered bool
+	sockets                       Sockets
+	net                           Net
+	data                          identity
 }
 
 // probed runs a command under c, once per process, method and data directory.
 func probed(c confinement) error {
-	key := probeKey{c.method, c.mounts, c.child, c.filtered, c.sockets, c.data.identity()}
+	key := probeKey{c.method, c.mounts, c.pids, c.child, c.filtered, c.sockets, c.net, c.data.identity()}
 	probes.Lock()
 	defer probes.Unlock()
 	if err, known := probes.outcome[key]; known {
@@ -156,21 +187,22 @@ type cache struct {
 	program  string // the caches of a program that is installed are made; "" always
 	variable string // says where it is, unless it is not set
 	below    string // the home directory, then
+	readOnly bool   // toolchains are there, which commands need and seldom write
 }
 
 var caches = []cache{
-	{"", "XDG_CACHE_HOME", ".cache"},
-	{"go", "GOCACHE", ".cache/go-build"},
-	{"go", "GOPATH", "go"},
-	{"go", "GOMODCACHE", "go/pkg/mod"},
-	{"cargo", "CARGO_HOME", ".cargo"},
-	{"rustup", "RUSTUP_HOME", ".rustup"},
-	{"npm", "NPM_CONFIG_CACHE", ".npm"},
-	{"pnpm", "PNPM_HOME", ".local/share/pnpm"},
-	{"gradle", "GRADLE_USER_HOME", ".gradle"},
-	{"mvn", "", ".m2"},
-	{"pip", "PIP_CACHE_DIR", ".cache/pip"},
-	{"uv", "UV_CACHE_DIR", ".cache/uv"},
+	{"", "XDG_CACHE_HOME", ".cache", false},
+	{"go", "GOCACHE", ".cache/go-build", false},
+	{"go", "GOPATH", "go", false},
+	{"go", "GOMODCACHE", "go/pkg/mod", false},
+	{"cargo", "CARGO_HOME", ".cargo", false},
+	{"rustup", "RUSTUP_HOME", ".rustup", true},
+	{"npm", "NPM_CONFIG_CACHE", ".npm", false},
+	{"pnpm", "PNPM_HOME", ".local/share/pnpm", true},
+	{"gradle", "GRADLE_USER_HOME", ".gradle", false},
+	{"mvn", "", ".m2", false},
+	{"pip", "PIP_CACHE_DIR", ".cache/pip", false},
+	{"uv", "UV_CACHE_DIR", ".cache/uv", false},
 }
 
 // writable lists what commands may write: the workspace and the caches of
@@ -189,7 +221,9 @@ func writable(dir string) []string {
 		if path == "" || err != nil || real == "/" || home != "" && within(home, real) || isPrivate(real) {
 			continue
 		}
-		paths = append(paths, real)
+		if !slices.ContainsFunc(paths, func(p string) bool { return within(real, p) }) {
+			paths = append(paths, real)
+		}
 	}
 	return paths
 }

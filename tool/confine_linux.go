@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,7 @@ const selfExe = "/proc/self/exe"
 // available lists the ways to confine that are worth a try, best first, and why
 // others are not.
 func available(c confinement) (candidates []confinement, why []string) {
-	c.filtered, c.mounts, c.child, c.note = hasFilter(), false, false, ""
+	c.filtered, c.mounts, c.pids, c.child, c.note = hasFilter(), false, false, false, ""
 	abi := landlockABI()
 	ready := sandboxReady.Load()
 	var locks, wraps []confinement
@@ -48,26 +49,37 @@ func landlocks(c confinement, abi int) []confinement {
 	if abi < landlockScoped {
 		c.note = "commands can send signals to other processes of their user (Landlock before version 6)"
 	}
-	masked, plain := c, c
+	whole, masked, plain := c, c, c
+	whole.mounts, whole.pids = true, true
 	masked.mounts = true
-	if plain.note != "" {
-		plain.note += "; "
+	masked.note = joined(masked.note, "commands see the command lines of other processes, and what leaves their session may outlive them")
+	if c.net == NetLoopback {
+		return []confinement{whole, masked}
 	}
-	plain.note += "/run and /dev/shm are closed to commands, since they cannot have their own"
-	if c.data != nil {
-		plain.note += "; in the folders above the data directory commands cannot list or make entries"
+	plain.note = joined(masked.note, "/run and /dev/shm are closed to commands, since they cannot have their own")
+	plain.note = joined(plain.note, "there are no pseudo-terminals")
+	if c.data != nil || len(c.secrets) > 0 {
+		plain.note = joined(plain.note, "in the folders above the data directory and secrets commands cannot list or make entries")
 	}
-	return []confinement{masked, plain}
+	return []confinement{whole, masked, plain}
+}
+
+// joined adds a clause to a note.
+func joined(note, clause string) string {
+	if note == "" {
+		return clause
+	}
+	return note + "; " + clause
 }
 
 // bubblewraps are the variants of bubblewrap. The first covers the data directory
 // by descriptor before bubblewrap begins.
 func bubblewraps(c confinement, ready bool) []confinement {
-	c.method, c.mounts, c.child = byBwrap, false, false
+	c.method, c.mounts, c.child = byBwrap, false, ready
 	masked, plain := c, c
-	masked.mounts, masked.child = true, true
-	if c.data != nil {
-		plain.note = "a command that renames a folder above the data directory while another one starts may uncover it"
+	masked.mounts = true
+	if c.data != nil || len(c.secrets) > 0 {
+		plain.note = "a command that renames a folder above the data directory or a secret while another one starts may uncover it"
 	}
 	if ready {
 		return []confinement{masked, plain}
@@ -78,6 +90,8 @@ func bubblewraps(c confinement, ready bool) []confinement {
 // launch is one command with what it needs until its end.
 type launch struct {
 	confinement
+	hidden  []*held    // what a child covers: the data directory, and secrets
+	vars    []string   // variables that say where caches are, name=path
 	shared  []*os.File // descriptors for the child, after those that it has anyway
 	release func()
 }
@@ -100,6 +114,50 @@ func (l *launch) prepare() error {
 	if l.method == notConfined {
 		return nil
 	}
+	if err := l.find(); err != nil {
+		return err
+	}
+	folders, err := l.scratch.take(l.run)
+	if err != nil {
+		return err
+	}
+	l.release = folders.release
+	places := privatePaths
+	if l.sockets != SocketsOwn {
+		places = append(slices.Clone(places), homePlaces(l.policy.Dir)...)
+	}
+	if l.policy.Private, err = privateFolders(folders.dir, l.policy.Dir, places); err != nil {
+		return err
+	}
+	l.policy.Kept, l.policy.Temp = keptPaths(places), "/tmp"
+	if err := l.ownCaches(folders.slot); err != nil {
+		return err
+	}
+	if l.method == byLandlock && !l.mounts {
+		l.policy.Temp = folders.dir
+		return nil
+	}
+	l.policy.Fixed = fixedFiles(l.policy.Dir)
+	if l.sockets == SocketsOwn {
+		if err := l.ownView(); err != nil {
+			return err
+		}
+	}
+	return makePoints(l.policy.Private, l.shown())
+}
+
+// shown are the paths that stand above the command's own folders.
+func (l *launch) shown() []string {
+	shown := append(slices.Clone(l.policy.Kept), l.policy.Write...)
+	for _, c := range l.policy.Caches {
+		shown = append(shown, c.Path)
+	}
+	return shown
+}
+
+// find finds out where the data directory and the secrets are now. A secret in
+// the data directory goes with it.
+func (l *launch) find() error {
 	if l.data != nil {
 		views, err := l.data.views()
 		if err != nil {
@@ -107,25 +165,24 @@ func (l *launch) prepare() error {
 		}
 		l.policy.Data = views
 	}
-	dir, release, err := l.scratch.take(l.run)
-	if err != nil {
-		return err
-	}
-	l.release = release
-	if l.policy.Private, err = privateFolders(dir, l.policy.Dir); err != nil {
-		return err
-	}
-	l.policy.Kept, l.policy.Temp = keptPaths(), "/tmp"
-	if l.method == byLandlock && !l.mounts {
-		l.policy.Temp = dir
-		return nil
-	}
-	if l.sockets == SocketsOwn {
-		if err := l.ownView(dir); err != nil {
-			return err
+	for _, secret := range l.secrets {
+		views, err := secret.views()
+		if secret.deleted() {
+			continue
 		}
+		if err != nil {
+			return fmt.Errorf("a file with a secret: %w", err)
+		}
+		if slices.ContainsFunc(l.policy.Data, func(d string) bool { return within(views[0], d) }) {
+			continue
+		}
+		l.policy.Secrets = append(l.policy.Secrets, views...)
+		l.hidden = append(l.hidden, secret)
 	}
-	return makePoints(l.policy.Private, append(l.policy.Write[:len(l.policy.Write):len(l.policy.Write)], l.policy.Kept...))
+	if l.data != nil {
+		l.hidden = append([]*held{l.data}, l.hidden...)
+	}
+	return nil
 }
 
 // environ is env with the command's own TMPDIR.
@@ -133,7 +190,8 @@ func (l *launch) environ(env []string) []string {
 	if l.policy.Temp == "" {
 		return env
 	}
-	return append(env[:len(env):len(env)], "TMPDIR="+l.policy.Temp)
+	env = append(env[:len(env):len(env)], "TMPDIR="+l.policy.Temp)
+	return append(env, l.vars...)
 }
 
 // end gives back what the command used.
@@ -173,46 +231,58 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 	}
 	if l.mounts {
 		ownMounts(attr)
+		// bubblewrap makes its own; there the mounts alone are the child's.
+		if l.pids {
+			attr.Cloneflags |= syscall.CLONE_NEWPID
+		}
+		if l.method == byLandlock && l.net != NetOpen {
+			attr.Cloneflags |= syscall.CLONE_NEWNET
+		}
 	}
 	return &exec.Cmd{Path: selfExe, Args: append([]string{selfExe, childMark, spec}, argv...), SysProcAttr: attr}, nil
 }
 
 // Where the child finds what is shared with it. A sandbox child's report comes
-// first.
+// first, then what it covers.
 const (
-	reportFd    = 3
-	childDataFd = 4
+	reportFd      = 3
+	childHiddenFd = 4
 )
 
 // filterFd is where bubblewrap finds its filter.
 func (l *launch) filterFd() int {
-	switch {
-	case !l.child:
+	if !l.child {
 		return 3
-	case l.data == nil:
-		return 4
 	}
-	return 5
+	return childHiddenFd + len(l.hidden)
 }
 
-// share opens what the child needs: the data directory for a sandbox child, the
-// filter for bubblewrap.
+// share opens what the child needs: what a sandbox child covers, and the filter
+// for bubblewrap.
 func (l *launch) share() error {
-	if l.child && l.data != nil {
-		fd, err := unix.FcntlInt(l.data.file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	for _, h := range l.hidden {
+		if !l.child {
+			break
+		}
+		fd, err := unix.FcntlInt(h.file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 		if err != nil {
 			return err
 		}
-		l.shared = append(l.shared, os.NewFile(uintptr(fd), "data directory"))
+		l.shared = append(l.shared, os.NewFile(uintptr(fd), "hidden"))
 	}
 	if l.method == byBwrap && l.filtered {
-		f, err := filterFile(l.sockets == SocketsOwn)
+		f, err := filterFile(l.filterRules())
 		if err != nil {
 			return err
 		}
 		l.shared = append(l.shared, f)
 	}
 	return nil
+}
+
+// filterRules are what the filter leaves alone.
+func (l *launch) filterRules() filterRules {
+	return filterRules{Unix: l.sockets == SocketsOwn, NoNet: l.net == NetNone}
 }
 
 // ownMounts gives the child a mount namespace. Whoever is not root needs a user
@@ -225,16 +295,19 @@ func ownMounts(attr *syscall.SysProcAttr) {
 	attr.Cloneflags |= syscall.CLONE_NEWUSER
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 	// The child has all capabilities in its own user namespace, but would lose
-	// them when it execs; it gives this one up once the mask is in place.
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
+	// them when it execs; it gives these up once the fence is in place. An overlay
+	// keeps its work in a folder that nobody may enter: DAC_OVERRIDE does.
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_DAC_OVERRIDE}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 }
 
 func (l *launch) spec() (string, error) {
 	s := childSpec{
-		Parent: os.Getpid(), Method: l.method, Policy: l.policy, Mounts: l.mounts,
-		HasData: l.data != nil, Data: l.data.identity(),
-		Filtered: l.filtered, Sockets: l.sockets == SocketsOwn,
+		Parent: os.Getpid(), Method: l.method, Policy: l.policy, Mounts: l.mounts, Pids: l.pids,
+		HasData: l.data != nil, Filtered: l.filtered, Rules: l.filterRules(), Net: l.net, Limits: l.limits,
+	}
+	for _, h := range l.hidden {
+		s.Hidden = append(s.Hidden, h.id)
 	}
 	if l.method == byBwrap && l.filtered {
 		s.FilterFd = l.filterFd()

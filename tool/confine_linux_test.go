@@ -14,7 +14,13 @@ import (
 // this machine has. There must be one: what is not tried is not known to hold.
 func eachConfinement(t *testing.T, dir, data string, fn func(t *testing.T, w *Workspace)) {
 	t.Helper()
-	open := openDir(t, dir, WorkspaceOptions{DataDir: data})
+	eachConfinementWith(t, dir, WorkspaceOptions{DataDir: data}, fn)
+}
+
+// eachConfinementWith is eachConfinement for a workspace with these options.
+func eachConfinementWith(t *testing.T, dir string, o WorkspaceOptions, fn func(t *testing.T, w *Workspace)) {
+	t.Helper()
+	open := openDir(t, dir, o)
 	if open.Confinement() == "none" {
 		t.Fatalf("bash cannot be confined here: %s", open.ConfinementNote())
 	}
@@ -22,13 +28,14 @@ func eachConfinement(t *testing.T, dir, data string, fn func(t *testing.T, w *Wo
 	tried := 0
 	for _, c := range candidates {
 		if err := probe(c); err != nil {
-			t.Logf("%s, mounts %v: %v", c.method, c.mounts, err)
+			t.Logf("%s, mounts %v, pids %v: %v", c.method, c.mounts, c.pids, err)
 			continue
 		}
 		tried++
-		t.Run(fmt.Sprintf("%s mounts=%v", c.method, c.mounts), func(t *testing.T) {
-			w := openDir(t, dir, WorkspaceOptions{DataDir: data})
+		t.Run(fmt.Sprintf("%s mounts=%v pids=%v", c.method, c.mounts, c.pids), func(t *testing.T) {
+			w := openDir(t, dir, o)
 			w.box = c
+			w.box.secrets = w.secrets
 			fn(t, w)
 		})
 	}
@@ -222,11 +229,11 @@ func TestChildThatStillSeesTheDataDirectoryFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := childSpec{Policy: policy{Data: []string{data}}}
+	s := childSpec{Policy: policy{Data: []string{data}}, HasData: true, Hidden: []identity{{1, 1}}}
 	if err := s.verify(); err != nil {
 		t.Errorf("another folder is taken for the data directory: %v", err)
 	}
-	s.Data = at
+	s.Hidden[0] = at
 	if err := s.verify(); err == nil {
 		t.Error("the data directory can be read, and verify says nothing")
 	}

@@ -26,6 +26,9 @@ type launch struct {
 }
 
 func (c confinement) launch() (*launch, error) {
+	if c.net != NetOpen && c.refusal == "" {
+		c.refusal = c.net.refused("Linux")
+	}
 	if c.refusal != "" {
 		return nil, errors.New("tool bash: " + c.refusal)
 	}

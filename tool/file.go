@@ -49,10 +49,14 @@ func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// guard refuses an opened file that lies in the data directory. It looks at
+// guard refuses an opened file that lies in the data directory or is a secret of
+// this program. It looks at
 // where the open file is, so no symlink, not even one changed meanwhile,
 // deceives it.
 func (w *Workspace) guard(f *os.File) error {
+	if slices.ContainsFunc(w.secrets, func(h *held) bool { return h.is(f) }) {
+		return errSecret
+	}
 	if len(w.dataInside) == 0 {
 		return nil
 	}
@@ -136,6 +140,9 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	if err := w.root.MkdirAll(folder, 0o777); err != nil {
 		return false, err
 	}
+	if err := w.guardSecret(rel); err != nil {
+		return false, err
+	}
 	parent, err := w.root.OpenRoot(folder)
 	if err != nil {
 		return false, err
@@ -150,6 +157,21 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 		return false, err
 	}
 	return writeIn(parent, dir, name, data)
+}
+
+// guardSecret refuses to replace a secret of this program.
+func (w *Workspace) guardSecret(rel string) error {
+	if len(w.secrets) == 0 {
+		return nil
+	}
+	f, _, err := w.open(rel)
+	if errors.Is(err, errSecret) {
+		return err
+	}
+	if err == nil {
+		f.Close()
+	}
+	return nil // what else is wrong shows when the file is written
 }
 
 // guardNearest applies guard to the nearest folder at or above rel that exists,

@@ -55,10 +55,16 @@ var (
 	kill  = bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS}
 )
 
+// filterRules say what a filter allows and denies besides what it always does.
+type filterRules struct {
+	Unix  bool // Unix sockets are left alone
+	NoNet bool // sockets of every other family are denied
+}
+
 // instructions is the filter for one architecture. Calls of another interface
 // (i386 on amd64, 32-bit ARM on arm64) kill the process: their numbers mean
 // something else, and a program that makes them cannot go on without.
-func (a abi) instructions(sockets bool) []bpf.Instruction {
+func (a abi) instructions(r filterRules) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: a.arch, SkipTrue: 1},
@@ -71,10 +77,25 @@ func (a abi) instructions(sockets bool) []bpf.Instruction {
 	for _, nr := range a.denied {
 		program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: nr, SkipTrue: 1}, deny)
 	}
-	if !sockets {
+	if r.NoNet {
+		program = append(program, a.noNet()...)
+	}
+	if !r.Unix {
 		program = append(program, a.noUnixSockets()...)
 	}
 	return append(program, allow)
+}
+
+// noNet denies sockets of all families but AF_UNIX, which noUnixSockets is for. A
+// new family is denied with them.
+func (a abi) noNet() []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.socket, SkipTrue: 4},
+		bpf.LoadAbsolute{Off: offArg0, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_UNIX, SkipTrue: 1},
+		deny,
+		bpf.LoadAbsolute{Off: offNr, Size: 4},
+	}
 }
 
 // noUnixSockets denies socket(AF_UNIX), and the socketpair whose ends can be
@@ -105,13 +126,12 @@ func hasFilter() bool {
 }
 
 // filterProgram is the filter of this architecture as the kernel takes it.
-// sockets leaves Unix sockets alone.
-func filterProgram(sockets bool) ([]unix.SockFilter, error) {
+func filterProgram(r filterRules) ([]unix.SockFilter, error) {
 	a, ok := abis[runtime.GOARCH]
 	if !ok {
 		return nil, fmt.Errorf("no system call filter exists for %s", runtime.GOARCH)
 	}
-	raw, err := bpf.Assemble(a.instructions(sockets))
+	raw, err := bpf.Assemble(a.instructions(r))
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +144,8 @@ func filterProgram(sockets bool) ([]unix.SockFilter, error) {
 
 // installFilter puts the calling thread, and what it becomes, under the filter
 // for good.
-func installFilter(sockets bool) error {
-	program, err := filterProgram(sockets)
+func installFilter(r filterRules) error {
+	program, err := filterProgram(r)
 	if err != nil {
 		return err
 	}
@@ -141,8 +161,8 @@ func installFilter(sockets bool) error {
 }
 
 // filterFile holds the filter as bubblewrap reads it.
-func filterFile(sockets bool) (*os.File, error) {
-	program, err := filterProgram(sockets)
+func filterFile(r filterRules) (*os.File, error) {
+	program, err := filterProgram(r)
 	if err != nil {
 		return nil, err
 	}

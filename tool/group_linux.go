@@ -66,7 +66,10 @@ func allProcs() []proc {
 // members that changed their group (set -m does), and descendants that left the
 // session, if they were seen while their parent lived.
 type group struct {
-	id    int
+	id int
+	// first is set if the leader is the first process of a PID namespace: it is no
+	// part of the command, and takes all others with it.
+	first bool
 	known map[int]uint64 // pid and start of all members seen
 }
 
@@ -87,7 +90,7 @@ func (g *group) members() []proc {
 	}
 	var living []proc
 	for _, p := range procs {
-		if family[p.pid] && !p.zombie {
+		if family[p.pid] && !p.zombie && !(g.first && p.pid == g.id) {
 			living = append(living, p)
 			g.known[p.pid] = p.start
 		}
@@ -149,6 +152,9 @@ func (g *group) stop(grace time.Duration) {
 func (g *group) kill() {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
+	if g.first {
+		_ = syscall.Kill(g.id, syscall.SIGKILL) // not reaped yet, so the pid is its own
+	}
 	for range 200 {
 		members := g.members()
 		if len(members) == 0 {

@@ -12,7 +12,10 @@ import (
 )
 
 // group is a process group. Without /proc only the group itself is seen.
-type group struct{ id int }
+type group struct {
+	id    int
+	first bool // there are no PID namespaces
+}
 
 func newGroup(id int) *group { return &group{id: id} }
 

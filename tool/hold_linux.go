@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,6 +28,34 @@ func openHeld(path string) (*held, error) {
 		return nil, err
 	}
 	return &held{file: os.NewFile(uintptr(fd), path), id: id}, nil
+}
+
+// openHeldFile is openHeld for a file, or a folder of files.
+func openHeldFile(path string) (*held, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	id, err := identityOf(fd)
+	if err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return &held{file: os.NewFile(uintptr(fd), path), id: id}, nil
+}
+
+func (h *held) close() { h.file.Close() }
+
+func (h *held) same(other *held) bool { return h.id == other.id }
+
+// is reports whether f is the file, under whatever name.
+func (h *held) is(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && identity{uint64(st.Dev), st.Ino} == h.id
 }
 
 func identityOf(fd int) (identity, error) {

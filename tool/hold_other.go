@@ -13,6 +13,18 @@ func openHeld(path string) (*held, error) {
 	return &held{real}, err
 }
 
+func openHeldFile(path string) (*held, error) { return openHeld(path) }
+
+func (h *held) close() {}
+
+func (h *held) same(other *held) bool { return h.at == other.at }
+
+// is reports whether f was opened at the file's path.
+func (h *held) is(f *os.File) bool {
+	path, err := openedPath(f)
+	return err == nil && within(path, h.at)
+}
+
 func (h *held) deleted() bool { return false }
 
 func (h *held) path() (string, error) { return h.at, nil }

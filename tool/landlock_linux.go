@@ -39,9 +39,12 @@ const (
 
 // devices are what every program expects to be able to write to.
 var devices = []string{
-	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx",
-	"/dev/pts", "/dev/mqueue",
+	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 }
+
+// terminals are where pseudo-terminals are, for commands that have their own: those
+// of the system show what other programs of the user show.
+var terminals = []string{"/dev/ptmx", "/dev/pts"}
 
 // landlockABI is the version that the kernel has, 0 if none.
 func landlockABI() int {
@@ -73,7 +76,7 @@ func newRuleset(attr unix.LandlockRulesetAttr) (int, error) {
 // applyLandlock confines the calling thread, and what it becomes, for good.
 // mounted means that mounts cover the data directory and give the command its own
 // folders; without them both are left out of what is granted.
-func applyLandlock(p policy, mounted bool) error {
+func applyLandlock(p policy, mounted, ownTerminals bool) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: landRead | landWrite | landDevices}
 	if landlockSockets() {
 		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX // and granted nowhere
@@ -86,7 +89,7 @@ func applyLandlock(p policy, mounted bool) error {
 		return err
 	}
 	defer unix.Close(ruleset)
-	if err := grantAll(ruleset, p, mounted); err != nil {
+	if err := grantAll(ruleset, p, mounted, ownTerminals); err != nil {
 		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -98,32 +101,59 @@ func applyLandlock(p policy, mounted bool) error {
 	return nil
 }
 
-func grantAll(ruleset int, p policy, mounted bool) error {
+func grantAll(ruleset int, p policy, mounted, ownTerminals bool) error {
 	writable := append(p.Write[:len(p.Write):len(p.Write)], devices...)
-	var hidden []string // from reading
+	if ownTerminals {
+		writable = append(writable, terminals...)
+	}
+	var hidden, secret []string // from reading; everywhere
 	if mounted {
-		p.Data = nil
 		for _, f := range p.Private {
 			writable = append(writable, f.Path)
 		}
+		for _, c := range p.Caches {
+			writable = append(writable, c.Path)
+		}
 	} else {
-		hidden = append(privateReal(), p.Data...)
+		secret = append(slices.Clone(p.Data), p.Secrets...)
+		hidden = append(append(hiddenPlaces(p.Private), realTerminals()...), secret...)
 		writable = append(writable, p.Temp)
 	}
 	if err := grant(ruleset, "/", hidden, landRead); err != nil {
 		return err
 	}
 	for _, path := range p.Kept {
-		if err := grant(ruleset, path, p.Data, landRead); err != nil {
+		if err := grant(ruleset, path, secret, landRead); err != nil {
 			return err
 		}
 	}
 	for _, path := range writable {
-		if err := grant(ruleset, path, p.Data, landRead|landWrite); err != nil {
+		if err := grant(ruleset, path, secret, landRead|landWrite); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// hiddenPlaces are the folders that a command would have its own of, with mounts.
+func hiddenPlaces(all []private) []string {
+	places := privateReal()
+	for _, p := range all {
+		if !slices.Contains(places, p.Path) {
+			places = append(places, p.Path)
+		}
+	}
+	return places
+}
+
+func realTerminals() []string {
+	var paths []string
+	for _, path := range terminals {
+		if real, err := realPath(path); err == nil {
+			paths = append(paths, real)
+		}
+	}
+	return paths
 }
 
 // privateReal are those of privatePaths that are folders here.

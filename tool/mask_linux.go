@@ -5,18 +5,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// maskFolder covers the folder id, which fd refers to, with an empty folder in
-// this mount namespace, at all of its paths. Landlock then keeps anyone from
-// unmounting it, and bubblewrap's user namespace or lack of capabilities does.
+// mask covers the file or folder id, which fd refers to, with an empty one in this
+// mount namespace, at all of its paths. Landlock then keeps anyone from unmounting
+// it, and bubblewrap's user namespace or lack of capabilities does.
 //
 // A path may lead elsewhere by the time that something is mounted there. So each
 // is opened, looked at, and covered by its descriptor.
-func maskFolder(fd int, id identity) error {
+func mask(fd int, id identity) error {
 	for range 20 {
 		path, err := pathOf(fd, id)
 		if err != nil {
@@ -26,12 +27,12 @@ func maskFolder(fd int, id identity) error {
 		if err != nil {
 			return err
 		}
-		covered, err := coverFolder(path, id)
+		covered, err := coverIf(path, id)
 		if err != nil {
 			return err
 		}
 		for _, view := range others {
-			if err := coverView(view, id); err != nil {
+			if err := coverView(view); err != nil {
 				return err
 			}
 		}
@@ -49,8 +50,8 @@ func maskFolder(fd int, id identity) error {
 	return errors.New("it keeps moving")
 }
 
-// coverFolder covers path if it is the folder id, and reports whether it was.
-func coverFolder(path string, id identity) (bool, error) {
+// coverIf covers path if id is there, and reports whether it was.
+func coverIf(path string, id identity) (bool, error) {
 	fd, err := openPath(path)
 	if err != nil {
 		return false, nil // moved meanwhile
@@ -60,16 +61,20 @@ func coverFolder(path string, id identity) (bool, error) {
 	if err != nil || at != id {
 		return false, err
 	}
-	return true, coverWithNothing(fd)
+	return true, cover(fd)
 }
 
-// coverView covers what another mount shows: the folder id, or a part of it.
-func coverView(view string, id identity) error {
+// coverView covers what another mount shows of it.
+func coverView(view string) error {
 	fd, err := openPath(view)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
+	return cover(fd)
+}
+
+func cover(fd int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
@@ -108,8 +113,13 @@ func mountPrivate(p policy) error {
 		return source{path, fd}, nil
 	}
 	var shown []source
-	for _, path := range append(append([]string{}, p.Kept...), p.Write...) {
-		if !belowPrivate(path) {
+	paths := append(append([]string{}, p.Kept...), p.Write...)
+	for _, c := range p.Caches {
+		paths = append(paths, c.Path)
+	}
+	slices.Sort(paths) // folders before what is in them
+	for _, path := range paths {
+		if !slices.ContainsFunc(p.Private, func(f private) bool { return path != f.Path && within(path, f.Path) }) {
 			continue
 		}
 		s, err := open(path, 0)
@@ -143,4 +153,45 @@ func bindAt(fd int, path string) error {
 	}
 	defer unix.Close(target)
 	return unix.Mount(atFd(fd), atFd(target), "", unix.MS_BIND|unix.MS_REC, "")
+}
+
+// fixFiles lets nobody write what is at paths. What has gone meanwhile is not
+// there to be written.
+func fixFiles(paths []string) error {
+	for _, path := range paths {
+		if err := fixFile(path); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ELOOP) {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func fixFile(path string) error {
+	fd, err := openPath(path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Mount(atFd(fd), atFd(fd), "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	top, err := openPath(path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(top)
+	return unix.MountSetattr(top, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
+
+// ownTerminals gives the command pseudo-terminals of its own, and reports whether
+// it could.
+func ownTerminals() bool {
+	const flags = unix.MS_NOSUID | unix.MS_NOEXEC
+	if unix.Mount("devpts", "/dev/pts", "devpts", flags, "newinstance,ptmxmode=0666,mode=0620") != nil {
+		return false
+	}
+	if target, err := os.Readlink("/dev/ptmx"); err == nil && (target == "pts/ptmx" || target == "/dev/pts/ptmx") {
+		return true
+	}
+	return unix.Mount("/dev/pts/ptmx", "/dev/ptmx", "", unix.MS_BIND, "") == nil
 }

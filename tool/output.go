@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -19,16 +19,18 @@ type output struct {
 	readers []*os.File
 	writers []*os.File
 	sinks   []io.WriteCloser
-	status  *strings.Builder // what a sandbox child could not do
-	done    chan struct{}    // closed when all readers are at their end
+	status  *status       // what a sandbox child reports
+	done    chan struct{} // closed when the command's output is at its end
+	heard   chan struct{} // closed when the reports are at theirs
 }
 
 // attach connects the command's streams; without stderr both are one pipe. A sandbox child also gets a third
-// pipe, descriptor 3, on which it reports why it could not confine itself; it
-// closes without a word when the command proper takes over.
+// pipe, descriptor 3, on which it reports why it could not confine itself, and as
+// the first process of a PID namespace how the command ended. It closes without a
+// word when the command proper takes over.
 func attach(cmd *exec.Cmd, stdout, stderr io.WriteCloser) (*output, error) {
-	o := &output{status: &strings.Builder{}, done: make(chan struct{})}
-	o.sinks = []io.WriteCloser{stdout, nopCloser{o.status}}
+	o := &output{status: newStatus(), done: make(chan struct{}), heard: make(chan struct{})}
+	o.sinks = []io.WriteCloser{stdout, o.status}
 	if stderr != nil {
 		o.sinks = append(o.sinks, stderr)
 	}
@@ -50,27 +52,19 @@ func attach(cmd *exec.Cmd, stdout, stderr io.WriteCloser) (*output, error) {
 	return o, nil
 }
 
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
-
 // begin closes our ends of what the child writes and starts the readers.
 func (o *output) begin() {
 	closeAll(o.writers)
 	o.writers = nil
-	ended := make(chan struct{}, len(o.readers))
+	var streams sync.WaitGroup
 	for i, r := range o.readers {
-		go func() {
-			pump(o.sinks[i], r)
-			ended <- struct{}{}
-		}()
-	}
-	go func() {
-		for range o.readers {
-			<-ended
+		if o.sinks[i] == o.status {
+			go func() { pump(o.status, r); close(o.heard) }()
+			continue
 		}
-		close(o.done)
-	}()
+		streams.Go(func() { pump(o.sinks[i], r) })
+	}
+	go func() { streams.Wait(); close(o.done) }()
 }
 
 // pump copies r to sink until its end, or until the deadline that drain sets.
@@ -118,10 +112,8 @@ func (o *output) drain(grace time.Duration) {
 		_ = r.SetReadDeadline(time.Now().Add(grace))
 	}
 	<-o.done
+	<-o.heard
 }
-
-// problem is what the sandbox child reported. Call it after drain.
-func (o *output) problem() string { return o.status.String() }
 
 func (o *output) close() {
 	closeAll(o.writers)

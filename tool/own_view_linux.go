@@ -11,9 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemPaths are what commands with sockets of their own see of the system.
-var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store"}
-
 // ownSocketsMost bounds how many sockets are covered for one command.
 const ownSocketsMost = 1000
 
@@ -21,22 +18,14 @@ const ownSocketsMost = 1000
 var errTooManySockets = fmt.Errorf("more than %d sockets in the workspace and the toolchains; remove some", ownSocketsMost)
 
 // ownView narrows what a command sees to the system, the toolchains and the
-// workspace, with caches of the run's own in dir. It finds the sockets that are in
+// workspace, with caches of the run's own that are empty at first. It finds the sockets that are in
 // what is left, since a socket with a path is found by its file, whatever the
 // network namespace; caches are too large to look through for each command.
-func (l *launch) ownView(dir string) (err error) {
+func (l *launch) ownView() (err error) {
 	l.policy.Own = true
-	for _, path := range l.policy.Write {
-		if within(path, l.policy.Dir) || belowPrivate(path) {
-			continue
-		}
-		cache, err := privateFolder(dir, path)
-		if err != nil {
-			return err
-		}
-		l.policy.Private = append(l.policy.Private, cache)
+	for i := range l.policy.Caches {
+		l.policy.Caches[i].NoLayer = true
 	}
-	l.policy.Write = []string{l.policy.Dir}
 	for _, path := range toolchainPaths() {
 		if !slices.Contains(l.policy.Kept, path) {
 			l.policy.Kept = append(l.policy.Kept, path)

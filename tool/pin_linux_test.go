@@ -44,7 +44,7 @@ func TestRenamedParentHidesNothingFromTheMask(t *testing.T) {
 			t.Errorf("renamed: %v", renamed)
 		}
 		w = openDir(t, home, WorkspaceOptions{DataDir: data}) // as the next call does
-		w.box.method, w.box.mounts, w.box.child = box.method, box.mounts, box.child
+		w.box.method, w.box.mounts, w.box.pids, w.box.child = box.method, box.mounts, box.pids, box.child
 		for _, command := range []string{"cat " + secret, "cat local/share/perdure/token", "grep -r 'top secret' .", "cd moved/share && cat perdure/token", "mv moved/share/perdure there && cat there/token"} {
 			r := sh(t, w, command)
 			wantError(t, r)

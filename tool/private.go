@@ -12,17 +12,20 @@ import (
 // their place.
 var privatePaths = []string{"/tmp", "/var/tmp", "/run", "/dev/shm"}
 
+// systemPaths are what every program needs of the system.
+var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store"}
+
 // isPrivate reports whether path is one of privatePaths, or has one in it.
 func isPrivate(path string) bool {
 	return slices.ContainsFunc(privatePaths, func(p string) bool { return within(p, path) })
 }
 
-// privateFolders makes, in dir, the folders that take the place of privatePaths.
+// privateFolders makes, in dir, the folders that take the place of places.
 // A path that is no folder here, or a way to another one, needs none; one that
 // the workspace is, or lies in the workspace, stays as it is.
-func privateFolders(dir, workspace string) ([]private, error) {
+func privateFolders(dir, workspace string, places []string) ([]private, error) {
 	var all []private
-	for _, path := range privatePaths {
+	for _, path := range places {
 		if real, err := realPath(path); err != nil || real != path || within(path, workspace) {
 			continue
 		}
@@ -44,21 +47,25 @@ func privateFolder(dir, path string) (private, error) {
 	return private{path, source}, nil
 }
 
-// keptPaths are what commands need of what lies below privatePaths: how names
-// are resolved, and where programs and toolchains are.
-func keptPaths() []string {
+// keptPaths are what commands need of what lies below places: how names are
+// resolved, the home of this user, and where programs and toolchains are.
+func keptPaths(places []string) []string {
+	var kept []string
+	if home, err := os.UserHomeDir(); err == nil && below(home, places) && !belowPrivate(home) {
+		kept = append(kept, filepath.Clean(home))
+	}
 	wanted := append([]string{"/etc/resolv.conf"}, filepath.SplitList(os.Getenv("PATH"))...)
 	for _, name := range []string{"GOROOT", "JAVA_HOME", "NODE_PATH", "VIRTUAL_ENV", "RUSTUP_HOME"} {
 		wanted = append(wanted, filepath.SplitList(os.Getenv(name))...)
 	}
-	var kept []string
 	for _, path := range wanted {
 		real, err := realPath(path)
 		if err != nil || !filepath.IsAbs(path) {
 			continue
 		}
 		for _, path := range []string{filepath.Clean(path), real} {
-			if belowPrivate(path) && !slices.Contains(kept, path) {
+			shown := slices.ContainsFunc(kept, func(k string) bool { return within(path, k) })
+			if below(path, places) && !shown {
 				kept = append(kept, path)
 			}
 		}
@@ -66,8 +73,11 @@ func keptPaths() []string {
 	return kept
 }
 
-func belowPrivate(path string) bool {
-	return slices.ContainsFunc(privatePaths, func(p string) bool { return path != p && within(path, p) })
+func belowPrivate(path string) bool { return below(path, privatePaths) }
+
+// below reports whether path lies in one of the folders.
+func below(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(p string) bool { return path != p && within(path, p) })
 }
 
 // makePoints makes what paths below private folders are mounted on: a folder for

@@ -41,7 +41,9 @@ type ending struct {
 	code                int
 	signal              string // "" if it exited by itself
 	timedOut, cancelled bool
-	leftovers           int // background processes alive at its end
+	leftovers           int    // background processes alive at its end
+	excess              string // the limit that it was killed for, "" if none
+	changed             []string
 }
 
 // run starts the process and returns when it and its group are gone and its
@@ -73,14 +75,21 @@ func (p *process) run(ctx context.Context, timeout time.Duration) (ending, error
 	if p.record != nil {
 		forget = p.record(child.pid)
 	}
+	if !l.child {
+		l.limits.applyTo(child.pid)
+	}
 	out.begin()
-	end := child.watch(ctx, timeout, out)
+	g := newGroup(child.pid)
+	g.first = l.pids
+	end := child.watch(ctx, watched{g, l.limits, timeout}, out)
 	state := child.reap()
 	forget()
-	if problem := out.problem(); problem != "" {
+	if problem := out.status.problem(); problem != "" {
 		return ending{}, errors.New("tool bash: " + problem)
 	}
-	end.describe(state)
+	if !out.status.describe(&end) {
+		end.describe(state)
+	}
 	return end, nil
 }
 
@@ -126,28 +135,58 @@ func start(cmd *exec.Cmd) (*child, error) {
 	return c, <-started
 }
 
-// watch waits for the end, brings it about on timeout or cancel, drains the
-// output and kills what is left of the group.
-func (c *child) watch(ctx context.Context, timeout time.Duration, out *output) (end ending) {
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
-	g := newGroup(c.pid)
-	select {
-	case <-c.exited:
-	case <-timer.C:
-		end.timedOut = true
-	case <-ctx.Done():
-		end.cancelled = true
+// watched is what a command is held to.
+type watched struct {
+	g       *group
+	limits  Limits
+	timeout time.Duration
+}
+
+// usagePeriod is how often the usage of a command is summed.
+const usagePeriod = 100 * time.Millisecond
+
+// watch waits for the end, brings it about on timeout, cancel or excess, drains
+// the output and kills what is left of the group.
+func (c *child) watch(ctx context.Context, w watched, out *output) (end ending) {
+	end = c.wait(ctx, w, out)
+	switch {
+	case end.excess != "":
+		w.g.kill()
+	case end.timedOut || end.cancelled:
+		w.g.stop(termGrace)
+		w.g.kill()
+	default:
+		end.leftovers = c.finish(ctx, w.g, out)
 	}
-	if end.timedOut || end.cancelled {
-		g.stop(termGrace)
-		<-c.exited
-		g.kill()
-	} else {
-		end.leftovers = c.finish(ctx, g, out)
-	}
+	<-c.exited
 	out.drain(lastGrace)
 	return end
+}
+
+// wait returns when the command has ended, or is to be ended.
+func (c *child) wait(ctx context.Context, w watched, out *output) (end ending) {
+	timer := time.NewTimer(w.timeout)
+	defer timer.Stop()
+	tick := time.NewTicker(usagePeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.exited:
+			return end
+		case <-out.status.ended:
+			return end
+		case <-timer.C:
+			end.timedOut = true
+			return end
+		case <-ctx.Done():
+			end.cancelled = true
+			return end
+		case <-tick.C:
+			if end.excess = w.limits.excess(w.g.usage(w.limits)); end.excess != "" {
+				return end
+			}
+		}
+	}
 }
 
 // finish is the ordinary end: output that background processes still write is

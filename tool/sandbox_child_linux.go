@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -20,11 +21,14 @@ type childSpec struct {
 	Method   method
 	Policy   policy
 	Mounts   bool // it has a mount namespace of its own
-	HasData  bool
-	Data     identity // which folder must not be found under Policy.Data
+	Pids     bool // it is the first process of a PID namespace
+	HasData  bool // the first of Hidden is the data directory
+	Hidden   []identity
 	Filtered bool
-	FilterFd int  // where bubblewrap finds its filter; 0 if there is none
-	Sockets  bool // the filter leaves Unix sockets alone
+	FilterFd int // where bubblewrap finds its filter; 0 if there is none
+	Rules    filterRules
+	Net      Net
+	Limits   Limits
 }
 
 // MaybeSandboxChild makes Landlock and the system call filter available to bash.
@@ -56,13 +60,27 @@ func becomeCommand(rawSpec string, argv []string) error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("sandbox: parent-death signal: %w", err)
 	}
-	if os.Getppid() != s.Parent {
+	if s.orphaned() {
 		return errors.New("sandbox: the parent is gone")
+	}
+	if s.Pids {
+		return s.runFirst(argv)
 	}
 	if err := s.confine(); err != nil {
 		return err
 	}
 	return fmt.Errorf("sandbox: exec %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
+}
+
+// orphaned reports whether the parent is gone. In a PID namespace it has no pid,
+// and shows by the other end of the pipe that it reads.
+func (s childSpec) orphaned() bool {
+	if !s.Pids {
+		return os.Getppid() != s.Parent
+	}
+	fds := []unix.PollFd{{Fd: reportFd}}
+	_, err := unix.Poll(fds, 0)
+	return err != nil || fds[0].Revents&unix.POLLERR != 0
 }
 
 // guardDescriptors lets the command inherit nothing but its streams, and
@@ -78,14 +96,25 @@ func (s childSpec) guardDescriptors() error {
 	return err
 }
 
+// confine confines the calling thread.
 func (s childSpec) confine() error {
+	if err := s.Limits.apply(); err != nil {
+		return fmt.Errorf("sandbox: limits: %w", err)
+	}
+	terminals := false
 	if s.Mounts {
-		if err := s.arrangeMounts(); err != nil {
+		var err error
+		if terminals, err = s.arrangeMounts(); err != nil {
 			return err
 		}
 	}
+	if s.Method == byLandlock && s.Net == NetLoopback {
+		if err := raiseLoopback(); err != nil {
+			return fmt.Errorf("sandbox: network: %w", err)
+		}
+	}
 	if s.Method == byLandlock {
-		if err := applyLandlock(s.Policy, s.Mounts); err != nil {
+		if err := applyLandlock(s.Policy, s.Mounts, terminals); err != nil {
 			return fmt.Errorf("sandbox: landlock: %w", err)
 		}
 	}
@@ -101,41 +130,80 @@ func (s childSpec) confine() error {
 		}
 	}
 	if s.Filtered && s.FilterFd == 0 {
-		if err := installFilter(s.Sockets); err != nil {
+		if err := installFilter(s.Rules); err != nil {
 			return fmt.Errorf("sandbox: system call filter: %w", err)
 		}
 	}
 	return nil
 }
 
-// arrangeMounts covers the data directory, and under Landlock puts the command's
-// own folders in place. bubblewrap does the latter itself.
-func (s childSpec) arrangeMounts() error {
+// arrangeMounts covers the data directory and secrets, puts caches in place, and
+// under Landlock the command's own folders. bubblewrap does the latter itself. It
+// reports whether the command has terminals of its own.
+func (s childSpec) arrangeMounts() (terminals bool, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("sandbox: mounts: %w", err)
+		return false, fmt.Errorf("sandbox: mounts: %w", err)
 	}
-	if s.HasData {
-		if err := maskFolder(childDataFd, s.Data); err != nil {
-			return fmt.Errorf("sandbox: cover the data directory: %w", err)
+	for i, id := range s.Hidden {
+		if err := mask(childHiddenFd+i, id); err != nil {
+			return false, fmt.Errorf("sandbox: cover the %s: %w", s.hiddenName(i), err)
 		}
+		unix.Close(childHiddenFd + i)
+	}
+	if !s.Policy.Own {
+		if err := mountCaches(s.Policy); err != nil {
+			return false, fmt.Errorf("sandbox: %w", err)
+		}
+		terminals = ownTerminals()
 	}
 	if s.Method != byLandlock {
-		return nil
+		return terminals, nil
 	}
 	if err := mountPrivate(s.Policy); err != nil {
-		return fmt.Errorf("sandbox: private folders: %w", err)
+		return false, fmt.Errorf("sandbox: private folders: %w", err)
 	}
-	return nil
+	if err := fixFiles(s.Policy.Fixed); err != nil {
+		return false, fmt.Errorf("sandbox: files that run later: %w", err)
+	}
+	if s.Pids {
+		const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+		if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
+			return false, fmt.Errorf("sandbox: /proc: %w", err)
+		}
+	}
+	return terminals, nil
+}
+
+func (s childSpec) hiddenName(i int) string {
+	if s.HasData && i == 0 {
+		return "data directory"
+	}
+	return "secrets"
+}
+
+// raiseLoopback makes the loopback interface of a new network namespace usable.
+func raiseLoopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
 // dropped are the capabilities that lead around Landlock: into other processes
 // (SYS_PTRACE; PERFMON reads their memory, SYS_ADMIN implies it), past paths
-// (DAC_READ_SEARCH opens by handle, MKNOD and SYS_RAWIO reach disks), or into
-// the kernel.
+// (DAC_READ_SEARCH opens by handle, MKNOD and SYS_RAWIO reach disks), into the
+// kernel, over limits (SYS_RESOURCE), or past a network namespace (NET_ADMIN).
 var dropped = []uintptr{
 	unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_BPF, unix.CAP_DAC_READ_SEARCH,
 	unix.CAP_MKNOD, unix.CAP_SYS_RAWIO, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT, unix.CAP_MAC_ADMIN,
-	unix.CAP_MAC_OVERRIDE, unix.CAP_SYSLOG, unix.CAP_CHECKPOINT_RESTORE,
+	unix.CAP_MAC_OVERRIDE, unix.CAP_SYSLOG, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_SYS_RESOURCE, unix.CAP_NET_ADMIN,
 }
 
 // dropCapabilities gives up what ownMounts gave. bounding keeps root from
@@ -160,10 +228,10 @@ func dropCapabilities(bounding bool) error {
 	return nil
 }
 
-// verify makes sure that the data directory is out of reach by all of its paths.
+// verify makes sure that what is hidden is out of reach by all of its paths.
 func (s childSpec) verify() error {
-	for _, path := range s.Policy.Data {
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	for _, path := range append(slices.Clone(s.Policy.Data), s.Policy.Secrets...) {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err != nil {
 			continue
 		}
@@ -172,8 +240,8 @@ func (s childSpec) verify() error {
 		if err != nil {
 			return fmt.Errorf("sandbox: %w", err)
 		}
-		if at == s.Data {
-			return errors.New("sandbox: the data directory can still be read")
+		if i := slices.Index(s.Hidden, at); i >= 0 {
+			return fmt.Errorf("sandbox: the %s can still be read", s.hiddenName(i))
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -33,6 +35,15 @@ type scratchRun struct {
 	dir   string
 	users int
 	used  time.Time
+	slots []bool // which slots a command uses
+	told  bool   // which fence holds was said
+}
+
+// scratchFolders are what one command has of a run's folders: dir is shared by
+// commands that run at once, slot is not. Both last as long as the run.
+type scratchFolders struct {
+	dir, slot string
+	release   func()
 }
 
 // OpenScratch makes a Scratch in the system's folder for temporary files, and
@@ -104,33 +115,71 @@ func (s *Scratch) Drop(run string) {
 	}
 }
 
-// take returns the folder of run, and release, to be called when the command
-// that uses it has ended. Without a run, or a Scratch, the folder is the
-// command's own.
-func (s *Scratch) take(run string) (dir string, release func(), err error) {
+// take returns folders of run; release is to be called when the command that uses
+// them has ended. Without a run, or a Scratch, they are the command's own.
+func (s *Scratch) take(run string) (scratchFolders, error) {
 	if s == nil || run == "" {
-		dir, err = os.MkdirTemp(os.TempDir(), "perdure-call-")
-		return dir, func() { _ = removeAll(dir) }, err
+		dir, err := os.MkdirTemp(os.TempDir(), "perdure-call-")
+		if err != nil {
+			return scratchFolders{}, err
+		}
+		f := scratchFolders{dir: dir, slot: filepath.Join(dir, ".slot-0"), release: func() { _ = removeAll(dir) }}
+		return f, os.Mkdir(f.slot, 0o700)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
-	r := s.runs[run]
-	if r == nil {
-		if dir, err = os.MkdirTemp(s.dir, "run-"); err != nil {
-			return "", nil, err
-		}
-		r = &scratchRun{dir: dir}
-		s.runs[run] = r
+	r, err := s.of(run)
+	if err != nil {
+		return scratchFolders{}, err
 	}
+	i := slices.Index(r.slots, false)
+	if i < 0 {
+		i, r.slots = len(r.slots), append(r.slots, false)
+	}
+	slot := filepath.Join(r.dir, ".slot-"+strconv.Itoa(i))
+	if err := os.Mkdir(slot, 0o700); err != nil && !os.IsExist(err) {
+		return scratchFolders{}, err
+	}
+	r.slots[i] = true
 	r.users++
 	r.used = s.now()
-	return r.dir, func() { s.release(run, r) }, nil
+	return scratchFolders{dir: r.dir, slot: slot, release: func() { s.release(run, r, i) }}, nil
 }
 
-func (s *Scratch) release(run string, r *scratchRun) {
+// of returns the folders of run, which it makes.
+func (s *Scratch) of(run string) (*scratchRun, error) {
+	if r := s.runs[run]; r != nil {
+		return r, nil
+	}
+	dir, err := os.MkdirTemp(s.dir, "run-")
+	if err != nil {
+		return nil, err
+	}
+	r := &scratchRun{dir: dir, used: s.now()}
+	s.runs[run] = r
+	return r, nil
+}
+
+// first reports whether it is asked about run for the first time.
+func (s *Scratch) first(run string) bool {
+	if s == nil || run == "" {
+		return false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	r, err := s.of(run)
+	if err != nil || r.told {
+		return false
+	}
+	r.told = true
+	return true
+}
+
+func (s *Scratch) release(run string, r *scratchRun, slot int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.slots[slot] = false
 	r.users--
 	r.used = s.now()
 	if r.users == 0 && s.runs[run] != r {

@@ -59,11 +59,11 @@ func TestTemporaryFoldersEndWithTheRun(t *testing.T) {
 	s.now = func() time.Time { return now }
 	take := func(s *Scratch, run string) (string, func()) {
 		t.Helper()
-		dir, release, err := s.take(run)
+		f, err := s.take(run)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return dir, release
+		return f.dir, f.release
 	}
 	gone := func(dir string, want bool) {
 		t.Helper()

@@ -40,6 +40,9 @@ type Call struct {
 	// Workspace is where file tools and bash work. Without one, nil, they answer
 	// that none is configured.
 	Workspace *Workspace
+	// Net limits the network of this call's commands, besides the workspace's own
+	// limit: the stricter of both holds. "" is no limit.
+	Net Net
 	// Stdout and Stderr receive live terminal output: valid UTF-8 that never
 	// ends inside a character, in order, never concurrently. The slice is the
 	// callee's for the time of the call only. bash has one pipe for both streams of
@@ -53,12 +56,18 @@ type Call struct {
 }
 
 // Event is what the built-in tools emit: file_read and file_write with a path,
-// artifact with a path and an action, created or modified. Path is relative to
-// the workspace, with slashes.
+// artifact with a path and an action, created or modified; tool.confined or
+// tool.unconfined once a run and worker, with the fence of bash and what it leaves
+// open; tool.guarded_change with the paths that a command changed although they
+// run outside of the fence later. Paths are relative to the workspace, with
+// slashes.
 type Event struct {
-	Type   string `json:"type"`
-	Path   string `json:"path"`
-	Action string `json:"action,omitempty"`
+	Type   string   `json:"type"`
+	Path   string   `json:"path,omitempty"`
+	Action string   `json:"action,omitempty"`
+	Fence  string   `json:"fence,omitempty"`
+	Note   string   `json:"note,omitempty"`
+	Paths  []string `json:"paths,omitempty"`
 }
 
 // Result is what the model reads.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -20,15 +21,38 @@ type WorkspaceOptions struct {
 	// Env names the variables that commands get besides those of every command.
 	// Names ending in _API_KEY or beginning with PERDURE_ are never passed on.
 	Env []string
+	// Secrets are files with secrets of this program: keys, credentials,
+	// certificates' keys. Tools must not read them. A path may name nothing yet.
+	Secrets []string
 	// Unconfined runs bash without Landlock or bubblewrap although they may be
 	// there.
 	Unconfined bool
+	// Confine says what becomes of bash where nothing confines it; "" is
+	// ConfineAuto. ConfineOff is the same as Unconfined.
+	Confine Confine
+	// Net says how far the network of commands reaches; "" is NetOpen.
+	Net Net
+	// Limits bound each command.
+	Limits Limits
 	// Sockets says whether commands may use Unix sockets; "" is SocketsDeny.
 	Sockets Sockets
 	// Scratch keeps the temporary folders of runs. Without it each command has
 	// folders of its own, removed at its end.
 	Scratch *Scratch
 }
+
+// Confine says what becomes of bash where nothing confines it.
+type Confine string
+
+const (
+	// ConfineAuto confines bash as well as the machine can, and runs it also where
+	// nothing can.
+	ConfineAuto Confine = "auto"
+	// ConfineRequire refuses to open a workspace where nothing confines bash.
+	ConfineRequire Confine = "require"
+	// ConfineOff does not confine bash.
+	ConfineOff Confine = "off"
+)
 
 // Sockets says whether commands may use Unix sockets.
 type Sockets string
@@ -47,8 +71,11 @@ type Workspace struct {
 	root *os.Root
 	dir  string // absolute, free of symlinks
 	data *held  // the data directory; nil if there is none
-	env  []string
-	box  confinement
+	// secrets are files that no tool reads.
+	secrets []*held
+	env     []string
+	box     confinement
+	options WorkspaceOptions
 	// dataInside are the paths in the workspace that show the data directory, so
 	// that the file tools have to look out for it themselves.
 	dataInside []string
@@ -83,16 +110,37 @@ func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
 	if w.dir, err = realPath(dir); err != nil {
 		return folderError(dir, err)
 	}
-	if o.Sockets != "" && o.Sockets != SocketsDeny && o.Sockets != SocketsOwn {
-		return perdure.FieldErrorf("sockets", "%q is neither %q nor %q", o.Sockets, SocketsDeny, SocketsOwn)
+	if err := o.check(); err != nil {
+		return err
+	}
+	if w.secrets, err = holdSecrets(o.Secrets); err != nil {
+		return err
 	}
 	if o.DataDir != "" {
 		if err := w.keepOut(o.DataDir); err != nil {
 			return err
 		}
 	}
-	w.box = chooseConfinement(w, o)
+	w.options, w.box = o, chooseConfinement(w, o)
+	if o.Confine == ConfineRequire && w.box.method == notConfined {
+		return perdure.FieldErrorf("confine", "bash has to be confined, and cannot be here: %s", w.box.note)
+	}
 	return nil
+}
+
+func (o WorkspaceOptions) check() error {
+	switch {
+	case o.Sockets != "" && o.Sockets != SocketsDeny && o.Sockets != SocketsOwn:
+		return perdure.FieldErrorf("sockets", "%q is neither %q nor %q", o.Sockets, SocketsDeny, SocketsOwn)
+	case !slices.Contains([]Confine{"", ConfineAuto, ConfineRequire, ConfineOff}, o.Confine):
+		return perdure.FieldErrorf("confine", "%q is not one of require, auto, off", o.Confine)
+	case o.Unconfined && o.Confine == ConfineRequire:
+		return perdure.FieldErrorf("confine", "require and Unconfined exclude each other")
+	}
+	if err := o.Net.Check("net"); err != nil {
+		return err
+	}
+	return o.Limits.Check()
 }
 
 // keepOut finds out where the data directory can be seen.
@@ -129,6 +177,22 @@ func (w *Workspace) Close() error { return w.root.Close() }
 // ForRun says which run the tools are called for. The commands of one run share
 // /tmp, /var/tmp, /run and /dev/shm, if there is a Scratch that keeps them.
 func (w *Workspace) ForRun(run string) { w.box.run = run }
+
+// withNet is the confinement of a call whose network is limited to net, too.
+func (w *Workspace) withNet(net Net) confinement {
+	narrow := w.box.net.stricter(net)
+	if narrow == w.box.net {
+		return w.box
+	}
+	o := w.options
+	o.Net = narrow
+	c := chooseConfinement(w, o)
+	c.run = w.box.run
+	if o.Confine == ConfineRequire && c.method == notConfined && c.refusal == "" {
+		c.refusal = "bash has to be confined, and cannot be here: " + c.note
+	}
+	return c
+}
 
 // Dir is the workspace's absolute path.
 func (w *Workspace) Dir() string { return w.dir }

@@ -11,7 +11,7 @@ import (
 // the machine sleeps, and Go's own monotonic clock stands still.
 func bootTime() time.Duration {
 	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+	if err := unix.ClockGettime(bootClock, &ts); err != nil {
 		return time.Duration(time.Now().UnixNano())
 	}
 	return time.Duration(ts.Nano())

@@ -70,7 +70,7 @@ func (a *app) root() *cobra.Command {
 	}
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&a.server, "server", "", "address of a server, like http://127.0.0.1:8080; default: that of the data directory")
-	flags.StringVar(&a.key, "key", "", "API key for --server")
+	flags.StringVar(&a.key, "key", "", "API key for --server; others see a command line while it starts, so rather PERDURE_KEY or PERDURE_KEY_FILE")
 	flags.StringVar(&a.org, "org", "", "org to act in: that of --key, or any with the data directory's own token (default \"default\")")
 	flags.StringVar(&a.data, "data", "", "data directory (default "+defaultData("~")+")")
 	flags.StringVar(&a.store, "store", "", "URL of the database, postgres://...; default: a file in the data directory")

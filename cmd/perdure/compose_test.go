@@ -22,10 +22,14 @@ func TestCompositionRuns(t *testing.T) {
 	if err := os.Mkdir(keys, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	write(t, dir, "nats-url", notifytest.NewNATS(t).URL()+"\n")
 	said := []string{
 		c.Services["server-1"].Environment["PERDURE_STORE"], store,
-		c.Services["server-1"].Environment["PERDURE_NATS"], notifytest.NewNATS(t).URL(),
-		"/keys/", keys + "/", "0.0.0.0:8080", "0.0.0.0:0", "0.0.0.0:9090", "0.0.0.0:0", "0.0.0.0:9464", "127.0.0.1:0",
+		c.Services["server-1"].Environment["PERDURE_NATS_FILE"], filepath.Join(dir, "nats-url"),
+		"/keys/", keys + "/", "127.0.0.1:9464", "127.0.0.1:0",
+	}
+	for _, n := range []string{"1", "2"} {
+		said = append(said, "10.231.1.1"+n+":8080", "0.0.0.0:0", "10.231.2.1"+n+":9090", "0.0.0.0:0", "10.231.3.1"+n+":9464", "127.0.0.1:0")
 	}
 	here := strings.NewReplacer(said...)
 	data := func(name string) string { return filepath.Join(dir, name) }

@@ -23,9 +23,14 @@ type composed struct {
 	Name     string             `yaml:"name"`
 	Services map[string]service `yaml:"services"`
 	Volumes  map[string]any     `yaml:"volumes"`
-	Store    any                `yaml:"x-store"`
-	Server   any                `yaml:"x-server"`
-	Worker   any                `yaml:"x-worker"`
+	Networks map[string]any     `yaml:"networks"`
+	Secrets  map[string]struct {
+		File string `yaml:"file"`
+	} `yaml:"secrets"`
+	Store  any `yaml:"x-store"`
+	Fenced any `yaml:"x-fenced"`
+	Server any `yaml:"x-server"`
+	Worker any `yaml:"x-worker"`
 }
 
 type service struct {
@@ -54,6 +59,37 @@ type service struct {
 	StopGrace string         `yaml:"stop_grace_period"`
 	ShmSize   string         `yaml:"shm_size"`
 	Ulimits   map[string]int `yaml:"ulimits"`
+
+	Networks    networkNames `yaml:"networks"`
+	Secrets     []string     `yaml:"secrets"`
+	CapDrop     []string     `yaml:"cap_drop"`
+	SecurityOpt []string     `yaml:"security_opt"`
+	ReadOnly    bool         `yaml:"read_only"`
+	Tmpfs       []string     `yaml:"tmpfs"`
+	PidsLimit   int          `yaml:"pids_limit"`
+	MemLimit    string       `yaml:"mem_limit"`
+}
+
+// networkNames are the networks of a service, which may have addresses in them.
+type networkNames map[string]struct {
+	Address string `yaml:"ipv4_address"`
+}
+
+// UnmarshalYAML reads a list of names, too.
+func (n *networkNames) UnmarshalYAML(node *yaml.Node) error {
+	*n = networkNames{}
+	if node.Kind != yaml.SequenceNode {
+		type plain networkNames
+		return node.Decode((*plain)(n))
+	}
+	var names []string
+	err := node.Decode(&names)
+	for _, name := range names {
+		(*n)[name] = struct {
+			Address string `yaml:"ipv4_address"`
+		}{}
+	}
+	return err
 }
 
 func composition(t *testing.T) composed {
@@ -152,6 +188,64 @@ func TestComposeFitsTheProgram(t *testing.T) {
 	for _, m := range variable.FindAllStringSubmatch(string(raw), -1) {
 		if _, there := example[m[1]]; !there {
 			t.Errorf("compose.env.example does not have %s", m[1])
+		}
+	}
+}
+
+// Services have no privileges and bounded resources; what tools run is in a network
+// with nothing but the servers' port for workers; and no password is on a command
+// line.
+func TestComposeIsFenced(t *testing.T) {
+	c := composition(t)
+	for name, s := range c.Services {
+		if !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
+			t.Errorf("%s may gain privileges", name)
+		}
+		own := s.Build.Target != ""
+		if own && (!slices.Equal(s.CapDrop, []string{"ALL"}) || !s.ReadOnly) {
+			t.Errorf("%s has capabilities or writes its image", name)
+		}
+		if s.Restart != "" && (s.PidsLimit == 0 || s.MemLimit == "") {
+			t.Errorf("%s has no limit of processes or memory", name)
+		}
+		if len(s.Networks) == 0 {
+			t.Errorf("%s is in no network of its own", name)
+		}
+		for network := range s.Networks {
+			if _, there := c.Networks[network]; !there {
+				t.Errorf("%s is in the network %s, which is none", name, network)
+			}
+		}
+		for _, secret := range s.Secrets {
+			if c.Secrets[secret].File == "" {
+				t.Errorf("%s gets the secret %s, which is none", name, secret)
+			}
+		}
+		if strings.Contains(strings.Join(s.Command, " "), "PASSWORD") {
+			t.Errorf("%s has a password on its command line", name)
+		}
+	}
+	for name, s := range c.Services {
+		_, works := s.Networks["work"]
+		switch {
+		case !works:
+		case strings.HasPrefix(name, "worker-"):
+			if len(s.Networks) != 1 {
+				t.Errorf("%s is in %v", name, s.Networks)
+			}
+		case strings.HasPrefix(name, "server-"):
+			for _, flag := range []string{"--addr", "--grpc-addr", "--ops-addr"} {
+				i := slices.Index(s.Command, flag)
+				if i < 0 {
+					t.Fatalf("%s has no %s", name, flag)
+				}
+				host, _, _ := strings.Cut(s.Command[i+1], ":")
+				if (host == s.Networks["work"].Address) != (flag == "--grpc-addr") {
+					t.Errorf("%s %s %s, and workers see %s", name, flag, host, s.Networks["work"].Address)
+				}
+			}
+		default:
+			t.Errorf("%s is in the workers' network", name)
 		}
 	}
 }

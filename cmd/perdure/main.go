@@ -15,7 +15,7 @@ import (
 
 func main() {
 	tool.MaybeSandboxChild()
-	os.Exit(run(os.Args[1:]))
+	os.Exit(run(takeArguments()))
 }
 
 // errInterrupted is the cause of the context once the user, or the system, has

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"sync"
 
@@ -16,7 +15,7 @@ import (
 
 // opsFlag adds --ops-addr to a command that stays.
 func opsFlag(cmd *cobra.Command, addr *string) {
-	cmd.Flags().StringVar(addr, "ops-addr", "", "private address for operators, without a key: /metrics, /healthz, /readyz, and /debug/pprof/ for this machine; default: none")
+	cmd.Flags().StringVar(addr, "ops-addr", "", "private address for operators, without a key: /metrics, /healthz, /readyz, and /debug/pprof/ for this machine with the token in the data directory's file ops-token; default: none")
 }
 
 // registerer is what everything in this process is counted in, nil where nobody
@@ -45,12 +44,12 @@ func listenOps(addr string) (net.Listener, error) {
 
 // serveOps answers on a worker's port for operators until the function is called
 // that it gives.
-func serveOps(l net.Listener, g prometheus.Gatherer, check health.Check, logger *slog.Logger) (stop func()) {
+func serveOps(l net.Listener, c ops.Config) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var over sync.WaitGroup
 	over.Go(func() {
-		if err := ops.Serve(ctx, l, ops.Handler(ops.Config{Gatherer: g, Health: check, Logger: logger}), logger); err != nil {
-			logger.Error("the port for operators failed", "error", err)
+		if err := ops.Serve(ctx, l, ops.Handler(c), c.Logger); err != nil {
+			c.Logger.Error("the port for operators failed", "error", err)
 		}
 	})
 	return func() { cancel(); over.Wait() }

@@ -36,9 +36,12 @@ type standard struct {
 	workspace string // root of the runs' folders
 	allow     []string
 	scripts   string
-	sockets   string
+	fences    fences
 	agents    int
 	tasks     int
+
+	// secrets are the files with secrets that this process was given.
+	secrets func() []string
 
 	// What follows is the command's, not the user's, to say.
 	dev    bool // model servers may be on this machine
@@ -63,15 +66,16 @@ func (s *standard) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.workspace, "workspace", "", "folder that the tools work in (default: the current one)")
 	f.StringArrayVar(&s.allow, "allow-endpoint", nil, "URL=KEYVAR: let definitions name this model server, called with the key in this variable; may be repeated")
-	f.StringVar(&s.sockets, "sockets", string(tool.SocketsDeny), "Unix sockets of bash: deny, or own: only those that the same command makes (needs bubblewrap, and takes the network and the caches away)")
+	s.fences.flags(cmd)
+	s.secrets = func() []string { return secretFiles(cmd.Flags()) }
 	f.StringVar(&s.scripts, "scripts", ".", "folder of the scripts that scripted/NAME plays")
 }
 
 // open checks the workspace and makes it absolute. Nothing has been created by
 // then.
 func (s *standard) open() error {
-	if s.sockets != "" && s.sockets != string(tool.SocketsDeny) && s.sockets != string(tool.SocketsOwn) {
-		return usageError{"--sockets " + s.sockets + " is not known", "give deny or own"}
+	if err := s.fences.check(); err != nil {
+		return err
 	}
 	dir := s.workspace
 	if dir == "" {
@@ -99,6 +103,26 @@ func checkFolder(dir string) error {
 		return usageError{"the workspace " + dir + " is no folder", "give a folder with --workspace"}
 	}
 	return nil
+}
+
+// secretPaths is nil for a worker without flags.
+func (s *standard) secretPaths() []string {
+	if s.secrets == nil {
+		return nil
+	}
+	return s.secrets()
+}
+
+// checkFence refuses to start with --confine require where nothing confines bash.
+func (s *standard) checkFence(data string) error {
+	if s.fences.confine != string(tool.ConfineRequire) {
+		return nil
+	}
+	w, err := tool.OpenWorkspace(s.workspace, "", s.fences.options(data, s.secretPaths()))
+	if err != nil {
+		return usageError{"--confine require: " + plainError(err), "docs/security.md says what confines bash, or give --confine auto"}
+	}
+	return w.Close()
 }
 
 // endpoints are the model servers that this process may call.
@@ -154,7 +178,9 @@ func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store, sc
 	c := react.Config{
 		Providers: providers, Tools: tool.Builtin(), Record: record, Counters: &s.counts, Observer: seesReact, Ended: scratch.Drop,
 		Workspaces: func(dir string) (*tool.Workspace, error) {
-			return tool.OpenWorkspace(s.workspace, dir, tool.WorkspaceOptions{DataDir: data, Sockets: tool.Sockets(s.sockets), Scratch: scratch})
+			o := s.fences.options(data, s.secretPaths())
+			o.Scratch = scratch
+			return tool.OpenWorkspace(s.workspace, dir, o)
 		},
 	}
 	w := worker.New(worker.Config{
@@ -215,7 +241,10 @@ func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (
 	}
 	s.id = kept.WorkerID()
 	// From here on a rename above the data directory uncovers nothing.
-	if err := tool.HoldDataDir(data); err != nil {
+	if err := errors.Join(tool.HoldDataDir(data), tool.HoldSecrets(s.secretPaths())); err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
+	if err := s.checkFence(data); err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}
 	scratch, err := tool.OpenScratch()

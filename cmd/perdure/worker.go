@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -94,7 +95,7 @@ func (l *laborer) run(ctx context.Context) error {
 	if err := l.near(&options, data); err != nil {
 		return err
 	}
-	stopOps, err := l.serveOps(log)
+	stopOps, err := l.serveOps(data, log)
 	if err != nil {
 		return err
 	}
@@ -123,15 +124,19 @@ func (l *laborer) run(ctx context.Context) error {
 
 // serveOps opens the port for operators before the server is there, so that they
 // see that the worker waits for it.
-func (l *laborer) serveOps(log *slog.Logger) (stop func(), err error) {
+func (l *laborer) serveOps(data string, log *slog.Logger) (stop func(), err error) {
 	listener, err := listenOps(l.opsAddr)
 	if listener == nil {
 		return func() {}, err
 	}
+	token, err := ops.OpenToken(data)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
 	registry := ops.NewRegistry(programVersion())
 	l.standard.registerer = registry
 	_ = l.stdout.say("  %-11s http://%s/metrics", "ops", listener.Addr())
-	return serveOps(listener, registry, healthOf(l.standard.running.Load), log), nil
+	return serveOps(listener, ops.Config{Gatherer: registry, Health: healthOf(l.standard.running.Load), Logger: log, Token: token}), nil
 }
 
 // dial connects, waiting for a server that is not there yet: workers and

@@ -323,5 +323,5 @@ func checkConfig(c perdure.AgentConfig) error {
 	case !slices.Contains([]string{"", "off", "low", "medium", "high"}, c.Thinking):
 		return perdure.FieldErrorf("config.thinking", "%q is not one of off, low, medium, high", c.Thinking)
 	}
-	return nil
+	return c.CheckNet()
 }

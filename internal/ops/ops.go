@@ -25,6 +25,8 @@ type Config struct {
 	Gatherer prometheus.Gatherer
 	Health   health.Check
 	Logger   *slog.Logger
+	// Token is what profiles are given for, see [OpenToken]; with "" to nobody.
+	Token string
 }
 
 // NewRegistry makes a registry with the metrics of the process, the Go runtime
@@ -60,13 +62,17 @@ func Handler(c Config) http.Handler {
 	}))
 	mux.HandleFunc("GET /healthz", health.Alive)
 	mux.HandleFunc("GET /readyz", c.Health.Handler)
-	mux.Handle("/debug/pprof/", here(http.HandlerFunc(pprof.Index)))
-	mux.Handle("/debug/pprof/cmdline", here(http.HandlerFunc(pprof.Cmdline)))
-	mux.Handle("/debug/pprof/profile", here(http.HandlerFunc(pprof.Profile)))
-	mux.Handle("/debug/pprof/symbol", here(http.HandlerFunc(pprof.Symbol)))
-	mux.Handle("/debug/pprof/trace", here(http.HandlerFunc(pprof.Trace)))
+	mux.Handle("/debug/pprof/", profile(c.Token, pprof.Index))
+	mux.Handle("/debug/pprof/cmdline", profile(c.Token, pprof.Cmdline))
+	mux.Handle("/debug/pprof/profile", profile(c.Token, pprof.Profile))
+	mux.Handle("/debug/pprof/symbol", profile(c.Token, pprof.Symbol))
+	mux.Handle("/debug/pprof/trace", profile(c.Token, pprof.Trace))
 	return mux
 }
+
+// profile serves a profile to whoever is on this machine and has the token: a
+// command of a tool is on this machine, too.
+func profile(token string, h http.HandlerFunc) http.Handler { return here(withToken(token, h)) }
 
 // here serves only this machine, and no page of a browser on it: a profile of
 // the memory holds what was in it. A name that was pointed at this machine to get

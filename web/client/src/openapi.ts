@@ -601,6 +601,7 @@ export interface components {
             maxTokens?: number;
             /** Format: int64 */
             maxTurns?: number;
+            net?: string;
             /** Format: double */
             temperature?: number;
             thinking?: string;

@@ -184,8 +184,8 @@ func (c *Cluster) command(name string, args ...string) (*exec.Cmd, error) {
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir = c.folder
-	// It goes with this process, however that ends.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.owner, Pdeathsig: syscall.SIGQUIT, Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.owner, Setpgid: true}
+	endWithParent(cmd.SysProcAttr)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	return cmd, nil
 }

@@ -1,0 +1,4 @@
+package main
+
+// argumentsInPlace says that the strings of os.Args lie where the system put them.
+const argumentsInPlace = true

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// argumentsInPlace is not known of other systems.
+const argumentsInPlace = false

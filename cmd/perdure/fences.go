@@ -1,0 +1,65 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/perdure/perdure/tool"
+	"github.com/spf13/cobra"
+)
+
+// fences are the flags that say what commands of bash may reach and use.
+type fences struct {
+	sockets, confine, net string
+
+	files, processes int64
+	fileSize, memory int64 // MiB
+}
+
+func (f *fences) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.sockets, "sockets", string(tool.SocketsDeny), "Unix sockets of bash: deny, or own: only those that the same command makes (needs bubblewrap, and takes the network and the caches away)")
+	flags.StringVar(&f.confine, "confine", string(tool.ConfineAuto), "bash where nothing confines it: require refuses to start, auto runs it and says so in each run's events, off does not confine it anywhere")
+	flags.StringVar(&f.net, "net", string(tool.NetOpen), "network of bash: open, loopback (each command's own) or none; a definition may be stricter")
+	flags.Int64Var(&f.files, "bash-files", 0, "how many files each process of a command may have open (default 4096; -1: no limit)")
+	flags.Int64Var(&f.fileSize, "bash-file-size", 0, "how many MiB a file may have that a command writes (default 16384; -1: no limit)")
+	flags.Int64Var(&f.processes, "bash-processes", 0, "how many processes a command may have at once (default 1024; -1: no limit)")
+	flags.Int64Var(&f.memory, "bash-memory", 0, "how many MiB all processes of a command may use together (default three quarters of the machine's; -1: no limit)")
+}
+
+// options are those of every workspace. data is the data directory, and secrets
+// are the files with secrets that this process was given.
+func (f *fences) options(data string, secrets []string) tool.WorkspaceOptions {
+	return tool.WorkspaceOptions{
+		DataDir: data, Secrets: secrets, Sockets: tool.Sockets(f.sockets), Confine: tool.Confine(f.confine), Net: tool.Net(f.net),
+		Limits: tool.Limits{OpenFiles: f.files, FileSize: bytesOf(f.fileSize), Processes: f.processes, Memory: bytesOf(f.memory)},
+	}
+}
+
+// bytesOf keeps 0 and negative numbers, which are no sizes.
+func bytesOf(mebibytes int64) int64 {
+	if mebibytes <= 0 {
+		return mebibytes
+	}
+	return min(mebibytes, 1<<40) << 20
+}
+
+// check refuses values that are none.
+func (f *fences) check() error {
+	for _, flag := range []struct {
+		name, value string
+		known       []string
+		hint        string
+	}{
+		{"--sockets", f.sockets, []string{"", "deny", "own"}, "give deny or own"},
+		{"--confine", f.confine, []string{"", "require", "auto", "off"}, "give require, auto or off"},
+		{"--net", f.net, []string{"", "open", "loopback", "none"}, "give open, loopback or none"},
+	} {
+		if !slices.Contains(flag.known, flag.value) {
+			return usageError{flag.name + " " + flag.value + " is not known", flag.hint}
+		}
+	}
+	if err := f.options("", nil).Limits.Check(); err != nil {
+		return usageError{"--bash-files, --bash-file-size, --bash-processes, --bash-memory: " + plainError(err), ""}
+	}
+	return nil
+}

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Makes a password for NATS and writes it into the files that compose.yaml hands to
+# NATS and to the servers. Files that are there are kept.
+set -eu
+dir=$(dirname "$0")/secrets
+umask 077
+mkdir -p "$dir"
+if [ -s "$dir/nats.conf" ] && [ -s "$dir/nats-url" ]; then
+	exit 0
+fi
+password=$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
+printf 'authorization {\n  user: perdure\n  password: "%s"\n}\n' "$password" > "$dir/nats.conf"
+printf 'nats://perdure:%s@nats:4222\n' "$password" > "$dir/nats-url"
+# Containers read them as users of their own.
+chmod 0444 "$dir/nats.conf" "$dir/nats-url"
+chmod 0711 "$dir"

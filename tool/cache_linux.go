@@ -1,0 +1,135 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ownCaches takes the caches of toolchains out of what a command writes, and gives
+// it layers over them in slot. What a command puts there is not run by anybody
+// else later.
+func (l *launch) ownCaches(slot string) error {
+	home, _ := os.UserHomeDir() // "" is nobody's
+	if l.method == byLandlock && !l.mounts {
+		l.policy.Write = []string{l.policy.Dir}
+		l.vars = cacheVariables(slot, home)
+		return nil
+	}
+	write := []string{l.policy.Dir}
+	for _, path := range l.policy.Write {
+		switch {
+		case path == l.policy.Dir:
+		case within(path, l.policy.Dir) && !within(home, l.policy.Dir): // a project's own cache
+		default:
+			c, err := newCacheFolder(slot, path)
+			if err != nil {
+				return err
+			}
+			// A layer would show what is covered below it.
+			c.NoLayer = slices.ContainsFunc(append(slices.Clone(l.policy.Data), l.policy.Secrets...), func(p string) bool { return within(p, path) })
+			l.policy.Caches = append(l.policy.Caches, c)
+		}
+	}
+	l.policy.Write = write
+	return nil
+}
+
+// newCacheFolder makes the folders in slot of the cache at path.
+func newCacheFolder(slot, path string) (cacheFolder, error) {
+	base := filepath.Join(slot, strings.ReplaceAll(path[1:], "/", "-"))
+	c := cacheFolder{Path: path, Upper: filepath.Join(base, "upper"), Work: filepath.Join(base, "work"), Empty: filepath.Join(base, "empty")}
+	for _, dir := range []string{c.Upper, c.Work, c.Empty} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// cacheVariables point toolchains at caches in slot. Go reads what has been
+// downloaded before by way of its module proxy.
+func cacheVariables(slot, home string) []string {
+	var vars []string
+	for _, c := range caches {
+		if c.variable == "" {
+			continue
+		}
+		if c.program != "" {
+			if _, err := exec.LookPath(c.program); err != nil {
+				continue
+			}
+		}
+		if c.readOnly {
+			continue // installed toolchains, which commands only read
+		}
+		vars = append(vars, c.variable+"="+filepath.Join(slot, strings.ToLower(c.variable)))
+		if path := c.path(home); c.variable == "GOMODCACHE" && path != "" {
+			vars = append(vars, "GOPROXY=file://"+filepath.Join(path, "cache", "download")+","+orElse(os.Getenv("GOPROXY"), "https://proxy.golang.org,direct"))
+		}
+	}
+	return vars
+}
+
+// mountCaches puts the caches in place. What of the workspace lies in one is shown
+// above it.
+func mountCaches(p policy) error {
+	if len(p.Caches) == 0 {
+		return nil
+	}
+	workspace, err := openPath(p.Dir)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: p.Dir, Err: err}
+	}
+	defer unix.Close(workspace)
+	inside := false
+	for _, c := range p.Caches {
+		if err := c.mount(); err != nil {
+			return fmt.Errorf("cache %s: %w", c.Path, err)
+		}
+		inside = inside || within(p.Dir, c.Path)
+	}
+	if !inside {
+		return nil
+	}
+	return bindAt(workspace, p.Dir)
+}
+
+// mount lays c over what is at its path, or where the file systems do not allow
+// that, puts an empty folder there.
+func (c cacheFolder) mount() error {
+	target, err := openPath(c.Path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(target)
+	if !c.NoLayer && c.layer(target) == nil {
+		return nil
+	}
+	empty, err := openPath(c.Empty)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(empty)
+	return unix.Mount(atFd(empty), atFd(target), "", unix.MS_BIND, "")
+}
+
+var layerEscapes = strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`)
+
+// layer mounts an overlay at target.
+func (c cacheFolder) layer(target int) error {
+	options := "lowerdir=" + layerEscapes.Replace(c.Path) + ",upperdir=" + layerEscapes.Replace(c.Upper) + ",workdir=" + layerEscapes.Replace(c.Work)
+	if os.Geteuid() != 0 {
+		options += ",userxattr"
+	}
+	if len(options) >= os.Getpagesize() {
+		return errors.New("the paths are too long")
+	}
+	return unix.Mount("overlay", atFd(target), "overlay", unix.MS_NOSUID|unix.MS_NODEV, options)
+}

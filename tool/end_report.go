@@ -1,0 +1,73 @@
+package tool
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// endMark begins a report of the command's end; what else a sandbox child reports
+// is why it could not start the command.
+const endMark = "\x00end "
+
+func endReport(code, signal int) string { return fmt.Sprintf("%s%d %d\n", endMark, code, signal) }
+
+// status collects what a sandbox child reports.
+type status struct {
+	mu    sync.Mutex
+	text  strings.Builder
+	ended chan struct{} // closed once the end of the command is reported
+	told  bool
+}
+
+func newStatus() *status { return &status{ended: make(chan struct{})} }
+
+// Write takes bytes as they come. It never fails.
+func (s *status) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(p)
+	if _, _, ok := s.end(); ok && !s.told {
+		s.told = true
+		close(s.ended)
+	}
+	return len(p), nil
+}
+
+// Close ends nothing: a report may be missing.
+func (s *status) Close() error { return nil }
+
+func (s *status) end() (code, signal int, ok bool) {
+	text := s.text.String()
+	if !strings.HasPrefix(text, endMark) || !strings.HasSuffix(text, "\n") {
+		return 0, 0, false
+	}
+	_, err := fmt.Sscanf(text, endMark+"%d %d\n", &code, &signal)
+	return code, signal, err == nil
+}
+
+// problem is why the command was not started, "" if it was.
+func (s *status) problem() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if strings.HasPrefix(s.text.String(), endMark) {
+		return ""
+	}
+	return s.text.String()
+}
+
+// describe fills in how the command ended; ok is false if nothing was reported.
+func (s *status) describe(e *ending) (ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	code, signal, ok := s.end()
+	if !ok {
+		return false
+	}
+	e.code = code
+	if signal != 0 {
+		e.code, e.signal = -1, syscall.Signal(signal).String()
+	}
+	return true
+}

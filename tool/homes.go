@@ -1,0 +1,69 @@
+package tool
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// usersFrom is the first user id of people; those below it, and the last ones,
+// are the system's.
+const usersFrom, usersTo = 1000, 60000
+
+// homePlaces are the folders that hold other users' homes: /home, root's home and
+// those that the system's list of users names. A folder that the workspace or the
+// home of this user contains, or that is part of the system, is none.
+func homePlaces(workspace string) []string {
+	own, _ := os.UserHomeDir() // "" is nobody's
+	var places []string
+	for _, path := range append([]string{"/home", "/root"}, listedHomes()...) {
+		real, err := realPath(path)
+		if err != nil || real != path || path == own || within(path, workspace) || own != "" && within(path, own) && path != "/home" {
+			continue
+		}
+		if info, err := os.Stat(path); err != nil || !info.IsDir() || isSystem(path) {
+			continue
+		}
+		if !slices.ContainsFunc(places, func(p string) bool { return within(path, p) }) {
+			places = append(places, path)
+		}
+	}
+	return places
+}
+
+// listedHomes are the homes of people in /etc/passwd.
+func listedHomes() []string {
+	f, err := os.Open("/etc/passwd")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var homes []string
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Split(lines.Text(), ":")
+		if len(fields) < 7 {
+			continue
+		}
+		uid, err := strconv.Atoi(fields[2])
+		if err != nil || uid < usersFrom || uid > usersTo || uid == os.Geteuid() {
+			continue
+		}
+		homes = append(homes, filepath.Clean(fields[5]))
+	}
+	return homes
+}
+
+// isSystem reports whether path is, or lies in, a folder that every program
+// needs, or is above one.
+func isSystem(path string) bool {
+	system := append([]string{"/dev", "/proc", "/sys", "/boot"}, privatePaths...)
+	for _, s := range append(system, systemPaths...) {
+		if within(path, s) || within(s, path) {
+			return true
+		}
+	}
+	return !filepath.IsAbs(path)
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package tool
+
+import "io/fs"
+
+// inodeOf is the time of the last change of the content.
+func inodeOf(info fs.FileInfo) string { return info.ModTime().String() }

@@ -1,0 +1,74 @@
+package tool
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure"
+)
+
+// Limits bound one command with all that it starts. 0 stands for the default, a
+// negative number for no limit.
+type Limits struct {
+	// OpenFiles is how many files each process may have open; default 4,096.
+	OpenFiles int64
+	// FileSize is how many bytes a file may have that a process writes; default
+	// 16 GiB.
+	FileSize int64
+	// Processes is how many processes a command may have at once; default 1,024.
+	Processes int64
+	// Memory is how many bytes all processes of a command may use together;
+	// default three quarters of the machine's memory.
+	Memory int64
+}
+
+const (
+	defaultOpenFiles = 4096
+	defaultFileSize  = 16 << 30
+	defaultProcesses = 1024
+)
+
+// filled replaces zeros with the defaults.
+func (l Limits) filled() Limits {
+	for _, f := range []struct {
+		field *int64
+		value func() int64
+	}{
+		{&l.OpenFiles, func() int64 { return defaultOpenFiles }},
+		{&l.FileSize, func() int64 { return defaultFileSize }},
+		{&l.Processes, func() int64 { return defaultProcesses }},
+		{&l.Memory, func() int64 { return machineMemory() / 4 * 3 }},
+	} {
+		if *f.field == 0 {
+			*f.field = f.value()
+		}
+	}
+	return l
+}
+
+// Check refuses limits under which no command works. The error is
+// invalid_argument.
+func (l Limits) Check() error {
+	for _, f := range []struct {
+		name         string
+		value, least int64
+	}{{"openFiles", l.OpenFiles, 32}, {"fileSize", l.FileSize, 1 << 20}, {"processes", l.Processes, 8}, {"memory", l.Memory, 64 << 20}} {
+		if f.value > 0 && f.value < f.least {
+			return perdure.FieldErrorf("limits."+f.name, "%d is too small for a command; give at least %d, or -1 for no limit", f.value, f.least)
+		}
+	}
+	return nil
+}
+
+// excess explains which limit a command with this usage is over, "" if none.
+func (l Limits) excess(u usage) string {
+	switch {
+	case l.Processes > 0 && u.processes > l.Processes:
+		return fmt.Sprintf("it had %d processes, and the limit is %d", u.processes, l.Processes)
+	case l.Memory > 0 && u.memory > l.Memory:
+		return fmt.Sprintf("it used %d MiB of memory, and the limit is %d MiB", u.memory>>20, l.Memory>>20)
+	}
+	return ""
+}
+
+// usage is what the processes of a command use together.
+type usage struct{ processes, memory int64 }

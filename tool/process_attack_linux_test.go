@@ -1,0 +1,117 @@
+package tool
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func wantMissing(t *testing.T, path string) {
+	t.Helper()
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("%s is there: %v", path, err)
+	}
+}
+
+// A command cannot attach to, read or write another process of its user.
+func TestOtherProcessesAreNotTraced(t *testing.T) {
+	dir, data := layout(t, "data")
+	program := attacker(t, dir)
+	victim := func() *exec.Cmd {
+		cmd := exec.Command("sleep", "68")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		return cmd
+	}
+	ways := []string{"ptrace-seize", "ptrace-attach", "vm-readv", "proc-mem"}
+	for _, how := range ways {
+		pid := fmt.Sprint(victim().Process.Pid)
+		if out, err := exec.Command(program, attackMark, how, pid).CombinedOutput(); err != nil {
+			t.Errorf("unfenced, %s fails, so it proves nothing: %s", how, out)
+		}
+	}
+	other := victim()
+	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
+		for _, pid := range []int{other.Process.Pid, os.Getpid(), 1} {
+			for _, how := range ways {
+				if pid == 1 && w.box.method == byBwrap {
+					continue // bubblewrap's own, which has nothing that the command lacks
+				}
+				r := sh(t, w, fmt.Sprintf("%s %s %s %d", program, attackMark, how, pid))
+				wantError(t, r, "failed: ")
+			}
+		}
+	})
+	if !alive(other.Process.Pid) {
+		t.Error("the other process is gone")
+	}
+}
+
+// What leaves the session dies with the call where a PID namespace holds it.
+func TestWhatACommandLeavesDiesWithTheCall(t *testing.T) {
+	dir, data := layout(t, "data")
+	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
+		if !w.box.pids && w.box.method != byBwrap {
+			return // the table in docs/security.md says so
+		}
+		wantOK(t, sh(t, w, "(setsid bash -c 'echo $BASHPID > left; exec sleep 69' > /dev/null 2>&1 < /dev/null &) ; until [ -s left ]; do :; done; rm left"))
+		if out, _ := exec.Command("pgrep", "-f", "^sleep 69$").Output(); len(out) > 0 {
+			t.Errorf("it lives on: %s", out)
+		}
+	})
+}
+
+// The end of a command is told as it was, also through the first process of a PID
+// namespace.
+func TestEndsAreToldUnderEveryFence(t *testing.T) {
+	dir, data := layout(t, "data")
+	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
+		wantError(t, sh(t, w, "exit 7"), "[exit code 7]")
+		if w.box.method == byLandlock {
+			wantError(t, sh(t, w, "kill -TERM $$"), "[ended by signal: terminated]")
+			wantError(t, sh(t, w, "kill -KILL $$"), "[ended by signal: killed]")
+			wantOK(t, sh(t, w, "(read -t 0.3; echo late) & echo early"), "early", "late")
+		}
+		wantError(t, use(t, w, "bash", args{"command": "echo begun; sleep 70", "timeout": 1}), "begun", "timed out")
+	})
+}
+
+// Terminals of other programs of the user are neither written nor read.
+func TestTerminalsOfOthersAreOutOfReach(t *testing.T) {
+	dir, data := layout(t, "data")
+	program := attacker(t, dir)
+	terminal := openTerminal(t)
+	if out, err := exec.Command(program, attackMark, "write", terminal).CombinedOutput(); err != nil {
+		t.Fatalf("unfenced, it fails: %s", out)
+	}
+	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
+		if w.box.mounts || w.box.method == byBwrap || !strings.Contains(w.box.note, "pseudo-terminals") {
+			wantOK(t, sh(t, w, program+" "+attackMark+" terminal"), "reached") // their own work
+		}
+		wantError(t, sh(t, w, program+" "+attackMark+" write "+terminal), "failed: ")
+	})
+}
+
+// Named pipes outside are not written to: a service may obey what comes through.
+// bubblewrap's read-only mounts do not stop that, as the table says.
+func TestNamedPipesOutsideAreNotWritten(t *testing.T) {
+	dir, data := layout(t, "data")
+	program := attacker(t, dir)
+	pipe := filepath.Join(filepath.Dir(dir), "beside", "pipe")
+	open := openPipe(t, pipe)
+	defer open()
+	if out, err := exec.Command(program, attackMark, "write", pipe).CombinedOutput(); err != nil {
+		t.Fatalf("unfenced, it fails: %s", out)
+	}
+	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
+		r := sh(t, w, program+" "+attackMark+" write "+pipe)
+		if w.box.method == byLandlock && !r.IsError {
+			t.Errorf("written: %s", r.PlainText())
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package tool
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// secretFile makes a file with a secret in folder, which a worker was given.
+func secretFile(t *testing.T, folder, name string) string {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	put(t, path, "handed secret")
+	return path
+}
+
+// secretReads are ways to read the secret at path.
+func secretReads(path string) []string {
+	return []string{
+		"cat " + path, "grep -r 'handed secret' " + filepath.Dir(path), "cp " + path + " copy && cat copy",
+		"ln " + path + " hard && cat hard", "mv " + path + " moved && cat moved", "umount " + path + " && cat " + path,
+		fmt.Sprintf("cat /proc/%d/root%s", os.Getpid(), path), "cat /proc/1/root" + path, "cat /proc/$PPID/root" + path,
+		"unshare -Urm sh -c 'umount " + path + "; cat " + path + "'", "ln -s " + path + " link && cat link",
+		"cat /proc/[0-9]*/cwd" + path, "ls -l /proc/1/fd/ /proc/$PPID/fd/ | grep worker.key && echo handed secret",
+	}
+}
+
+// A file that the worker was given a secret in is as far away as the data
+// directory: beside it, in the workspace, and in a cache.
+func TestSecretFilesAreNotRead(t *testing.T) {
+	for _, place := range []string{"etc", "ws/etc"} {
+		t.Run(place, func(t *testing.T) {
+			dir, data := layout(t, "data")
+			secret := secretFile(t, filepath.Join(filepath.Dir(dir), place), "worker.key")
+			wantOK(t, sh(t, openDir(t, dir, WorkspaceOptions{DataDir: data, Unconfined: true}), "cat "+secret), "handed secret")
+			eachConfinementWith(t, dir, WorkspaceOptions{DataDir: data, Secrets: []string{secret}}, func(t *testing.T, w *Workspace) {
+				for _, command := range secretReads(secret) {
+					if r := sh(t, w, command); strings.Contains(r.PlainText(), "handed secret") {
+						t.Errorf("%s\n%s", command, r.PlainText())
+					}
+				}
+				wantOK(t, sh(t, w, "cat sub/a.txt; rm -f copy hard moved link"), "hello")
+				if got := content(t, secret); got != "handed secret" {
+					t.Fatalf("the secret is %q", got)
+				}
+			})
+		})
+	}
+}
+
+// A command that renames the folder of a secret, or replaces the secret, gains
+// nothing for the next command.
+func TestRenamedSecretFilesStayHidden(t *testing.T) {
+	dir, data := layout(t, "data")
+	secret := secretFile(t, filepath.Join(dir, "etc"), "worker.key")
+	o := WorkspaceOptions{DataDir: data, Secrets: []string{secret}}
+	openDir(t, dir, o)
+	if err := os.Rename(filepath.Join(dir, "etc"), filepath.Join(dir, "away")); err != nil {
+		t.Fatal(err)
+	}
+	put(t, secret, "a bait")
+	eachConfinementWith(t, dir, o, func(t *testing.T, w *Workspace) {
+		for _, command := range []string{"cat away/worker.key", "cat etc/worker.key", "grep -r 'handed secret' ."} {
+			if r := sh(t, w, command); strings.Contains(r.PlainText(), "handed secret\n") || strings.HasPrefix(r.PlainText(), "handed secret") {
+				t.Errorf("%s\n%s", command, r.PlainText())
+			}
+		}
+		for _, path := range []string{"away/worker.key", "etc/worker.key"} {
+			wantError(t, use(t, w, "read-file", args{"path": path}), errSecret.Error())
+			wantError(t, use(t, w, "write-file", args{"path": path, "content": "x"}), errSecret.Error())
+		}
+		if r := use(t, w, "grep", args{"pattern": "handed secret"}); strings.Contains(r.PlainText(), "worker.key") {
+			t.Errorf("grep: %s", r.PlainText())
+		}
+	})
+}
+
+// A file tool knows a secret by its inode, under whatever name.
+func TestFileToolsKnowASecretByAnotherName(t *testing.T) {
+	dir, data := layout(t, "data")
+	secret := secretFile(t, filepath.Join(filepath.Dir(dir), "etc"), "worker.key")
+	if err := os.Link(secret, filepath.Join(dir, "hard")); err != nil {
+		t.Fatal(err)
+	}
+	w := openDir(t, dir, WorkspaceOptions{DataDir: data, Secrets: []string{secret, filepath.Join(dir, "missing")}})
+	wantError(t, use(t, w, "read-file", args{"path": "hard"}), errSecret.Error())
+}
+
+// Command lines of other processes are not to be seen: they may hold a key.
+func TestCommandLinesOfOthersAreNotSeen(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "read x", "--key", "key-on-a-command-line")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
+	dir, data := layout(t, "data")
+	read := "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'key-on-a-command[-]line'"
+	if out, err := exec.Command("bash", "-c", read).CombinedOutput(); err != nil {
+		t.Fatalf("unfenced, it is not seen: %s", out)
+	}
+	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
+		seen := !sh(t, w, read).IsError
+		open := w.box.method == byLandlock && !w.box.pids
+		if seen != open {
+			t.Errorf("seen = %v", seen)
+		}
+		if open && (w.box.mounts && !strings.Contains(w.box.note, "command lines")) {
+			t.Errorf("the note says nothing: %s", w.box.note)
+		}
+	})
+}
+
+// The homes of other users are not read; the own one is.
+func TestHomesOfOthersAreNotRead(t *testing.T) {
+	if os.Getenv(mountedVar) == "" {
+		inMountNamespace(t, t.Name())
+		return
+	}
+	_, data := layout(t, "data")
+	if err := syscall.Mount("tmpfs", "/home", "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Unmount("/home", syscall.MNT_DETACH) })
+	put(t, "/home/alice/notes", "of alice")
+	put(t, "/home/me/notes", "of mine")
+	put(t, "/home/me/ws/x", "work")
+	t.Setenv("HOME", "/home/me")
+	wantOK(t, sh(t, openDir(t, "/home/me/ws", WorkspaceOptions{DataDir: data, Unconfined: true}), "cat /home/alice/notes"), "of alice")
+	eachConfinement(t, "/home/me/ws", data, func(t *testing.T, w *Workspace) {
+		for _, command := range []string{"cat /home/alice/notes", "ls /home | grep alice", "cat /home/me/../alice/notes"} {
+			if r := sh(t, w, command); !r.IsError || strings.Contains(r.PlainText(), "of alice") {
+				t.Errorf("%s: %s", command, r.PlainText())
+			}
+		}
+		wantOK(t, sh(t, w, "cat /home/me/notes x && echo y > made && cat made && rm made"), "of mine", "work")
+	})
+}

@@ -1,0 +1,84 @@
+package tool
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// machineMemory is the memory of the machine, or of the control group that this
+// process is in, whichever is less; 0 if unknown.
+func machineMemory() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	most := int64(info.Totalram) * int64(info.Unit)
+	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64); err == nil && n > 0 {
+			most = min(most, n)
+		}
+	}
+	return most
+}
+
+// usage sums the members. Pages that several processes share after a fork count
+// for each at first; only where that sum is over the limit, each process's
+// proportional share is read, which takes longer.
+func (g *group) usage(l Limits) usage {
+	members := g.members()
+	u := usage{processes: int64(len(members))}
+	for _, p := range members {
+		u.memory += privateMemory(p.pid)
+	}
+	if l.Memory <= 0 || u.memory <= l.Memory {
+		return u
+	}
+	u.memory = 0
+	for _, p := range members {
+		u.memory += proportionalMemory(p.pid)
+	}
+	return u
+}
+
+// privateMemory is the resident memory of a process that no file backs, see
+// proc_pid_statm(5).
+func privateMemory(pid int) int64 {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(raw))
+	if len(f) < 3 {
+		return 0
+	}
+	resident, _ := strconv.ParseInt(f[1], 10, 64)
+	shared, _ := strconv.ParseInt(f[2], 10, 64)
+	return max(0, resident-shared) * int64(os.Getpagesize())
+}
+
+// proportionalMemory divides what processes share among them. Where the kernel
+// does not tell, it is privateMemory.
+func proportionalMemory(pid int) int64 {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
+	if err != nil {
+		return privateMemory(pid)
+	}
+	for line := range bytes.Lines(raw) {
+		rest, found := bytes.CutPrefix(line, []byte("Pss_Anon:"))
+		if !found {
+			continue
+		}
+		if kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(string(rest)), " kB"), 10, 64); err == nil {
+			return kib << 10
+		}
+	}
+	return privateMemory(pid)
+}
