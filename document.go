@@ -32,13 +32,13 @@ type DocumentRules struct {
 	// Values, unless 0, is the most values of the whole document: for one that is
 	// decoded as a whole.
 	Values int
-	// Parts are the places of arrays that have at most MaxParts elements, as in
-	// "parts" and "parts[].parts". Names match as encoding/json matches them.
-	Parts []string
+	// Arrays are the most elements of arrays by their place, as in "parts" and
+	// "parts[].parts". Names match as encoding/json matches them.
+	Arrays map[string]int
 }
 
-// MessageParts are DocumentRules.Parts of a message's content.
-var MessageParts = []string{"parts", "parts[].parts"}
+// MessageParts are DocumentRules.Arrays of a message's content.
+var MessageParts = map[string]int{"parts": MaxParts, "parts[].parts": MaxParts}
 
 // CheckDocument reads a JSON text to its end and refuses one that is not JSON in
 // UTF-8 or breaks the rules. Its memory does not grow with the text, except by the

@@ -15,8 +15,8 @@ type container struct {
 	items int                 // keys or elements so far
 	key   string              // the newest one, cut
 	keys  map[string]struct{} // nil if they may be doubled
-	place string              // as in DocumentRules.Parts; "?" if no rule reaches it
-	few   bool                // has at most MaxParts elements
+	place string              // as in DocumentRules.Arrays; "?" if no rule reaches it
+	most  int                 // elements that it may have; 0 for any number
 	free  bool                // its keys, and those inside, may be doubled
 }
 
@@ -32,7 +32,9 @@ func (s *scanner) enter(end byte) error {
 		return FieldErrorf(s.root, "is nested over %d levels deep", deep)
 	}
 	c := container{end: end, place: s.place(), free: s.free()}
-	c.few = end == ']' && slices.Contains(s.rules.Parts, c.place)
+	if end == ']' {
+		c.most = s.rules.Arrays[c.place]
+	}
 	s.open = append(s.open, c)
 	return nil
 }
@@ -55,7 +57,7 @@ func (s *scanner) close() {
 
 // place returns where the value that follows stands.
 func (s *scanner) place() string {
-	if len(s.open) == 0 || len(s.rules.Parts) == 0 {
+	if len(s.open) == 0 || len(s.rules.Arrays) == 0 {
 		return ""
 	}
 	in := &s.open[len(s.open)-1]
@@ -70,8 +72,10 @@ func (s *scanner) place() string {
 	default:
 		place += "." + foldName(in.key)
 	}
-	if slices.ContainsFunc(s.rules.Parts, func(rule string) bool { return strings.HasPrefix(rule, place) }) {
-		return place
+	for rule := range s.rules.Arrays {
+		if strings.HasPrefix(rule, place) {
+			return place
+		}
 	}
 	return nowhere
 }
@@ -90,9 +94,9 @@ func foldName(name string) string {
 }
 
 func (s *scanner) element(in *container) error {
-	if in.items++; in.few && in.items > MaxParts {
+	if in.items++; in.most > 0 && in.items > in.most {
 		s.open = s.open[:len(s.open)-1]
-		return s.refuse("has over %d parts", MaxParts)
+		return s.refuse("has over %d elements", in.most)
 	}
 	return nil
 }
@@ -120,7 +124,7 @@ func (s *scanner) key(in *container) error {
 // freeKey keeps a key only where a rule may need it, which costs no memory a key.
 func (s *scanner) freeKey(in *container) error {
 	in.key = ""
-	if in.place == nowhere || len(s.rules.Parts) == 0 {
+	if in.place == nowhere || len(s.rules.Arrays) == 0 {
 		err := s.text(nil, 0)
 		in.items++
 		return err

@@ -82,7 +82,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 		return "{" + strings.TrimPrefix(b.String(), ",") + "}"
 	}
 	parts := func(n int) string { return "[" + strings.TrimPrefix(strings.Repeat(",0", n), ",") + "]" }
-	message := perdure.DocumentRules{Parts: perdure.MessageParts}
+	message := perdure.DocumentRules{Arrays: perdure.MessageParts}
 	for _, c := range []struct {
 		name, raw string
 		rules     perdure.DocumentRules

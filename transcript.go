@@ -114,7 +114,7 @@ func CheckContentText(e Entry, content io.Reader) error {
 func contentRules(e Entry) DocumentRules {
 	rules := DocumentRules{Workers: true}
 	if e.Type != EntryLLMCall {
-		rules.Parts = MessageParts
+		rules.Arrays = MessageParts
 	}
 	return rules
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -164,10 +163,12 @@ func (a *app) readDefinition(path string, into *perdure.Definition) error {
 		defer func() { _ = f.Close() }() // opened for reading only
 		in = f
 	}
-	d := json.NewDecoder(in)
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return usageError{path + " is no definition: " + err.Error(), "perdure definitions get NAME shows how one looks"}
+	raw, err := io.ReadAll(in)
+	if err != nil {
+		return usageError{"the definition cannot be read: " + err.Error(), ""}
+	}
+	if err := perdure.DecodeExactly("", raw, into); err != nil {
+		return usageError{path + " is no definition: " + plainError(err), "perdure definitions get NAME shows how one looks"}
 	}
 	return nil
 }

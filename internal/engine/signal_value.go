@@ -48,7 +48,7 @@ func (e *Engine) encodeTurn(r *SignalRequest) error {
 // signalRules are those of a signal's value.
 func signalRules(name string) perdure.DocumentRules {
 	if name == perdure.UserMessage {
-		return perdure.DocumentRules{Parts: perdure.MessageParts}
+		return perdure.DocumentRules{Arrays: perdure.MessageParts}
 	}
 	return perdure.DocumentRules{}
 }

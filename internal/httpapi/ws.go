@@ -29,6 +29,8 @@ const (
 type envelope struct {
 	Type string          `json:"type"`
 	Data json.RawMessage `json:"data,omitempty"`
+	// refused is why a message of the client is not taken.
+	refused error
 }
 
 // webSocket follows one execution over a WebSocket. docs/api.md lists the
@@ -156,8 +158,8 @@ func (k *socket) read(ctx context.Context, commands chan<- envelope) error {
 		switch {
 		case kind == websocket.MessageBinary:
 			c = envelope{Type: "(binary)"}
-		case json.Unmarshal(raw, &c) != nil:
-			c = envelope{Type: "(no JSON)"}
+		default:
+			c.refused = perdure.DecodeExactly("", raw, &c)
 		}
 		select {
 		case commands <- c:
@@ -234,6 +236,7 @@ func (k *socket) send(ctx context.Context, kind string, data any) error {
 	if err != nil {
 		return err
 	}
+	whole = perdure.ValidJSON(whole) // a WebSocket ends for good at a text that is not UTF-8
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(k.WriteTimeout, func() { cancel(errNoAnswer) })
