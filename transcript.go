@@ -121,6 +121,10 @@ func contentRules(e Entry) DocumentRules {
 
 func decodeStrictly(e Entry) (Message, error) {
 	m := Message{Role: e.Role}
+	// What a model and its provider have written stays as it is.
+	if err := checkNoDoubledKeys("content", e.Content, "arguments", "native"); err != nil {
+		return m, transcriptField(e, err)
+	}
 	if err := json.Unmarshal(e.Content, &m.Content); err != nil {
 		return m, invalidTranscript(e, "has content that is not {parts: [...]}")
 	}

@@ -102,6 +102,7 @@ func (l *loop) isClients(name string) bool {
 // first, so that an input that is given again after a crash becomes no second
 // entry.
 func (l *loop) appendInput(key string, open []call, messages []perdure.InputMessage) error {
+	names := namesOf(open)
 	for i, m := range messages {
 		if m.Role != perdure.RoleToolResult {
 			if err := l.skip(open); err != nil {
@@ -114,12 +115,34 @@ func (l *loop) appendInput(key string, open []call, messages []perdure.InputMess
 		if i > 0 {
 			id = fmt.Sprintf("%s.%d", key, i)
 		}
-		_, err := l.ctx.Append(perdure.Message{Role: m.Role, Content: perdure.Content{Parts: perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts))}}, agent.WithKey(id))
-		if err != nil {
+		parts := namedResults(perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts)), names)
+		perdure.AddCallNames(names, parts)
+		if _, err := l.ctx.Append(perdure.Message{Role: m.Role, Content: perdure.Content{Parts: parts}}, agent.WithKey(id)); err != nil {
 			return err
 		}
 	}
 	return l.skip(open)
+}
+
+// namesOf returns the tools of calls by call id.
+func namesOf(calls []call) map[string]string {
+	names := map[string]string{}
+	for _, c := range calls {
+		names[c.ID] = c.Name
+	}
+	return names
+}
+
+// namedResults returns the parts with the tool's name in results that lack it: a
+// client names only the call.
+func namedResults(parts []perdure.Part, names map[string]string) []perdure.Part {
+	parts = slices.Clone(parts)
+	for i, p := range parts {
+		if p.Type == perdure.PartToolResult && p.ToolName == "" {
+			parts[i].ToolName = names[p.ToolCallID]
+		}
+	}
+	return parts
 }
 
 func answers(m perdure.InputMessage, call string) bool {

@@ -42,6 +42,8 @@ func badEntries() map[string]perdure.Entry {
 		"a call of no name":   of(perdure.RoleAssistant, `{"parts":[{"type":"toolCall","id":"c1"}]}`),
 		"a hidden call":       hidden,
 		"a model call":        call,
+		"parts twice":         of(perdure.RoleUser, `{"parts":[{"type":"text","text":"a"}],"parts":[]}`),
+		"a text twice":        of(perdure.RoleUser, `{"parts":[{"type":"text","text":"a","text":"b"}]}`),
 	}
 }
 
@@ -62,6 +64,16 @@ func TestEntryContentIsCheckedInPlaceAndByReference(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a model has written as arguments is stored as it is.
+func TestArgumentsOfAModelMayRepeatAKey(t *testing.T) {
+	h := newBench(t).started()
+	e := perdure.Entry{
+		ID: uuid.Must(uuid.NewV7()), Type: perdure.EntryMessage, Role: perdure.RoleAssistant, Calls: []string{"c1"},
+		Content: json.RawMessage(`{"parts":[{"type":"toolCall","id":"c1","name":"bash","arguments":{"a":1,"a":{"b":1,"b":2}}}]}`),
+	}
+	h.commit(func(c *perdure.Commit) { c.Entries = []perdure.NewEntry{{Entry: e}} })
 }
 
 func wantSameRefusal(t *testing.T, code perdure.Code, inPlace, byReference error) {

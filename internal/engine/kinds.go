@@ -96,6 +96,9 @@ func checkRegistration(r perdure.Registration) error {
 			if err := checkJSON(field, spec.InputSchema); err != nil {
 				return err
 			}
+			if err := perdure.CheckNoDoubledKeys(field, spec.InputSchema); err != nil {
+				return err
+			}
 			if len(spec.InputSchema) == 0 {
 				continue
 			}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 
+	"github.com/coder/websocket"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
 )
@@ -23,6 +25,34 @@ func TestDoubledKeysAreRefused(t *testing.T) {
 		"/retention":            {"PUT", `{"events":"1h","events":"2h"}`, "events"},
 	} {
 		h.call(c.method, at, c.body, "Authorization", "Bearer "+h.admin).problem(400, "invalid_argument", c.field)
+	}
+}
+
+// So is a signal's value that was uploaded, and a message of a WebSocket, wherever the
+// key is.
+func TestDoubledKeysAreRefusedByReferenceAndOverWebSocket(t *testing.T) {
+	h := open(t)
+	x := h.start("")
+	var c struct{ BlobID string }
+	h.call("PUT", h.path(x.ID, "/content"), `{"n":1,"n":2}`).want(200, &c)
+	h.call("POST", h.path(x.ID, "/signal"), `{"signalName":"go","signalValueRef":{"blobId":"`+c.BlobID+`"}}`).problem(400, "invalid_argument", "signalValue.n")
+	ws := h.socket(x.ID)
+	for raw, field := range map[string]string{
+		`{"type":"keepalive","type":"cancel"}`:                                      "type",
+		`{"type":"load_events","data":{"limit":1,"limit":2}}`:                       "data.limit",
+		`{"type":"prompt","data":{"prompt_id":"p","text":"a","text":"b"}}`:          "data.text",
+		`{"type":"prompt","data":{"prompt_id":"p","text":"a"},"data":{"text":"b"}}`: "data",
+	} {
+		if err := ws.conn.Write(ws.ctx, websocket.MessageText, []byte(raw)); err != nil {
+			t.Fatal(err)
+		}
+		if m := ws.next(); m.Type != "error" || m.Data.Code != "invalid_argument" || !strings.HasPrefix(m.Data.Message, field+": ") {
+			t.Errorf("%s is answered by %+v", raw, m)
+		}
+	}
+	r := h.claim()
+	if signals, err := h.worker.Signals(t.Context(), r.id, nil, 0, 10); err != nil || len(signals) != 0 {
+		t.Errorf("%d signals are stored, %v", len(signals), err)
 	}
 }
 

@@ -158,8 +158,10 @@ func (k *socket) read(ctx context.Context, commands chan<- envelope) error {
 		switch {
 		case kind == websocket.MessageBinary:
 			c = envelope{Type: "(binary)"}
+		case json.Unmarshal(raw, &c) != nil:
+			c = envelope{Type: "(no JSON)"}
 		default:
-			c.refused = perdure.DecodeExactly("", raw, &c)
+			c.refused = perdure.DecodeExactly("", raw, new(envelope))
 		}
 		select {
 		case commands <- c:

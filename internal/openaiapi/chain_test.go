@@ -372,3 +372,44 @@ func TestInputItemsBecomeMessages(t *testing.T) {
 	s.call("GET", "/v1/responses/"+o.ID+"/input_items?after=x", "").refused(400, "after", "invalid_value")
 	s.call("GET", "/v1/responses/"+o.ID+"/input_items?order=x", "").refused(400, "order", "invalid_value")
 }
+
+// A result that a client brings names the tool of its call, whether the model made
+// the call, the same input brings it, or a branch begins at it.
+func TestGivenResultsNameTheirTools(t *testing.T) {
+	s := newStage(t, calls("I ask.", "ask", `{}`), says("Fine."), says("Fine."))
+	a := s.create(`"input":"a",` + tools).object()
+	output := fmt.Sprintf(result, a.calls()[0].CallID, "8")
+	b := s.create(after(a.ID) + `"input":[` + output + `],` + tools).object()
+	branch := s.create(after(a.ID) + `"input":[` + output + `],` + tools).object()
+	given := s.create(`"input":[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c1","name":"ask","arguments":"{}"},` +
+		`{"type":"function_call_output","call_id":"c1","output":"9"}]`).object()
+	for what, id := range map[string]string{"a call of the model": b.ID, "a branch": branch.ID, "a call of the input": given.ID} {
+		if names := s.resultNames(id); !slices.Equal(names, []string{"ask"}) {
+			t.Errorf("%s: the results are of %q", what, names)
+		}
+	}
+}
+
+// resultNames are the tools that the stored results of a response's run name.
+func (s *stage) resultNames(response string) (names []string) {
+	s.t.Helper()
+	row, err := s.store.Response(s.t.Context(), "default", response)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	page, err := s.store.AllEntries(s.t.Context(), row.Execution, "", 100)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, e := range page.Items {
+		if e.Role != perdure.RoleToolResult {
+			continue
+		}
+		m, err := e.Message()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		names = append(names, m.Parts[0].ToolName)
+	}
+	return names
+}

@@ -36,6 +36,9 @@ func RegistrationFromProto(m *perdurev1.RegisterRequest) (perdure.Registration, 
 		if m.GetLabels() != nil && json.Unmarshal(m.GetLabels(), &r.Labels) != nil {
 			d.fail("labels", "must be a JSON object")
 		}
+		if perdure.CheckNoDoubledKeys("labels", m.GetLabels()) != nil {
+			d.fail("labels", "has a key twice; give each key once")
+		}
 		return r
 	})
 }
