@@ -18,6 +18,8 @@ const (
 	AuditOrgCreated        AuditAction = "org.created"
 	AuditOrgDisabled       AuditAction = "org.disabled"
 	AuditOrgEnabled        AuditAction = "org.enabled"
+	AuditSessionCreated    AuditAction = "session.created"
+	AuditSessionEnded      AuditAction = "session.ended"
 )
 
 // Actor is who makes a change.
@@ -40,12 +42,13 @@ type AuditRecord struct {
 	At     Time        `json:"at"`
 	Actor  Actor       `json:"actor"`
 	Action AuditAction `json:"action"`
-	// SubjectID and SubjectName are the key's or definition's; nil and "" of the
-	// org's policy.
+	// SubjectID and SubjectName are the key's, definition's or session's; nil and ""
+	// for the org's policy. A session has the name of its key. For an org
+	// SubjectName is its id.
 	SubjectID   *uuid.UUID `json:"subjectId"`
 	SubjectName string     `json:"subjectName,omitempty"`
 	// Before and After are the SHA-256 of what was changed, as its JSON; empty
-	// where there was, or is, nothing.
+	// where there was, or is, nothing. Before is always empty for the org's policy.
 	Before string `json:"beforeSha256,omitempty"`
 	After  string `json:"afterSha256,omitempty"`
 

@@ -2,6 +2,6 @@
 // signals, waits, events, and the rules that server and worker share. It
 // depends on nothing but the standard library, uuid and canonical JSON.
 //
-// docs/vocabulary.md says what each word means; docs/architecture.md walks the
-// way of the data through the packages.
+// docs/vocabulary.md says what each term means; docs/architecture.md describes how
+// data flows through the packages.
 package perdure

@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"bufio"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -15,7 +16,8 @@ const MaxImageBytes = 20 << 20
 const imageHeader = 12
 
 // imageType returns the MIME type of an image by its first bytes, "" if it is none
-// of the types that every provider takes: png, jpeg, gif and webp. The signatures are those of the WHATWG MIME Sniffing Standard.
+// of the types that every provider takes: png, jpeg, gif and webp. The signatures are
+// those of the WHATWG MIME Sniffing Standard.
 func imageType(header []byte) string {
 	h := string(header)
 	switch {
@@ -32,7 +34,8 @@ func imageType(header []byte) string {
 }
 
 // checkImage refuses an image that a provider would: one without data, whose data
-// is not base64, over MaxImageBytes, or whose bytes are not of its MIME type.
+// is not base64, over MaxImageBytes, cut off, damaged in its structure, or whose bytes
+// are not of its MIME type.
 func checkImage(at string, p Part) error {
 	if p.Data == "" {
 		return FieldErrorf(at+".data", "is missing; give the image's bytes as base64")
@@ -40,17 +43,16 @@ func checkImage(at string, p Part) error {
 	if base64.StdEncoding.DecodedLen(len(p.Data)) > MaxImageBytes+2 { // two bytes of padding at most
 		return FieldErrorf(at+".data", "is an image of over %d bytes", MaxImageBytes)
 	}
-	header, size, err := decodeImage(p.Data)
+	found, size, err := inspectImage(p.Data)
 	switch {
-	case err != nil:
+	case errors.Is(err, errNoBase64):
 		return FieldErrorf(at+".data", "is not valid base64 (RFC 4648, with padding, without line breaks)")
 	case size > MaxImageBytes:
 		return FieldErrorf(at+".data", "is an image of %d bytes; the limit is %d", size, MaxImageBytes)
-	}
-	found := imageType(header)
-	switch {
 	case found == "":
 		return FieldErrorf(at+".data", "is no png, jpeg, gif or webp image")
+	case err != nil:
+		return FieldErrorf(at+".data", "is not a whole image: a %s that is cut off or damaged", found)
 	case p.MimeType == "":
 		return FieldErrorf(at+".mimeType", "is missing; the data is %s", found)
 	case p.MimeType != found:
@@ -59,23 +61,38 @@ func checkImage(at string, p Part) error {
 	return nil
 }
 
-// decodeImage returns the first bytes of an image and its size. It does not hold
-// the rest.
-func decodeImage(data string) (header []byte, size int, err error) {
-	if strings.ContainsAny(data, "\r\n") || strings.Contains(data[:max(0, len(data)-2)], "=") {
-		return nil, 0, errors.New("line breaks or padding inside") // the decoder may skip them; providers do not
+// errNoBase64 is what is wrong with data that is not the base64 of anything.
+var errNoBase64 = errors.New("not base64")
+
+// inspectImage returns the MIME type and the size of an image, and an error if its
+// data is not base64 or the image is not whole. It does not hold the image.
+func inspectImage(data string) (mime string, size int, err error) {
+	// The decoder skips line breaks and what follows padding; providers do not.
+	if len(data)%4 != 0 || strings.ContainsAny(data, "\r\n") || strings.Contains(data[:max(0, len(data)-2)], "=") {
+		return "", 0, errNoBase64
 	}
-	in := base64.NewDecoder(base64.StdEncoding, strings.NewReader(data))
-	header = make([]byte, imageHeader)
-	n, err := io.ReadFull(in, header)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && len(data)%4 == 0 {
-		return header[:n], n, nil
+	in := &countedReader{r: base64.NewDecoder(base64.StdEncoding, strings.NewReader(data))}
+	r := bufio.NewReader(in)
+	header, _ := r.Peek(imageHeader) // a shorter one is no image
+	if mime = imageType(header); mime != "" {
+		err = walkImage(mime, r)
 	}
-	if err != nil {
-		return nil, 0, err
+	if _, rest := io.Copy(io.Discard, r); rest != nil {
+		return "", 0, errNoBase64
 	}
-	rest, err := io.Copy(io.Discard, in)
-	return header, n + int(rest), err
+	return mime, in.n, err
+}
+
+// countedReader counts what is read from r.
+type countedReader struct {
+	r io.Reader
+	n int
+}
+
+func (c *countedReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += n
+	return n, err
 }
 
 // clip shortens a value that an error repeats.

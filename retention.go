@@ -98,9 +98,8 @@ func (p Period) Over(since, now Time) bool {
 	return p != Forever && since.Add(time.Duration(p)).Reached(now)
 }
 
-// Retention says how long what is no longer needed to go on is kept. A nil
-// field says nothing: the org's stands for the definition's, the default for
-// the org's.
+// Retention says how long data is kept that no run needs any more. A nil field of a
+// definition's Retention means the org's, a nil field of the org's the default.
 type Retention struct {
 	// Executions counts from the end of an execution, and deletes it with all
 	// that belongs to it. Default: for ever.

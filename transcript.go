@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// The transcript rules: what is stored is always a conversation that a model
-// provider accepts. Each tool call is answered exactly once before the next
-// assistant or user message, and a result answers a call on its path. Because
-// every entry keeps the calls that are open after it, a check needs the parent
-// alone.
+// The transcript rules keep a stored conversation such that a request to any provider
+// can be made of it; package llm adapts what a single provider refuses. Each tool call is
+// answered exactly once before the next assistant or user message, and a result answers
+// a call on its path. Every entry stores the calls that are open after it, so a check
+// needs only the parent.
 
 // CheckAppend decides whether e may hang on parent (nil for a root), and gives
 // the calls that are open after it, in call order.

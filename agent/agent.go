@@ -39,7 +39,7 @@ var (
 	ErrCancelled = errors.New("the execution is being cancelled")
 	// ErrLeaseLost is the cause of a Context whose worker lost the lease.
 	ErrLeaseLost = errors.New("the lease on the execution is over")
-	// ErrTimeout is what WaitSignal gives when the timeout came first.
+	// ErrTimeout is what WaitSignal returns when the timeout came first.
 	ErrTimeout = errors.New("no such signal came in time")
 )
 
@@ -98,32 +98,32 @@ type Context interface {
 	// Equal kind and input are one task with one result, unless Instance tells
 	// them apart.
 	Schedule(kind string, input any, opts ...TaskOption) Future
-	// Await blocks until the wait over the futures is met, and tells how each of
-	// them stands.
+	// Await blocks until the wait over the futures is met, and returns the state of
+	// each of them.
 	Await(how How, futures ...Future) ([]Result, error)
 	// CancelTask cancels a task of this execution with the next commit.
 	CancelTask(f Future)
 
-	// RunStep runs fn in this process once: its outcome is recorded before it
-	// returns, and an agent that is entered again gets the record. It blocks.
+	// RunStep runs fn in this process and records its outcome before it returns; an
+	// agent that is entered again gets the record. A worker that dies between the end
+	// of fn and the record leaves none: fn runs again. It blocks.
 	RunStep(name string, fn func(context.Context) (json.RawMessage, error), opts ...StepOption) (json.RawMessage, error)
 
-	// WaitSignal takes the next signal whose name matches the pattern, waiting
-	// for it; with a timeout over 0 it gives ErrTimeout when that is over. It
-	// blocks.
+	// WaitSignal waits for a signal whose name matches the pattern, and takes it. With
+	// a timeout over 0 it returns ErrTimeout when that has passed. It blocks.
 	WaitSignal(pattern string, timeout time.Duration) (perdure.Signal, error)
 	// WaitAnySignal is WaitSignal for several patterns: the signal that was sent
 	// first among those that match any. It blocks.
 	WaitAnySignal(timeout time.Duration, patterns ...string) (perdure.Signal, error)
-	// WaitAny waits for the first of the conditions; with a timeout over 0 it
-	// gives ErrTimeout when that is over. If several are met at once, it is the
-	// first of them. It blocks.
+	// WaitAny waits until one of the conditions is met. If several are met at once, the
+	// first in the list counts. With a timeout over 0 it returns ErrTimeout when that
+	// has passed. It blocks.
 	WaitAny(timeout time.Duration, conditions ...Condition) (Met, error)
 	// DrainSignals takes all the signals that match and are there now, however
-	// many, in the order in which they were sent; those that are given again
-	// come first.
+	// many, in the order in which they were sent; those that were taken since the
+	// newest checkpoint come first.
 	DrainSignals(pattern string) ([]perdure.Signal, error)
-	// HasSignal tells whether one is there.
+	// HasSignal reports whether a signal that matches is there.
 	HasSignal(pattern string) (bool, error)
 
 	// Sleep blocks for d, counted from the first time it was asked for, also
@@ -135,7 +135,7 @@ type Context interface {
 	// Stream shows text to clients as it comes.
 	Stream() Stream
 	// OnEnd adds a function that runs after the execution has ended, if it ends
-	// in this process.
+	// in this process: a crash loses it.
 	OnEnd(fn func(perdure.Status))
 }
 

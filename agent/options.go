@@ -84,7 +84,8 @@ func Timeout(d time.Duration) TaskOption { return func(s *TaskSettings) { s.Atte
 // Deadline bounds the whole task, from its scheduling.
 func Deadline(d time.Duration) TaskOption { return func(s *TaskSettings) { s.ScheduleToClose = d } }
 
-// OnLost says what happens when the worker is lost in the middle of a try.
+// OnLost says what happens when the worker is lost in the middle of a try: retry, the
+// default, runs the task again, report ends it as INTERRUPTED.
 func OnLost(what perdure.OnLost) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.OnLost = what }
 }

@@ -23,8 +23,8 @@ func Call[T any](ctx Context, kind string, input any, opts ...TaskOption) (T, er
 	return Await[T](ctx, ctx.Schedule(kind, input, opts...))
 }
 
-// JoinAll waits for all tasks and gives their results in input order. It fails
-// as soon as one of them has failed. No tasks give no results.
+// JoinAll waits for all tasks and returns their results in input order. It fails
+// as soon as one of them has failed. Without tasks it returns no results.
 func JoinAll[T any](ctx Context, futures ...Future) ([]T, error) {
 	out := make([]T, len(futures))
 	if len(futures) == 0 {
@@ -53,7 +53,7 @@ type Settled[T any] struct {
 	Err   error
 }
 
-// JoinSettled waits for all tasks to end and tells how each did, in input order.
+// JoinSettled waits for all tasks to end and returns how each ended, in input order.
 func JoinSettled[T any](ctx Context, futures ...Future) ([]Settled[T], error) {
 	out := make([]Settled[T], len(futures))
 	if len(futures) == 0 {
@@ -70,8 +70,8 @@ func JoinSettled[T any](ctx Context, futures ...Future) ([]Settled[T], error) {
 }
 
 // Select waits for the first success, in input order among those that have
-// succeeded, and gives its index. All having failed gives the last error; no
-// tasks are an error.
+// succeeded, and returns its index. If all have failed it returns the last error.
+// Without tasks it returns an error.
 func Select[T any](ctx Context, futures ...Future) (int, T, error) {
 	var zero T
 	if len(futures) == 0 {
@@ -108,9 +108,9 @@ func SelectCancel[T any](ctx Context, futures ...Future) (int, T, error) {
 	return chosen, value, err
 }
 
-// Step runs fn in this process once; an agent that is entered again gets the
-// recorded result. A name may be used once in one run of the function, unless
-// StepInstance tells its uses apart.
+// Step runs fn in this process and records its result, which an agent that is entered
+// again gets; see Context.RunStep. A name may be used once in one run of the function,
+// unless StepInstance tells its uses apart.
 func Step[T any](ctx Context, name string, fn func(context.Context) (T, error), opts ...StepOption) (T, error) {
 	var out T
 	raw, err := ctx.RunStep(name, func(c context.Context) (json.RawMessage, error) {

@@ -67,7 +67,8 @@ func TestCallsAskWhatTheAPISays(t *testing.T) {
 			_, err := c.CreateKey(t.Context(), "n", perdure.KeyWorker)
 			return err
 		}},
-		"revoke key": {"{}", "DELETE " + base + "keys/" + anID.String(), "", func(c *Client) error { _, err := c.RevokeKey(t.Context(), anID); return err }},
+		"revoke key":     {"{}", "DELETE " + base + "keys/" + anID.String(), "", func(c *Client) error { _, err := c.RevokeKey(t.Context(), anID); return err }},
+		"revoke session": {"{}", "DELETE " + base + "sessions/" + anID.String(), "", func(c *Client) error { _, err := c.RevokeSession(t.Context(), anID); return err }},
 	} {
 		client, asked := answer(t, 200, c.answer)
 		if err := c.call(client); err != nil {

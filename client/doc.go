@@ -7,6 +7,8 @@
 //
 // Every error that the server answers with is a *perdure.Error with the code
 // and the fields at fault that it named. A server that cannot be reached is
-// unavailable. Typed calls are not repeated by the client: what is safe to
-// repeat is the caller's to say. Follow alone goes on by itself.
+// unavailable. The client repeats a call only where the server has not acted on it:
+// a request that came too soon for its key (rate_limited with a pause of up to 2 s,
+// five times at most), and a start before any worker has registered (10 s at most).
+// The caller decides about other calls. Follow resumes by itself.
 package client

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure/llm/llmtest"
 )
 
 // canaries are secrets that a test gives to programs, by what they are. They are
@@ -30,12 +31,15 @@ type canaries struct {
 	secrets map[string]string
 }
 
+// canary begins the secrets that one makes.
+const canary = "canary-"
+
 func newCanaries(t *testing.T) canaries { return canaries{t, map[string]string{}} }
 
 // one makes a secret.
 func (c canaries) one(what string) string {
 	c.Helper()
-	secret := "canary-" + rand.Text()
+	secret := canary + rand.Text()
 	c.secrets[what] = secret
 	return secret
 }
@@ -52,6 +56,12 @@ func (c canaries) absent(where string, raw []byte) {
 				c.Errorf("%s holds %s: ...%q", where, what, raw[max(0, at-80):min(len(raw), at+len(form)+20)])
 				break
 			}
+		}
+		if !strings.HasPrefix(secret, canary) {
+			continue
+		}
+		if echo := llmtest.Tells(string(raw), secret); echo != "" {
+			c.Errorf("%s holds %s as %s", where, what, echo)
 		}
 	}
 }

@@ -136,7 +136,7 @@ type route struct {
 	answers   int
 }
 
-var picture = perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgo=", MimeType: "image/png"}
+var picture = perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"}
 
 // pass asks a question with an image, answers the calls that come of it, and
 // hears the answer out.

@@ -130,10 +130,14 @@ func (v *vault) employ(format string) {
 	body := func(key string) string {
 		return `{"type":"error","error":{"type":"invalid_request_error","message":"no: ` + key + `"}}`
 	}
-	says("anthropic", llmtest.Anthropic, "ANTHROPIC_API_KEY", func(string) []llmtest.Answer {
+	says("anthropic", llmtest.Anthropic, "ANTHROPIC_API_KEY", func(key string) []llmtest.Answer {
+		echoes := "it was " + strings.Join(llmtest.Echoes(key), " or ")
 		return []llmtest.Answer{
-			{Calls: []llmtest.Call{{ID: "toolu_1", Name: "bash", Arguments: `{"command":"env; cat /proc/self/environ; cat /proc/$PPID/environ; set"}`}}},
-			{Text: []string{"Done."}},
+			{Calls: []llmtest.Call{
+				{ID: "toolu_1", Name: "bash", Arguments: `{"command":"env; cat /proc/self/environ; cat /proc/$PPID/environ; set"}`},
+				{ID: "toolu_2", Name: "bash", Arguments: `{"command":"echo ` + echoes + `"}`},
+			}},
+			{Thinking: echoes, Signature: "c2lnbmVk", Text: append(strings.Split(echoes, ""), " Done.")},
 		}
 	})
 	says("openai", llmtest.OpenAI, "OPENAI_API_KEY", func(key string) []llmtest.Answer { return []llmtest.Answer{{Status: 400, Body: body(key)}} })

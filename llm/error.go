@@ -1,9 +1,7 @@
 package llm
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -55,29 +53,4 @@ func CutStream(provider string) *Error {
 		Kind: Network, Retryable: true, Provider: provider,
 		Message: "the answer broke off before its end",
 	}
-}
-
-// shortestKey is the length, in bytes, from which a key is looked for in errors:
-// a local server's key may be a word like "none".
-const shortestKey = 8
-
-// HideKey takes the key of a call out of its error. Providers, and proxies before
-// them, repeat what they were sent, and the error is shown to people.
-func HideKey(err *error, key string) {
-	if *err == nil || len(key) < shortestKey {
-		return
-	}
-	var said *Error
-	if !errors.As(*err, &said) {
-		if strings.Contains((*err).Error(), key) {
-			*err = &Error{Kind: Unknown, Message: strings.ReplaceAll((*err).Error(), key, "[key]")}
-		}
-		return
-	}
-	hidden := *said
-	hidden.Message = strings.ReplaceAll(said.Message, key, "[key]")
-	if said.Err != nil && strings.Contains(said.Err.Error(), key) {
-		hidden.Err = nil
-	}
-	*err = &hidden
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"image"
+	"image/png"
 	"slices"
 	"strings"
 	"testing"
@@ -96,8 +98,12 @@ func TestOutwardPathsOnlyGrow(t *testing.T) {
 
 // An image that one provider takes and another finds too large goes to the first.
 func TestImagesTooLargeForAProviderAreToldAsText(t *testing.T) {
-	large := perdure.Part{Type: perdure.PartImage, MimeType: "image/png", Data: base64.StdEncoding.EncodeToString(
-		append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 8<<20)...))}
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	picture.Write(make([]byte, 8<<20)) // bytes after its end
+	large := perdure.Part{Type: perdure.PartImage, MimeType: "image/png", Data: base64.StdEncoding.EncodeToString(picture.Bytes())}
 	path := []perdure.Message{
 		message(perdure.RoleUser, []perdure.Part{large}),
 		madeBy("p", "M", "f"), llmtest.Result("c_M", "f", large),

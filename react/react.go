@@ -4,8 +4,9 @@
 //
 // Everything the loop depends on is stored in the commit that asks for it: the
 // checkpoint that goes with a model call or a group of tool calls names their
-// tasks. An agent that is entered again awaits those and derives nothing anew,
-// so no crash, deploy or change of the model choice pays for a call twice.
+// tasks. An agent that is entered again awaits those tasks and schedules no others,
+// so no crash, deploy or change of the model choice repeats a call that was answered.
+// A call that was interrupted before its answer was stored is made again.
 package react
 
 import (
@@ -24,8 +25,8 @@ type Config struct {
 	// Tools are those that this worker runs; each is a task kind of its name. An
 	// execution may use those that it names.
 	Tools []tool.Tool
-	// Workspaces opens an execution's folder; nil means that there are none: tools
-	// are called without one, and the built-in ones answer so.
+	// Workspaces opens an execution's folder. Without it tools are called without a
+	// workspace, and the built-in ones answer that none is configured.
 	Workspaces func(dir string) (*tool.Workspace, error)
 	// Record notes process groups that tools start; may be nil.
 	Record func(pgid int) (forget func())
@@ -33,12 +34,12 @@ type Config struct {
 	// may be nil.
 	Ended func(execution string)
 	// Select chooses the model of a turn among those configured; default: the
-	// first.
+	// first, also where its calls fail.
 	Select func(t Turn) perdure.ModelConfig
 	// Counters count what all executions on this worker do; may be nil.
 	Counters *Counters
-	// Observer is told of calls of models and tools; may be nil. worker/metrics
-	// makes one that counts.
+	// Observer observes calls of models and tools; may be nil. worker/metrics makes one
+	// that counts.
 	Observer *Observer
 }
 

@@ -29,5 +29,8 @@ if ! diff -r web/dist "$built" >/dev/null; then
 	exit 1
 fi
 
-echo "== module"
-go mod verify >/dev/null
+echo "== modules"
+# What was downloaded is what go.sum says, of the program and of its tools.
+for mod in go.mod tools/*/go.mod; do
+	GOFLAGS=-modfile=$mod go mod verify >/dev/null
+done

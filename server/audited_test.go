@@ -17,7 +17,7 @@ func (w *world) audits(org string) (n int) {
 	return n
 }
 
-// Every operation that changes a key, a definition or the retention leaves one
+// Every operation that changes a key, a definition, the retention or a session leaves one
 // record of it, whichever that is; an operation that is refused, that changes
 // something else or nothing, leaves none.
 func TestEveryChangeIsOneRecord(t *testing.T) {
@@ -28,7 +28,7 @@ func TestEveryChangeIsOneRecord(t *testing.T) {
 		if method == "GET" || method == "HEAD" || routes[name].needs == "" {
 			continue
 		}
-		changes := strings.Contains(path, "/keys") || strings.Contains(path, "/agent-definitions") || strings.HasSuffix(path, "/retention")
+		changes := strings.Contains(path, "/keys") || strings.Contains(path, "/agent-definitions") || strings.HasSuffix(path, "/retention") || strings.Contains(path, "/sessions")
 		for _, c := range []struct {
 			who  string
 			want int
@@ -48,7 +48,7 @@ func TestEveryChangeIsOneRecord(t *testing.T) {
 			t.Errorf("%s again is answered %d, and leaves %d records", name, again.status, got)
 		}
 	}
-	if tried < 7 {
+	if tried < 8 {
 		t.Errorf("only %d operations change something", tried)
 	}
 }

@@ -90,7 +90,11 @@ func placesOf(t *testing.T) (places []string) {
 // request makes one to a route of the table; names stand for what is in braces.
 func (w *world) request(name, key string, names map[string]string) answer {
 	w.Helper()
-	r := routes[name]
+	return w.requestAs(name, routes[name], key, names)
+}
+
+func (w *world) requestAs(name string, r route, key string, names map[string]string) answer {
+	w.Helper()
 	method, path, _ := strings.Cut(name, " ")
 	if r.ids != "" {
 		names = maps.Clone(names)
@@ -324,7 +328,7 @@ func TestIDsOfTheWrongKind(t *testing.T) {
 				continue
 			}
 			names := maps.Clone(w.names)
-			names["id"], names["spare"], names["definition"], names["key"] = wrong, wrong, wrong, wrong
+			names["id"], names["spare"], names["definition"], names["key"], names["session"] = wrong, wrong, wrong, wrong, wrong
 			if a := w.request(name, w.keys["acme admin"], names); a.status != http.StatusNotFound {
 				t.Errorf("%s of %s: %d %s", name, wrong, a.status, a.body)
 			}

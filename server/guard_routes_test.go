@@ -66,6 +66,8 @@ var routes = map[string]route{
 	"POST /api/orgs/{org}/keys":                                     {needs: asAdmin, body: `{"name":"k","role":"client"}`},
 	"PATCH /api/orgs/{org}/keys/{id}":                               {needs: asAdmin, ids: "key", body: `{"limits":{"maxRunning":5}}`},
 	"DELETE /api/orgs/{org}/keys/{id}":                              {needs: asAdmin, ids: "key"},
+	"GET /api/orgs/{org}/sessions":                                  {needs: asClient},
+	"DELETE /api/orgs/{org}/sessions/{id}":                          {needs: asClient, ids: "session"},
 	"GET /api/orgs/{org}/retention":                                 {needs: asClient},
 	"PUT /api/orgs/{org}/retention":                                 {needs: asAdmin, body: `{"logs":"30d"}`},
 

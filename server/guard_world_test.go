@@ -98,6 +98,7 @@ func (w *world) furnish(admin *client.Client) {
 	key, _, err := w.CreateKey(w.Context(), "acme", canary+" spare", perdure.KeyClient)
 	w.must(err)
 	w.names["key"] = key.ID.String()
+	w.names["session"] = w.signIn(w.keys["acme client"]).id
 	var made struct{ ID, Slug string }
 	w.json("POST", "/api/orgs/acme/agent-definitions", `{"name":"`+canary+`","slug":"`+w.names["slug"]+`","systemPrompt":"`+canary+`","models":[{"provider":"scripted","modelId":"m"}]}`, &made)
 	w.names["definition"] = made.ID

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -112,11 +115,38 @@ func isLoopback(host string) bool {
 }
 
 // hosts are the values of the Host header that dev mode serves.
-func (s *Server) hosts() []string {
+func (s *Server) hosts(public *url.URL) []string {
 	if !s.Dev {
 		return nil
 	}
-	return []string{"localhost", "127.0.0.1", "[::1]", "::1"}
+	hosts := []string{"localhost", "127.0.0.1", "[::1]", "::1"}
+	if public != nil {
+		hosts = append(hosts, public.Host)
+	}
+	return hosts
+}
+
+// ParsePublicURL checks a public address. It returns nil for "". Error:
+// invalid_argument.
+func ParsePublicURL(text string) (*url.URL, error) {
+	if text == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || !validPort(u) ||
+		u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return nil, perdure.FieldErrorf("public-url", "is not scheme://host[:port]; give the address that browsers open, without a path, like https://perdure.example.com")
+	}
+	return &url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}, nil
+}
+
+// validPort reports whether a URL's port is left out or from 1 to 65535.
+func validPort(u *url.URL) bool {
+	if u.Port() == "" {
+		return !strings.HasSuffix(u.Host, ":")
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && n > 0
 }
 
 // vanished is how long a peer may leave unacknowledged what it was sent before

@@ -48,9 +48,6 @@ func TestSecretsOfKeysAreNowhere(t *testing.T) {
 	answers := map[string]string{}
 	for who, key := range w.keys {
 		for _, name := range slices.SortedFunc(maps.Keys(routes), last) {
-			if name == "POST /api/login" {
-				continue // its cookie is the key
-			}
 			a := w.request(name, key, w.names)
 			answers[name+" as "+who] = a.head + a.body
 			a = w.request(name, key, w.strangeNames())
@@ -91,6 +88,37 @@ func TestSecretsOfKeysAreNowhere(t *testing.T) {
 	}
 	if !strings.Contains(readAll(t, filepath.Join(w.Data, "perdure.db"))+readAll(t, filepath.Join(w.Data, "perdure.db-wal")), canary) {
 		t.Error("not even what is there is found in the files")
+	}
+}
+
+// Nor are the halves of a session, each of which answers alone: the cookie's in the
+// header that sets it, the page's in the body of the sign-in.
+func TestSecretsOfSessionsAreNowhere(t *testing.T) {
+	logged := &ears{}
+	w := newWorld(t, func(c *server.Config) {
+		c.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	b := w.signIn(w.keys["acme admin"])
+	_, value, _ := strings.Cut(b.cookie, "=")
+	var said strings.Builder
+	for _, name := range guarded() {
+		for _, headers := range [][]string{b.headers(), browser{cookie: b.cookie}.headers(), browser{half: b.half}.headers(), {"Cookie", b.cookie, "Sec-WebSocket-Protocol", "perdure, perdure.session." + b.half}} {
+			a := w.asBrowser(name, append(headers, "Origin", "http://"+w.HTTPAddress())...)
+			said.WriteString(a.head + a.body)
+		}
+	}
+	for what, half := range map[string]string{"cookie's half": value, "page's half": b.half} {
+		if strings.Contains(said.String(), half) {
+			t.Errorf("an answer holds the %s", what)
+		}
+		if strings.Contains(logged.String(), half) {
+			t.Errorf("the log holds the %s", what)
+		}
+		for _, file := range w.files() {
+			if raw, err := os.ReadFile(file); err == nil && bytes.Contains(raw, []byte(half)) {
+				t.Errorf("%s holds the %s", file, what)
+			}
+		}
 	}
 }
 

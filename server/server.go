@@ -63,6 +63,10 @@ type Config struct {
 	// Origins are those whose pages may use the API besides the server's own, as
 	// scheme://host[:port].
 	Origins []string
+	// PublicURL is the address under which browsers open the pages, as
+	// scheme://host[:port], where a proxy stands in front; "" goes by each request.
+	// Under https a browser keeps its half of a session in a Secure cookie.
+	PublicURL string
 	// StreamsPerKey is how many streams may be open with one key; default 20,000.
 	StreamsPerKey int
 	// StreamsPerOrg is how many durable streams an org may have; default 10,000.
@@ -184,10 +188,14 @@ func (s *Server) assemble(watch observers) (err error) {
 	})
 	// Who can read the token's file owns the data directory, in any mode.
 	access := access{engine: s.engine, token: s.token}
+	public, err := ParsePublicURL(s.PublicURL)
+	if err != nil {
+		return err
+	}
 	log := eventlog.New(s.engine.Read(), s.store.Epoch(), s.hints.Notifier)
 	s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
 	s.http, err = httpapi.New(httpapi.Config{
-		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(), Origins: s.Origins, Logger: s.Logger, Version: s.Version,
+		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(public), Origins: s.Origins, PublicURL: public, Logger: s.Logger, Version: s.Version,
 		Stop: s.stop, Streams: &s.streams, Observer: watch.http, Health: s.health, TracerProvider: s.TracerProvider,
 		StreamsPerKey: s.StreamsPerKey, StreamsPerOrg: s.StreamsPerOrg, Pages: web.Pages(),
 	})

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,6 +163,46 @@ func TestServerStopsWithOpenStreams(t *testing.T) {
 	for _, res := range open {
 		if _, err := io.Copy(io.Discard, res.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("a stream ended with %v", err)
+		}
+	}
+}
+
+// Over TLS the cookie is one that no page without TLS, and no other host, can set.
+func TestCookiesOverTLS(t *testing.T) {
+	cert, key, trust := certificate(t)
+	s := openServer(t, server.Config{HTTPAddr: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
+	base := "https://" + s.HTTPAddress()
+	_, port, err := net.SplitHostPort(s.HTTPAddress())
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := over(t, 1, trust)
+	res, err := web.Post(base+"/api/login", "application/json", strings.NewReader(`{"key":"`+s.Token()+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var reply struct{ Session string }
+	if err := json.NewDecoder(res.Body).Decode(&reply); err != nil || len(res.Cookies()) != 1 {
+		t.Fatalf("the sign-in is answered %s with %v (%v)", res.Status, res.Cookies(), err)
+	}
+	cookie := res.Cookies()[0]
+	if cookie.Name != "__Host-perdure_"+port || !cookie.Secure || !cookie.HttpOnly || cookie.Domain != "" || cookie.Path != "/" || cookie.SameSite != http.SameSiteStrictMode {
+		t.Errorf("the cookie is %s", cookie)
+	}
+	for half, want := range map[string]int{reply.Session: http.StatusOK, "": http.StatusUnauthorized} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/api/orgs/default/sessions", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.AddCookie(cookie)
+		req.Header.Set("Perdure-Session", half)
+		res, err := web.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := res.Body.Close(); err != nil || res.StatusCode != want {
+			t.Errorf("with the cookie and the half %q: %s, want %d", half, res.Status, want)
 		}
 	}
 }

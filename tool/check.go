@@ -1,13 +1,13 @@
 package tool
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/perdure/perdure/internal/schema"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
@@ -15,27 +15,23 @@ import (
 // validator is a compiled schema and the names of the fields at its top, for
 // messages.
 type validator struct {
-	schema *jsonschema.Schema
+	schema *schema.Schema
 	fields []string
 }
 
-func compile(schema json.RawMessage) (*validator, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		return nil, fmt.Errorf("the schema is not JSON: %w", err)
+// compiled holds the schemas of tools that New has not made, which are checked by at
+// each call.
+var compiled schema.Cache
+
+func compile(raw json.RawMessage) (*validator, error) {
+	var top map[string]any
+	if err := json.Unmarshal(raw, &top); err != nil {
+		return nil, fmt.Errorf("the schema is no JSON object: %w", err)
 	}
-	top, ok := doc.(map[string]any)
-	if !ok || top["type"] != "object" {
+	if top["type"] != "object" {
 		return nil, errors.New("the schema of a tool's arguments must have type object")
 	}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(noLoader{})
-	const url = "mem:///arguments.json"
-	if err := c.AddResource(url, doc); err != nil {
-		return nil, err
-	}
-	s, err := c.Compile(url)
+	s, err := compiled.Compile(raw)
 	if err != nil {
 		return nil, fmt.Errorf("the schema does not compile: %w", err)
 	}
@@ -49,20 +45,13 @@ func compile(schema json.RawMessage) (*validator, error) {
 	return v, nil
 }
 
-// noLoader keeps a $ref in a tool's schema from reading files.
-type noLoader struct{}
-
-func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("a tool's schema refers only to itself, not to %s", url)
-}
-
 // Check is nil if raw is an object that satisfies the tool's schema, else an
 // error result that names each field at fault. No text at all counts as {}.
 func (t Tool) Check(raw json.RawMessage) *Result {
 	v := t.compiled
 	if v == nil {
 		var err error
-		if v, err = compile(t.Schema); err != nil {
+		if v, err = compile(t.Schema); err != nil { // once, and then from the cache
 			bad := Errorf("The tool %s cannot be called: %v.", t.Name, err)
 			return &bad
 		}
@@ -71,7 +60,11 @@ func (t Tool) Check(raw json.RawMessage) *Result {
 }
 
 func (v *validator) check(raw json.RawMessage) *Result {
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(orEmpty(raw)))
+	value, err := schema.Parse(orEmpty(raw))
+	if schema.OverLimit(err) {
+		bad := Errorf("The arguments cannot be checked: the value %v.", err)
+		return &bad
+	}
 	if err != nil {
 		bad := Errorf("The arguments are not valid JSON: %v.", err)
 		return &bad
@@ -84,12 +77,19 @@ func (v *validator) check(raw json.RawMessage) *Result {
 	if err := v.schema.Validate(value); err == nil {
 		return nil
 	} else if !errors.As(err, &invalid) {
-		bad := Errorf("The arguments cannot be checked: %v.", err)
+		bad := Errorf("The arguments cannot be checked: the value %v.", err)
 		return &bad
 	}
-	bad := Errorf("Invalid arguments:\n- %s", strings.Join(v.explain(invalid), "\n- "))
+	lines := v.explain(invalid)
+	if more := len(lines) - maxExplained; more > 0 {
+		lines = append(lines[:maxExplained:maxExplained], fmt.Sprintf("and %d more", more))
+	}
+	bad := Errorf("Invalid arguments:\n- %s", strings.Join(lines, "\n- "))
 	return &bad
 }
+
+// maxExplained is how many faults a result names.
+const maxExplained = 100
 
 // explain gives one line for each innermost cause.
 func (v *validator) explain(e *jsonschema.ValidationError) []string {

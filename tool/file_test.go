@@ -186,7 +186,8 @@ func TestReadFileShowsImages(t *testing.T) {
 	if err := png.Encode(&buf, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
 		t.Fatal(err)
 	}
-	w := plainWorkspace(t, "picture", buf.String(), "huge.png", buf.String()+strings.Repeat("x", imageBytes))
+	w := plainWorkspace(t, "picture", buf.String(), "huge.png", buf.String()+strings.Repeat("x", imageBytes),
+		"cut.png", buf.String()[:buf.Len()-1])
 	got := use(t, w, "read-file", args{"path": "picture"})
 	want := Result{Parts: []perdure.Part{{
 		Type: perdure.PartImage, MimeType: "image/png", Data: base64.StdEncoding.EncodeToString(buf.Bytes()),
@@ -195,6 +196,7 @@ func TestReadFileShowsImages(t *testing.T) {
 		t.Error(diff)
 	}
 	wantError(t, use(t, w, "read-file", args{"path": "huge.png"}), "at most 5242880 can be shown")
+	wantError(t, use(t, w, "read-file", args{"path": "cut.png"}), "cut off or damaged")
 }
 
 // Opening a pipe without a writer would block for ever.

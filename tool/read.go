@@ -90,9 +90,11 @@ func readImage(path, mime string, info os.FileInfo, r io.Reader) Result {
 		return Errorf("%s is an image of %d bytes; at most %d can be shown. Make a smaller copy with bash and read that.",
 			path, info.Size(), imageBytes)
 	}
-	return Result{Parts: []perdure.Part{{
-		Type: perdure.PartImage, Data: base64.StdEncoding.EncodeToString(data), MimeType: mime,
-	}}}
+	parts := []perdure.Part{{Type: perdure.PartImage, Data: base64.StdEncoding.EncodeToString(data), MimeType: mime}}
+	if perdure.CheckParts(perdure.RoleUser, "", parts) != nil {
+		return Errorf("%s begins as %s, but is cut off or damaged, and cannot be shown.", path, mime)
+	}
+	return Result{Parts: parts}
 }
 
 func readText(ctx context.Context, in readArgs, r *bufio.Reader) (Result, error) {

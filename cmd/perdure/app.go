@@ -13,7 +13,7 @@ import (
 // app is what all commands share.
 type app struct {
 	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdout, stderr *screen
 
 	server, key, org, data, store string
 	storeAllowOff                 []string
@@ -33,12 +33,12 @@ Start with one run in the current folder:
   export ANTHROPIC_API_KEY=...        # or OPENAI_API_KEY, GEMINI_API_KEY
   perdure run "Find out why the tests fail, and mend it"
 
-Ctrl-C leaves the run where it is; perdure resume ID goes on with it and pays
-for no finished step again. perdure dev serves a web page, and runs beside it
-become its clients.
+Ctrl-C interrupts the run; perdure resume ID continues it. Model calls that were
+answered and tools that had finished are not repeated. perdure dev serves a web
+page, and runs beside it become its clients.
 
-Which server a command speaks to: --server URL (with --key), or else the owner
-of the data directory, or else the data directory itself.
+A command uses the server of --server URL (with --key), else the process that owns
+the data directory, else it opens the data directory itself.
 
 Every flag can be set by a variable: --model by PERDURE_MODEL, and so on, or by
 a file: PERDURE_KEY_FILE names one with the key.
@@ -84,7 +84,7 @@ func (a *app) root() *cobra.Command {
 	cmd.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.runsCommand(), a.showCommand(), a.tailCommand(), a.signalCommand(), a.cancelCommand(),
 		a.devCommand(), a.serverCommand(), a.workerCommand(), a.migrateCommand(), a.readyCommand(),
-		a.definitionsCommand(), a.orgsCommand(), a.keysCommand(), a.auditCommand(), a.retentionCommand(), a.storeCommand(), a.benchCommand(), a.versionCommand(),
+		a.definitionsCommand(), a.orgsCommand(), a.keysCommand(), a.sessionsCommand(), a.auditCommand(), a.retentionCommand(), a.storeCommand(), a.benchCommand(), a.versionCommand(),
 	)
 	return cmd
 }

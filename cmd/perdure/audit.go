@@ -12,9 +12,10 @@ import (
 func (a *app) auditCommand() *cobra.Command {
 	limit := 50
 	cmd := &cobra.Command{
-		Use: "audit", Short: "Show who changed keys, definitions and retention", GroupID: "keep", Args: cobra.NoArgs,
-		Long: `Shows the newest changes of keys, definitions and retention: when, who, what, from
-where, and the hash of it before and after. Only an admin may.`,
+		Use: "audit", Short: "Show who changed keys, definitions, retention and the org", GroupID: "keep", Args: cobra.NoArgs,
+		Long: `Shows the newest changes of keys, definitions, retention and the org: when, who,
+what, from where, and its hash before and after (of retention only after). Only an
+admin may.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
 				return usageError{"--limit must be at least 1", ""}
@@ -49,8 +50,10 @@ func (a *app) printAudit(records []perdure.AuditRecord) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "WHEN\tWHO\tWHAT\tOF\tBEFORE\tAFTER\tFROM\tREQUEST")
 	for _, r := range records {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.At.Local().Format(shortTime), who(r.Actor), r.Action, subject(r),
-			short(r.Before), short(r.After), dash(r.Actor.RemoteAddress), dash(r.Actor.RequestID))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", inlined([]any{
+			r.At.Local().Format(shortTime), who(r.Actor), r.Action, subject(r),
+			short(r.Before), short(r.After), dash(r.Actor.RemoteAddress), dash(r.Actor.RequestID),
+		})...)
 	}
 	return w.Flush()
 }

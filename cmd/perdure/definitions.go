@@ -92,7 +92,7 @@ func (a *app) printDefinition(d *perdure.Definition, plain string) error {
 	if a.json || plain == "" {
 		return a.printJSON(d)
 	}
-	_, err := fmt.Fprintf(a.stdout, "definition %s (%s) %s\n", d.Slug, d.ID, plain)
+	err := a.stdout.say("definition %s (%s) %s", d.Slug, d.ID, plain)
 	return err
 }
 

@@ -76,7 +76,7 @@ func composition(t *testing.T) composed {
 // PERDURE_ variable stands for a flag of that command.
 func wantCommand(t *testing.T, where string, args []string, variables map[string]string) {
 	t.Helper()
-	root := (&app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}).root()
+	root := (&app{stdin: os.Stdin, stdout: newScreen(os.Stdout), stderr: newScreen(os.Stderr)}).root()
 	cmd, rest, err := root.Find(args)
 	if err != nil || cmd == root {
 		t.Errorf("%s: %v is no command: %v", where, args, err)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -31,6 +32,7 @@ type serving struct {
 	registry       *prometheus.Registry
 	payloadLimit   int // MiB
 	origins        []string
+	publicURL      string
 	tlsCert        string
 	tlsKey         string
 	clientCA       string
@@ -49,6 +51,7 @@ func (s *serving) flags(cmd *cobra.Command) {
 	f.StringVar(&s.grpcAddr, "grpc-addr", "127.0.0.1:9090", "address for workers (gRPC)")
 	f.IntVar(&s.payloadLimit, "payload-limit", perdure.DefaultPayloadLimit>>20, "the most MiB of one input, result, entry or signal")
 	f.StringSliceVar(&s.origins, "origin", nil, "origins whose pages may use the API besides the server's own, like https://app.example.com")
+	f.StringVar(&s.publicURL, "public-url", "", "address under which browsers open the pages through a proxy, like https://perdure.example.com; with https their cookies are Secure")
 	f.StringVar(&s.tlsCert, "tls-cert", "", "certificate (PEM, with those that lead to its root) to serve HTTP and gRPC over TLS with; a renewed one is taken up")
 	f.StringVar(&s.tlsKey, "tls-key", "", "key (PEM) of --tls-cert")
 	f.StringVar(&s.clientCA, "tls-client-ca", "", "authorities (PEM) of which workers have to have a certificate, beside their key")
@@ -80,6 +83,9 @@ func (s *serving) check() error {
 			return usageError{"--origin " + origin + " is no origin", "give scheme and host, like https://app.example.com"}
 		}
 	}
+	if _, err := server.ParsePublicURL(s.publicURL); err != nil {
+		return usageError{"--public-url " + s.publicURL + " is no address", "give scheme and host without a path, like https://perdure.example.com"}
+	}
 	if s.streamsPerKey < 1 {
 		return usageError{"--streams-per-key must be at least 1", ""}
 	}
@@ -101,7 +107,7 @@ func (a *app) devCommand() *cobra.Command {
 		Use: "dev", Short: "Serve and run agents on this machine", GroupID: "serve",
 		Long: `Server and worker in one process, for this machine alone: API, web page and
 workers' port on loopback, a random token as the key. Runs work in folders below
---workspace. Commands on the same data directory find it by themselves.`,
+--workspace. Commands on the same data directory use this server.`,
 		Example: `  perdure dev
   perdure dev --addr 127.0.0.1:8081 --grpc-addr 127.0.0.1:9091 --workspace ~/src`,
 		Args: cobra.NoArgs,
@@ -113,7 +119,7 @@ workers' port on loopback, a random token as the key. Runs work in folders below
 	s.flags(cmd)
 	s.standard.flags(cmd)
 	s.standard.limits(cmd, 5*time.Second)
-	cmd.Flags().BoolVar(&s.noPark, "no-park", false, "enter agents again at every wait, to find those that cannot be")
+	cmd.Flags().BoolVar(&s.noPark, "no-park", false, "enter agents again at every wait, to find agents that do not bear that")
 	return cmd
 }
 
@@ -129,7 +135,7 @@ With --store any number of servers share a database, and each serves any client
 and any worker. With --nats they tell each other at once what is new; without it,
 and while NATS is away, they find it within a second. NATS need not be there at
 the start, carries no content, and keeps nothing: GET /readyz says
-"degraded", with the check "hints", while it is away, and nothing else changes.`,
+"degraded", with the check "hints", while it is away.`,
 		Example: `  perdure keys create --role admin me
   perdure server --addr 0.0.0.0:8080 --grpc-addr 0.0.0.0:9090
   perdure server --store postgres://perdure@db/perdure --nats nats://nats:4222
@@ -165,7 +171,7 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 	config := server.Config{
 		Data: data, Store: s.app.store, StoreAllowOff: s.app.storeAllowOff, NATS: s.nats, NATSCreds: s.natsCreds, NATSCA: s.natsCA,
 		HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
-		Origins: s.origins, StreamsPerKey: s.streamsPerKey, StreamsPerOrg: s.streamsPerOrg, TLSCert: s.tlsCert, TLSKey: s.tlsKey, ClientCA: s.clientCA, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: programVersion(),
+		Origins: s.origins, PublicURL: s.publicURL, StreamsPerKey: s.streamsPerKey, StreamsPerOrg: s.streamsPerOrg, TLSCert: s.tlsCert, TLSKey: s.tlsKey, ClientCA: s.clientCA, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: programVersion(),
 		OpsAddr: s.opsAddr, DrainDelay: s.drainDelay, Registerer: s.registerer(), TracerProvider: s.tracing.tracerProvider(),
 	}
 	for deadline := time.Now().Add(connectWithin); ; {
@@ -256,14 +262,20 @@ func (s *serving) listen(ctx context.Context, own *server.Server, kind ownerKind
 
 // greet says where what is.
 func (s *serving) greet(own *server.Server, kind ownerKind) {
-	say := func(what, value string) { fmt.Fprintf(s.stdout, "  %-11s %s\n", what, value) }
-	web := own.HTTPScheme() + "://" + own.HTTPAddress() + "/"
+	say := func(what, value string) { _ = s.stdout.say("  %-11s %s", what, value) }
+	local := own.HTTPScheme() + "://" + own.HTTPAddress() + "/"
+	open := local
+	if s.publicURL != "" {
+		open = strings.TrimSuffix(s.publicURL, "/") + "/"
+	}
 	if kind == ownerDev {
 		fmt.Fprintln(s.stdout, "perdure dev")
-		say("open", web+"?token="+url.QueryEscape(own.Token()))
+		s.invite(own, open, say)
 	} else {
 		fmt.Fprintln(s.stdout, "perdure server")
-		say("http", web)
+	}
+	if kind != ownerDev || open != local {
+		say("http", local)
 	}
 	say("workers", own.GRPCAddress()+" (gRPC)")
 	if own.OpsAddress() != "" {
@@ -274,6 +286,17 @@ func (s *serving) greet(own *server.Server, kind ownerKind) {
 		say("workspace", s.standard.workspace)
 		say("bash", s.standard.confinement(own.Data))
 	}
+}
+
+// invite says how to sign in. A terminal is shown the token; what goes to a file or
+// a pipe may be kept, and read by others.
+func (s *serving) invite(own *server.Server, open string, say func(what, value string)) {
+	if isTerminal(s.stdout) {
+		say("open", open+"?token="+url.QueryEscape(own.Token()))
+		return
+	}
+	say("open", open)
+	say("sign in", "with the token in "+server.TokenFile(own.Data))
 }
 
 // confinement says what keeps bash in the workspace.
@@ -301,7 +324,7 @@ func (s *serving) tellLeft(ctx context.Context, own *server.Server) {
 		}
 		if isPrivate(x) && x.WaitReason != "signal" {
 			left++
-			fmt.Fprintf(s.stdout, "  left        perdure resume %s%s\n", x.ID, s.typed)
+			_ = s.stdout.say("  left        perdure resume %s%s", x.ID, s.typed)
 		}
 	}
 }

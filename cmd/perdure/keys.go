@@ -59,7 +59,7 @@ func (a *app) printNewKey(key *client.NewKey) error {
 	if a.json {
 		return a.printJSON(key)
 	}
-	fmt.Fprintf(a.stderr, "key %s (%s, %s); this is the only time that its secret is shown:\n", key.Name, key.Role, key.ID)
+	_ = a.stderr.say("key %s (%s, %s); this is the only time that its secret is shown:", key.Name, key.Role, key.ID)
 	_, err := fmt.Fprintln(a.stdout, key.Key)
 	return err
 }
@@ -136,7 +136,7 @@ func (a *app) keysRevokeCommand() *cobra.Command {
 				if a.json {
 					return a.printJSON(key)
 				}
-				_, err = fmt.Fprintf(a.stdout, "key %s (%s) is revoked\n", key.Name, key.ID)
+				err = a.stdout.say("key %s (%s) is revoked", key.Name, key.ID)
 				return err
 			})
 		},

@@ -14,7 +14,7 @@ import (
 // terminal's controls.
 func TestKeysAreListed(t *testing.T) {
 	var out bytes.Buffer
-	a := &app{stdout: &out}
+	a := &app{stdout: newScreen(&out)}
 	at := perdure.Time{Time: time.Date(2026, 3, 4, 5, 6, 0, 0, time.Local)}
 	id := uuid.Must(uuid.NewV7())
 	keys := []*perdure.APIKey{

@@ -67,7 +67,7 @@ func (a *app) keysSetCommand() *cobra.Command {
 				if a.json {
 					return a.printJSON(key)
 				}
-				_, err = fmt.Fprintf(a.stdout, "key %s (%s): %s\n", key.Name, key.ID, limitsText(key.Limits))
+				err = a.stdout.say("key %s (%s): %s", key.Name, key.ID, limitsText(key.Limits))
 				return err
 			})
 		},

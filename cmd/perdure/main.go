@@ -40,7 +40,7 @@ func run(args []string) int {
 		case <-done:
 		}
 	}()
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	a := &app{stdin: os.Stdin, stdout: newScreen(os.Stdout), stderr: newScreen(os.Stderr)}
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -50,7 +50,7 @@ func run(args []string) int {
 	}
 	code := a.exitCode(err)
 	if text := a.errorText(err, code); text != "" {
-		fmt.Fprintln(os.Stderr, text)
+		fmt.Fprintln(a.stderr, text)
 	}
 	return code
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/perdure/perdure/server"
 	"github.com/spf13/cobra"
 )
@@ -11,8 +9,8 @@ func (a *app) migrateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "migrate --store URL", Short: "Bring the tables of a database up to date", GroupID: "serve",
 		Long: `Makes the tables of a database, or changes those of an older version. A server
-does so itself when it starts; this is for a user of the database who may, where
-the server's may not.`,
+does so itself when it starts. Use this where the server's database user may not
+change tables, with a user who may.`,
 		Example: "  perdure migrate --store postgres://owner@db/perdure",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -24,9 +22,9 @@ the server's may not.`,
 				return err
 			}
 			if from == to {
-				fmt.Fprintf(a.stderr, "the tables have version %d already\n", to)
+				_ = a.stderr.say("the tables have version %d already", to)
 			} else {
-				fmt.Fprintf(a.stderr, "the tables had version %d and have version %d now\n", from, to)
+				_ = a.stderr.say("the tables had version %d and have version %d now", from, to)
 			}
 			return nil
 		},

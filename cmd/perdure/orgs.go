@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/perdure/perdure"
@@ -17,8 +16,8 @@ func (a *app) orgsCommand() *cobra.Command {
 others. Every store has the org "default".
 
 These commands are an operator's: whoever has the data directory, or with --store
-the database. With --org ORG an operator uses any other command for an org, and
-gives the org its first key:
+the database. With --org ORG an operator uses the commands for runs, definitions,
+keys, retention and the audit log in an org, and makes the org's first key:
 
   perdure orgs create acme
   perdure keys create --org acme --role admin boss`,
@@ -47,7 +46,7 @@ func (a *app) orgCommand(use, short, done string, change func(*client.Client, co
 				if a.json {
 					return a.printJSON(org)
 				}
-				_, err = fmt.Fprintf(a.stdout, "org %s %s\n", org.ID, done)
+				err = a.stdout.say("org %s %s", org.ID, done)
 				return err
 			})
 		},

@@ -111,13 +111,13 @@ func TestRunBesideDev(t *testing.T) {
 		t.Fatal(err)
 	}
 	dev := launch(t, dir, "dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0")
-	url := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(dev.until("?token=")), "open"))
+	base := openedAt(dev)
 	dev.until("bash ")
 	launch(t, dir, "run", "--model", "scripted/s", "--workspace", "sub", "go").wantEnd(0, "│ "+sub, "Done.")
 	launch(t, dir, "run", "--model", "scripted/s", "--workspace", os.TempDir(), "go").wantEnd(2, "outside the workspace")
 	launch(t, dir, "run", "--model", "nobody/s", "go").wantEnd(2, "there is no provider nobody")
 
-	base, token, _ := strings.Cut(url, "/?token=")
+	token := tokenOf(t, dir)
 	launch(t, t.TempDir(), "--server", base, "--key", token, "runs", "--json").wantEnd(0, `"status": "COMPLETED"`)
 	launch(t, t.TempDir(), "--server", base, "--key", "wrong", "runs").wantEnd(1, "--key")
 	launch(t, dir, "dev", "--addr", "127.0.0.1:0").wantEnd(1, "owns the data directory")

@@ -25,18 +25,18 @@ func (l *line) now(format string, args ...any) {
 		return
 	}
 	l.at = time.Now()
-	fmt.Fprintf(l.stderr, begin+format+end, args...)
+	_ = l.stderr.paint(begin + fmt.Sprintf(format, inlined(args)...) + end)
 }
 
 func (l *line) clear() {
 	if l.over {
-		fmt.Fprint(l.stderr, "\r\x1b[K")
+		_ = l.stderr.paint("\r\x1b[K")
 	}
 }
 
 func (l *line) end(format string, args ...any) {
 	l.clear()
-	fmt.Fprintf(l.stderr, format+"\n", args...)
+	_ = l.stderr.say(format, args...)
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

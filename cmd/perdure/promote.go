@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,11 +20,11 @@ func (a *app) promoteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "promote ID", Short: "Copy the content of a local run to the server",
 		Long: `Copies the content of a run that was started with --local from its worker to the
-server, and makes it a run like others, which any worker can go on with. The run
-must wait for you meanwhile, and its worker must be connected.
+server, and makes it a run like others, which any worker can continue. The run must
+wait for you meanwhile, and its worker must be connected.
 
-Until the copy is whole nothing changes. Called again after an interrupt, it goes
-on with what is missing. ID may be "last", the newest run.`,
+Until the copy is whole nothing changes. Called again after an interrupt, it copies
+what is missing. ID may be "last", the newest run.`,
 		Example: "  perdure runs promote last",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.promote(cmd.Context(), args[0]) },
@@ -45,7 +44,7 @@ func (p *promoter) promote(ctx context.Context, arg string) error {
 		return err
 	}
 	if x.PersistenceMode != perdure.Local {
-		return p.printExecution(x, func() { fmt.Fprintf(p.stdout, "run %s is on the server already\n", x.ID) })
+		return p.printExecution(x, func() { _ = p.stdout.say("run %s is on the server already", x.ID) })
 	}
 	if err := p.bring(ctx, t, x); err != nil {
 		return err
@@ -56,7 +55,7 @@ func (p *promoter) promote(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	return p.printExecution(x, func() { fmt.Fprintf(p.stdout, "run %s is on the server now\n", x.ID) })
+	return p.printExecution(x, func() { _ = p.stdout.say("run %s is on the server now", x.ID) })
 }
 
 // copied asks for the copy. A worker that was just started may not be connected
@@ -104,7 +103,7 @@ func (p *promoter) progress(id uuid.UUID) (stop func()) {
 			case <-over:
 				return
 			case <-next.C:
-				fmt.Fprintf(p.stderr, "perdure: copying the content of run %s to the server, %s so far\n", id, seconds(time.Since(began)))
+				_ = p.stderr.say("perdure: copying the content of run %s to the server, %s so far", id, seconds(time.Since(began)))
 				next.Reset(promotingNext)
 			}
 		}

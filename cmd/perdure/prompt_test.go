@@ -53,7 +53,7 @@ func TestShowMarksChangedPrompts(t *testing.T) {
 	}
 	show := func(asJSON bool) string {
 		var out bytes.Buffer
-		a := &app{stdout: &out, stderr: &out, json: asJSON}
+		a := &app{stdout: newScreen(&out), stderr: newScreen(&out), json: asJSON}
 		if err := a.show(t.Context(), &link{Client: c}, run.String()); err != nil {
 			t.Fatal(err)
 		}

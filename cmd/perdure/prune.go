@@ -18,11 +18,11 @@ func (a *app) runsPruneCommand() *cobra.Command {
 	var status []string
 	var definition string
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Delete runs that are kept no longer, and give the disk space back",
+		Use: "prune", Short: "Delete ended runs, by age or by the retention policies",
 		Long: `Deletes ended runs that are older than --older-than, with their conversations,
-tasks and logs. Without --older-than it goes by the retention policies of the org
-and of definitions, over old checkpoints and logs, too. What runs or waits is
-never touched. --dry-run counts what would go, and changes nothing.`,
+tasks and logs. Without --older-than it applies the retention policies of the org
+and of definitions, which may also delete old checkpoints and logs. A run that has
+not ended is never deleted. --dry-run counts what would be deleted.`,
 		Example: `  perdure runs prune --dry-run --older-than 30d
   perdure runs prune --older-than 30d --status failed,cancelled`,
 		Args: cobra.NoArgs,
@@ -66,7 +66,7 @@ func (a *app) prune(ctx context.Context, c *client.Client, r client.PruneRequest
 		if !report.More || nothing || ctx.Err() != nil {
 			break
 		}
-		fmt.Fprintf(a.stderr, "%d runs deleted, %s; more to go\n", all.Executions.Count, bytesText(all.Executions.Bytes))
+		_ = a.stderr.say("%d runs deleted, %s; more to go", all.Executions.Count, bytesText(all.Executions.Bytes))
 	}
 	all.DryRun, all.More = r.DryRun, false
 	if a.json {
@@ -112,7 +112,7 @@ func (a *app) printPruned(r client.PruneReport) error {
 			continue
 		}
 		any = true
-		if _, err := fmt.Fprintf(a.stdout, "%s %d %s, %s%s\n", verb, line.count.Count, line.what, bytesText(line.count.Bytes), prunedDetail(line.count)); err != nil {
+		if err := a.stdout.say("%s %d %s, %s%s", verb, line.count.Count, line.what, bytesText(line.count.Bytes), prunedDetail(line.count)); err != nil {
 			return err
 		}
 	}

@@ -66,7 +66,7 @@ func (c *chatting) cursors(n int) map[int64]string {
 	return given
 }
 
-// first is the first that a reader after the cursor is told.
+// first is the first event that a reader of the cursor gets.
 func (c *chatting) first(cursor string) client.Event {
 	c.t.Helper()
 	for e, err := range c.Follow(c.t.Context(), c.chat, cursor) {
@@ -186,7 +186,7 @@ func TestCursorsStayValidInACopy(t *testing.T) {
 	c.stop()
 }
 
-// versionOf runs a statement, and returns what it gives.
+// versionOf runs a statement and returns the version that it selects.
 func versionOf(t *testing.T, file, query string) string {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+file)

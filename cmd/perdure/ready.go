@@ -16,7 +16,7 @@ import (
 
 func (a *app) readyCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "ready [URL]", Short: "Tell whether a server can serve", GroupID: "serve",
+		Use: "ready [URL]", Short: "Report whether a server can serve", GroupID: "serve",
 		Long: `Asks /readyz of the server at URL, at --server, or of the one that owns the data
 directory, and prints the answer. The exit code is 0 if it can serve, else 1: for
 health checks of containers that have no other program.`,

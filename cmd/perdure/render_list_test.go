@@ -24,7 +24,7 @@ func TestItemsHangBelowTheirMarkers(t *testing.T) {
 		"\n" +
 		"9. nine\n" +
 		"10. ten two three four five six seven eight\n"
-	got := screen(proseOn(30, func(w *prose) { w.write(1, source) }))
+	got := onScreen(proseOn(30, func(w *prose) { w.write(1, source) }))
 	want := `• one two three four five six
   seven eight nine
 
@@ -54,7 +54,7 @@ func TestItemsHangBelowTheirMarkers(t *testing.T) {
 	if got := proseOn(40, func(w *prose) { w.write(1, deep) }); !strings.Contains(got, "end") {
 		t.Error("lists in lists in lists lose their text")
 	}
-	if got := screen(proseOn(40, func(w *prose) { w.write(1, "-\ttab\n\tand on\n") })); got != "• tab and on\n\n" {
+	if got := onScreen(proseOn(40, func(w *prose) { w.write(1, "-\ttab\n\tand on\n") })); got != "• tab and on\n\n" {
 		t.Errorf("with tabs the list is %q", got)
 	}
 }
@@ -70,7 +70,7 @@ func TestTablesAreAsWideAsTheirContent(t *testing.T) {
 `
 	for _, colour := range []bool{false, true} {
 		var out bytes.Buffer
-		p := newPage(&out)
+		p := newPage(newScreen(&out))
 		p.colour = colour
 		p.width = func() int { return 70 }
 		newProse(p).write(1, source)
@@ -78,18 +78,18 @@ func TestTablesAreAsWideAsTheirContent(t *testing.T) {
 		if colour && !strings.Contains(out.String(), "\x1b[") {
 			t.Error("there is no colour")
 		}
-		got := xansi.Strip(screen(out.String()))
+		got := xansi.Strip(onScreen(out.String()))
 		if diff := cmp.Diff(want, strings.TrimRight(got, "\n")+"\n"); diff != "" {
 			t.Errorf("colour %v: %s", colour, diff)
 		}
 	}
-	for line := range strings.SplitSeq(screen(proseOn(24, func(w *prose) { w.write(1, source) })), "\n") {
+	for line := range strings.SplitSeq(onScreen(proseOn(24, func(w *prose) { w.write(1, source) })), "\n") {
 		if wide := xansi.StringWidth(line); wide > 24 {
 			t.Errorf("%d columns in a terminal of 24: %q", wide, line)
 		}
 	}
 	code := "```\n| a |\n|---|\n a  ─┼─  b\n```\n"
-	if got := screen(proseOn(40, func(w *prose) { w.write(1, code) })); !strings.Contains(got, " a  ─┼─  b") {
+	if got := onScreen(proseOn(40, func(w *prose) { w.write(1, code) })); !strings.Contains(got, " a  ─┼─  b") {
 		t.Errorf("code has changed: %q", got)
 	}
 }
@@ -97,7 +97,7 @@ func TestTablesAreAsWideAsTheirContent(t *testing.T) {
 func TestWhatPassesByIsTheEndOfTheText(t *testing.T) {
 	tail := func(text string) string {
 		var out bytes.Buffer
-		p := newPage(&out)
+		p := newPage(newScreen(&out))
 		p.width = func() int { return 20 }
 		p.tail(text)
 		return out.String()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -40,9 +39,10 @@ var styles = map[style]lipgloss.Style{
 // page writes text in sections with a blank line between them. It keeps the
 // first error of the writer and drops what comes after.
 type page struct {
-	w      io.Writer
+	w      *screen
 	colour bool
 	err    error
+	show   shower
 
 	// width gives the columns of the terminal, or 0 if it is none.
 	width func() int
@@ -55,15 +55,15 @@ type page struct {
 	seq     int64  // block
 }
 
-func newPage(w io.Writer) *page {
+func newPage(w *screen) *page {
 	return &page{w: w, colour: wantsColour(w), width: func() int { return columns(w) }, leave: func() {}}
 }
 
 // columns is the width of a terminal now, or 0 if w is none or cannot take lines
 // back.
-func columns(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" {
+func columns(w *screen) int {
+	f := w.file()
+	if f == nil || os.Getenv("TERM") == "dumb" {
 		return 0
 	}
 	n, _, err := term.GetSize(int(f.Fd()))
@@ -74,12 +74,15 @@ func columns(w io.Writer) int {
 }
 
 // wantsColour is true in a terminal, unless https://no-color.org says no.
-func wantsColour(w io.Writer) bool {
+func wantsColour(w *screen) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // isTerminal tells whether a person is at the other end.
 func isTerminal(stream any) bool {
+	if s, ok := stream.(*screen); ok {
+		stream = s.w
+	}
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
@@ -123,7 +126,7 @@ func (p *page) line(s style, text string) {
 // write goes on with the current line. Each line is styled for itself, so that
 // nothing that breaks off leaves the terminal in a colour.
 func (p *page) write(s style, text string) {
-	for piece := range strings.Lines(text) {
+	for piece := range strings.Lines(p.show.show(text)) {
 		body, ended := strings.CutSuffix(piece, "\n")
 		p.raw(p.styled(s, body))
 		p.middle = !ended
@@ -151,6 +154,7 @@ func (p *page) styled(s style, text string) string {
 	return look.Inline(true).Render(text)
 }
 
+// raw writes what is visible already, and may be styled.
 func (p *page) raw(text string) {
 	if text == "" {
 		return
@@ -164,7 +168,7 @@ func (p *page) raw(text string) {
 
 func (p *page) out(text string) {
 	if p.err == nil {
-		_, p.err = io.WriteString(p.w, text)
+		p.err = p.w.paint(text)
 	}
 }
 
@@ -190,7 +194,7 @@ func lastOf(text string, most int) (end string, cut bool) {
 func (p *page) tail(text string) {
 	room := p.width() - 3
 	text, cut := lastOf(text, 8*p.width())
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Join(strings.Fields(visible(text)), " ")
 	if over := xansi.StringWidth(text) - room; over > 0 || cut && text != "" {
 		text = "…" + xansi.TruncateLeft(text, max(over+1, 0), "")
 	}

@@ -4,9 +4,10 @@ import "strings"
 
 // plain leaves out of a text what would steer a terminal: escape sequences and
 // control characters. What a model or a tool says is never obeyed. A sequence
-// may be cut anywhere between two pieces.
+// may be cut anywhere between two pieces. What is left is made visible.
 type plain struct {
 	state   plainState
+	show    shower
 	carried bool // the last character was a carriage return
 }
 
@@ -52,7 +53,7 @@ func (p *plain) clean(text string) string {
 			b.WriteRune(r)
 		}
 	}
-	return b.String()
+	return p.show.show(b.String())
 }
 
 // skip takes in a character of an escape sequence.

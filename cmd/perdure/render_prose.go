@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 
 	"charm.land/glamour/v2"
@@ -86,15 +87,26 @@ func (w *prose) render(source string, width int) string {
 		}
 		layout, w.layouts[width] = made, made
 	}
-	text, err := layout.Render(source)
+	text, err := layout.Render(withoutEscapes(source))
 	if err != nil {
 		return strings.Trim(source, "\n")
 	}
+	text = hyperlink.ReplaceAllString(text, "")
 	if !w.p.colour {
 		text = xansi.Strip(text)
 	}
 	return trimmed(narrowed(source, text))
 }
+
+// hyperlink is a sequence OSC 8, which gives a text a target that is not shown.
+var hyperlink = regexp.MustCompile("\x1b]8;[^\x07\x1b]*(\x07|\x1b\\\\)")
+
+// escapeEntity is a character reference of markdown that stands for ESC.
+var escapeEntity = regexp.MustCompile(`&#(0*27|[xX]0*1[bB]);`)
+
+// withoutEscapes writes out what the layout would turn into the begin of an escape
+// sequence. The page makes every other control character visible.
+func withoutEscapes(source string) string { return escapeEntity.ReplaceAllString(source, `\u001b`) }
 
 // trimmed leaves out blank lines around a block, and what fills lines up.
 func trimmed(text string) string {

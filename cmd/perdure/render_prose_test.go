@@ -26,9 +26,9 @@ The **parser** dropped the last *token* of a line, so that nothing after a comme
 
 Done.`
 
-// screen is what stands in a terminal in the end: lines that were taken back are
+// onScreen is what stands in a terminal in the end: lines that were taken back are
 // gone.
-func screen(written string) string {
+func onScreen(written string) string {
 	var lines []string
 	for line := range strings.SplitSeq(written, "\n") {
 		parts := strings.Split(line, takeBack)
@@ -39,7 +39,7 @@ func screen(written string) string {
 
 func proseOn(width int, write func(w *prose)) string {
 	var out bytes.Buffer
-	p := newPage(&out)
+	p := newPage(newScreen(&out))
 	p.width = func() int { return width }
 	w := newProse(p)
 	write(w)
@@ -48,7 +48,7 @@ func proseOn(width int, write func(w *prose)) string {
 }
 
 func TestProseIsLaidOut(t *testing.T) {
-	got := screen(proseOn(40, func(w *prose) { w.write(1, answer) }))
+	got := onScreen(proseOn(40, func(w *prose) { w.write(1, answer) }))
 	want := `What was wrong
 
 The parser dropped the last token of a
@@ -78,7 +78,7 @@ Done.
 // However the text is cut, the same stands there in the end; what passes by
 // fits into one line.
 func TestProseDoesNotDependOnChunks(t *testing.T) {
-	whole := screen(proseOn(60, func(w *prose) { w.write(1, answer) }))
+	whole := onScreen(proseOn(60, func(w *prose) { w.write(1, answer) }))
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		written := proseOn(60, func(w *prose) {
@@ -88,7 +88,7 @@ func TestProseDoesNotDependOnChunks(t *testing.T) {
 				rest = rest[n:]
 			}
 		})
-		if diff := cmp.Diff(whole, screen(written)); diff != "" {
+		if diff := cmp.Diff(whole, onScreen(written)); diff != "" {
 			t.Fatal(diff)
 		}
 		for line := range strings.SplitSeq(written, "\n") {
@@ -103,7 +103,7 @@ func TestProseDoesNotDependOnChunks(t *testing.T) {
 
 // Another section ends what is open, and stands below it.
 func TestProseEndsWithItsSection(t *testing.T) {
-	got := screen(proseOn(60, func(w *prose) {
+	got := onScreen(proseOn(60, func(w *prose) {
 		w.write(1, "It looks as if the")
 		w.p.section("tools")
 		w.p.line(styleNone, "bash ls")

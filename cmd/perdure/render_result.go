@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,6 +39,9 @@ func (v *textView) result(r result) error {
 		v.p.line(styleDim, "  total  "+totalText(r.Usage, r.ByModel))
 	}
 	v.p.line(styleDim, "  run "+r.ID.String())
+	if len(r.Output) > 0 {
+		v.p.line(styleNone, "output: "+outputText(r.Output))
+	}
 	if text := cleanAll(withoutCode(r.Error)); text != "" && text != v.failed {
 		v.p.line(styleError, "error: "+text)
 	}
@@ -45,6 +49,15 @@ func (v *textView) result(r result) error {
 		v.p.line(styleNone, "  "+line)
 	}
 	return v.p.err
+}
+
+// outputText is the beginning of an agent's output; --json has all of it.
+func outputText(output json.RawMessage) string {
+	const most = 4000
+	if len(output) <= most {
+		return cleanAll(string(output))
+	}
+	return cleanAll(strings.ToValidUTF8(string(output[:most]), "")) + fmt.Sprintf("... (%s bytes; --json shows all)", grouped(int64(len(output))))
 }
 
 // next says what can be done with a run that waits, or has failed.

@@ -17,7 +17,7 @@ import (
 func shown(t *testing.T, log string) string {
 	t.Helper()
 	var out bytes.Buffer
-	v := newTextView(&app{stdout: &out})
+	v := newTextView(&app{stdout: newScreen(&out)})
 	i := 0
 	for line := range strings.Lines(log) {
 		name, data, ok := strings.Cut(strings.TrimSpace(line), " ")

@@ -33,7 +33,7 @@ func stopAtEnd(t *testing.T, c *cluster.Cluster) {
 	})
 }
 
-// told is the first that a reader after the cursor is told, and all of the log
+// told is the first event that a reader of the cursor gets, and all of the log
 // that follows, up to the text.
 func (d developed) told(t *testing.T, id uuid.UUID, cursor, until string) (first client.Event, log string) {
 	t.Helper()

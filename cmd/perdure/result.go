@@ -11,16 +11,18 @@ import (
 
 // result is how a run stands when a command leaves it.
 type result struct {
-	ID         uuid.UUID                `json:"agentExecutionId"`
-	Status     perdure.Status           `json:"status"`
-	ExitCode   int                      `json:"exitCode"`
-	StopReason perdure.StopReason       `json:"stopReason,omitempty"`
-	Text       string                   `json:"text"`
-	Turns      int                      `json:"turns"`
-	Usage      perdure.Usage            `json:"usage"`
-	ByModel    map[string]perdure.Usage `json:"usageByModel"`
-	Error      string                   `json:"error,omitempty"`
-	ErrorCode  perdure.Code             `json:"errorCode,omitempty"`
+	ID         uuid.UUID          `json:"agentExecutionId"`
+	Status     perdure.Status     `json:"status"`
+	ExitCode   int                `json:"exitCode"`
+	StopReason perdure.StopReason `json:"stopReason,omitempty"`
+	Text       string             `json:"text"`
+	// Output is what an agent other than the react agent returned.
+	Output    json.RawMessage          `json:"output,omitempty"`
+	Turns     int                      `json:"turns"`
+	Usage     perdure.Usage            `json:"usage"`
+	ByModel   map[string]perdure.Usage `json:"usageByModel"`
+	Error     string                   `json:"error,omitempty"`
+	ErrorCode perdure.Code             `json:"errorCode,omitempty"`
 	// WaitsFor are the signals that would wake it.
 	WaitsFor []string `json:"waitsFor,omitempty"`
 	// Seconds from the start to the end, or to now.
@@ -98,6 +100,9 @@ func (l *link) resultOf(ctx context.Context, id uuid.UUID) (result, error) {
 	var out perdure.ReactOutput
 	if x.Kind == perdure.ReactKind && json.Unmarshal(x.Output, &out) == nil && out.StopReason != "" {
 		r.StopReason, r.Text = out.StopReason, out.Text
+	}
+	if x.Kind != perdure.ReactKind && x.Status == perdure.StatusCompleted {
+		r.Output = x.Output
 	}
 	return r, nil
 }

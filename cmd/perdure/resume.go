@@ -23,12 +23,12 @@ type resumer struct {
 func (a *app) resumeCommand() *cobra.Command {
 	r := &resumer{app: a}
 	cmd := &cobra.Command{
-		Use: "resume ID [PROMPT]", Short: "Go on with a run", GroupID: "runs",
-		Long: `Goes on with a run that was interrupted, or that waits for you, and follows it.
-What is finished is neither paid for nor run again.
+		Use: "resume ID [PROMPT]", Short: "Continue a run", GroupID: "runs",
+		Long: `Continues a run that was interrupted, or that waits for you, and follows it. Model
+calls that were answered and tools that had finished are not repeated.
 
-Without PROMPT a --chat run whose model failed tries again. With one, the run is told
-that. ID may be "last", the newest run.`,
+PROMPT is sent to the run as your next message. Without it, a --chat run whose model
+failed asks the model again. ID may be "last", the newest run.`,
 		Example: `  perdure resume last
   perdure resume 0199d7e2-... "Now write the tests"`,
 		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeRuns,
@@ -140,6 +140,12 @@ func (r *resumer) wake(ctx context.Context, w *watcher, x *perdure.Execution, pr
 	w.cursor = snapshot.Cursor
 	w.view.started(x)
 	w.view.know(snapshot.Entries)
+	if wait := snapshot.Execution.Wait; prompt != "" && wait != nil && len(wait.Signals()) > 0 && !wait.TakesSignal(perdure.UserMessage) {
+		return false, usageError{
+			"the run waits for the signal " + wait.Signals()[0] + ", and not for a message",
+			"perdure signal " + x.ID.String() + " " + wait.Signals()[0] + " JSON" + r.typed,
+		}
+	}
 	if prompt != "" {
 		w.view.said("")
 		_, err := w.Signal(ctx, x.ID, client.UserMessage(prompt))

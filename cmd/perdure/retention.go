@@ -12,11 +12,11 @@ func (a *app) retentionCommand() *cobra.Command {
 	var periods struct{ executions, checkpoints, logs string }
 	cmd := &cobra.Command{
 		Use: "retention", Short: "Show or change how long runs are kept", GroupID: "keep",
-		Long: `Shows how long ended runs, old checkpoints and logs are kept, or, with a flag,
-changes that for the whole org, for what there is already, too; what no flag names
-stays as it is. A sweep deletes what is over within a minute: "perdure runs prune
---dry-run" says what that is beforehand. Definitions may say otherwise for their
-runs. Only an admin may change it; who owns the data directory is one.`,
+		Long: `Shows how long ended runs, old checkpoints and logs are kept. With a flag it changes
+that for the whole org, existing runs included; what no flag names stays as it is.
+A sweep each minute deletes what has expired; "perdure runs prune --dry-run" counts
+that beforehand. Definitions may have other periods for their runs. Only an admin
+may change it; whoever owns the data directory is one.`,
 		Example: "  perdure retention\n  perdure retention --executions 30d --logs 7d\n  perdure retention --executions forever",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -72,6 +72,6 @@ func (a *app) printRetention(r *client.Retention) error {
 	if !r.Set {
 		by = "   (the default)"
 	}
-	_, err := fmt.Fprintf(a.stdout, "runs         %s%s\ncheckpoints  %s\nlogs         %s\n", r.Executions, by, r.Checkpoints, r.Logs)
+	err := a.stdout.say("runs         %s%s\ncheckpoints  %s\nlogs         %s", r.Executions, by, r.Checkpoints, r.Logs)
 	return err
 }

@@ -40,8 +40,8 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Starts a run of the built-in agent and prints what it says and does as it comes:
 text, thinking, tool calls with their output, and at the end what it used.
 
-The run is durable. Ctrl-C, a crash or a reboot leaves it where it is, and
-perdure resume goes on with it. The prompt - is read from standard input.`,
+The run is durable: after Ctrl-C, a crash or a reboot, perdure resume continues it.
+The prompt - is read from standard input.`,
 		Example: runExamples,
 		Args:    onePrompt,
 		RunE:    func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args[0]) },
@@ -156,7 +156,7 @@ func (r *runner) run(ctx context.Context, prompt string) error {
 		r.standard.home = &r.standard.id // also if it takes a seat anew
 	}
 	q.Waits = func() {
-		fmt.Fprintf(r.stderr, "perdure: no worker has registered yet; waiting for one, up to %s\n", client.WorkerWait)
+		_ = r.stderr.say("perdure: no worker has registered yet; waiting for one, up to %s", client.WorkerWait)
 	}
 	x, err := t.Start(ctx, q)
 	if err != nil {

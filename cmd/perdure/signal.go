@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
@@ -15,10 +14,10 @@ func (a *app) signalCommand() *cobra.Command {
 	var id string
 	cmd := &cobra.Command{
 		Use: "signal ID NAME [JSON]", Short: "Send a run a message", GroupID: "runs",
-		Long: `Sends a signal: a durable message that the run reads when it comes to it. Signals
-of one name are read in order. The value is any JSON, null if it is left out; -
-reads it from standard input. A userMessage is {"text": "..."}: what the user
-says, also while the run works.`,
+		Long: `Sends a signal: a message that is stored until the run takes it. Signals of one
+name are taken in order. The value is any JSON, null if it is left out; - reads it
+from standard input. The signal userMessage is {"text": "..."}, a message of the
+user; it can be sent while the run works.`,
 		Example: `  perdure signal last userMessage '{"text": "Leave the docs alone"}'
   perdure signal 0199d7e2-... approval true --id approval-1`,
 		Args: cobra.RangeArgs(2, 3), ValidArgsFunction: a.completeRuns,
@@ -68,7 +67,7 @@ func (a *app) printSignal(l *link, x *perdure.Execution, reply client.SignalRepl
 	if a.json {
 		return a.printJSON(reply)
 	}
-	_, err := fmt.Fprintf(a.stdout, "signal %s sent; the run is %s\n", reply.SignalID, strings.ToLower(string(reply.Status)))
+	err := a.stdout.say("signal %s sent; the run is %s", reply.SignalID, strings.ToLower(string(reply.Status)))
 	x.Status, x.WaitReason = reply.Status, ""
 	a.tellIdle(l, x)
 	return err
@@ -77,7 +76,7 @@ func (a *app) printSignal(l *link, x *perdure.Execution, reply client.SignalRepl
 func (a *app) cancelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cancel ID", Short: "End a run", GroupID: "runs",
-		Long: "Cancels a run and all that it has started. One that works is told first, and has\nended within 30 s. One that has ended stays as it is. ID may be \"last\".",
+		Long: "Cancels a run and all that it has started. A run that works has 30 s\nto end by itself. One that has ended stays as it is. ID may be \"last\".",
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -90,7 +89,7 @@ func (a *app) cancelCommand() *cobra.Command {
 					return err
 				}
 				return a.printExecution(x, func() {
-					fmt.Fprintf(a.stdout, "run %s is %s\n", x.ID, strings.ToLower(string(x.Status)))
+					_ = a.stdout.say("run %s is %s", x.ID, strings.ToLower(string(x.Status)))
 				})
 			})
 		},

@@ -29,7 +29,7 @@ type spec struct {
 func (s *spec) flags(cmd *cobra.Command) {
 	s.cmd = cmd
 	f := cmd.Flags()
-	f.StringSliceVarP(&s.models, "model", "m", nil, "provider/model; default by which key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY)")
+	f.StringSliceVarP(&s.models, "model", "m", nil, "provider/model; the first is called (default: by which key is set, ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY)")
 	f.StringVar(&s.system, "system", "", "system prompt")
 	f.StringSliceVar(&s.tools, "tools", nil, "names of the tools that the model may use, or none (default: all built-in ones)")
 	f.IntVar(&s.maxTurns, "max-turns", 0, "most model calls of one answer (default 50)")

@@ -200,7 +200,7 @@ func (s *standard) endWith(kept *local.Store, ended <-chan struct{}) {
 	case <-kept.Failed():
 		err := kept.Err()
 		s.logger.Error("the worker's store failed; the process ends", "error", err)
-		fmt.Fprintln(os.Stderr, "perdure: "+plainError(err))
+		fmt.Fprintln(newScreen(os.Stderr), "perdure: "+plainError(err))
 		os.Exit(exitFailed)
 	case <-ended:
 	}

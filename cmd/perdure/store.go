@@ -44,9 +44,9 @@ func (a *app) storeBackupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "backup FILE", Short: "Copy the data directory's store into a file, while a server may use it",
 		Long: `Writes a compact copy of the data directory's store, as of one moment, into a new
-file (mode 0600: it holds conversations). A server may go on meanwhile. The file
-has its name when it is whole. What is kept of local runs is in worker/ of the
-data directory, and not in it.`,
+file (mode 0600: it holds conversations). A server may run meanwhile. The file gets
+its name when it is complete. The content of local runs is not in it: that is in
+worker/ of the data directory.`,
 		Example: "  perdure store backup /backups/perdure-$(date +%F).db",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -73,9 +73,9 @@ func (a *app) storeRestoreCommand() *cobra.Command {
 	var replace bool
 	cmd := &cobra.Command{
 		Use: "restore FILE", Short: "Put a backup in the place of the data directory's store",
-		Long: `Puts a backup into the data directory, which no server may own. A store that is
-there is kept under another name, if --replace allows it. Readers of logs begin
-anew: what they were shown after the backup is not there any more.`,
+		Long: `Puts a backup into the data directory, which no server may own. With --replace a
+store that is there is renamed; without it the command refuses. Readers of logs get
+a reset, because what they were shown after the backup is gone.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := a.embeddedFile()
@@ -85,7 +85,7 @@ anew: what they were shown after the backup is not there any more.`,
 			if err := owned(server.RestoreStore(cmd.Context(), args[0], file, replace)); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.stderr, "restored to %s\n", file)
+			_ = a.stderr.say("restored to %s", file)
 			return nil
 		},
 	}
@@ -106,10 +106,9 @@ func (a *app) storeCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check [FILE]", Short: "Read everything that is stored, and say what is wrong",
 		Long: `Reads every page, row, conversation and log of the data directory's store, of
---store or of a backup, and says what is not as it must be: what is damaged, logs
-with gaps, texts that have not the hash that was noted of them, conversations that
-no model would take. It changes nothing, and servers may go on meanwhile. The exit
-code is 1 if something is wrong.`,
+--store or of a backup, and reports what is wrong: damage, logs with gaps, texts
+that do not match their hash, conversations that no provider accepts. It does not
+write to the store, and servers may run meanwhile. The exit code is 1 if something is wrong.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			where, err := a.storeFile()
@@ -155,7 +154,7 @@ func (a *app) checkStore(ctx context.Context, where string) error {
 		findings = append(findings, found)
 		if !a.json {
 			line.clear()
-			fmt.Fprintf(a.stdout, "%s%s\n", prefixOf(f), oneLine(f.What))
+			_ = a.stdout.say("%s%s", prefixOf(f), oneLine(f.What))
 		}
 	})
 	if err != nil {
@@ -188,15 +187,13 @@ func (a *app) storeCopyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "copy --to URL", Short: "Move everything from a file to PostgreSQL",
 		Long: `Copies everything of an embedded store into a PostgreSQL database in which nothing
-is stored yet, compares both, and moves there: runs go on from where they are,
-readers from what they have seen, keys stay valid. The file is closed for good
-then; servers are started with --store URL from now on. With --keep it stays in
-use, and the copy is another store.
+is stored yet, compares both, and closes the file for good: start servers with
+--store URL from then on. Runs and readers continue where they are, and keys stay
+valid. With --keep the file stays in use, and the copy is another store.
 
-No server may run on either side. It can be interrupted, and called again: it goes
-on from where it was, if nobody has used the file since, and begins anew otherwise.
-Until it has ended nothing has changed for the file, and no server starts on the
-database.`,
+No server may run on either side. After an interrupt call it again: it continues
+where it was, or starts again if the file has been used since. Until it has ended
+the file is unchanged, and no server starts on the database.`,
 		Example: `  perdure store copy --to postgres://perdure@db/perdure
   perdure store copy --from sqlite:/backups/perdure.db --to postgres://perdure@test/perdure --keep`,
 		Args: cobra.NoArgs,

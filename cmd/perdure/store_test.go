@@ -44,9 +44,9 @@ func develop(t *testing.T, dir string, args ...string) developed {
 	t.Helper()
 	args = append([]string{"dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0"}, args...)
 	p := launchWith(t, dir, []string{"PERDURE_SCRIPTED_JOURNAL=" + filepath.Join(dir, "journal")}, args...)
-	base, token, _ := strings.Cut(strings.Fields(p.until("?token="))[1], "/?token=")
+	base := openedAt(p)
 	p.until("bash ")
-	c, err := client.New(client.Options{BaseURL: base, Key: token})
+	c, err := client.New(client.Options{BaseURL: base, Key: tokenOf(t, dir)})
 	if err != nil {
 		t.Fatal(err)
 	}

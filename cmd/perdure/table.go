@@ -29,7 +29,7 @@ const leastCut = 12
 
 func (t *table) add(cells ...string) {
 	for i, cell := range cells {
-		cells[i] = strings.Join(strings.Fields(cleanAll(cell)), " ")
+		cells[i] = strings.Join(strings.Fields(visible(cell)), " ")
 	}
 	t.rows = append(t.rows, cells)
 }

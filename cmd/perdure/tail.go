@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/perdure/perdure"
 	"github.com/spf13/cobra"
@@ -12,8 +11,8 @@ func (a *app) tailCommand() *cobra.Command {
 	var now bool
 	cmd := &cobra.Command{
 		Use: "tail ID", Short: "Follow a run from its start", GroupID: "runs",
-		Long: `Prints all that a run has said and done, and goes on until it has ended. The run
-does not notice. Where nothing runs it, tail prints what there is. ID may be
+		Long: `Prints everything that a run has said and done, then what comes, until the run ends.
+If no server is up, nothing can come, and tail prints what there is. ID may be
 "last". With --json each event is a line {cursor, event, data}.`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,6 +79,6 @@ func (a *app) tellIdle(l *link, x *perdure.Execution) {
 		tellAway(a, x)
 	}
 	if l.alone() && !x.Status.Terminal() && x.WaitReason != "signal" {
-		fmt.Fprintf(a.stderr, "perdure: nothing runs it now; perdure resume %s%s goes on with it\n", x.ID, a.typed)
+		_ = a.stderr.say("perdure: nothing runs it now; perdure resume %s%s goes on with it", x.ID, a.typed)
 	}
 }

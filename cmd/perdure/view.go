@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -40,7 +39,7 @@ func (v *quietView) event(client.Event) error      { return nil }
 
 func (v *quietView) result(r result) error {
 	if r.Text != "" {
-		if _, err := fmt.Fprintln(v.stdout, r.Text); err != nil {
+		if err := v.stdout.answer(r.Text); err != nil {
 			return err
 		}
 	}
@@ -53,7 +52,7 @@ func (v *quietView) result(r result) error {
 }
 
 func tellLost(a *app, cause error, pause time.Duration) {
-	fmt.Fprintf(a.stderr, "perdure: the connection is lost (%s); trying again in %s\n", plainError(cause), seconds(pause))
+	_ = a.stderr.say("perdure: the connection is lost (%s); trying again in %s", plainError(cause), seconds(pause))
 }
 
 // printLine writes a value as JSON on one line.

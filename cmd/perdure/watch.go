@@ -266,9 +266,9 @@ func (w *watcher) end(ctx context.Context) error {
 func (w *watcher) interrupted() error {
 	flags := w.typed
 	if w.works {
-		fmt.Fprintf(w.stderr, "\nperdure: interrupted; the run is kept\n  go on with it:  perdure resume %s%s\n  end it:         perdure cancel %s%s\n", w.id, flags, w.id, flags)
+		_ = w.stderr.say("\nperdure: interrupted; the run is kept\n  go on with it:  perdure resume %s%s\n  end it:         perdure cancel %s%s", w.id, flags, w.id, flags)
 	} else {
-		fmt.Fprintf(w.stderr, "\nperdure: interrupted; the run goes on at the server\n  watch it:  perdure tail %s%s\n  end it:    perdure cancel %s%s\n", w.id, flags, w.id, flags)
+		_ = w.stderr.say("\nperdure: interrupted; the run goes on at the server\n  watch it:  perdure tail %s%s\n  end it:    perdure cancel %s%s", w.id, flags, w.id, flags)
 	}
 	return exit{exitInterrupted}
 }

@@ -26,19 +26,20 @@ type devServer struct {
 	http       *http.Client
 }
 
+// openedAt returns the address that perdure dev prints, without the last slash.
+func openedAt(p *program) string {
+	p.t.Helper()
+	return strings.TrimSuffix(strings.Fields(p.until("open "))[1], "/")
+}
+
 // serveDev starts perdure dev in dir.
 func serveDev(t *testing.T, dir string, args ...string) *devServer {
 	t.Helper()
 	p := launch(t, dir, append([]string{"dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0"}, args...)...)
-	address := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(p.until("?token=")), "open"))
-	url, _, _ := strings.Cut(address, "/?token=")
-	token, err := os.ReadFile(filepath.Join(dir, "d", "token"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	url, token := openedAt(p), tokenOf(t, dir)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &devServer{program: p, url: url + "/api/orgs/default", token: strings.TrimSpace(string(token)), http: &http.Client{Transport: transport}}
+	return &devServer{program: p, url: url + "/api/orgs/default", token: token, http: &http.Client{Transport: transport}}
 }
 
 // ask sends a request and gives the body, which must come with that status.

@@ -44,8 +44,8 @@ address, and --key an API key of the role worker; without them it works for the
 server that owns the data directory on this machine.
 
 Of servers that share a database give several addresses, or a name that stands for
-all. The worker speaks to one of them, which chance chooses; when that is gone it
-goes on at another, in the middle of whatever it does, and repeats nothing.
+all. The worker chooses one of them at random, and changes to another when that one is
+gone. It sends again what was not acknowledged, which the servers count once.
 
 The keys of model providers are this process's variables: ANTHROPIC_API_KEY,
 OPENAI_API_KEY, GEMINI_API_KEY. Workers of one queue must see the same files.`,
@@ -113,7 +113,7 @@ func (l *laborer) run(ctx context.Context) error {
 	for _, fact := range [][2]string{
 		{"server", options.Addr}, {"queues", strings.Join(s.queues, ", ")}, {"workspace", s.workspace}, {"bash", s.confinement(data)},
 	} {
-		fmt.Fprintf(l.stdout, "  %-11s %s\n", fact[0], fact[1])
+		_ = l.stdout.say("  %-11s %s", fact[0], fact[1])
 	}
 	<-ctx.Done()
 	fmt.Fprintln(l.stderr, "perdure: stopping; Ctrl-C again stops at once")
@@ -130,7 +130,7 @@ func (l *laborer) serveOps(log *slog.Logger) (stop func(), err error) {
 	}
 	registry := ops.NewRegistry(programVersion())
 	l.standard.registerer = registry
-	fmt.Fprintf(l.stdout, "  %-11s http://%s/metrics\n", "ops", listener.Addr())
+	_ = l.stdout.say("  %-11s http://%s/metrics", "ops", listener.Addr())
 	return serveOps(listener, registry, healthOf(l.standard.running.Load), log), nil
 }
 
@@ -143,7 +143,7 @@ func (l *laborer) dial(ctx context.Context, o remote.Options) (*remote.Client, e
 		if !perdure.IsCode(err, perdure.Unavailable) {
 			return d, err
 		}
-		fmt.Fprintf(l.stderr, "perdure: %s; trying again in %s\n", plainError(err), pause)
+		_ = l.stderr.say("perdure: %s; trying again in %s", plainError(err), pause)
 		select {
 		case <-ctx.Done():
 			return nil, err

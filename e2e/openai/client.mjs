@@ -89,7 +89,7 @@ const suite = {
     assert.equal(r.text.format.type, "json_schema");
   },
   async "an image"() {
-    const image = "data:image/png;base64,iVBORw0KGgo=";
+    const image = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     const r = await client.responses.create({
       model: "scripted/chain", input: [{ role: "user", content: [{ type: "input_text", text: "what?" }, { type: "input_image", image_url: image, detail: "auto" }] }],
     });

@@ -1,5 +1,5 @@
-// Command firstagent is a worker with an agent of its own: it asks for two tasks
-// at once, waits for a person's word, and goes on wherever it is restarted.
+// Command firstagent is a worker with an agent of its own: it schedules a task for
+// each name, waits for a person's approval, and continues where it was after a restart.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 func greet(ctx agent.Context, names []string) (string, error) {
 	var futures []agent.Future
 	for _, name := range names {
-		futures = append(futures, ctx.Schedule("shout", name)) // they run in parallel, each once
+		futures = append(futures, ctx.Schedule("shout", name)) // they run in parallel
 	}
 	loud, err := agent.JoinAll[string](ctx, futures...)
 	if err != nil {

@@ -31,6 +31,21 @@ func (c changed) key(now perdure.Time, before, after *perdure.APIKey) *perdure.A
 	return r
 }
 
+// session is the record of a session's begin or end; before is nil for a new one,
+// after for one that ends. The hashes of its secrets are not part of what is hashed.
+func (c changed) session(now perdure.Time, before, after *perdure.Session) *perdure.AuditRecord {
+	r := c.record(now)
+	for _, one := range []struct {
+		s   *perdure.Session
+		sum *string
+	}{{before, &r.Before}, {after, &r.After}} {
+		if one.s != nil {
+			r.SubjectID, r.SubjectName, *one.sum = idOf(one.s.ID), one.s.KeyName, sumOf(one.s)
+		}
+	}
+	return r
+}
+
 // orgRow is the record of an org's change; before is nil for a new one.
 func (c changed) orgRow(now perdure.Time, before, after *perdure.Org) *perdure.AuditRecord {
 	r := c.record(now)

@@ -56,6 +56,7 @@ type Engine struct {
 	Config
 	keys       keyCache
 	orgs       orgCache
+	sessions   sessionCache
 	sources    sources
 	promotions promotions
 	live       live
@@ -63,6 +64,7 @@ type Engine struct {
 	alone      aloneBoard
 	gone       goneBoard
 	large      *largeTurns
+	schemas    inputSchemas
 	// refusedRenewal says that the store has refused to renew a lease, or to take
 	// one back, since the loop looked last.
 	refusedRenewal atomic.Bool

@@ -33,7 +33,11 @@ type cachedKey struct {
 // Authenticate returns the key that the secret is. Errors: unauthenticated;
 // permission_denied if the key's org is disabled.
 func (e *Engine) Authenticate(ctx context.Context, secret string) (*perdure.APIKey, error) {
-	hash := perdure.Hash(sha256.Sum256([]byte(secret)))
+	return e.KeyOf(ctx, sha256.Sum256([]byte(secret)))
+}
+
+// KeyOf returns the key whose secret has the hash. Errors: those of Authenticate.
+func (e *Engine) KeyOf(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error) {
 	now := time.Now()
 	e.keys.mu.Lock()
 	cached, ok := e.keys.known[hash]

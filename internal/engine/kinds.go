@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +10,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // noWorkerYet is how soon a client may ask again that was here before any worker.
@@ -67,7 +63,7 @@ func (e *Engine) kind(ctx context.Context, org, kind string) (perdure.KindSpec, 
 // register remembers what a worker can run, beside what others have registered
 // before: a kind has the providers and endpoints of all of them.
 func (e *Engine) register(ctx context.Context, org string, r perdure.Registration) error {
-	if err := checkRegistration(r); err != nil {
+	if err := e.checkRegistration(r); err != nil {
 		return err
 	}
 	_, err := e.one(ctx, store.Command{
@@ -80,7 +76,7 @@ func (e *Engine) register(ctx context.Context, org string, r perdure.Registratio
 	return err
 }
 
-func checkRegistration(r perdure.Registration) error {
+func (e *Engine) checkRegistration(r perdure.Registration) error {
 	if err := checkTexts("", r); err != nil {
 		return err
 	}
@@ -99,11 +95,8 @@ func checkRegistration(r perdure.Registration) error {
 			if err := perdure.CheckNoDoubledKeys(field, spec.InputSchema); err != nil {
 				return err
 			}
-			if len(spec.InputSchema) == 0 {
-				continue
-			}
-			if _, err := compile(spec.InputSchema); err != nil {
-				return perdure.FieldErrorf(field, "of %s is no JSON Schema: %v", spec.Kind, err)
+			if err := e.schemas.checkRegistered(field, spec); err != nil {
+				return err
 			}
 		}
 	}
@@ -136,55 +129,4 @@ func union(a, b []string) []string {
 	all := append(slices.Clone(a), b...)
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// checkSchema checks content by a JSON Schema; the error names the member at
-// fault.
-func checkSchema(field string, schema, content json.RawMessage) error {
-	if len(schema) == 0 {
-		return nil
-	}
-	compiled, err := compile(schema)
-	if err != nil {
-		return &perdure.Error{Code: perdure.Internal, Message: "a registered schema does not compile", Err: err}
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(content))
-	if err != nil {
-		return perdure.FieldErrorf(field, "is not valid JSON: %v", err)
-	}
-	return schemaError(field, compiled.Validate(value))
-}
-
-func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		return nil, err
-	}
-	const url = "mem:///kind.json"
-	compiler := jsonschema.NewCompiler()
-	compiler.UseLoader(noLoader{})
-	if err := compiler.AddResource(url, doc); err != nil {
-		return nil, err
-	}
-	return compiler.Compile(url)
-}
-
-// noLoader keeps what a worker registers from having the server read its files.
-// The drafts of JSON Schema itself are in the program, and never asked for here.
-type noLoader struct{}
-
-func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("a schema refers only to itself, not to %s", url)
-}
-
-func schemaError(field string, err error) error {
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
-		return err
-	}
-	for len(invalid.Causes) > 0 {
-		invalid = invalid.Causes[0]
-	}
-	at := strings.Join(append([]string{field}, invalid.InstanceLocation...), ".")
-	return perdure.FieldErrorf(at, "%s", invalid.BasicOutput().Error)
 }

@@ -85,7 +85,8 @@ func TestSchemasReadNoFiles(t *testing.T) {
 		`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object"}`: true,
 		`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}`:      true,
 		`{"$ref":"#/$defs/n","$defs":{"n":{"type":["object","null"]}}}`:              true,
-		`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`:                    true,
+		`{"$ref":"http://json-schema.org/draft-07/schema#"}`:                         true,
+		`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`:                    false, // has $dynamicRef
 		``: true,
 	} {
 		for _, agent := range []bool{true, false} {
@@ -96,6 +97,6 @@ func TestSchemasReadNoFiles(t *testing.T) {
 		}
 	}
 	// One that was registered before it was checked, by an older server.
-	err := checkSchema("input", json.RawMessage(`{"$ref":"file://`+file+`"}`), json.RawMessage(`1`))
+	err := new(inputSchemas).check("input", perdure.KindSpec{InputSchema: json.RawMessage(`{"$ref":"file://` + file + `"}`)}, json.RawMessage(`1`))
 	b.wantCode(err, perdure.Internal)
 }

@@ -120,8 +120,8 @@ func decideTaskReturn(s *store.State, t *perdure.Task, started bool) (*store.Cha
 	return d.done(nil), nil
 }
 
-// maxLost is how many lost attempts fail a task: whatever it is, it takes its
-// worker with it.
+// maxLost is how many lost attempts a task survives. One more fails it: whatever it
+// is, it takes its worker with it.
 const maxLost = 10
 
 // loseAttempt decides about a task whose worker is gone in the middle of an
@@ -142,7 +142,7 @@ func (d *draft) loseAttempt(t *perdure.Task, why string) error {
 	case t.Lost > maxLost:
 		t.Error = &perdure.TaskError{
 			Code: "crash_loop", Permanent: true,
-			Message: fmt.Sprintf("its worker was lost %d times in the middle of it", maxLost),
+			Message: fmt.Sprintf("its worker was lost %d times in the middle of it", t.Lost),
 		}
 		d.takeBack(t, true)
 		err = d.endTask(t, perdure.TaskFailed, perdure.EventTaskFailed, perdure.BlockSuperseded)

@@ -213,7 +213,7 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 		if r.Input == nil {
 			r.Input = json.RawMessage("null")
 		}
-		return r.Input, checkSchema("input", spec.InputSchema, r.Input)
+		return r.Input, e.schemas.check("input", spec, r.Input)
 	}
 	if len(r.Input) > 0 && string(r.Input) != "null" {
 		return nil, perdure.FieldErrorf("input", "is for other kinds; the %s takes userPrompt, models and tools", perdure.ReactKind)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"crypto/sha256"
 	"net"
 	"net/http"
 	"net/url"
@@ -15,11 +16,14 @@ import (
 
 // caller is who makes a request.
 type caller struct {
-	org    string
-	role   perdure.KeyRole
-	id     uuid.UUID // of the key; zero if it is none that is stored
-	name   string
-	secret string // to look at again while a stream is open
+	org  string
+	role perdure.KeyRole
+	id   uuid.UUID // of the key; zero if it is none that is stored
+	name string
+	key  perdure.Hash // of the key's secret, also with a session
+	// proof is for another look while a stream is open.
+	proof     proof
+	sessionID uuid.UUID // zero without a session
 	// operator is set for the token of a data directory: org is then the one that
 	// the request names.
 	operator bool
@@ -50,34 +54,37 @@ func callerOf(ctx context.Context) caller {
 	return c
 }
 
-// bearer gives the secret that a request carries, and whether it came by
-// cookie.
-func bearer(r *http.Request) (secret string, cookie bool) {
+// proofOf returns what a request carries to show who makes it, and whether there is
+// anything. With the header Authorization nothing else counts.
+func (s *server) proofOf(r *http.Request) (proof, bool) {
 	if auth := r.Header.Get("Authorization"); auth != "" {
 		scheme, rest, _ := strings.Cut(auth, " ")
-		if strings.EqualFold(scheme, "bearer") {
-			return strings.TrimSpace(rest), false
-		}
-		return "", false
+		secret := strings.TrimSpace(rest)
+		return proof{key: sha256.Sum256([]byte(secret))}, strings.EqualFold(scheme, "bearer") && secret != ""
 	}
-	if c, err := r.Cookie(cookieName); err == nil {
-		return c.Value, true
-	}
-	return "", false
+	cookie, page := s.halvesOf(r)
+	return proof{session: true, cookie: sha256.Sum256([]byte(cookie)), page: sha256.Sum256([]byte(page))}, cookie != "" && page != ""
 }
 
-const howToGiveKey = "give a key in the header Authorization: Bearer KEY, or log in with POST /api/login; " +
-	"in dev mode the key is in the file named token in the data directory"
+const (
+	howToGiveKey = "give a key in the header Authorization: Bearer KEY, or sign in with POST /api/login, " +
+		"whose cookie counts together with the header " + sessionHeader + "; in dev mode the key is in the file named token in the data directory"
+	howToSignIn = "sign in again with POST /api/login"
+)
 
-// authenticate finds the caller. A browser sends its cookie whoever makes it
-// send the request, so with a cookie a write must come from our own pages.
+// authenticate finds the caller. A browser may be made to send a request by a page
+// of another origin, so with a session a write must come from our own pages.
 func (s *server) authenticate(r *http.Request) (caller, *problem) {
-	secret, cookie := bearer(r)
-	if secret == "" {
+	given, any := s.proofOf(r)
+	if !any {
 		return caller{}, newProblem(perdure.Unauthenticated, "no key was given; "+howToGiveKey)
 	}
-	key, err := s.Auth.Authenticate(r.Context(), secret)
-	if perdure.IsCode(err, perdure.Unauthenticated) {
+	key, session, err := s.vouch(r.Context(), given)
+	switch {
+	case !perdure.IsCode(err, perdure.Unauthenticated):
+	case given.session:
+		return caller{}, newProblem(perdure.Unauthenticated, "the session is unknown or has ended, or its key is revoked; "+howToSignIn)
+	default:
 		return caller{}, newProblem(perdure.Unauthenticated, "the key is unknown or revoked; "+howToGiveKey)
 	}
 	if err != nil {
@@ -87,28 +94,45 @@ func (s *server) authenticate(r *http.Request) (caller, *problem) {
 	if err != nil {
 		return caller{}, s.problemOf(r.Context(), err)
 	}
-	if cookie && isWrite(r) && !s.ownOrigin(r) {
-		return caller{}, newProblem(perdure.PermissionDenied, "a request that writes and carries the cookie must come from this server's own pages (Origin)")
+	if given.session && isWrite(r) && !s.ownOrigin(r) {
+		return caller{}, newProblem(perdure.PermissionDenied, "a request that writes and carries a session must come from this server's own pages (Origin)")
 	}
 	if err := s.Engine.Request(key); err != nil {
 		return caller{}, s.problemOf(r.Context(), err)
 	}
-	return caller{org: org, operator: key.Operator, role: key.Role, id: key.ID, name: key.Name, secret: secret}, nil
+	c := caller{org: org, operator: key.Operator, role: key.Role, id: key.ID, name: key.Name, key: given.key, proof: given}
+	if session != nil {
+		c.key, c.sessionID = session.Key, session.ID
+	}
+	return c, nil
 }
 
 func isWrite(r *http.Request) bool {
 	return r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 }
 
-// ownOrigin tells whether the page that made a browser send the request is
-// ours.
+// ownOrigin reports whether the page that made a browser send the request is ours.
+// With a public address only pages of that one are.
 func (s *server) ownOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if slices.Contains(s.Origins, origin) {
 		return true
 	}
+	if s.PublicURL != nil {
+		return origin == originOf(s.PublicURL)
+	}
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, r.Host)
+}
+
+// originOf returns a URL's origin as browsers send it: in lower case, and without
+// the port that the scheme has anyway.
+func originOf(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	if port := u.Port(); u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return u.Scheme + "://" + host
 }
 
 // ownHost tells whether the request was meant for this server.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -48,23 +49,30 @@ func TestCookies(t *testing.T) {
 	h.call("POST", "./api/login", `{"key":"wrong"}`, "Authorization", "").problem(401, "unauthenticated", "")
 	h.call("POST", "./api/login", `{}`, "Authorization", "").problem(400, "invalid_argument", "key")
 	h.call("POST", "./api/login", `{"key":"`+h.client+`"}`, "Authorization", "", "Origin", "http://evil.example").problem(403, "permission_denied", "")
-	r := h.call("POST", "./api/login", `{"key":"`+h.client+`"}`, "Authorization", "").shape(200, `{"org":"default","role":"client"}`)
+	r := h.call("POST", "./api/login", `{"key":"`+h.client+`"}`, "Authorization", "")
+	r.want(200, nil)
+	if r.header.Get("Cache-Control") != "no-store" || strings.Contains(string(r.body), h.client) {
+		t.Errorf("the answer: %v %s", r.header, r.body)
+	}
 	set := r.header.Get("Set-Cookie")
-	for _, part := range []string{"perdure=" + h.client, "HttpOnly", "SameSite=Strict", "Max-Age=43200", "Path=/"} {
-		if !strings.Contains(set, part) {
+	for _, part := range []string{"perdure_" + h.port() + "=", "HttpOnly", "SameSite=Strict", "Max-Age=43200", "Path=/"} {
+		if !strings.Contains(set, part) || strings.Contains(set, h.client) || strings.Contains(set, "Secure") {
 			t.Errorf("the cookie %q lacks %s", set, part)
 		}
 	}
-	cookie := []string{"Authorization", "", "Cookie", "perdure=" + h.client}
+	cookie := h.signIn(h.client).headers()
 	h.call("GET", "/agent-executions", "", cookie...).want(200, nil)
 	body := `{"userPrompt":"hi",` + models + `}`
 	h.call("POST", "/agent-executions", body, cookie...).problem(403, "permission_denied", "")
 	h.call("POST", "/agent-executions", body, append(cookie, "Origin", "http://evil.example")...).problem(403, "permission_denied", "")
 	h.call("POST", "/agent-executions", body, append(cookie, "Origin", "null")...).problem(403, "permission_denied", "")
 	h.call("POST", "/agent-executions", body, append(cookie, "Origin", h.url)...).want(201, nil)
-	if set := h.call("POST", "./api/logout", "").want(204, nil).header.Get("Set-Cookie"); !strings.Contains(set, "Max-Age=0") {
+	h.call("POST", "./api/logout", "", append(cookie, "Origin", "http://evil.example")...).problem(403, "permission_denied", "")
+	h.call("GET", "/agent-executions", "", cookie...).want(200, nil)
+	if set := h.call("POST", "./api/logout", "", append(cookie, "Origin", h.url)...).want(204, nil).header.Get("Set-Cookie"); !strings.Contains(set, "Max-Age=0") {
 		t.Errorf("logout sets %q", set)
 	}
+	h.call("GET", "/agent-executions", "", cookie...).problem(401, "unauthenticated", "")
 }
 
 func TestDevModeChecksHostAndOrigin(t *testing.T) {
@@ -82,9 +90,13 @@ func TestDevModeChecksHostAndOrigin(t *testing.T) {
 
 	r := h.call("GET", "./?token="+h.client, "", "Authorization", "")
 	r.want(303, nil)
-	if r.header.Get("Location") != "/" || !strings.Contains(r.header.Get("Set-Cookie"), "perdure="+h.client) {
+	cookie, _, _ := strings.Cut(r.header.Get("Set-Cookie"), ";")
+	path, fragment, _ := strings.Cut(r.header.Get("Location"), "#")
+	half, err := url.ParseQuery(fragment)
+	if err != nil || path != "/docs" || half.Get("org") != "default" || strings.Contains(cookie, h.client) {
 		t.Errorf("the token gives %v", r.header)
 	}
+	h.call("GET", "/agent-executions", "", "Authorization", "", "Cookie", cookie, "Perdure-Session", half.Get("session")).want(200, nil)
 	h.call("GET", "./?token=wrong", "", "Authorization", "").problem(401, "unauthenticated", "")
 }
 

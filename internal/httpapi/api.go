@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -22,10 +23,11 @@ import (
 // BodyLimit is the most bytes of a request's body.
 const BodyLimit = 8 << 20
 
-// Authenticator tells which key a secret is of. One without an id is none that is
-// stored. Error: unauthenticated.
+// Authenticator finds keys. One without an id is none that is stored.
 type Authenticator interface {
-	Authenticate(ctx context.Context, secret string) (*perdure.APIKey, error)
+	// KeyOf returns the key whose secret has that SHA-256. Errors: unauthenticated;
+	// permission_denied if the key's org is disabled.
+	KeyOf(ctx context.Context, secret perdure.Hash) (*perdure.APIKey, error)
 }
 
 // Config says how the API runs. Engine and Log are needed; the zero value of
@@ -42,7 +44,11 @@ type Config struct {
 	// Origins are taken for our own besides the one that the Host names: their
 	// pages may read the answers (CORS).
 	Origins []string
-	Logger  *slog.Logger
+	// PublicURL is the address under which browsers open the pages, where a proxy
+	// stands in front; nil goes by each request's Host and TLS. It has a scheme and
+	// a host alone.
+	PublicURL *url.URL
+	Logger    *slog.Logger
 	// Observer is told of requests and readers; may be nil.
 	Observer Observer
 	// TracerProvider makes spans of requests; nil makes none.
@@ -98,7 +104,7 @@ type server struct {
 
 // New makes the handler of the whole API.
 func New(c Config) (http.Handler, error) {
-	s := &server{Config: c.normal(), mux: http.NewServeMux(), readers: readers{open: map[string]int{}}, streams: durablestream.New(c.Engine.Store, c.Engine.Hints, c.StreamsPerOrg)}
+	s := &server{Config: c.normal(), mux: http.NewServeMux(), readers: readers{open: map[perdure.Hash]int{}}, streams: durablestream.New(c.Engine.Store, c.Engine.Hints, c.StreamsPerOrg)}
 	s.watch = &watch{s: s}
 	if c.TracerProvider != nil {
 		s.tracer = c.TracerProvider.Tracer("github.com/perdure/perdure/internal/httpapi")
@@ -117,7 +123,7 @@ func New(c Config) (http.Handler, error) {
 
 func (c Config) normal() Config {
 	if c.Auth == nil {
-		c.Auth = storedKeys{c.Engine}
+		c.Auth = c.Engine
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -165,13 +171,6 @@ func (c Config) answers(ctx context.Context) (r health.Report) {
 	return r
 }
 
-// storedKeys authenticates by the keys in the store.
-type storedKeys struct{ engine *engine.Engine }
-
-func (k storedKeys) Authenticate(ctx context.Context, secret string) (*perdure.APIKey, error) {
-	return k.engine.Authenticate(ctx, secret)
-}
-
 // routes registers every operation.
 func (s *server) routes() {
 	s.definitionRoutes()
@@ -180,6 +179,7 @@ func (s *server) routes() {
 	s.logRoutes()
 	s.contentRoutes()
 	s.keyRoutes()
+	s.sessionRoutes()
 	s.orgRoutes()
 	s.auditRoutes()
 	s.retentionRoutes()

@@ -32,7 +32,7 @@ func (s *server) contentRoute() {
 	s.api.OpenAPI().AddOperation(&huma.Operation{
 		Method: http.MethodPut, Path: orgPath + contentPath, OperationID: "putContent", Tags: []string{"Executions"},
 		Summary:     "Upload content that a signal names then; any JSON, to the server's limit. It is deleted if nothing names it within an hour.",
-		Security:    []map[string][]string{{"bearer": {}}, {"cookie": {}}},
+		Security:    security,
 		Parameters:  []*huma.Param{pathParam("org"), pathParam("id")},
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{}}}},
 		Responses: map[string]*huma.Response{

@@ -17,14 +17,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-type secureKey struct{}
-
-// isSecure tells whether the request came over TLS.
-func isSecure(ctx context.Context) bool {
-	secure, _ := ctx.Value(secureKey{}).(bool)
-	return secure
-}
-
 type queryKey struct{}
 
 // front is what every request passes first: whom it is meant for, who sends it,
@@ -74,7 +66,10 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
-	ctx := context.WithValue(aboutExecution(r.Context(), r), secureKey{}, r.TLS != nil)
+	ctx := aboutExecution(r.Context(), r)
+	if setsCookie(r) {
+		ctx = context.WithValue(ctx, browserKey{}, s.browserIn(w, r))
+	}
 	if strings.HasPrefix(r.URL.Path, "/api/") {
 		w.Header().Set("Cache-Control", "no-store")
 	}

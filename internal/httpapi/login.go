@@ -3,28 +3,14 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"time"
+	"net/url"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/health"
+	"github.com/perdure/perdure/internal/store"
 )
-
-const (
-	cookieName = "perdure"
-	cookieLife = 12 * time.Hour
-)
-
-func (s *server) cookie(secret string, life time.Duration, secure bool) *http.Cookie {
-	c := &http.Cookie{
-		Name: cookieName, Value: secret, Path: "/", MaxAge: int(life / time.Second),
-		HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode,
-	}
-	if life <= 0 {
-		c.MaxAge = -1
-	}
-	return c
-}
 
 type loginInput struct {
 	Body struct {
@@ -32,10 +18,13 @@ type loginInput struct {
 	}
 }
 
-// loginReply says who the key is.
+// loginReply says who the key is, and gives the page its half of the session.
 type loginReply struct {
-	Org  string          `json:"org"`
-	Role perdure.KeyRole `json:"role"`
+	Org       string          `json:"org"`
+	Role      perdure.KeyRole `json:"role"`
+	SessionID uuid.UUID       `json:"sessionId"`
+	Session   string          `json:"session" doc:"The page's half of the session. It goes with each request in the header Perdure-Session, beside the cookie."`
+	ExpiresAt perdure.Time    `json:"expiresAt"`
 }
 
 type cookieOutput[T any] struct {
@@ -56,14 +45,15 @@ func (s *server) accessRoutes() {
 			Responses: map[string]*huma.Response{"default": problemResponse},
 		}
 	}
-	huma.Register(s.api, open(http.MethodPost, "/api/login", "login", "Get a cookie that counts as the key for 12 hours", 200), s.login)
-	huma.Register(s.api, open(http.MethodPost, "/api/logout", "logout", "Drop the cookie", 204), s.logout)
+	huma.Register(s.api, open(http.MethodPost, "/api/login", "login", "Start a session of 12 hours: a cookie, and the half of it that the page keeps", 200), s.login)
+	huma.Register(s.api, open(http.MethodPost, "/api/logout", "logout", "End the session, and drop the cookie", 204), s.logout)
 	huma.Register(s.api, open(http.MethodGet, "/healthz", "healthz", "Whether the process runs", 200), s.healthz)
 	huma.Register(s.api, open(http.MethodGet, "/readyz", "readyz", "Whether it can serve: the store answers", 200), s.readyz)
 }
 
 func (s *server) login(ctx context.Context, in *loginInput) (*cookieOutput[loginReply], error) {
-	key, err := s.Auth.Authenticate(ctx, in.Body.Key)
+	b := browserOf(ctx)
+	session, halves, key, err := s.signIn(ctx, in.Body.Key, b)
 	if perdure.IsCode(err, perdure.Unauthenticated) {
 		return nil, newProblem(perdure.Unauthenticated, "the key is unknown or revoked")
 	}
@@ -71,12 +61,35 @@ func (s *server) login(ctx context.Context, in *loginInput) (*cookieOutput[login
 		return nil, s.problemOf(ctx, err)
 	}
 	return &cookieOutput[loginReply]{
-		SetCookie: s.cookie(in.Body.Key, cookieLife, isSecure(ctx)).String(), Body: loginReply{key.Org, key.Role},
+		SetCookie: b.hold(halves.Cookie).String(),
+		Body:      loginReply{Org: key.Org, Role: key.Role, SessionID: session.ID, Session: halves.Page, ExpiresAt: session.ExpiresAt},
 	}, nil
 }
 
+// logout ends the session whose halves both came. One half alone ends nothing, and
+// the browser forgets the cookie in any case.
 func (s *server) logout(ctx context.Context, _ *struct{}) (*clearOutput, error) {
-	return &clearOutput{SetCookie: s.cookie("", 0, isSecure(ctx)).String()}, nil
+	b := browserOf(ctx)
+	if err := s.signOut(ctx, b); err != nil {
+		return nil, s.problemOf(ctx, err)
+	}
+	return &clearOutput{SetCookie: b.drop().String()}, nil
+}
+
+func (s *server) signOut(ctx context.Context, b browser) error {
+	session, err := s.Engine.Session(ctx, b.halves.cookie, b.halves.page)
+	if perdure.IsCode(err, perdure.Unauthenticated) {
+		return nil // it opens nothing
+	}
+	if err != nil {
+		return err
+	}
+	ctx = store.By(ctx, b.actor(session.KeyName, session.KeyID))
+	_, err = s.Engine.EndSession(ctx, session.Org, session.ID, func(*perdure.Session) bool { return true })
+	if perdure.IsCode(err, perdure.NotFound) {
+		return nil // ended meanwhile
+	}
+	return err
 }
 
 type healthBody struct {
@@ -101,14 +114,22 @@ func (s *server) readyz(ctx context.Context, _ *struct{}) (*body[healthBody], er
 	return nil, p
 }
 
-// tokenLogin turns the token in the address that dev mode prints into a cookie,
-// so that it does not stay in the address bar.
+// tokenLogin signs in with the token in the address that dev mode prints. The page
+// takes its half of the session from the fragment, which no server is sent, and
+// removes it from the address.
 func (s *server) tokenLogin(w http.ResponseWriter, r *http.Request) {
-	token := r.URL.Query().Get("token")
-	if _, err := s.Auth.Authenticate(r.Context(), token); err != nil {
+	b := s.browserIn(w, r)
+	_, halves, key, err := s.signIn(r.Context(), r.URL.Query().Get("token"), b)
+	if perdure.IsCode(err, perdure.Unauthenticated) {
 		newProblem(perdure.Unauthenticated, "the token in the address is not this server's; use the address that it printed at its start").write(w)
 		return
 	}
-	http.SetCookie(w, s.cookie(token, cookieLife, r.TLS != nil))
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	if err != nil {
+		s.problemOf(r.Context(), err).write(w)
+		return
+	}
+	http.SetCookie(w, b.hold(halves.Cookie))
+	w.Header().Set("Cache-Control", "no-store")
+	fragment := url.Values{"session": {halves.Page}, "org": {key.Org}}.Encode()
+	http.Redirect(w, r, s.firstPage()+"#"+fragment, http.StatusSeeOther)
 }

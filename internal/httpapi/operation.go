@@ -80,8 +80,9 @@ func humaConfig(version string) huma.Config {
 			Components: &huma.Components{
 				Schemas: huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"bearer": {Type: "http", Scheme: "bearer"},
-					"cookie": {Type: "apiKey", In: "cookie", Name: cookieName},
+					"bearer":  {Type: "http", Scheme: "bearer"},
+					"cookie":  {Type: "apiKey", In: "cookie", Name: "__Host-perdure", Description: "Half of a session. Without TLS the name is perdure_ and the port."},
+					"session": {Type: "apiKey", In: "header", Name: sessionHeader, Description: "The page's half of a session. Each half needs the other."},
 				},
 			},
 		},
@@ -149,7 +150,7 @@ type nothing struct{}
 func on[I, O any](s *server, method, path, id, summary string, do func(context.Context, *I) (*O, error), change ...func(*huma.Operation)) {
 	op := huma.Operation{
 		Method: method, Path: orgPath + path, OperationID: id, Summary: summary, Tags: []string{tagOf(path)},
-		Security:     []map[string][]string{{"bearer": {}}, {"cookie": {}}},
+		Security:     security,
 		MaxBodyBytes: BodyLimit + 1, BodyReadTimeout: time.Minute,
 		Middlewares: huma.Middlewares{s.ownOrg},
 		Responses:   map[string]*huma.Response{"default": problemResponse, "429": tooMuchResponse},
@@ -188,10 +189,15 @@ var tooMuchResponse = &huma.Response{
 	Content: problemResponse.Content,
 }
 
+// security is that of every operation but those that need no key.
+var security = []map[string][]string{{"bearer": {}}, {"cookie": {}, "session": {}}}
+
 func tagOf(path string) string {
 	switch {
 	case len(path) >= 5 && path[:5] == "/keys":
 		return "Keys"
+	case len(path) >= 9 && path[:9] == "/sessions":
+		return "Sessions"
 	case path == "/audit":
 		return "Audit"
 	case path == "/retention" || path == prunePath:

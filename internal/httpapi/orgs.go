@@ -27,7 +27,7 @@ func (s *server) orgRoutes() {
 func operate[I, O any](s *server, method, path, id, summary string, code int, do func(context.Context, *I) (*O, error)) {
 	op := huma.Operation{
 		Method: method, Path: orgsPath + path, OperationID: id, Summary: summary, Tags: []string{"Orgs"}, DefaultStatus: code,
-		Security:     []map[string][]string{{"bearer": {}}, {"cookie": {}}},
+		Security:     security,
 		MaxBodyBytes: 64 << 10, BodyReadTimeout: time.Minute,
 		Middlewares: huma.Middlewares{s.operator},
 		Responses:   map[string]*huma.Response{"default": problemResponse, "429": tooMuchResponse},

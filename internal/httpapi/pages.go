@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// firstPage is where the root leads.
-	firstPage = "/ai/runs"
+	runsPage = "/ai/runs"
 	// pagesPath begins the addresses of all pages.
 	pagesPath = "/ai/"
 	// assetsPath is where the files are whose names change with their content.
@@ -98,11 +97,15 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) {
 		s.tokenLogin(w, r)
 		return
 	}
-	to := firstPage
+	http.Redirect(w, r, s.firstPage(), http.StatusSeeOther)
+}
+
+// firstPage is where the root leads.
+func (s *server) firstPage() string {
 	if s.Pages == nil {
-		to = "/docs"
+		return "/docs"
 	}
-	http.Redirect(w, r, to, http.StatusSeeOther)
+	return runsPage
 }
 
 // serve answers with the file. One whose name changes with its content is kept

@@ -39,7 +39,7 @@ func overlong(r *http.Request) *problem {
 // readers counts the streams, sockets and waiting polls that are open, by key.
 type readers struct {
 	mu   sync.Mutex // guards open
-	open map[string]int
+	open map[perdure.Hash]int
 }
 
 // crowdedPause is what a reader for whom there is no room is told to wait: until
@@ -51,20 +51,20 @@ const crowdedPause = 5 * time.Second
 func (s *server) admit(c caller, transport string) (leave func(), p *problem) {
 	s.readers.mu.Lock()
 	defer s.readers.mu.Unlock()
-	if s.readers.open[c.secret] >= s.StreamsPerKey {
+	if s.readers.open[c.key] >= s.StreamsPerKey {
 		p := newProblem(perdure.RateLimited, fmt.Sprintf(
 			"%d streams are open with this key, as many as one key may have; close some, or start the server with a higher --streams-per-key", s.StreamsPerKey))
 		p.retryAfter = crowdedPause
 		return nil, p
 	}
-	s.readers.open[c.secret]++
+	s.readers.open[c.key]++
 	left := s.Observer.Reading(transport)
 	return func() {
 		left()
 		s.readers.mu.Lock()
 		defer s.readers.mu.Unlock()
-		if s.readers.open[c.secret]--; s.readers.open[c.secret] == 0 {
-			delete(s.readers.open, c.secret)
+		if s.readers.open[c.key]--; s.readers.open[c.key] == 0 {
+			delete(s.readers.open, c.key)
 		}
 	}, nil
 }

@@ -18,11 +18,11 @@ func TestContentThatNoProviderTakesIsRefused(t *testing.T) {
 	}
 	before := h.call("GET", at, "").want(200, nil)
 	for part, field := range map[string]string{
-		image("", "image/png"):                    "data",
-		image("aGk=", "image/png"):                "data",
-		image("iVBORw0KGgo", "image/png"):         "data",
-		image("iVBORw0KGgo=", "image/jpeg"):       "mimeType",
-		image("iVBORw0KGgo=", ""):                 "mimeType",
+		image("", "image/png"):     "data",
+		image("aGk=", "image/png"): "data",
+		image("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg", "image/png"):    "data",
+		image("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "image/jpeg"): "mimeType",
+		image("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", ""):           "mimeType",
 		`{"type":"video","data":"aGk="}`:          "type",
 		`{"type":"toolCall","id":"a","name":"b"}`: "type",
 	} {

@@ -38,7 +38,7 @@ func (in *streamInput) from() (eventlog.From, string, error) {
 
 var (
 	errStopping = errors.New("the server is stopping")
-	errKeyOver  = errors.New("the key is revoked, or its org is disabled")
+	errKeyOver  = errors.New("the key is revoked, its org is disabled, or the session has ended")
 )
 
 // stream writes the log as server-sent events. It ends cleanly only after the

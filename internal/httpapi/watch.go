@@ -137,10 +137,10 @@ func (k *recheck) still(ctx context.Context) error {
 	return k.s.keyOver(ctx, callerOf(ctx))
 }
 
-// keyOver is errKeyOver if the key is no longer the caller's. A store that does
+// keyOver is errKeyOver if the key is no longer the caller's, or its session is over. A store that does
 // not answer says nothing about it.
 func (s *server) keyOver(ctx context.Context, c caller) error {
-	key, err := s.Auth.Authenticate(ctx, c.secret)
+	key, _, err := s.vouch(ctx, c.proof)
 	switch {
 	case perdure.IsCode(err, perdure.Unauthenticated), perdure.IsCode(err, perdure.PermissionDenied):
 		return errKeyOver

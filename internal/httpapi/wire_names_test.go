@@ -208,7 +208,7 @@ func TestPartsHaveTheirNames(t *testing.T) {
 	x := h.start("")
 	run := h.claim()
 	run.say(perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{
-		perdure.Text("look"), {Type: perdure.PartImage, Data: "iVBORw0KGgo=", MimeType: "image/png"},
+		perdure.Text("look"), {Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"},
 	}}})
 	run.say(perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{
 		Provider: "scripted", Model: "m", StopReason: perdure.StopToolUse, Usage: &perdure.Usage{Input: 1, Calls: 1},
@@ -233,7 +233,7 @@ func TestPartsHaveTheirNames(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s", e.Role, e.Content))
 	}
 	want := []string{
-		`"user" {"parts":[{"type":"text","text":"look"},{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"}]}`,
+		`"user" {"parts":[{"type":"text","text":"look"},{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==","mimeType":"image/png"}]}`,
 		`"assistant" {"parts":[{"type":"thinking","thinking":"hm","thinkingSignature":"sig"},{"type":"thinking","thinkingSignature":"sealed","redacted":true,"thinking":""},` +
 			`{"type":"text","text":"so","textSignature":"sig"},{"type":"toolCall","id":"call_1","name":"bash","arguments":{"a":1},"rawArguments":"{\"a\": 1}"},` +
 			`{"type":"toolCall","id":"call_2","name":"bash","arguments":{},"rawArguments":"{}"}],"provider":"scripted","model":"m",` +

@@ -160,7 +160,7 @@ func TestCancelOfEachStatus(t *testing.T) {
 func TestValuesOfSignals(t *testing.T) {
 	h := open(t)
 	at := h.path(h.start("").ID, "/signal")
-	for _, value := range []string{`{"text":"x"}`, `{"parts":[{"type":"text","text":"x"}]}`, `{"parts":[{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"}]}`} {
+	for _, value := range []string{`{"text":"x"}`, `{"parts":[{"type":"text","text":"x"}]}`, `{"parts":[{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==","mimeType":"image/png"}]}`} {
 		h.call("POST", at, `{"signalName":"userMessage","signalValue":`+value+`}`).shape(200, `{"signalId":"U1","status":"PENDING"}`)
 	}
 	for _, value := range []string{`"x"`, `{}`, `null`, `{"text":""}`, `{"text":1}`, `{"parts":[]}`, `{"parts":[{"type":"toolCall","id":"a","name":"b"}]}`} {

@@ -51,7 +51,7 @@ func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	defer leave()
 	// The origin has been looked at, with all the origins that are ours.
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{socketProtocol}})
 	if err != nil {
 		s.lines(r.Context()).DebugContext(r.Context(), "no websocket", slog.Any("cause", err))
 		return // Accept has answered
@@ -70,8 +70,8 @@ func (s *server) socketTarget(r *http.Request) (*perdure.Execution, *problem) {
 	if p := strange(c, r.PathValue("org")); p != nil {
 		return nil, p
 	}
-	if _, cookie := bearer(r); cookie && !s.ownOrigin(r) {
-		return nil, newProblem(perdure.PermissionDenied, "a WebSocket with the cookie must come from this server's own pages (Origin)")
+	if c.proof.session && !s.ownOrigin(r) {
+		return nil, newProblem(perdure.PermissionDenied, "a WebSocket with a session must come from this server's own pages (Origin)")
 	}
 	id, err := parseID("execution", r.PathValue("id"))
 	if err == nil {
@@ -261,13 +261,13 @@ func (k *socket) send(ctx context.Context, kind string, data any) error {
 }
 
 // close ends the socket so that the client knows whether to come back: 1001 and
-// 1011 say so, 1008 that its key is over.
+// 1011 say so, 1008 that its key or session is over.
 func (k *socket) close(err error) {
 	switch {
 	case errors.Is(err, errStopping):
 		_ = k.conn.Close(websocket.StatusGoingAway, "the server is stopping; connect again")
 	case errors.Is(err, errKeyOver):
-		_ = k.conn.Close(websocket.StatusPolicyViolation, "the key is revoked")
+		_ = k.conn.Close(websocket.StatusPolicyViolation, "the key is revoked, or the session has ended")
 	}
 	_ = k.conn.CloseNow()
 }

@@ -71,7 +71,11 @@ func (h *house) dialSocket(id uuid.UUID, headers ...string) (*wsClient, *http.Re
 	req := h.request("GET", h.path(id, "/ws"), "", headers...)
 	ctx, cancel := context.WithTimeout(h.t.Context(), 30*time.Second)
 	h.t.Cleanup(cancel)
-	conn, res, err := websocket.Dial(ctx, req.URL.String(), &websocket.DialOptions{HTTPHeader: req.Header, Host: req.Host})
+	var offered []string
+	if o := req.Header.Get("Sec-WebSocket-Protocol"); o != "" {
+		offered = strings.Split(o, ", ")
+	}
+	conn, res, err := websocket.Dial(ctx, req.URL.String(), &websocket.DialOptions{HTTPHeader: req.Header, Host: req.Host, Subprotocols: offered})
 	if err == nil {
 		conn.SetReadLimit(64 << 20)
 	}
@@ -429,16 +433,21 @@ func TestWebSocketBadInput(t *testing.T) {
 func TestWebSocketAccess(t *testing.T) {
 	h := open(t, func(c *httpapi.Config) { c.Origins = []string{"https://app.example.com"} })
 	x := h.start("")
+	session := h.signIn(h.client)
+	socket := []string{"Authorization", "", "Cookie", session.cookie, "Sec-WebSocket-Protocol", session.protocols()}
 	for name, c := range map[string]struct {
 		id      uuid.UUID
 		headers []string
 		status  int
 	}{
-		"no key":                 {x.ID, []string{"Authorization", ""}, 401},
-		"a worker's key":         {x.ID, []string{"Authorization", "Bearer " + h.wkey}, 403},
-		"an unknown execution":   {h.id, nil, 404},
-		"the cookie, no origin":  {x.ID, []string{"Authorization", "", "Cookie", "perdure=" + h.client}, 403},
-		"the cookie from abroad": {x.ID, []string{"Authorization", "", "Cookie", "perdure=" + h.client, "Origin", "https://evil.example.com"}, 403},
+		"no key":                  {x.ID, []string{"Authorization", ""}, 401},
+		"a worker's key":          {x.ID, []string{"Authorization", "Bearer " + h.wkey}, 403},
+		"an unknown execution":    {h.id, nil, 404},
+		"the cookie alone":        {x.ID, []string{"Authorization", "", "Cookie", session.cookie, "Origin", h.url}, 401},
+		"the page's half alone":   {x.ID, []string{"Authorization", "", "Sec-WebSocket-Protocol", session.protocols(), "Origin", h.url}, 401},
+		"the session, no origin":  {x.ID, socket, 403},
+		"the session from abroad": {x.ID, append(slices.Clone(socket), "Origin", "https://evil.example.com"), 403},
+		"halves of two":           {x.ID, []string{"Authorization", "", "Cookie", h.signIn(h.client).cookie, "Sec-WebSocket-Protocol", session.protocols(), "Origin", h.url}, 401},
 	} {
 		_, res, err := h.dialSocket(c.id, c.headers...)
 		if err == nil || res == nil || res.StatusCode != c.status {
@@ -446,7 +455,14 @@ func TestWebSocketAccess(t *testing.T) {
 		}
 	}
 	for _, origin := range []string{h.url, "https://app.example.com"} {
-		h.socket(x.ID, "Authorization", "", "Cookie", "perdure="+h.client, "Origin", origin)
+		c, res, err := h.dialSocket(x.ID, append(slices.Clone(socket), "Origin", origin)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.Header.Values("Sec-WebSocket-Protocol"); len(got) != 1 || got[0] != "perdure" {
+			t.Errorf("the server selects %q", got)
+		}
+		_ = c.conn.CloseNow()
 	}
 	h.call("GET", h.path(x.ID, "/ws"), "").want(426, nil)
 }

@@ -35,7 +35,7 @@ var rules = map[string][]string{
 	"llm/internal/gpt":                 nil,
 	"llm/scripted":                     {"llm"},
 	"llm/llmtest":                      {"llm", "llm/..."},
-	"tool":                             nil,
+	"tool":                             {"internal/schema"},
 	"client":                           nil,
 	"agent/agenttest":                  {"internal/bubble", "agent", "worker", "react", "llm", "llm/scripted", "tool", "server", "internal/engine", "internal/store", "internal/store/storetest"},
 	"api/perdure/v1":                   nil,
@@ -43,7 +43,8 @@ var rules = map[string][]string{
 	"api/perdure/v1/pbconv/pbconvtest": nil,
 
 	// Server side.
-	"internal/engine":                      {"internal/store", "internal/notify", "internal/response"},
+	"internal/engine":                      {"internal/store", "internal/notify", "internal/response", "internal/schema"},
+	"internal/schema":                      nil, // pure: the worker's side uses it, too
 	"internal/store":                       nil,
 	"internal/store/commit":                {"internal/store"},
 	"internal/store/relational":            {"internal/store", "internal/store/commit"},
@@ -60,7 +61,7 @@ var rules = map[string][]string{
 	"internal/eventlog":                    {"internal/store", "internal/notify"},
 	"internal/durablestream":               {"internal/store", "internal/notify"},
 	"internal/httpapi":                     {"internal/durablestream", "internal/engine", "internal/eventlog", "internal/health", "internal/markdown", "internal/notify", "internal/openaiapi", "internal/store"},
-	"internal/openaiapi":                   {"internal/engine", "internal/eventlog", "internal/response", "internal/store"},
+	"internal/openaiapi":                   {"internal/engine", "internal/eventlog", "internal/response", "internal/schema", "internal/store"},
 	"internal/grpcapi":                     {"api/...", "internal/health"},
 	"internal/disk":                        nil, // pure: the worker's side uses these, too
 	"internal/disktest":                    nil,
@@ -74,6 +75,7 @@ var rules = map[string][]string{
 	"internal/garbage":                     nil,
 	"internal/layering":                    nil,
 	"internal/contract":                    nil,
+	"internal/supply":                      nil,
 	"web":                                  nil, // the built pages
 	"server":                               {"internal/...", "web"},
 

@@ -327,7 +327,7 @@ func TestInputItemsBecomeMessages(t *testing.T) {
 	s := newStage(t)
 	o := s.create(`"input":[
 		{"role":"developer","content":"Be brief."},
-		{"role":"user","content":[{"type":"input_text","text":"What is it?"},{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo=","detail":"auto"}]},
+		{"role":"user","content":[{"type":"input_text","text":"What is it?"},{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==","detail":"auto"}]},
 		{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}]},
 		{"type":"message","role":"assistant","content":[{"type":"output_text","text":"I ask.","annotations":[]}]},
 		{"type":"function_call","call_id":"c1","name":"ask","arguments":"{\"a\":1}"},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/schema"
 )
 
 // request is what a create asks for besides its input. It is kept with the
@@ -270,6 +271,9 @@ func parseFormat(r *request, raw json.RawMessage) error {
 		if !isObject(f.Schema) {
 			return invalid("text.format.schema", "missing_required_parameter", "Missing required parameter: 'text.format.schema', an object.")
 		}
+		if err := checkSchema("text.format.schema", f.Schema); err != nil {
+			return err
+		}
 	default:
 		return unsupportedValue("text.format.type", "'%s' is none of text, json_object, json_schema.", f.Type)
 	}
@@ -280,6 +284,18 @@ func parseFormat(r *request, raw json.RawMessage) error {
 func isObject(raw json.RawMessage) bool {
 	var v map[string]json.RawMessage
 	return json.Unmarshal(raw, &v) == nil && v != nil
+}
+
+// checkSchema bounds a schema that goes to the model's provider as it is. It is not
+// compiled here: what a provider takes of JSON Schema is the provider's to say.
+func checkSchema(param string, raw json.RawMessage) error {
+	if !given(raw) {
+		return nil
+	}
+	if err := schema.CheckText(raw); err != nil {
+		return invalid(param, "invalid_value", "Invalid '%s': the schema %v.", param, err)
+	}
+	return nil
 }
 
 func parseTools(r *request, raw json.RawMessage) error {
@@ -298,6 +314,9 @@ func parseTools(r *request, raw json.RawMessage) error {
 			return invalid(at+".name", "invalid_value", "Invalid '%s.name': '%s' is there twice.", at, t.Name)
 		case given(t.Parameters) && !isObject(t.Parameters):
 			return invalid(at+".parameters", "invalid_type", "Invalid type for '%s.parameters': expected an object.", at)
+		}
+		if err := checkSchema(at+".parameters", t.Parameters); err != nil {
+			return err
 		}
 		seen[t.Name] = true
 	}

@@ -157,6 +157,14 @@ type Reader interface {
 	KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error)
 	// Keys lists those of an org, oldest first, revoked ones too, with their Use.
 	Keys(ctx context.Context, org string) ([]*perdure.APIKey, error)
+	// SessionByCookie returns a session by the hash of its cookie's half, expired or
+	// not; not_found if there is none.
+	SessionByCookie(ctx context.Context, cookie perdure.Hash) (*perdure.Session, error)
+	// Sessions lists sessions that have not expired, by id, which is the order in
+	// which they began.
+	Sessions(ctx context.Context, q SessionQuery) ([]*perdure.Session, error)
+	// ExpiredSessions reports whether a session has expired and is still stored.
+	ExpiredSessions(ctx context.Context, now perdure.Time) (bool, error)
 	// OrgByID returns an org; not_found if there is none of that id.
 	OrgByID(ctx context.Context, id string) (*perdure.Org, error)
 	// OrgList returns at most limit orgs whose ids come after the given one, by id.

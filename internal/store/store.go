@@ -144,6 +144,7 @@ type Needs struct {
 	Slug        string
 	Idempotency string
 	KeyID       *uuid.UUID
+	Session     *uuid.UUID
 	Org         bool // the command's
 	// UseOf is a key whose limits are decided on: State.Limited. Of a stream that
 	// is there it is the one that the stream was made with, unasked.
@@ -197,6 +198,7 @@ type State struct {
 	BySlug      *perdure.Definition
 	Idempotency *Idempotency // not expired
 	Key         *perdure.APIKey
+	Session     *perdure.Session // expired or not
 	Org         *perdure.Org
 	// Limited is the key of Needs.UseOf, if it is not of another org, revoked or
 	// not. Its Use is there only if the store counts for its limits, and only
@@ -353,11 +355,18 @@ type Changes struct {
 	Definition       *perdure.Definition // inserted or replaced
 	DeleteDefinition *uuid.UUID          // executions keep their copy, the reference becomes null
 	Idempotency      *Idempotency
-	Key              *perdure.APIKey
-	Org              *perdure.Org         // inserted or replaced
-	Audit            *perdure.AuditRecord // appended
-	Kinds            []Kind               // remembered per org
-	Stream           *StreamChange
+	// Key is inserted or replaced. One that is revoked loses its sessions.
+	Key *perdure.APIKey
+	// Session is new. The oldest sessions of the same key beyond
+	// perdure.SessionsPerKey are deleted.
+	Session    *perdure.Session
+	EndSession *uuid.UUID // deleted, if it is of the command's org
+	// SweepSessions deletes at most that many expired sessions.
+	SweepSessions int
+	Org           *perdure.Org         // inserted or replaced
+	Audit         *perdure.AuditRecord // appended
+	Kinds         []Kind               // remembered per org
+	Stream        *StreamChange
 	// DropStreams deletes about that many rows at most of streams that are
 	// marked; Reader.DeadStreams tells whether there are any.
 	DropStreams int

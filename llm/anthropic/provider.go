@@ -35,12 +35,18 @@ func (p *Provider) Name() string { return Name }
 func (p *Provider) Endpoints() *llm.Endpoints { return p.config.Endpoints }
 
 // Stream implements llm.Provider.
-func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (_ *llm.Response, err error) {
+func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	to, err := p.config.Connect(Name, req)
 	if err != nil {
 		return nil, err
 	}
-	defer llm.HideKey(&err, to.Key)
+	return llm.Guarded(to.Key, emit, func(emit func(llm.Delta) error) (*llm.Response, error) {
+		return p.call(ctx, to, req, emit)
+	})
+}
+
+// call makes one call.
+func (p *Provider) call(ctx context.Context, to llm.Connection, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	messages := anthropic.NewMessageService(options(p.config.Client, to)...)
 	answer, sent := newAnswer(emit), params(req)
 	turns, sofar := sent.Messages, paused{}

@@ -53,11 +53,11 @@ func TestRequest(t *testing.T) {
 				perdure.Text(""), perdure.Text("Looking."),
 				perdure.Part{Type: perdure.PartToolCall, ID: "own-1", ProviderID: "toolu_1", Name: "read-file", RawArguments: `{"p":1}`},
 				perdure.Part{Type: perdure.PartToolCall, ID: "own-2", ProviderID: "toolu.2", Name: "read-file", RawArguments: ``}),
-			llmtest.Result("own-2", "read-file", perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgo=", MimeType: "image/png"}),
+			llmtest.Result("own-2", "read-file", perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"}),
 			llmtest.Result("own-1", "read-file", perdure.Text("content")),
 			perdure.UserText("go on"),
 			{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{
-				perdure.Text("and this:"), {Type: perdure.PartImage, Data: "iVBORw0KGgo=", MimeType: "image/png"},
+				perdure.Text("and this:"), {Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"},
 			}}},
 		},
 	})
@@ -75,10 +75,10 @@ func TestRequest(t *testing.T) {
 				{"type": "tool_use", "id": "own-2", "name": "read-file", "input": {}}]},
 			{"role": "user", "content": [
 				{"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "content"}]},
-				{"type": "tool_result", "tool_use_id": "own-2", "content": [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}]},
+				{"type": "tool_result", "tool_use_id": "own-2", "content": [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]},
 				{"type": "text", "text": "go on"},
 				{"type": "text", "text": "and this:"},
-				{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}, "cache_control": {"type": "ephemeral"}}]}
+				{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}, "cache_control": {"type": "ephemeral"}}]}
 		]}`)
 	if diff := cmp.Diff(want, any(body)); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)

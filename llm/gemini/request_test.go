@@ -45,7 +45,7 @@ func answer(provider, modelID string, parts ...perdure.Part) perdure.Message {
 
 func TestRequest(t *testing.T) {
 	half := 0.5
-	image := perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgo=", MimeType: "image/png"}
+	image := perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"}
 	body := sent(t, llm.Request{
 		Model: model, System: "Be brief.", MaxTokens: 500, Temperature: &half, Thinking: llm.ThinkingLow,
 		Tools: []llm.ToolSpec{{Name: "read-file", Description: "reads", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "now"}},
@@ -80,10 +80,10 @@ func TestRequest(t *testing.T) {
 				{"functionResponse": {"id": "g1", "name": "read-file", "response": {"output": ""}}},
 				{"functionResponse": {"id": "own-2", "name": "read-file", "response": {"output": "see:\n(image: see the message after the tool results)"}}}]},
 			{"role": "user", "parts": [
-				{"text": "The images of the tool results above, in order:"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}]},
+				{"text": "The images of the tool results above, in order:"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]},
 			{"role": "model", "parts": [{"text": "Se"}, {"text": "en."}]},
 			{"role": "user", "parts": [{"text": "It is late."}]},
-			{"role": "user", "parts": [{"text": "and this:"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}]},
+			{"role": "user", "parts": [{"text": "and this:"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]},
 			{"role": "user", "parts": [{"text": "(empty message)"}]}
 		]}`)
 	if diff := cmp.Diff(want, any(body)); diff != "" {

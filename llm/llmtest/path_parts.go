@@ -26,7 +26,7 @@ func (c *Path) texts() []perdure.Part {
 }
 
 // picture is the least that is taken for an image.
-var picture = perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgo=", MimeType: "image/png"}
+var picture = perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"}
 
 func (c *Path) shown() []perdure.Part {
 	parts := c.texts()

@@ -83,6 +83,7 @@ func RunRemote(t *testing.T, r Remote, c Case) {
 		"trap 59 a redirect carries the key nowhere":       testRedirect,
 		"trap 59 an endpoint that nobody allowed":          testForeignEndpoint,
 		"trap 59 a provider that repeats the key":          testRepeatedKey,
+		"trap 59 a provider that writes the key otherwise": testEchoedKey,
 		"trap 59 a private address that nobody configured": testPrivateAddress,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, r) })

@@ -51,12 +51,12 @@ func TestRequest(t *testing.T) {
 				perdure.Text(""), perdure.Text("Look"), perdure.Text("ing."),
 				perdure.Part{Type: perdure.PartToolCall, ID: "own-1", ProviderID: "call_1", Name: "read-file", RawArguments: `{ "p":1}`},
 				perdure.Part{Type: perdure.PartToolCall, ID: "own-2", ProviderID: "", Name: "read-file", RawArguments: `{"p"`}),
-			llmtest.Result("own-2", "read-file", perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgo=", MimeType: "image/png"}),
+			llmtest.Result("own-2", "read-file", perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"}),
 			llmtest.Result("own-1", "read-file"),
 			answer(model, perdure.Part{Type: perdure.PartThinking, Thinking: "done", ThinkingSignature: "reasoning_content"}, perdure.Text("Seen.")),
 			{Role: perdure.RoleSystem, Content: perdure.Content{Parts: []perdure.Part{perdure.Text("It is late.")}}},
 			{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{
-				perdure.Text("and this:"), {Type: perdure.PartImage, Data: "iVBORw0KGgo=", MimeType: "image/png"},
+				perdure.Text("and this:"), {Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"},
 			}}},
 		},
 	})
@@ -73,12 +73,12 @@ func TestRequest(t *testing.T) {
 			{"role": "tool", "tool_call_id": "own-2", "content": "(image: see the message after the tool results)"},
 			{"role": "user", "content": [
 				{"type": "text", "text": "The images of the tool results above, in order:"},
-				{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]},
+				{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]},
 			{"role": "assistant", "content": "Seen."},
 			{"role": "system", "content": "It is late."},
 			{"role": "user", "content": [
 				{"type": "text", "text": "and this:"},
-				{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]}
+				{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]}
 		]}`)
 	if diff := cmp.Diff(want, any(body)); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)

@@ -49,7 +49,7 @@ func thought(id, text, sealed string) perdure.Part {
 
 func TestRequest(t *testing.T) {
 	half := 0.5
-	image := perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgo=", MimeType: "image/png"}
+	image := perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"}
 	body := sent(t, llm.Request{
 		Model: model, System: "Be brief.", MaxTokens: 500, Temperature: &half, Thinking: llm.ThinkingLow,
 		Tools: []llm.ToolSpec{{Name: "read-file", Description: "reads", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "now"}},
@@ -82,12 +82,12 @@ func TestRequest(t *testing.T) {
 			{"type": "function_call", "call_id": "own-2", "name": "read-file", "arguments": "{\"invalid_arguments\":\"{\\\"p\\\"\"}"},
 			{"type": "function_call_output", "call_id": "call_1", "output": "(no output)"},
 			{"type": "function_call_output", "call_id": "own-2", "output": [
-				{"type": "input_text", "text": "see:"}, {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}]},
+				{"type": "input_text", "text": "see:"}, {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}]},
 			{"role": "assistant", "content": "Seen."},
 			{"role": "system", "content": "It is late."},
 			{"role": "user", "content": [
 				{"type": "input_text", "text": "and this:"},
-				{"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,iVBORw0KGgo="}]},
+				{"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}]},
 			{"role": "user", "content": "(empty message)"}
 		]}`)
 	if diff := cmp.Diff(want, any(body)); diff != "" {

@@ -20,10 +20,24 @@ export async function startDev(): Promise<Dev> {
   return dev;
 }
 
+/** Begins a session, and gives the context's pages both of its halves. */
 export async function signInTo(context: BrowserContext, dev: Dev): Promise<void> {
-  await context.addCookies([
-    { name: "perdure", value: dev.key, url: dev.url, httpOnly: true, sameSite: "Strict" },
-  ]);
+  const answer = await fetch(`${dev.url}/api/login`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ key: dev.key }),
+  });
+  const [name = "", value = ""] = (answer.headers.get("Set-Cookie") ?? "").split(";")[0]?.split("=") ?? [];
+  await context.addCookies([{ name, value, url: dev.url, httpOnly: true, sameSite: "Strict" }]);
+  const { session } = (await answer.json()) as { session: string };
+  await context.addInitScript(
+    ([origin, half]) => {
+      if (location.origin === origin && !sessionStorage.getItem("perdure.session")) {
+        sessionStorage.setItem("perdure.session", half);
+      }
+    },
+    [dev.url, session] as const,
+  );
 }
 
 /** What a browser says when there is no server: the only errors that a test may allow. */

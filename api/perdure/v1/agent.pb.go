@@ -2677,7 +2677,7 @@ type SignalAgentRequest struct {
 	// Made by the server if not given.
 	SignalId string `protobuf:"bytes,4,opt,name=signal_id,json=signalId,proto3" json:"signal_id,omitempty"`
 	// In place of signal_value: the id of a blob that PutBlob stored for this
-	// execution, without a lease. The server does not look into it.
+	// execution, without a lease. The server checks it as a value in its place.
 	SignalValueBlob []byte `protobuf:"bytes,5,opt,name=signal_value_blob,json=signalValueBlob,proto3" json:"signal_value_blob,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

@@ -35,6 +35,7 @@ func (t *Transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 		func() error { return t.applyLog(id, l.head.LastSeq, k, ch, numbers) },
 		func() error { return t.applyStored(id, l, ch) },
 		func() error { return t.applyOutside(org, ch) },
+		func() error { return t.applySessions(org, ch) },
 		func() error { return t.putRetention(org, id, ch) },
 		func() error { return t.applyStream(org, ch.Stream) },
 		func() error { return t.dropStreams(ch.DropStreams) },

@@ -61,6 +61,9 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	if n.KeyID != nil {
 		names = append(names, "api key "+n.KeyID.String())
 	}
+	if n.Session != nil {
+		names = append(names, "session "+n.Session.String())
+	}
 	if n.Org {
 		names = append(names, "org "+org)
 	}

@@ -147,4 +147,12 @@ export const agentQuery = (id: string) =>
 export const keysQuery = () =>
   queryOptions({ queryKey: ["keys"], queryFn: async ({ signal }) => (await api().keys.list(signal)).items });
 
+/** The sessions that go on; the server changes the list when they expire. */
+export const sessionsQuery = () =>
+  queryOptions({
+    queryKey: ["sessions"],
+    queryFn: () => all(itemsOf((cursor) => api().sessions.list(page(cursor)))),
+    refetchInterval: seldom,
+  });
+
 const page = (cursor?: string) => ({ limit: 500, ...(cursor ? { cursor } : {}) });

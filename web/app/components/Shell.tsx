@@ -1,5 +1,6 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect } from "react";
 import { useAccess } from "../api/client";
 import mark from "../mark.svg";
 import { SignInPage } from "../pages/SignInPage";
@@ -10,6 +11,10 @@ import { buttonClass, IconButton } from "./ui";
 /** What all pages have: the way to the others, and the sign-in where one is needed. */
 export function Shell() {
   const { state } = useAccess();
+  const queries = useQueryClient();
+  useEffect(() => {
+    if (state === "out") queries.clear(); // the next user may be another one
+  }, [state, queries]);
   return (
     <div className="flex h-dvh flex-col">
       <a

@@ -145,12 +145,12 @@ export function Banner({
 }
 
 const advice: Record<string, string> = {
-  unavailable: "The server does not answer. This page tries again by itself; check that it is running.",
+  unavailable: "The server does not answer, or cannot do this now. Check that it is running, and try again.",
   permission_denied: "Your key may not do this. Sign in with a key of role admin.",
   not_found: "It does not exist, or belongs to another org than your key.",
-  rate_limited: "Too much is going on. Try again in a moment.",
-  conflict: "Somebody else has changed it meanwhile. Load it again before you change it.",
-  execution_ended: "The run has ended. Start a new one to go on.",
+  rate_limited: "Too many requests, or a limit of your key is reached. Try again later.",
+  conflict: "Somebody else has changed it. Load it again before you change it.",
+  execution_ended: "The run has ended. Start a new one.",
 };
 
 export function ErrorBanner({ error, what, retry }: { error: unknown; what: string; retry?: () => void }) {

@@ -114,7 +114,7 @@ function Tail({
       {error && <Failure error={error} ended={ended} />}
       {status === "CANCELLED" && (
         <Banner tone="idle" title="Cancelled">
-          What it had done until then stays.
+          What it did before stays.
         </Banner>
       )}
       {over && <ErrorBanner error={over} what="The connection is over" retry={() => location.reload()} />}
@@ -123,24 +123,25 @@ function Tail({
 }
 
 const remedies: Record<string, string> = {
-  auth: "The provider does not take the worker's key. Set the right one where the worker runs, and send a message to go on.",
-  rate_limited: "The provider is asked too often. Wait a little, and send a message to go on.",
+  auth: "The provider does not accept the worker's key. Set the right one where the worker runs.",
+  rate_limited: "The provider refuses calls that come too often, or its account has no credit.",
   model_invalid_request:
-    "The model does not take what it was sent. If there are images in it, start a run with a model that reads them.",
+    "The provider refused the request. If there are images in the conversation, start a run with a model that reads them.",
   crash_loop: "Its worker ended again and again while it ran. Look at the worker's log.",
-  panic: "The agent's code panicked. The event log has the stack.",
+  panic: "The agent's code panicked. The worker's log has the stack.",
 };
 
+/** How a run goes on whose model failed; none that has ended does. */
+const again = (ended: boolean) =>
+  ended ? "Start a new run to try again." : "Send a message to continue this run.";
+
 function Failure({ error, ended }: { error: NonNullable<ExecutionView["error"]>; ended: boolean }) {
-  const remedy =
-    remedies[error.code] ??
-    (ended
-      ? "Start a new run to try again; the event log tells what came before."
-      : "Send a message to go on from here.");
   return (
     <Banner tone="bad" title={ended ? "The run has failed" : "Something went wrong"}>
       <p>{error.message}</p>
-      <p className="mt-1 text-soft">{remedy}</p>
+      <p className="mt-1 text-soft">
+        {remedies[error.code]} {again(ended)}
+      </p>
     </Banner>
   );
 }

@@ -20,6 +20,7 @@ import {
   Skeleton,
 } from "../components/ui";
 import { setTheme, type Theme, useTheme } from "../theme";
+import { Sessions } from "./Sessions";
 
 export function SettingsPage() {
   const { org } = useAccess();
@@ -30,6 +31,7 @@ export function SettingsPage() {
           <ThemeChoice />
         </Card>
         <Keys />
+        <Sessions />
         <Card title="This browser">
           <div className="flex flex-wrap items-center justify-between gap-3">
             <p className="text-sm text-soft">
@@ -39,11 +41,23 @@ export function SettingsPage() {
               </a>
               .
             </p>
-            <Button onClick={() => void signOut()}>Sign out</Button>
+            <SignOut />
           </div>
         </Card>
       </div>
     </Page>
+  );
+}
+
+function SignOut() {
+  const leave = useMutation({ mutationFn: signOut });
+  return (
+    <div className="flex flex-wrap items-center gap-3">
+      {leave.isError && <span className="text-xs text-bad">{leave.error.message}</span>}
+      <Button onClick={() => leave.mutate()} disabled={leave.isPending}>
+        Sign out
+      </Button>
+    </div>
   );
 }
 

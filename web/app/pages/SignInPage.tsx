@@ -1,13 +1,11 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { PerdureError } from "../../client/src/index";
 import { signIn } from "../api/client";
 import { KeyIcon } from "../components/icons";
 import { Button, Field, inputClass } from "../components/ui";
 
-/** Asks for a key, which becomes a cookie that scripts cannot read. The address stays as it is. */
+/** Asks for a key, which begins a session. The key is not kept. The address stays as it is. */
 export function SignInPage() {
-  const queries = useQueryClient();
   const [key, setKey] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<string>();
@@ -18,7 +16,6 @@ export function SignInPage() {
     try {
       await signIn(key.trim());
       setKey("");
-      queries.clear();
     } catch (thrown) {
       setError(thrown instanceof PerdureError ? thrown.message : String(thrown));
     } finally {
@@ -38,12 +35,13 @@ export function SignInPage() {
         </span>
         <h1 className="text-lg font-semibold">Sign in</h1>
         <p className="mt-1 mb-5 text-sm text-faint">
-          With an API key of this server. It is kept in a cookie that pages cannot read, for 12 hours.
+          With an API key of this server. The key is not kept: it begins a session of 12 hours, which you can
+          end in the settings.
         </p>
         <Field
           label="API key"
           error={error}
-          hint="In dev mode it is in the file named token in the data directory, and in the address that was printed."
+          hint="In dev mode it is in the file named token in the data directory, and in the address that a terminal shows."
         >
           {(props) => (
             <input

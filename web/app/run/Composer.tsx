@@ -75,8 +75,8 @@ export const Composer = memo(function Composer({
         </div>
       </ComposerPrimitive.Root>
       <p className="mt-1.5 px-2 text-xs text-faint max-sm:hidden">
-        Enter sends, Shift+Enter begins a line. Images can be pasted or dropped.{" "}
-        {input === "steer" && "The agent reads it after the tools that already run."}
+        Enter sends, Shift+Enter starts a new line. Images can be pasted or dropped.{" "}
+        {input === "steer" && "The agent reads it before its next model call."}
       </p>
     </div>
   );

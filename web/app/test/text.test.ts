@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import { safeUrl } from "../components/safeUrl";
 import { ansi } from "../text/ansi";
 import { blocksOf } from "../text/blocks";
+import { browserName } from "../text/browser";
 import { diffIn } from "../text/diff";
 import { duration, titleOf } from "../text/format";
 
@@ -125,4 +126,16 @@ test("lengths of time and titles are short", () => {
   ]);
   expect(titleOf({ userPrompt: "first\nsecond" }, "k")).toBe("first");
   expect(titleOf(null, "my-agent")).toBe("my-agent");
+});
+
+test("browsers have the names that people know", () => {
+  const chrome =
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36";
+  expect(browserName(chrome)).toBe("Chrome on Linux");
+  expect(browserName(`${chrome} Edg/130.0`)).toBe("Edge on Linux");
+  expect(
+    browserName("Mozilla/5.0 (Macintosh; Intel Mac OS X 14.1; rv:132.0) Gecko/20100101 Firefox/132.0"),
+  ).toBe("Firefox on macOS");
+  expect(browserName("curl/8.0")).toBe("curl/8.0");
+  expect(browserName("")).toBe("Unknown");
 });

@@ -19,6 +19,7 @@ import type {
   List,
   LoginReply,
   NewKey,
+  Session,
   SignalBody,
   SignalReply,
   StartBody,
@@ -63,6 +64,7 @@ export class PerdureClient {
   readonly executions: Executions;
   readonly definitions: Definitions;
   readonly keys: Keys;
+  readonly sessions: Sessions;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions = {}) {
@@ -70,16 +72,24 @@ export class PerdureClient {
     this.executions = new Executions(this.#transport);
     this.definitions = new Definitions(this.#transport);
     this.keys = new Keys(this.#transport);
+    this.sessions = new Sessions(this.#transport);
   }
 
-  /** Trades a key for the browser's cookie, which counts as the key from then on. */
+  /**
+   * Trades a key for a session. The browser's cookie holds one half of it, and this
+   * client sends the other, `session`, from then on.
+   */
   async login(key: string): Promise<LoginReply> {
     const answer = await this.#transport.send("POST", `${this.#transport.base}/api/login`, { body: { key } });
-    return (await answer.json()) as LoginReply;
+    const reply = (await answer.json()) as LoginReply;
+    this.#transport.half = reply.session;
+    return reply;
   }
 
+  /** Ends the session. */
   async logout(): Promise<void> {
     await this.#transport.send("POST", `${this.#transport.base}/api/logout`);
+    this.#transport.half = undefined;
   }
 }
 
@@ -238,6 +248,7 @@ export class Executions {
       {
         url: (of) => this.#t.url(`${pathOf(of)}/ws`).replace(/^http/, "ws"),
         credentials: () => this.#t.credentials(),
+        protocols: () => this.#t.protocols(),
         get: (of, signal) => this.get(of, signal),
         prompt: (of, p, signal) => this.#prompt(of, p, signal),
       },
@@ -307,6 +318,25 @@ export class Keys {
   /** Revokes a key; it stops within 5 s, open streams too. */
   revoke(id: string, signal?: AbortSignal): Promise<APIKey> {
     return this.#t.json("DELETE", `/keys/${encodeURIComponent(id)}`, { signal });
+  }
+}
+
+/** The sessions of browsers: of the org for a key of role admin, else those of the key. */
+export class Sessions {
+  readonly #t: Transport;
+
+  constructor(transport: Transport) {
+    this.#t = transport;
+  }
+
+  list(options: Paging = {}): Promise<List<Session>> {
+    const { signal, ...query } = options;
+    return this.#t.json("GET", "/sessions", { query: { ...query }, signal });
+  }
+
+  /** Ends a session; it stops within 5 s, open streams too. */
+  revoke(id: string, signal?: AbortSignal): Promise<Session> {
+    return this.#t.json("DELETE", `/sessions/${encodeURIComponent(id)}`, { signal });
   }
 }
 

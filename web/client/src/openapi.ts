@@ -10,7 +10,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Get a cookie that counts as the key for 12 hours */
+        /** Start a session of 12 hours: a cookie, and the half of it that the page keeps */
         post: operations["login"];
         delete?: never;
         options?: never;
@@ -27,7 +27,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Drop the cookie */
+        /** End the session, and drop the cookie */
         post: operations["logout"];
         delete?: never;
         options?: never;
@@ -503,6 +503,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/orgs/{org}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the sessions of browsers: an admin's key lists those of the org, a client's key its own */
+        get: operations["listSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End a session; it stops within 5 s, open streams too */
+        delete: operations["revokeSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -810,6 +844,11 @@ export interface components {
             /** @description Where the next page begins; null at the end. */
             nextCursor: string | null;
         };
+        ListSession: {
+            items: components["schemas"]["Session"][];
+            /** @description Where the next page begins; null at the end. */
+            nextCursor: string | null;
+        };
         ListTask: {
             items: components["schemas"]["Task"][];
             /** @description Where the next page begins; null at the end. */
@@ -820,9 +859,15 @@ export interface components {
             key: string;
         };
         LoginReply: {
+            /** Format: date-time */
+            expiresAt: string;
             org: string;
             /** @enum {string} */
             role: "admin" | "client" | "worker";
+            /** @description The page's half of the session. It goes with each request in the header Perdure-Session, beside the cookie. */
+            session: string;
+            /** Format: uuid */
+            sessionId: string;
         };
         ModelConfig: {
             apiKeyEnv?: string;
@@ -962,6 +1007,20 @@ export interface components {
             logs: string;
             /** @description Whether anybody has said so; otherwise it is the default. */
             set: boolean;
+        };
+        Session: {
+            /** Format: date-time */
+            createdAt: string;
+            current: boolean;
+            /** Format: date-time */
+            expiresAt: string;
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            keyId: string | null;
+            keyName: string;
+            remoteAddress: string;
+            userAgent: string;
         };
         SetKeyLimitsInputBody: {
             limits: components["schemas"]["LimitChange"];
@@ -2900,6 +2959,99 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RetentionBody"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listSessions: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListSession"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revokeSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
                 };
             };
             /** @description A limit of the key is reached (RFC 9457) */

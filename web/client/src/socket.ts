@@ -17,10 +17,15 @@ export interface WebSocketLike {
 }
 
 /**
- * Opens a WebSocket. A browser cannot send headers and logs in with the cookie;
- * elsewhere the headers carry the key: `(url, headers) => new WS(url, { headers })`.
+ * Opens a WebSocket. A browser cannot send headers: its cookie and the subprotocols
+ * are its session. Elsewhere the headers carry the key, and there are no subprotocols:
+ * `(url, headers) => new WS(url, { headers })`.
  */
-export type OpenWebSocket = (url: string, headers: Record<string, string>) => WebSocketLike;
+export type OpenWebSocket = (
+  url: string,
+  headers: Record<string, string>,
+  protocols: string[],
+) => WebSocketLike;
 
 export interface SocketFollowOptions extends FollowOptions {
   open?: OpenWebSocket;
@@ -37,6 +42,7 @@ export interface SocketApi {
   /** The URL of the execution's WebSocket. */
   url(executionId: string): string;
   credentials(): Record<string, string>;
+  protocols(): string[];
   get(executionId: string, signal: AbortSignal): Promise<Execution>;
   /** Sends what does not fit into a message of the socket. */
   prompt(executionId: string, prompt: Prompt, signal: AbortSignal): Promise<void>;
@@ -183,7 +189,7 @@ export class SocketFollower extends Following {
     const open = this.#options.open ?? openPlatform;
     let socket: WebSocketLike;
     try {
-      socket = open(this.#api.url(this.#id), this.#api.credentials());
+      socket = open(this.#api.url(this.#id), this.#api.credentials(), this.#api.protocols());
     } catch (thrown) {
       return Promise.reject(thrown);
     }
@@ -400,8 +406,9 @@ function closed(opened: boolean, code: number, reason: string): PerdureError {
   return new PerdureError("unavailable", `the WebSocket was closed: ${code} ${reason}`.trimEnd());
 }
 
-function openPlatform(url: string): WebSocketLike {
-  const Platform = (globalThis as { WebSocket?: new (url: string) => WebSocketLike }).WebSocket;
+function openPlatform(url: string, _: Record<string, string>, protocols: string[]): WebSocketLike {
+  const Platform = (globalThis as { WebSocket?: new (url: string, protocols: string[]) => WebSocketLike })
+    .WebSocket;
   if (!Platform) throw new PerdureError("invalid_argument", "there is no WebSocket here: give `open`");
-  return new Platform(url);
+  return new Platform(url, protocols);
 }

@@ -5,8 +5,13 @@ export interface TransportOptions {
   baseUrl?: string;
   /** Default `default`, the org of dev mode. */
   org?: string;
-  /** The API key, sent as bearer. Without it the browser's cookie counts (`login`). */
+  /** The API key, sent as bearer. Without it the browser's session counts (`login`). */
   key?: string;
+  /**
+   * Returns the page's half of a session, for a page that keeps it over a reload. Asked
+   * before each request. Default: the half that `login` of this client was given.
+   */
+  session?: () => string | undefined;
   /** Default: the one of the platform. */
   fetch?: typeof fetch;
 }
@@ -24,7 +29,10 @@ export interface Request {
 export class Transport {
   readonly base: string;
   readonly org: string;
+  /** The page's half of the session that `login` began. */
+  half: string | undefined;
   readonly #key: string | undefined;
+  readonly #session: () => string | undefined;
   readonly #fetch: typeof fetch;
 
   constructor(o: TransportOptions) {
@@ -34,12 +42,24 @@ export class Transport {
     this.base = base.replace(/\/+$/, "");
     this.org = o.org ?? "default";
     this.#key = o.key;
+    this.#session = o.session ?? (() => this.half);
     this.#fetch = o.fetch ?? ((input, init) => fetch(input, init));
   }
 
   /** The headers that say who calls. */
   credentials(): Record<string, string> {
-    return this.#key ? { Authorization: `Bearer ${this.#key}` } : {};
+    if (this.#key) return { Authorization: `Bearer ${this.#key}` };
+    const half = this.#session();
+    return half ? { "Perdure-Session": half } : {};
+  }
+
+  /**
+   * The subprotocols of a WebSocket. A browser adds no header to one, so the page's
+   * half of the session is among them; the server selects the first.
+   */
+  protocols(): string[] {
+    const half = this.#key ? undefined : this.#session();
+    return half ? ["perdure", `perdure.session.${half}`] : [];
   }
 
   /** The URL of a path under the org. */

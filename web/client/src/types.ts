@@ -21,6 +21,7 @@ export type Problem = Schemas["Problem"];
 export type FieldError = Schemas["FieldError"];
 export type APIKey = Schemas["APIKey"];
 export type NewKey = Schemas["NewKey"];
+export type Session = Schemas["Session"];
 export type KeyRole = APIKey["role"];
 export type Role = NonNullable<Schemas["Entry"]["role"]>;
 

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// screen is where a command writes: standard output or standard error. All that is
+// printed goes through it, and nothing that another has named or said steers the
+// terminal: Write makes it visible.
+type screen struct {
+	w    io.Writer
+	cut  []byte // the begin of a character whose end has not come
+	show shower
+}
+
+func newScreen(w io.Writer) *screen { return &screen{w: w} }
+
+// Write implements io.Writer. It writes text and JSON; characters may come in pieces.
+func (s *screen) Write(p []byte) (int, error) {
+	text := append(s.cut, p...)
+	whole := len(text) - unfinished(text)
+	s.cut = append([]byte(nil), text[whole:]...)
+	if _, err := io.WriteString(s.w, s.show.show(string(text[:whole]))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// unfinished returns how many bytes at the end of a text begin a character whose other
+// bytes may still come.
+func unfinished(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		last := text[len(text)-n:]
+		if utf8.RuneStart(last[0]) {
+			if utf8.FullRune(last) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// say writes a line, or lines. Arguments that are text have one line each: a name with
+// a line end in it cannot pretend to be another line.
+func (s *screen) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(s, format+"\n", inlined(args)...)
+	return err
+}
+
+func inlined(args []any) []any {
+	all := make([]any, len(args))
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case error:
+			arg = inline(v.Error())
+		case fmt.Stringer:
+			arg = inline(v.String())
+		case string:
+			arg = inline(v)
+		default:
+			if text := fmt.Sprint(v); inline(text) != text {
+				arg = inline(text)
+			}
+		}
+		all[i] = arg
+	}
+	return all
+}
+
+// answer writes what another program may read: as it is, unless a person does.
+func (s *screen) answer(text string) error {
+	if isTerminal(s) {
+		_, err := fmt.Fprintln(s, text)
+		return err
+	}
+	_, err := fmt.Fprintln(s.w, text)
+	return err
+}
+
+// paint writes text of which the caller has styled parts. Colours pass, and the
+// sequences that take a line back; everything else becomes visible.
+func (s *screen) paint(text string) error {
+	var b strings.Builder
+	for text != "" {
+		at := own.FindStringIndex(text)
+		if at == nil {
+			at = []int{len(text), len(text)}
+		}
+		b.WriteString(s.show.show(text[:at[0]]))
+		b.WriteString(text[at[0]:at[1]])
+		text = text[at[1]:]
+	}
+	_, err := io.WriteString(s.w, b.String())
+	return err
+}
+
+// own matches the sequences that this program writes: SGR of ECMA-48, which sets
+// colours, and EL after a carriage return, which erases the line.
+var own = regexp.MustCompile(`\x1b\[[0-9;:]*m|\r\x1b\[2?K`)
+
+// file returns the file behind a screen, nil if there is none.
+func (s *screen) file() *os.File {
+	f, _ := s.w.(*os.File)
+	return f
+}

@@ -1,0 +1,103 @@
+package contract
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// goBlock is a block of Go in a page, and blockLine the place of one in the
+// context that completes it.
+var (
+	goBlock   = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
+	blockLine = regexp.MustCompile(`(?m)^\s*// block\n`)
+)
+
+// The Go code in docs compiles. testdata/go/PAGE.go.txt completes the blocks of
+// docs/PAGE.md to a file, which the go command compiles in place by an overlay. The
+// code of README.md is compiled by e2e.TestTheModuleInstallsByItsPath.
+func TestGoInDocsCompiles(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, packages := map[string]string{}, []string{}
+	for _, page := range pages {
+		name := strings.TrimSuffix(filepath.Base(page), ".md")
+		file := completed(t, page, name)
+		if file == "" {
+			continue
+		}
+		written := filepath.Join(t.TempDir(), name+".go")
+		writeFile(t, written, file)
+		overlay[absolute(t, filepath.Join(root, "internal", "contract", "blocks", name, name+".go"))] = written
+		packages = append(packages, "./internal/contract/blocks/"+name)
+	}
+	if len(packages) < 4 {
+		t.Fatalf("only %d pages with Go were found", len(packages))
+	}
+	compile(t, overlay, packages)
+}
+
+// completed returns the context of a page with the page's blocks in it, "" for a page
+// without Go.
+func completed(t *testing.T, page, name string) string {
+	t.Helper()
+	blocks := goBlock.FindAllStringSubmatch(readFile(t, page), -1)
+	if len(blocks) == 0 {
+		return ""
+	}
+	around := blockLine.Split(readFile(t, filepath.Join("testdata", "go", name+".go.txt")), -1)
+	if len(around) != len(blocks)+1 {
+		t.Fatalf("docs/%s.md has %d blocks of Go, and its context places for %d", name, len(blocks), len(around)-1)
+	}
+	file := around[0]
+	for i, block := range blocks {
+		file += block[1] + around[i+1]
+	}
+	return file
+}
+
+func compile(t *testing.T, overlay map[string]string, packages []string) {
+	t.Helper()
+	replaced, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(t.TempDir(), "overlay.json")
+	writeFile(t, list, string(replaced))
+	cmd := exec.Command("go", append([]string{"build", "-overlay", list, "-o", os.DevNull}, packages...)...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("the Go in docs does not compile: %v\n%s", err, out)
+	}
+}
+
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return whole
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,160 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// sessionHeader carries the page's half of a session. Pages of other origins
+	// cannot send it: it takes a preflight, which is not answered for it.
+	sessionHeader = "Perdure-Session"
+	// socketProtocol is the WebSocket subprotocol that the server selects. A page
+	// offers sessionProtocol with its half of the session beside it, since a browser
+	// adds no header to a WebSocket. That one is never selected, so the secret is not
+	// repeated in the answer.
+	socketProtocol  = "perdure"
+	sessionProtocol = "perdure.session."
+)
+
+// proof is what a request carries to show who makes it: the hash of a key's secret,
+// or the hashes of a session's halves.
+type proof struct {
+	key          perdure.Hash
+	session      bool
+	cookie, page perdure.Hash
+}
+
+// halvesOf returns the halves of a session that a request carries; either may be "".
+func (s *server) halvesOf(r *http.Request) (cookie, page string) {
+	if c, err := r.Cookie(s.cookieFor(r).Name); err == nil {
+		cookie = c.Value
+	}
+	if page = r.Header.Get(sessionHeader); page == "" && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		page = offeredHalf(r.Header)
+	}
+	return cookie, page
+}
+
+// offeredHalf returns the half of a session among the subprotocols of a WebSocket's
+// request, and "" without one.
+func offeredHalf(h http.Header) string {
+	for _, line := range h.Values("Sec-WebSocket-Protocol") {
+		for protocol := range strings.SplitSeq(line, ",") {
+			if half, ok := strings.CutPrefix(strings.TrimSpace(protocol), sessionProtocol); ok {
+				return half
+			}
+		}
+	}
+	return ""
+}
+
+// cookieFor returns the session's cookie, without a value, as the browser that sent
+// the request keeps it. Browsers send a host's cookies to all of its ports, so the
+// name says which one it is for. Over https the prefix __Host- keeps other hosts of
+// the domain, and pages without TLS, from setting it.
+func (s *server) cookieFor(r *http.Request) http.Cookie {
+	at := url.URL{Scheme: "http", Host: r.Host}
+	if r.TLS != nil {
+		at.Scheme = "https"
+	}
+	if s.PublicURL != nil {
+		at = *s.PublicURL
+	}
+	c := http.Cookie{Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	port := at.Port()
+	switch {
+	case at.Scheme != "https" && port == "":
+		c.Name = "perdure_80"
+	case at.Scheme != "https":
+		c.Name = "perdure_" + port
+	case port == "" || port == "443":
+		c.Name, c.Secure = "__Host-perdure", true
+	default:
+		c.Name, c.Secure = "__Host-perdure_"+port, true
+	}
+	return c
+}
+
+// vouch returns the key that a proof stands for, and the session if it is one.
+// Errors: unauthenticated; permission_denied if the key's org is disabled.
+func (s *server) vouch(ctx context.Context, p proof) (*perdure.APIKey, *perdure.Session, error) {
+	if !p.session {
+		key, err := s.Auth.KeyOf(ctx, p.key)
+		return key, nil, err
+	}
+	session, err := s.Engine.Session(ctx, p.cookie, p.page)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := s.Auth.KeyOf(ctx, session.Key)
+	return key, session, err
+}
+
+// browser is what a request for a sign-in, or its end, says beside its body.
+type browser struct {
+	cookie            http.Cookie
+	halves            proof
+	requestID, remote string
+	agent             string
+}
+
+type browserKey struct{}
+
+func browserOf(ctx context.Context) browser {
+	b, _ := ctx.Value(browserKey{}).(browser)
+	return b
+}
+
+func (s *server) browserIn(w http.ResponseWriter, r *http.Request) browser {
+	cookie, page := s.halvesOf(r)
+	b := browser{cookie: s.cookieFor(r), requestID: requestID(r), remote: remoteAddress(r), agent: r.UserAgent()}
+	w.Header().Set(requestIDHeader, b.requestID)
+	b.halves = proof{session: true, cookie: sha256.Sum256([]byte(cookie)), page: sha256.Sum256([]byte(page))}
+	return b
+}
+
+// actor is who signs in or out with a key, as the audit log names it.
+func (b browser) actor(name string, id *uuid.UUID) perdure.Actor {
+	return perdure.Actor{KeyID: id, Name: name, RequestID: b.requestID, RemoteAddress: b.remote}
+}
+
+// hold returns the cookie with its half of a session.
+func (b browser) hold(half string) *http.Cookie {
+	b.cookie.Value, b.cookie.MaxAge = half, int(perdure.SessionLife/time.Second)
+	return &b.cookie
+}
+
+// drop returns the cookie that makes the browser forget its half.
+func (b browser) drop() *http.Cookie {
+	b.cookie.MaxAge = -1
+	return &b.cookie
+}
+
+// signIn starts a session with a key's secret.
+func (s *server) signIn(ctx context.Context, secret string, b browser) (*perdure.Session, engine.SessionHalves, *perdure.APIKey, error) {
+	hash := perdure.Hash(sha256.Sum256([]byte(secret)))
+	key, err := s.Auth.KeyOf(ctx, hash)
+	if err != nil {
+		return nil, engine.SessionHalves{}, nil, err
+	}
+	if err := s.Engine.Request(key); err != nil {
+		return nil, engine.SessionHalves{}, nil, err
+	}
+	var id *uuid.UUID
+	if key.ID != uuid.Nil {
+		id = &key.ID
+	}
+	ctx = store.By(ctx, b.actor(key.Name, id))
+	session, halves, err := s.Engine.StartSession(ctx, engine.SessionRequest{Key: key, Secret: hash, RemoteAddress: b.remote, UserAgent: b.agent})
+	return session, halves, key, err
+}

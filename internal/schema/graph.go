@@ -1,0 +1,192 @@
+package schema
+
+import (
+	"errors"
+	"math/big"
+	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// graph is all that a compiled schema reaches.
+type graph struct {
+	nodes []*jsonschema.Schema
+	// compared is what comparing a value with the enum and const of a schema costs.
+	compared map[*jsonschema.Schema]int
+	// numeric is how many keywords of a schema read a number as a fraction.
+	numeric map[*jsonschema.Schema]int
+	// unique are the schemas with uniqueItems, which the library no longer checks.
+	unique map[*jsonschema.Schema]bool
+	// unevaluated says that some schema asks which members others have not seen, for
+	// which the library copies their names at each step.
+	unevaluated bool
+}
+
+var (
+	errLoop    = errors.New("refers to itself without going into its value")
+	errDynamic = errors.New("has a $dynamicRef or $recursiveRef, which is not taken; use $ref")
+)
+
+func newGraph(root *jsonschema.Schema) *graph {
+	g := &graph{compared: map[*jsonschema.Schema]int{}, numeric: map[*jsonschema.Schema]int{}, unique: map[*jsonschema.Schema]bool{}}
+	seen := map[*jsonschema.Schema]bool{root: true}
+	g.nodes = append(g.nodes, root)
+	for i := 0; i < len(g.nodes); i++ {
+		s := g.nodes[i]
+		g.note(s)
+		for _, next := range append(inPlace(s), inside(s)...) {
+			if !seen[next] {
+				seen[next] = true
+				g.nodes = append(g.nodes, next)
+			}
+		}
+	}
+	return g
+}
+
+func (g *graph) note(s *jsonschema.Schema) {
+	cost := 0
+	if s.Enum != nil {
+		cost += sizeOf(s.Enum.Values)
+	}
+	if s.Const != nil {
+		cost += sizeOf(*s.Const)
+	}
+	if cost > 0 {
+		g.compared[s] = cost
+	}
+	g.unique[s] = s.UniqueItems
+	if s.Types != nil && slices.Contains(s.Types.ToStrings(), "integer") {
+		g.numeric[s]++
+	}
+	for _, bound := range []*big.Rat{s.Minimum, s.Maximum, s.ExclusiveMinimum, s.ExclusiveMaximum, s.MultipleOf} {
+		if bound != nil {
+			g.numeric[s]++
+		}
+	}
+	g.unevaluated = g.unevaluated || s.UnevaluatedItems != nil || s.UnevaluatedProperties != nil
+}
+
+// inPlace returns the schemas that s applies to the very value that it is applied to.
+func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
+	all := some(s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.ContentSchema)
+	if s.DynamicRef != nil {
+		all = append(all, some(s.DynamicRef.Ref)...)
+	}
+	all = append(all, s.AllOf...)
+	all = append(all, s.AnyOf...)
+	all = append(all, s.OneOf...)
+	for _, dependent := range s.Dependencies {
+		if sub, ok := dependent.(*jsonschema.Schema); ok {
+			all = append(all, sub)
+		}
+	}
+	for _, dependent := range s.DependentSchemas {
+		all = append(all, dependent)
+	}
+	return all
+}
+
+// inside returns the schemas that s applies to members, items and names of its value.
+func inside(s *jsonschema.Schema) []*jsonschema.Schema {
+	all := some(s.PropertyNames, s.Contains, s.Items2020, s.UnevaluatedItems, s.UnevaluatedProperties)
+	all = append(all, s.PrefixItems...)
+	for _, sub := range s.Properties {
+		all = append(all, sub)
+	}
+	for _, sub := range s.PatternProperties {
+		all = append(all, sub)
+	}
+	for _, either := range []any{s.AdditionalProperties, s.AdditionalItems, s.Items} {
+		switch sub := either.(type) {
+		case *jsonschema.Schema:
+			all = append(all, some(sub)...)
+		case []*jsonschema.Schema:
+			all = append(all, sub...)
+		}
+	}
+	return all
+}
+
+func some(all ...*jsonschema.Schema) []*jsonschema.Schema {
+	var there []*jsonschema.Schema
+	for _, s := range all {
+		if s != nil {
+			there = append(there, s)
+		}
+	}
+	return there
+}
+
+// check refuses a schema whose steps for a value cannot be told, or are too many
+// whatever the value is.
+func (g *graph) check() error {
+	for _, s := range g.nodes {
+		if s.DynamicRef != nil || s.RecursiveRef != nil {
+			return errDynamic
+		}
+	}
+	e := expansion{done: map[*jsonschema.Schema]reach{}}
+	for _, s := range g.nodes {
+		if _, err := e.reach(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expansion counts the schemas that apply to one value, for each schema once.
+type expansion struct {
+	done map[*jsonschema.Schema]reach
+}
+
+// reach is how many schemas apply to a value together with one, and how many of them
+// lead to one another. It is zero while that is being counted.
+type reach struct{ schemas, chain int }
+
+func (e *expansion) reach(s *jsonschema.Schema) (reach, error) {
+	if known, begun := e.done[s]; begun {
+		if known.schemas == 0 {
+			return known, errLoop
+		}
+		return known, nil
+	}
+	e.done[s] = reach{}
+	sum := reach{schemas: 1, chain: 1}
+	for _, next := range inPlace(s) {
+		further, err := e.reach(next)
+		if err != nil {
+			return sum, err
+		}
+		sum.schemas += further.schemas
+		sum.chain = max(sum.chain, further.chain+1)
+		if err := sum.check(); err != nil {
+			return sum, err
+		}
+	}
+	e.done[s] = sum
+	return sum, nil
+}
+
+func (r reach) check() error {
+	switch {
+	case r.schemas > MaxExpanded:
+		return &LimitError{What: "schemas that apply to one value, each $ref followed", Max: MaxExpanded}
+	case r.chain > MaxChain:
+		return &LimitError{What: "schemas in a chain that lead to one another for one value", Max: MaxChain}
+	}
+	return nil
+}
+
+// replaceCostly puts checks with a bound in the place of the library's.
+func (g *graph) replaceCostly() {
+	for _, s := range g.nodes {
+		if s.Format != nil && s.Format.Name == "regex" {
+			s.Format = &jsonschema.Format{Name: "regex", Validate: checkRegex}
+		}
+		if s.UniqueItems {
+			s.UniqueItems = false
+			s.Extensions = append(s.Extensions, uniqueItems{})
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package schema
+
+import (
+	"errors"
+	"regexp"
+	"regexp/syntax"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// patterns compiles the regular expressions of one schema, each once.
+type patterns struct {
+	done  map[string]*pattern
+	total int // instructions
+	over  *LimitError
+}
+
+// pattern is a regular expression that knows how many instructions a character may
+// take. Go's expressions take time linear in the text, times this.
+type pattern struct {
+	*regexp.Regexp
+	steps int
+}
+
+func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
+	if done, ok := p.done[text]; ok {
+		return done, nil
+	}
+	made, err := compilePattern(text, MaxPatternSteps-p.total)
+	if err != nil {
+		_ = errors.As(err, &p.over)
+		return nil, err
+	}
+	if p.done == nil {
+		p.done = map[string]*pattern{}
+	}
+	p.done[text] = made
+	p.total += made.steps
+	return made, nil
+}
+
+// compilePattern compiles a regular expression of so many instructions at most.
+func compilePattern(text string, room int) (*pattern, error) {
+	if len(text) > MaxPattern {
+		return nil, &LimitError{What: "bytes in a regular expression", Got: len(text), Max: MaxPattern}
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if len(prog.Inst) > room {
+		return nil, &LimitError{What: "instructions in its regular expressions", Max: MaxPatternSteps}
+	}
+	made, err := regexp.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	return &pattern{Regexp: made, steps: len(prog.Inst)}, nil
+}
+
+// stepsOf returns the instructions of a compiled expression.
+func stepsOf(r jsonschema.Regexp) int {
+	if p, ok := r.(*pattern); ok {
+		return p.steps
+	}
+	return MaxPatternSteps
+}
+
+// checkRegex is the format "regex" of a value: the value is an expression, and
+// compiling it has a bound, too.
+func checkRegex(value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return nil
+	}
+	_, err := compilePattern(text, MaxPatternSteps)
+	return err
+}

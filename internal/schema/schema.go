@@ -1,0 +1,110 @@
+// Package schema compiles JSON Schemas that others wrote, and checks values by them,
+// at a cost that is bounded before it is paid: a validation cannot be stopped once it
+// runs.
+//
+// Compile refuses a schema over its limits. Validate counts the steps that the
+// validation would take at most, and refuses a value that would take more than
+// MaxSteps. Neither needs a deadline.
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Schema is a compiled schema within the limits. It is safe for concurrent use.
+type Schema struct {
+	compiled *jsonschema.Schema
+	graph    *graph
+	weight   int
+}
+
+// Compile compiles a schema. A *LimitError says which limit it is over; any other
+// error says that it is no JSON Schema, or that it refers to another document.
+func Compile(raw json.RawMessage) (*Schema, error) {
+	if err := CheckText(raw); err != nil {
+		return nil, err
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	patterns := &patterns{}
+	compiled, err := compile(doc, patterns)
+	if err != nil {
+		if patterns.over != nil {
+			return nil, patterns.over
+		}
+		return nil, err
+	}
+	g := newGraph(compiled)
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	g.replaceCostly()
+	return &Schema{compiled: compiled, graph: g, weight: len(raw) + nodeWeight*len(g.nodes) + stepWeight*patterns.total}, nil
+}
+
+func compile(doc any, p *patterns) (*jsonschema.Schema, error) {
+	const url = "mem:///schema.json"
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	compiler.UseLoader(noLoader{})
+	compiler.UseRegexpEngine(p.compile)
+	if err := compiler.AddResource(url, doc); err != nil {
+		return nil, err
+	}
+	return compiler.Compile(url)
+}
+
+// noLoader keeps a schema from reading files and addresses. The drafts of JSON Schema
+// itself are in the library, which does not ask for them here.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("a schema refers only to itself, not to %s", url)
+}
+
+// Validate checks a value, as Parse returns it. The error is a *LimitError if the
+// value would take too many steps, and a *jsonschema.ValidationError if it does not
+// fit the schema.
+func (s *Schema) Validate(value any) error {
+	if err := s.affordable(value); err != nil {
+		return err
+	}
+	return s.compiled.Validate(value)
+}
+
+// Steps returns an upper bound of the steps that Validate takes for a value. Past
+// MaxSteps it stops counting.
+func (s *Schema) Steps(value any) int {
+	c := counter{graph: s.graph}
+	c.visit(s.compiled, value, 0)
+	return c.steps
+}
+
+func (s *Schema) affordable(value any) error {
+	if steps := s.Steps(value); steps > MaxSteps {
+		return &LimitError{What: "steps to check the value by its schema", Max: MaxSteps}
+	}
+	return nil
+}
+
+// Parse reads one JSON value for Validate. A *LimitError says that it is nested too
+// deep or has a number too long.
+func Parse(raw json.RawMessage) (any, error) {
+	if err := checkShape(raw, shape{depth: MaxValueDepth}); err != nil {
+		return nil, err
+	}
+	return jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+}
+
+// OverLimit reports whether err says that a schema or a value is over a limit.
+func OverLimit(err error) bool {
+	var over *LimitError
+	return errors.As(err, &over)
+}

@@ -1,0 +1,202 @@
+package supply
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// tracked returns the files of the repository whose names end so.
+func tracked(t *testing.T, name string) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v", err)
+	}
+	var all []string
+	for file := range strings.Lines(string(out)) {
+		if file = strings.TrimSpace(file); filepath.Base(file) == name {
+			all = append(all, filepath.Join(root, file))
+		}
+	}
+	return all
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// locked is a package-lock.json of npm, version 3.
+type locked struct {
+	LockfileVersion int                `json:"lockfileVersion"`
+	Packages        map[string]npmFile `json:"packages"`
+}
+
+type npmFile struct {
+	Version, Resolved, Integrity string
+	Link                         bool
+	HasInstallScript             bool
+}
+
+// installs are the packages whose own code runs when they are installed.
+var installs = []string{
+	"node_modules/esbuild", // checks that its binary runs
+	"node_modules/node",    // puts its binary in place
+}
+
+func TestEveryNPMPackageHasItsChecksum(t *testing.T) {
+	files := tracked(t, "package-lock.json")
+	if len(files) < 4 {
+		t.Fatalf("only %d lockfiles were found", len(files))
+	}
+	for _, file := range files {
+		for _, wrong := range lockfileFaults(t, read(t, file)) {
+			t.Errorf("%s: %s", file, wrong)
+		}
+	}
+}
+
+// lockfileFaults says what a lockfile leaves open.
+func lockfileFaults(t *testing.T, text string) []string {
+	t.Helper()
+	var lock locked
+	if err := json.Unmarshal([]byte(text), &lock); err != nil {
+		return []string{err.Error()}
+	}
+	var wrong []string
+	if lock.LockfileVersion != 3 || len(lock.Packages) < 2 {
+		wrong = append(wrong, "is of another version, or empty")
+	}
+	for name, p := range lock.Packages {
+		if name == "" {
+			continue // the project itself
+		}
+		sum, ok := strings.CutPrefix(p.Integrity, "sha512-")
+		if raw, err := base64.StdEncoding.DecodeString(sum); !ok || err != nil || len(raw) != 64 {
+			wrong = append(wrong, name+" has no SHA-512")
+		}
+		if !exact.MatchString(p.Version) {
+			wrong = append(wrong, name+" has no version")
+		}
+		// Without a place npm asks the registry that it is set up with.
+		if p.Resolved != "" || p.Link {
+			wrong = append(wrong, name+" comes from "+p.Resolved+", not from the registry")
+		}
+		if p.HasInstallScript && !slices.Contains(installs, name) {
+			wrong = append(wrong, name+" runs code when it is installed")
+		}
+	}
+	return wrong
+}
+
+// exact is a version of Semantic Versioning 2.0.0, and no range.
+var exact = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+
+func TestALockfileThatLeavesSomethingOpenIsFound(t *testing.T) {
+	sum := "sha512-" + base64.StdEncoding.EncodeToString(make([]byte, 64))
+	for entry, faults := range map[string]int{
+		`{"version":"1.0.0","integrity":"` + sum + `"}`:                                                      0,
+		`{"version":"1.0.0"}`:                                                                                1,
+		`{"version":"1.0.0","integrity":"sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk="}`:                                1,
+		`{"version":"1.0.0","integrity":"` + sum + `","resolved":"https://registry.example/a.tgz"}`:          1,
+		`{"version":"1.0.0","integrity":"` + sum + `","resolved":"git+ssh://git@example.com/a.git#0123456"}`: 1,
+		`{"version":"^1.0.0","integrity":"` + sum + `"}`:                                                     1,
+		`{"version":"1.0.0","integrity":"` + sum + `","hasInstallScript":true}`:                              1,
+		`{"link":true,"resolved":"../elsewhere"}`:                                                            3,
+	} {
+		if got := lockfileFaults(t, `{"lockfileVersion":3,"packages":{"":{},"node_modules/a":`+entry+`}}`); len(got) != faults {
+			t.Errorf("%s: %q", entry, got)
+		}
+	}
+}
+
+func TestNPMDependenciesAreOneVersion(t *testing.T) {
+	for _, file := range tracked(t, "package.json") {
+		var p struct{ Dependencies, DevDependencies, Overrides, OptionalDependencies map[string]string }
+		if err := json.Unmarshal([]byte(read(t, file)), &p); err != nil {
+			t.Fatal(err)
+		}
+		for _, all := range []map[string]string{p.Dependencies, p.DevDependencies, p.Overrides, p.OptionalDependencies} {
+			for name, version := range all {
+				if !exact.MatchString(version) {
+					t.Errorf("%s takes %s in the versions %s", file, name, version)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), "package-lock.json")); err != nil && len(all) > 0 {
+				t.Errorf("%s has dependencies and no lockfile", file)
+			}
+		}
+	}
+}
+
+// Scripts run tools through a go.mod of the repository, and npm's packages as their
+// lockfile has them: never the newest that there is.
+func TestScriptsTakeNothingUnpinned(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "scripts", "*.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := filepath.Glob(filepath.Join(root, "tools", "*", "*.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(append(files, tools...), filepath.Join(root, ".ci", "run"), filepath.Join(root, "Makefile"))
+	if len(files) < 7 {
+		t.Fatalf("only %d scripts were found", len(files))
+	}
+	for _, file := range files {
+		for line := range strings.Lines(read(t, file)) {
+			if found := unpinned.FindString(line); found != "" {
+				t.Errorf("%s: %q takes whatever there is: %s", file, found, strings.TrimSpace(line))
+			}
+		}
+	}
+	for _, line := range []string{"curl -fsSL https://example.com/install | sh", "go install example.com/a@latest", "go run example.com/a@v1", "npm install", "npm i x", "npx -y x", "pip install x", "apt-key add -", "wget x"} {
+		if !unpinned.MatchString(line) {
+			t.Errorf("%q would not be found", line)
+		}
+	}
+}
+
+var unpinned = regexp.MustCompile(`\b(curl|wget|pip3?|gem|cargo|apt-key)\b|@latest|go (install|run) \S+@|npm (install|i|add|update)\b|npx (-y|--yes)\b`)
+
+// Each tool has a module of its own with the checksums of all that it is built from,
+// and none is replaced by something else.
+func TestToolsArePinned(t *testing.T) {
+	mods, err := filepath.Glob(filepath.Join(root, "tools", "*", "go.mod"))
+	if err != nil || len(mods) < 5 {
+		t.Fatalf("only %d tools were found: %v", len(mods), err)
+	}
+	for _, mod := range append(mods, filepath.Join(root, "go.mod")) {
+		text := read(t, mod)
+		sums := read(t, strings.TrimSuffix(mod, ".mod")+".sum")
+		if regexp.MustCompile(`(?m)^\s*replace\b`).MatchString(text) {
+			t.Errorf("%s replaces a module", mod)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^\s*(?:require )?(\S+\.\S+/\S+|\S+\.\S+) (v\S+)`).FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(sums, m[1]+" "+m[2]+"/go.mod h1:") {
+				t.Errorf("%s: no checksum of %s %s", mod, m[1], m[2])
+			}
+		}
+	}
+	for _, script := range []string{"lint.sh", "vulncheck.sh"} {
+		for _, use := range regexp.MustCompile(`-modfile=(\S+)`).FindAllStringSubmatch(read(t, filepath.Join(root, "scripts", script)), -1) {
+			if _, err := os.Stat(filepath.Join(root, use[1])); err != nil && !strings.HasPrefix(use[1], "$") {
+				t.Errorf("%s: %v", script, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package llm
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// Guarded makes a call with a key, and takes the key out of all that comes back: the
+// pieces, the response and the error. Providers, and proxies before them, repeat what
+// they were sent, and it is stored and shown to people. Of a streamed text at most the
+// end is held back that may still become the key, until the next piece or the end of
+// its part. A nil emit drops the pieces.
+func Guarded(key string, emit func(Delta) error, call func(emit func(Delta) error) (*Response, error)) (*Response, error) {
+	h := newHider(key)
+	if h == nil {
+		return call(emit)
+	}
+	if emit == nil {
+		emit = func(Delta) error { return nil }
+	}
+	g := &guard{hider: h, to: emit, parts: map[int]*guardedPart{}, last: -1}
+	defer g.repanic()
+	resp, err := call(g.emit)
+	if flushed := g.flushAll(); err == nil && flushed != nil {
+		return nil, flushed
+	}
+	if err != nil {
+		return nil, g.failure(err)
+	}
+	return g.response(resp), nil
+}
+
+// guard hides a key in the pieces of one answer.
+type guard struct {
+	hider  *hider
+	to     func(Delta) error
+	parts  map[int]*guardedPart
+	last   int   // the part of text or thinking that may go on; -1 is none
+	failed error // of to
+}
+
+// guardedPart is one part of an answer.
+type guardedPart struct {
+	hider *hider
+	kind  DeltaKind
+	text  strings.Builder // what was emitted of it
+}
+
+func (g *guard) emit(d Delta) error {
+	if d.Part != g.last {
+		g.flush(g.last)
+		g.last = -1
+	}
+	switch d.Kind {
+	case DeltaText, DeltaThinking:
+		g.last = d.Part
+		return g.grow(d)
+	case DeltaToolArguments:
+		return g.grow(d)
+	case DeltaToolEnd:
+		g.flush(d.Part)
+	}
+	d.ToolName, d.ProviderID = g.hider.hide(d.ToolName), g.hider.hide(d.ProviderID)
+	return g.send(d)
+}
+
+// grow emits what of a piece is no part of the key.
+func (g *guard) grow(d Delta) error {
+	p := g.parts[d.Part]
+	if p == nil {
+		p = &guardedPart{hider: g.hider.fresh(), kind: d.Kind}
+		g.parts[d.Part] = p
+	}
+	given := d.Text
+	d.Text = p.hider.piece(d.Text)
+	if d.Text == "" && given != "" {
+		return g.failed
+	}
+	p.text.WriteString(d.Text)
+	return g.send(d)
+}
+
+// flush emits what is held of a part: it has ended.
+func (g *guard) flush(part int) {
+	p := g.parts[part]
+	if p == nil {
+		return
+	}
+	text := p.hider.end()
+	if text == "" {
+		return
+	}
+	p.text.WriteString(text)
+	_ = g.send(Delta{Kind: p.kind, Part: part, Text: text}) // the error is kept for the next call
+}
+
+func (g *guard) flushAll() error {
+	for _, part := range slices.Sorted(maps.Keys(g.parts)) {
+		g.flush(part)
+	}
+	return g.failed
+}
+
+// send emits a piece, unless an earlier one failed.
+func (g *guard) send(d Delta) error {
+	if g.failed == nil {
+		g.failed = g.to(d)
+	}
+	return g.failed
+}
+
+// response makes the parts say what was emitted of them.
+func (g *guard) response(resp *Response) *Response {
+	if resp == nil {
+		return nil
+	}
+	for i := range resp.Parts {
+		g.settle(i, &resp.Parts[i])
+	}
+	resp.ProviderResponseID = g.hider.hide(resp.ProviderResponseID)
+	return resp
+}
+
+func (g *guard) settle(i int, p *perdure.Part) {
+	p.Name, p.ProviderID = g.hider.hide(p.Name), g.hider.hide(p.ProviderID)
+	changed := false
+	if said := g.parts[i]; said != nil && said.hider.hid() {
+		changed = true
+		g.replace(p, said.text.String())
+	}
+	// What the provider signed is no longer that, and a block of its own may hold the
+	// key whatever is shown of it.
+	for _, signature := range []*string{&p.ThinkingSignature, &p.TextSignature} {
+		if changed || g.hider.shows(*signature) {
+			*signature = ""
+		}
+	}
+	if changed || g.hider.shows(string(p.Native)) {
+		p.Native = nil
+	}
+}
+
+func (g *guard) replace(p *perdure.Part, text string) {
+	switch p.Type {
+	case perdure.PartText:
+		p.Text = text
+	case perdure.PartThinking:
+		p.Thinking = text
+	case perdure.PartToolCall:
+		p.RawArguments, p.Arguments = text, argumentsOf(text)
+	}
+}
+
+// failure takes the key out of an error. A cause that holds it is left out.
+func (g *guard) failure(err error) error {
+	if !g.hider.shows(fmt.Sprintf("%v %+v", err, err)) && !g.causes(err) {
+		return err
+	}
+	var said *Error
+	if !errors.As(err, &said) {
+		return &Error{Kind: Unknown, Message: g.hider.hide(err.Error())}
+	}
+	hidden := *said
+	hidden.Message, hidden.Err = g.hider.hide(said.Message), nil
+	return &hidden
+}
+
+// causes reports whether a cause of an error holds the key.
+func (g *guard) causes(err error) bool {
+	for err = errors.Unwrap(err); err != nil; err = errors.Unwrap(err) {
+		if g.hider.shows(err.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+// repanic goes on with a panic of the call, without the key: its text is logged.
+func (g *guard) repanic() {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if text := fmt.Sprint(cause); g.hider.shows(text) {
+		cause = g.hider.hide(text)
+	}
+	panic(cause)
+}
