@@ -17,7 +17,7 @@ func TestBadCreatesNameTheParameter(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	nested := strings.Repeat(`{"not":`, 1000) + `{}` + strings.Repeat(`}`, 1000)
+	nested := strings.Repeat(`{"not":`, 900) + `{}` + strings.Repeat(`}`, 900)
 	const digits = `{"minimum":1e999999}`
 	for body, want := range map[string][2]string{ // param and code
 		`{`: {"", "invalid_json"},
