@@ -3,6 +3,7 @@ package perdure
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -62,7 +63,7 @@ func Errorf(code Code, format string, args ...any) *Error {
 // FieldErrorf makes an invalid_argument error that names the field at fault.
 func FieldErrorf(field, format string, args ...any) *Error {
 	msg := fmt.Sprintf(format, args...)
-	return &Error{Code: InvalidArgument, Message: field + ": " + msg, Fields: []FieldError{{Location: field, Message: msg}}}
+	return &Error{Code: InvalidArgument, Message: strings.TrimPrefix(field+": "+msg, ": "), Fields: []FieldError{{Location: field, Message: msg}}}
 }
 
 // Unanswered is the error of a command that is durable and whose answer could

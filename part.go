@@ -21,9 +21,12 @@ const UnnamedTool = "unnamed_tool"
 
 // CheckParts refuses parts that a message of the role does not hold, or that no
 // provider takes: of an unknown type, an image without valid data, a call without a
-// name. It also checks the parts inside tool results. The error is
+// name. It refuses over MaxParts of them. It also checks the parts inside tool results. The error is
 // invalid_argument, and names the field under at, as in parts[2].data.
 func CheckParts(role Role, at string, parts []Part) error {
+	if len(parts) > MaxParts {
+		return tooManyParts(at, parts)
+	}
 	for i, p := range parts {
 		if err := checkPart(role, fmt.Sprintf("%s[%d]", at, i), p); err != nil {
 			return err
@@ -50,7 +53,14 @@ func checkPart(role Role, at string, p Part) error {
 	return nil
 }
 
+func tooManyParts(at string, parts []Part) error {
+	return FieldErrorf(at, "has %d parts; the limit is %d", len(parts), MaxParts)
+}
+
 func checkResultParts(at string, parts []Part) error {
+	if len(parts) > MaxParts {
+		return tooManyParts(at, parts)
+	}
 	for i, p := range parts {
 		if err := checkResultPart(fmt.Sprintf("%s[%d]", at, i), p); err != nil {
 			return err
@@ -137,4 +147,28 @@ func refused(p Part) Part {
 		return Text("(an image stood here that cannot be shown: its data is no valid png, jpeg, gif or webp)")
 	}
 	return Text(fmt.Sprintf("(a part of type %s stood here that cannot be shown)", clip(string(p.Type))))
+}
+
+// BoundedParts returns parts of which a user's message, and a tool result, has at
+// most MaxParts: a text stands for the others.
+func BoundedParts(role Role, parts []Part) []Part {
+	if role == RoleUser || role == RoleSystem {
+		return BoundedResult(parts)
+	}
+	return mendParts(parts, func(p Part) (Part, bool) {
+		if len(p.Parts) <= MaxParts {
+			return p, false
+		}
+		p.Parts = BoundedResult(p.Parts)
+		return p, true
+	})
+}
+
+// BoundedResult is BoundedParts for the parts inside a tool result.
+func BoundedResult(parts []Part) []Part {
+	if len(parts) <= MaxParts {
+		return parts
+	}
+	const kept = MaxParts - 1
+	return append(slices.Clone(parts[:kept]), Text(fmt.Sprintf("(%d more parts stood here)", len(parts)-kept)))
 }

@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"bytes"
 	"strings"
 	"unicode/utf8"
 )
@@ -22,4 +23,13 @@ func CheckText(field, text string) error {
 // U+FFFD. It is for what has to be kept whatever it says, such as errors.
 func ValidText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// ValidJSON returns JSON in which U+FFFD stands for each run of bytes that are not
+// UTF-8: raw itself if there are none. It is for what an older server has stored.
+func ValidJSON(raw []byte) []byte {
+	if utf8.Valid(raw) {
+		return raw
+	}
+	return bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 }

@@ -3,8 +3,8 @@ package perdure
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
-	"unicode/utf8"
 )
 
 // The transcript rules keep a stored conversation such that a request to any provider
@@ -72,12 +72,16 @@ func CheckContent(e Entry) error {
 	switch {
 	case e.Content == nil && e.Blob != nil:
 		return nil
-	case e.Content != nil && (!utf8.Valid(e.Content) || !json.Valid(e.Content)):
-		return invalidTranscript(e, "has content that is not valid JSON in UTF-8")
-	case e.Type == EntryLLMCall:
-		return nil
-	case e.Content == nil:
+	case e.Content == nil && e.Type != EntryLLMCall:
 		return invalidTranscript(e, "has no content")
+	}
+	if e.Content != nil {
+		if err := CheckDocumentBytes("content", e.Content, contentRules(e)); err != nil {
+			return transcriptField(e, err)
+		}
+	}
+	if e.Type == EntryLLMCall {
+		return nil
 	}
 	m, err := decodeStrictly(e)
 	if err != nil {
@@ -94,6 +98,25 @@ func CheckContent(e Entry) error {
 		return invalidTranscript(e, "must hold exactly one tool result")
 	}
 	return nil
+}
+
+// CheckContentText is that part of CheckContent that needs no content in memory: it
+// is JSON in UTF-8, and no message has more than MaxParts parts. Error:
+// invalid_transcript, or the reader's own.
+func CheckContentText(e Entry, content io.Reader) error {
+	err := CheckDocument("content", content, contentRules(e))
+	if err == nil {
+		return nil
+	}
+	return transcriptField(e, err)
+}
+
+func contentRules(e Entry) DocumentRules {
+	rules := DocumentRules{Workers: true}
+	if e.Type != EntryLLMCall {
+		rules.Arrays = MessageParts
+	}
+	return rules
 }
 
 func decodeStrictly(e Entry) (Message, error) {

@@ -59,6 +59,9 @@ func parseUserParts(field string, value json.RawMessage) ([]Part, error) {
 	if len(raw) == 0 {
 		return nil, FieldErrorf(field, "is empty")
 	}
+	if len(raw) > MaxParts {
+		return nil, FieldErrorf(field, "has %d parts; the limit is %d", len(raw), MaxParts)
+	}
 	parts := make([]Part, len(raw))
 	for i, one := range raw {
 		at := partAt(field, i)
@@ -78,6 +81,9 @@ func parseUserParts(field string, value json.RawMessage) ([]Part, error) {
 func CheckUserParts(field string, parts []Part) error {
 	if len(parts) == 0 {
 		return nil
+	}
+	if len(parts) > MaxParts {
+		return tooManyParts(field, parts)
 	}
 	for i, p := range parts {
 		raw, err := json.Marshal(p)
@@ -136,6 +142,9 @@ func checkUserContent(field string, parts []Part) error {
 // call among the messages must have its result there. The error is invalid_argument
 // and names field.
 func CheckMessages(field string, open []string, messages []InputMessage) error {
+	if len(messages) > MaxMessages {
+		return FieldErrorf(field, "has %d messages; the limit is %d", len(messages), MaxMessages)
+	}
 	head, said := EntryHead{Type: EntryMessage, Open: open}, false
 	for i, m := range messages {
 		if m.Role != RoleToolResult && !said {

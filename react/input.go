@@ -115,7 +115,7 @@ func (l *loop) appendInput(key string, open []call, messages []perdure.InputMess
 		if i > 0 {
 			id = fmt.Sprintf("%s.%d", key, i)
 		}
-		parts := namedResults(perdure.AcceptableParts(m.Role, m.Parts), names)
+		parts := namedResults(perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts)), names)
 		perdure.AddCallNames(names, parts)
 		if _, err := l.ctx.Append(perdure.Message{Role: m.Role, Content: perdure.Content{Parts: parts}}, agent.WithKey(id)); err != nil {
 			return err
@@ -181,7 +181,7 @@ func (l *loop) copyFrom() ([]call, error) {
 			return nil, err
 		}
 		open = openAfter(open, m)
-		m.Parts = perdure.AcceptableParts(m.Role, m.Parts) // it may be older than the checks
+		m.Parts = perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts)) // it may be older than the checks
 		if _, err := l.ctx.Append(m, agent.WithEntryID(l.derived(e.ID)), agent.WithKey("from:"+e.ID.String()), l.asCopyOf(e)); err != nil {
 			return nil, err
 		}

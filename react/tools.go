@@ -135,7 +135,7 @@ const maxEventResult = 16 << 10
 
 // storeResult appends a call's result, and says so in the log.
 func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
-	result.Parts = perdure.AcceptableResult(result.Parts) // a tool of the user's own may give anything
+	result.Parts = perdure.BoundedResult(perdure.AcceptableResult(result.Parts)) // a tool of the user's own may give anything
 	if result.Parts == nil {
 		result.Parts = []perdure.Part{}
 	}

@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -183,5 +185,23 @@ func TestOutputThatIsTooLarge(t *testing.T) {
 	b.work()
 	if x := b.ended(b.start("a"), perdure.StatusFailed); *x.ErrorCode != perdure.PayloadTooLarge {
 		t.Errorf("the error is %s: %s", *x.ErrorCode, *x.Error)
+	}
+}
+
+// An output or a step's result that is not JSON in UTF-8 is not stored: the execution
+// fails and says what was wrong.
+func TestContentsThatAreNotUTF8(t *testing.T) {
+	b := newBench(t, 60*time.Second)
+	bad := json.RawMessage("\"a\xff\"")
+	b.agents = append(b.agents, agent.DefineFunc("output", func(agent.Context, any) (json.RawMessage, error) { return bad, nil }))
+	b.agent("step", func(ctx agent.Context) (string, error) {
+		_, err := agent.Step(ctx, "s", func(context.Context) (json.RawMessage, error) { return bad, nil })
+		return "fine", err
+	})
+	b.work()
+	for _, kind := range []string{"output", "step"} {
+		if x := b.ended(b.start(kind), perdure.StatusFailed); *x.ErrorCode != perdure.InvalidArgument || !strings.Contains(*x.Error, "UTF-8") {
+			t.Errorf("the error is %s: %s", *x.ErrorCode, *x.Error)
+		}
 	}
 }

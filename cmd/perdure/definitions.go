@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -169,13 +167,8 @@ func (a *app) readDefinition(path string, into *perdure.Definition) error {
 	if err != nil {
 		return usageError{"the definition cannot be read: " + err.Error(), ""}
 	}
-	if err := perdure.CheckNoDoubledKeys("", raw); err != nil {
-		return usageError{path + " is no definition: the key " + plainError(err), "give each key once"}
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return usageError{path + " is no definition: " + err.Error(), "perdure definitions get NAME shows how one looks"}
+	if err := perdure.DecodeExactly("", raw, into); err != nil {
+		return usageError{path + " is no definition: " + plainError(err), "perdure definitions get NAME shows how one looks"}
 	}
 	return nil
 }

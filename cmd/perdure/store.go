@@ -232,6 +232,8 @@ func (a *app) copyStore(ctx context.Context, c server.CopyConfig) error {
 		switch {
 		case p.Step == server.StepCompare && !p.Done:
 			line.now("comparing %s: %d rows", p.Table, p.Rows)
+		case p.Step == server.StepCompare && p.Mended > 0:
+			line.end("  %-26s %10d rows, the same but for %d texts that were not UTF-8: U+FFFD stands in them", p.Table, p.Rows, p.Mended)
 		case p.Step == server.StepCompare:
 			line.end("  %-26s %10d rows, the same", p.Table, p.Rows)
 		default:

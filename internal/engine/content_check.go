@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"io"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -23,6 +24,17 @@ func (c content) check(raw json.RawMessage) error {
 	e := *c.entry
 	e.Content, e.Blob = raw, nil
 	return perdure.CheckContent(e)
+}
+
+// uploaded is check for a content by reference.
+func (c content) uploaded() uploadedCheck {
+	if c.entry == nil {
+		return uploadedCheck{what: "the content", scan: func(text io.Reader) error {
+			return perdure.CheckDocument(c.field, text, perdure.DocumentRules{Workers: true})
+		}}
+	}
+	scan := func(text io.Reader) error { return perdure.CheckContentText(*c.entry, text) }
+	return uploadedCheck{what: "the content", scan: scan, whole: c.check}
 }
 
 // contentsOf are the contents of a commit.
@@ -73,14 +85,14 @@ func (e *Engine) checkContents(ctx context.Context, org string, execution uuid.U
 				return nil, err
 			}
 		}
-		if err := e.checkRef(ctx, execution, c, refs); err != nil {
+		if err := e.checkRef(ctx, org, execution, c, refs); err != nil {
 			return nil, err
 		}
 	}
 	return refs, nil
 }
 
-func (e *Engine) checkRef(ctx context.Context, execution uuid.UUID, c content, refs checkedRefs) error {
+func (e *Engine) checkRef(ctx context.Context, org string, execution uuid.UUID, c content, refs checkedRefs) error {
 	key := checkedRef{blob: c.Blob.ID}
 	if c.entry != nil {
 		key.entry = c.entry.ID
@@ -88,13 +100,11 @@ func (e *Engine) checkRef(ctx context.Context, execution uuid.UUID, c content, r
 	if _, known := refs[key]; known {
 		return nil
 	}
-	raw, done, err := e.referenced(ctx, execution, c.Blob.ID, "the content")
-	if err != nil || raw == nil {
-		return err
+	checked, refused, err := e.checkUploaded(ctx, org, execution, c.Blob.ID, c.uploaded())
+	if checked && err == nil {
+		refs[key] = refused
 	}
-	defer done()
-	refs[key] = c.check(raw)
-	return nil
+	return err
 }
 
 // useContent takes an uploaded content into the commit, if it passed its check. The

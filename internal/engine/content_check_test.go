@@ -189,8 +189,8 @@ func TestContentsByReferenceAreReadOneAtATime(t *testing.T) {
 	h := b.started()
 	spy := &counted{Store: b.s}
 	b.use(spy)
-	b.e.PayloadLimit = 2 * largeValue
-	large := []byte(`"` + strings.Repeat("x", largeValue) + `"`)
+	b.e.PayloadLimit = 2 * largeContent
+	large := []byte(`"` + strings.Repeat("x", largeContent) + `"`)
 	var steps []perdure.StepRecord
 	for _, name := range []string{"a", "b", "c"} {
 		steps = append(steps, perdure.StepRecord{
@@ -198,7 +198,7 @@ func TestContentsByReferenceAreReadOneAtATime(t *testing.T) {
 		})
 	}
 	h.commit(func(c *perdure.Commit) { c.Steps = steps })
-	if spy.most != 1 || spy.open != 0 || len(b.e.largeValues) != 0 {
+	if spy.most != 1 || spy.open != 0 || len(b.e.large.all) != 0 || len(b.e.large.of) != 0 {
 		t.Errorf("%d contents were open at once, %d still are", spy.most, spy.open)
 	}
 }

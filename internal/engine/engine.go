@@ -63,9 +63,8 @@ type Engine struct {
 	parked     parkedBoard
 	alone      aloneBoard
 	gone       goneBoard
+	large      *largeTurns
 	schemas    inputSchemas
-	// largeValues holds a token while a large value is in memory to be checked.
-	largeValues chan struct{}
 	// refusedRenewal says that the store has refused to renew a lease, or to take
 	// one back, since the loop looked last.
 	refusedRenewal atomic.Bool
@@ -100,7 +99,7 @@ func New(c Config) *Engine {
 	if c.RetentionEvery <= 0 {
 		c.RetentionEvery = time.Minute
 	}
-	return &Engine{Config: c, refs: c.Store.Lazy(), largeValues: make(chan struct{}, 1)}
+	return &Engine{Config: c, refs: c.Store.Lazy(), large: newLargeTurns()}
 }
 
 // do runs a command and, once it is durable, sends the hints that its decision

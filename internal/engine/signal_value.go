@@ -1,13 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store"
 )
 
 // Turn is what the Responses endpoint gives an execution of the react agent: messages
@@ -45,15 +45,20 @@ func (e *Engine) encodeTurn(r *SignalRequest) error {
 	return e.checkSize("the input", int64(len(r.Value)))
 }
 
+// signalRules are those of a signal's value.
+func signalRules(name string) perdure.DocumentRules {
+	if name == perdure.UserMessage {
+		return perdure.DocumentRules{Arrays: perdure.MessageParts}
+	}
+	return perdure.DocumentRules{}
+}
+
 // checkSignalValue is the check of every value that a client sends.
 func (e *Engine) checkSignalValue(name string, value json.RawMessage) error {
 	if err := e.checkSize("the signal's value", int64(len(value))); err != nil {
 		return err
 	}
-	if !json.Valid(value) {
-		return perdure.FieldErrorf("signalValue", "is not valid JSON")
-	}
-	if err := perdure.CheckNoDoubledKeys("signalValue", value); err != nil {
+	if err := perdure.CheckDocumentBytes("signalValue", value, signalRules(name)); err != nil {
 		return err
 	}
 	if name != perdure.UserMessage {
@@ -70,9 +75,6 @@ func (e *Engine) checkSignalValue(name string, value json.RawMessage) error {
 	return e.checkSize("the message", int64(len(entry.Content))) // it may be longer than it was sent
 }
 
-// largeValue is from which length on values are read one at a time.
-const largeValue = 4 << 20
-
 // checkReferenced reads the content that stands in place of a signal's value, and
 // checks it as the value is checked. It reports whether it did: content that is not
 // there, or not whole, is the decision's to refuse, for the signal may be a repeat.
@@ -83,54 +85,12 @@ func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid
 	if _, err := e.refs.Execution(ctx, org, execution); err != nil {
 		return false, err
 	}
-	value, done, err := e.referenced(ctx, execution, *r.Ref, "the signal's value")
-	if err != nil || value == nil {
-		return false, err
+	check := uploadedCheck{what: "the signal's value", scan: func(text io.Reader) error {
+		return perdure.CheckDocument("signalValue", text, signalRules(r.Name))
+	}}
+	if r.Name == perdure.UserMessage {
+		check.whole = func(value json.RawMessage) error { return e.checkSignalValue(r.Name, value) }
 	}
-	defer done()
-	return true, e.checkSignalValue(r.Name, value)
-}
-
-// referenced reads an uploaded content to be checked, or returns nil if it is not
-// there whole. The caller calls done when it has checked it: of large contents one at
-// a time is in memory.
-func (e *Engine) referenced(ctx context.Context, execution, blob uuid.UUID, what string) (raw json.RawMessage, done func(), err error) {
-	b, err := e.Store.BlobRow(ctx, execution, blob)
-	if perdure.IsCode(err, perdure.NotFound) || err == nil && b.Held != b.Length {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := e.checkSize(what, b.Length); err != nil {
-		return nil, nil, err
-	}
-	done = func() {}
-	if b.Length > largeValue {
-		select {
-		case e.largeValues <- struct{}{}:
-			done = func() { <-e.largeValues }
-		case <-ctx.Done():
-			return nil, nil, &perdure.Error{Code: perdure.Unavailable, Message: what + " could not be read in time", Err: ctx.Err()}
-		}
-	}
-	if raw, err = e.wholeBlob(ctx, execution, b); err != nil {
-		done()
-		return nil, nil, err
-	}
-	return raw, done, nil
-}
-
-// wholeBlob reads a blob into memory.
-func (e *Engine) wholeBlob(ctx context.Context, execution uuid.UUID, b *store.Blob) (json.RawMessage, error) {
-	content, err := e.Store.Blob(ctx, execution, b.ID)
-	if err != nil {
-		return nil, err
-	}
-	defer content.Close()
-	value := make([]byte, b.Length)
-	if _, err := io.ReadFull(content, value); err != nil {
-		return nil, &perdure.Error{Code: perdure.Unavailable, Message: "an uploaded content could not be read", Err: err}
-	}
-	return value, nil
+	checked, refused, err := e.checkUploaded(ctx, org, execution, *r.Ref, check)
+	return checked, cmp.Or(err, refused)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/perdure/perdure"
 )
@@ -100,10 +99,10 @@ func nameOf(f reflect.StructField) string {
 // checkJSON refuses what is kept as text and is no JSON. Such a text may say any
 // character, as JSON writes it.
 func checkJSON(field string, raw json.RawMessage) error {
-	if len(raw) > 0 && (!json.Valid(raw) || !utf8.Valid(raw)) {
-		return perdure.FieldErrorf(field, "is not valid JSON in UTF-8")
+	if len(raw) == 0 {
+		return nil
 	}
-	return nil
+	return perdure.CheckDocumentBytes(field, raw, perdure.DocumentRules{Workers: true})
 }
 
 // checkMetadata checks an execution's metadata, whose members are compared as text:

@@ -134,7 +134,7 @@ func merge(head []byte, fields json.RawMessage) ([]byte, error) {
 		return head, nil
 	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(fields, &members); err != nil {
+	if err := json.Unmarshal(perdure.ValidJSON(fields), &members); err != nil {
 		return nil, &perdure.Error{Code: perdure.Internal, Message: "an event's fields are no object", Err: err}
 	}
 	for _, name := range commonNames {

@@ -13,22 +13,46 @@ import (
 	"github.com/perdure/perdure"
 )
 
+// bodyValues is the most values of a body, which is decoded as a whole.
+const bodyValues = 1_000_000
+
+// bodyRules are those of every body. The parts are those of a start.
+var bodyRules = perdure.DocumentRules{Values: bodyValues, Arrays: perdure.MessageParts}
+
 // unmarshal decodes a body. huma decodes each one into an any first, to validate it;
-// that is where a doubled key is looked for.
+// that is where the text is checked.
 func unmarshal(raw []byte, v any) error {
 	if _, first := v.(*any); first {
-		var doubled *perdure.Error
-		if errors.As(perdure.CheckNoDoubledKeys("", raw), &doubled) {
-			return doubledKey(doubled.Fields[0])
+		var refused *perdure.Error
+		if errors.As(perdure.CheckDocumentBytes("", raw, bodyRules), &refused) {
+			return refusedText(refused.Fields[0])
 		}
 	}
 	return json.Unmarshal(raw, v)
 }
 
-// doubledKey is the error of unmarshal. huma passes on its text alone.
-type doubledKey perdure.FieldError
+// refusedText is the error of unmarshal. huma passes on its text alone.
+type refusedText perdure.FieldError
 
-func (d doubledKey) Error() string { return "the key " + d.Location + " " + d.Message }
+func (r refusedText) Error() string { return refusedMark + r.Location + "\n" + r.Message }
+
+// refusedMark begins the text of a refusedText.
+const refusedMark = "refused: "
+
+// init has huma compare the names of members exactly. Its switch is a variable of the
+// package.
+func init() { huma.ValidateStrictCasing = true }
+
+// mending mends bytes that are not UTF-8 in JSON that an older server has stored. An
+// encoder writes each document whole.
+type mending struct{ io.Writer }
+
+func (m mending) Write(p []byte) (int, error) {
+	if _, err := m.Writer.Write(perdure.ValidJSON(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
 
 const orgPath = "/api/orgs/{org}"
 
@@ -40,7 +64,7 @@ func humaConfig(version string) huma.Config {
 	}
 	plain := huma.Format{
 		Marshal: func(w io.Writer, v any) error {
-			e := json.NewEncoder(w)
+			e := json.NewEncoder(mending{w})
 			e.SetEscapeHTML(false)
 			return e.Encode(v)
 		},

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -159,9 +160,6 @@ func tooLarge() *problem {
 
 var missingProperty = regexp.MustCompile(`^expected required property (\S+) to be present$`)
 
-// doubled is the text of a doubledKey.
-var doubled = regexp.MustCompile(`(?s)^the key (.+) (is given twice; give each key once)$`)
-
 // fieldOf names a field as the body or the URL does, without saying which of
 // them it is in.
 func fieldOf(err error) perdure.FieldError {
@@ -173,8 +171,9 @@ func fieldOf(err error) perdure.FieldError {
 	if m := missingProperty.FindStringSubmatch(f.Message); m != nil {
 		f.Location, f.Message = f.Location+"."+m[1], "is missing"
 	}
-	if m := doubled.FindStringSubmatch(f.Message); m != nil {
-		return perdure.FieldError{Location: m[1], Message: m[2]}
+	if text, ok := strings.CutPrefix(f.Message, refusedMark); ok {
+		at, message, _ := strings.Cut(text, "\n")
+		return perdure.FieldError{Location: cmp.Or(at, "body"), Message: message}
 	}
 	if _, inside, ok := strings.Cut(f.Location, "."); ok {
 		f.Location = inside

@@ -161,7 +161,7 @@ func (k *socket) read(ctx context.Context, commands chan<- envelope) error {
 		case json.Unmarshal(raw, &c) != nil:
 			c = envelope{Type: "(no JSON)"}
 		default:
-			c.refused = perdure.CheckNoDoubledKeys("", raw)
+			c.refused = perdure.DecodeExactly("", raw, new(envelope))
 		}
 		select {
 		case commands <- c:
@@ -238,6 +238,7 @@ func (k *socket) send(ctx context.Context, kind string, data any) error {
 	if err != nil {
 		return err
 	}
+	whole = perdure.ValidJSON(whole) // a WebSocket ends for good at a text that is not UTF-8
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(k.WriteTimeout, func() { cancel(errNoAnswer) })

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
@@ -17,11 +15,7 @@ import (
 // is an error; the rest is answered.
 func (k *socket) command(ctx context.Context, c envelope) error {
 	if c.refused != nil {
-		var id struct {
-			ID string `json:"prompt_id"`
-		}
-		_ = json.Unmarshal(c.Data, &id) // for the answer alone
-		return k.answer(ctx, id.ID, c.refused)
+		return k.answer(ctx, promptID(c.Data), c.refused)
 	}
 	switch c.Type {
 	case "load_events":
@@ -98,8 +92,8 @@ type eventsLoaded struct {
 func (k *socket) load(ctx context.Context, raw json.RawMessage) error {
 	var in loadEvents
 	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &in); err != nil {
-			return perdure.FieldErrorf("data", "does not decode: after_seq, before_seq and limit are numbers, cursor a text")
+		if err := perdure.DecodeExactly("data", raw, &in); err != nil {
+			return err
 		}
 	}
 	if err := in.check(); err != nil {
@@ -221,18 +215,13 @@ func (k *socket) keepalive(ctx context.Context) error {
 	return k.send(ctx, "keepalive_ack", map[string]any{"max_seq": head.LastSeq})
 }
 
-// onlyMembers refuses data with other members, by their exact names.
-func onlyMembers(raw json.RawMessage, known ...string) error {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil {
-		return perdure.FieldErrorf("data", "must be an object")
+// promptID returns the id in a prompt that is refused, for the answer alone.
+func promptID(data json.RawMessage) string {
+	var in struct {
+		ID string `json:"prompt_id"`
 	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if !slices.Contains(known, name) {
-			return perdure.FieldErrorf("data."+name, "is no member of it; it has %s", strings.Join(known, ", "))
-		}
-	}
-	return nil
+	_ = json.Unmarshal(data, &in)
+	return in.ID
 }
 
 // prompt sends a userMessage; its id makes a repeated prompt one message.
@@ -241,11 +230,11 @@ func (k *socket) prompt(ctx context.Context, raw json.RawMessage) error {
 		ID   string  `json:"prompt_id"`
 		Text *string `json:"text"`
 	}
-	if err := json.Unmarshal(raw, &in); err != nil || in.ID == "" || in.Text == nil {
-		return k.answer(ctx, in.ID, perdure.FieldErrorf("data", "of a prompt must be {\"prompt_id\": \"...\", \"text\": \"...\"}"))
+	if err := perdure.DecodeExactly("data", raw, &in); err != nil {
+		return k.answer(ctx, promptID(raw), err)
 	}
-	if err := onlyMembers(raw, "prompt_id", "text"); err != nil {
-		return k.answer(ctx, in.ID, err)
+	if in.ID == "" || in.Text == nil {
+		return k.answer(ctx, in.ID, perdure.FieldErrorf("data", "of a prompt must be {\"prompt_id\": \"...\", \"text\": \"...\"}"))
 	}
 	value, err := json.Marshal(map[string]any{"text": *in.Text})
 	if err != nil {

@@ -125,7 +125,9 @@ func (i givenItem) reasoning(at string) ([]perdure.Part, error) {
 		if !given(of.raw) {
 			continue
 		}
-		var parts []struct{ Text string }
+		var parts []struct {
+			Text string `json:"text"`
+		}
 		if err := decode(of.raw, at+"."+of.name, &parts, "an array of content"); err != nil {
 			return nil, err
 		}

@@ -17,10 +17,16 @@ func TestBadCreatesNameTheParameter(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	nested := strings.Repeat(`{"not":`, 1000) + `{}` + strings.Repeat(`}`, 1000)
+	nested := strings.Repeat(`{"not":`, 900) + `{}` + strings.Repeat(`}`, 900)
 	const digits = `{"minimum":1e999999}`
 	for body, want := range map[string][2]string{ // param and code
 		`{`: {"", "invalid_json"},
+		"{\"model\":\"test/m\",\"input\":\"\xff\"}":                  {"input", "invalid_value"},
+		`{"model":"test/m","Input":"a","input":"b"}`:                 {"Input", "unknown_parameter"},
+		with(`"tools":[{"Type":"function","name":"f"}]`):             {"tools[0].Type", "unknown_parameter"},
+		`{"model":"test/m","input":[{"role":"user","Content":"a"}]}`: {"input[0].Content", "unknown_parameter"},
+		`{"model":"test/m","input":[{"role":"user","content":[` + strings.TrimSuffix(strings.Repeat(`{"type":"input_text","text":"a"},`, perdure.MaxParts+1), ",") + `]}]}`: {"input[0].content", "array_above_max_length"},
+		`{"model":"test/m","input":[` + strings.TrimSuffix(strings.Repeat(`{"role":"user","content":"a"},`, perdure.MaxMessages+1), ",") + `]}`:                             {"input", "array_above_max_length"},
 		`{"model":"test/m","input":"a","input":"b"}`: {"input", "duplicate_parameter"},
 		with(`"metadata":{"a":"1","a":"2"}`):         {"metadata.a", "duplicate_parameter"},
 		`[]`:                                         {"", "invalid_json"},

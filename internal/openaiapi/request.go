@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/schema"
@@ -75,14 +76,12 @@ var neutral = map[string][]string{
 // parse reads the body of a create. A parameter that is unknown, or that is not
 // supported, is refused.
 func parse(body []byte) (*request, error) {
+	if err := checkBody(body); err != nil {
+		return nil, err
+	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil || members == nil {
 		return nil, invalid("", "invalid_json", "We could not parse the JSON body of your request: it has to be a JSON object.")
-	}
-	var doubled *perdure.Error
-	if errors.As(perdure.CheckNoDoubledKeys("", body), &doubled) {
-		at := doubled.Fields[0]
-		return nil, invalid(at.Location, "duplicate_parameter", "Duplicate parameter: '%s' %s.", at.Location, at.Message)
 	}
 	if given(members["conversation"]) {
 		if given(members["previous_response_id"]) {
@@ -108,6 +107,29 @@ func parse(body []byte) (*request, error) {
 		}
 	}
 	return r, r.check()
+}
+
+// bodyRules are those of a create's body, which is decoded as a whole.
+var bodyRules = perdure.DocumentRules{Values: 1_000_000, Arrays: map[string]int{
+	"input": perdure.MaxMessages, "input[].content": perdure.MaxParts, "input[].output": perdure.MaxParts, "input[].summary": perdure.MaxParts,
+}}
+
+// checkBody checks the text before anything of it is decoded.
+func checkBody(body []byte) error {
+	var refused *perdure.Error
+	if !errors.As(perdure.CheckDocumentBytes("", body, bodyRules), &refused) {
+		return nil
+	}
+	at := refused.Fields[0]
+	switch {
+	case perdure.CheckNoDoubledKeys("", body) != nil:
+		return invalid(at.Location, "duplicate_parameter", "Duplicate parameter: '%s' %s.", at.Location, at.Message)
+	case strings.HasPrefix(at.Message, "has over"):
+		return invalid(at.Location, "array_above_max_length", "Invalid '%s': it %s.", at.Location, at.Message)
+	case at.Location == "":
+		return invalid("", "invalid_json", "We could not parse the JSON body of your request: it %s.", at.Message)
+	}
+	return invalid(at.Location, "invalid_value", "Invalid '%s': it %s.", at.Location, at.Message)
 }
 
 // given tells whether a member is there and not null.
@@ -141,6 +163,11 @@ func into(name string, field func(*request) any, kind string) parser {
 
 // decode reads a parameter that must be of a kind.
 func decode(raw json.RawMessage, param string, v any, kind string) error {
+	var unknown *perdure.Error
+	if errors.As(perdure.CheckExactNames(param, raw, v), &unknown) {
+		at := unknown.Fields[0].Location
+		return invalid(at, "unknown_parameter", "Unknown parameter: '%s'.", at)
+	}
 	if err := json.Unmarshal(raw, v); err != nil {
 		return invalid(param, "invalid_type", "Invalid type for '%s': expected %s.", param, kind)
 	}
@@ -305,7 +332,10 @@ func parseToolChoice(r *request, raw json.RawMessage) error {
 		r.ToolChoice, r.toolChoice = raw, toolChoice{mode: mode}
 		return nil
 	}
-	var one struct{ Type, Name string }
+	var one struct {
+		Type string `json:"type"`
+		Name string `json:"name"`
+	}
 	if err := decode(raw, "tool_choice", &one, "a string or an object"); err != nil {
 		return err
 	}

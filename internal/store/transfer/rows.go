@@ -95,7 +95,7 @@ func (c *copier) copyTable(ctx context.Context, t relational.Table) error {
 		return nil
 	}
 	err = c.source.Rows(ctx, t, after, func(row []any) error {
-		if err := fits(t, row); err != nil {
+		if _, err := mend(t, row); err != nil {
 			return err
 		}
 		b.rows = append(b.rows, slices.Clone(row))
@@ -140,35 +140,49 @@ func size(row []any) (n int64) {
 	return n
 }
 
-// fits refuses a text that PostgreSQL cannot hold, and says where it is.
-func fits(t relational.Table, row []any) error {
+// free are the columns of JSON into which older servers let any bytes. No row is found
+// by them.
+var free = map[string]bool{"fields": true, "metadata": true, "error": true, "input_schema": true}
+
+// mend replaces by U+FFFD what PostgreSQL cannot hold in the free texts of a row, and
+// returns in how many. It refuses another text, and says where it is.
+func mend(t relational.Table, row []any) (mended int64, err error) {
 	for i, v := range row {
 		s, ok := v.(string)
 		if !ok || utf8.ValidString(s) && !strings.ContainsRune(s, 0) {
 			continue
 		}
-		var key []string
-		for _, column := range t.Key {
-			v := row[slices.Index(t.Columns, column)]
-			if b, ok := v.([]byte); ok {
-				v = fmt.Sprintf("%x", b)
-			}
-			key = append(key, fmt.Sprintf("%s %v", column, v))
+		if !free[t.Columns[i]] {
+			return 0, unfit(t, row, t.Columns[i])
 		}
-		return perdure.Errorf(perdure.InvalidArgument, "the row of %s with %s has a zero byte, or bytes that are no UTF-8, in %s, which PostgreSQL cannot hold",
-			t.Name, strings.Join(key, ", "), t.Columns[i])
+		row[i] = perdure.ValidText(s)
+		mended++
 	}
-	return nil
+	return mended, nil
+}
+
+func unfit(t relational.Table, row []any, name string) error {
+	var key []string
+	for _, column := range t.Key {
+		v := row[slices.Index(t.Columns, column)]
+		if b, ok := v.([]byte); ok {
+			v = fmt.Sprintf("%x", b)
+		}
+		key = append(key, fmt.Sprintf("%s %v", column, v))
+	}
+	return perdure.Errorf(perdure.InvalidArgument, "the row of %s with %s has a zero byte, or bytes that are no UTF-8, in %s, which PostgreSQL cannot hold",
+		t.Name, strings.Join(key, ", "), name)
 }
 
 // compare reads a table on both sides, whole, and finds out whether the rows are
-// the same.
+// the same, but for texts that were mended.
 func (c *copier) compare(ctx context.Context, there, here relational.Table) (Count, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var (
 		wg          sync.WaitGroup
 		left, right sum
+		mended      int64
 		err         error
 	)
 	wg.Go(func() {
@@ -177,6 +191,11 @@ func (c *copier) compare(ctx context.Context, there, here relational.Table) (Cou
 		}
 	})
 	err = c.source.Rows(ctx, here, nil, func(row []any) error {
+		n, err := mend(here, row)
+		if err != nil {
+			return err
+		}
+		mended += n
 		if left.add(row); left.rows%batchRows == 0 {
 			c.Told(Progress{Step: StepCompare, Table: there.Name, Rows: left.rows})
 		}
@@ -193,6 +212,6 @@ func (c *copier) compare(ctx context.Context, there, here relational.Table) (Cou
 		return Count{}, perdure.Errorf(perdure.Internal, "the rows of %s are not those of the source: %d rows with the sum %s, in the source %d with %s; empty the database and copy again",
 			there.Name, right.rows, right, left.rows, left)
 	}
-	c.Told(Progress{Step: StepCompare, Table: there.Name, Rows: left.rows, Done: true})
-	return Count{Table: there.Name, Rows: left.rows}, nil
+	c.Told(Progress{Step: StepCompare, Table: there.Name, Rows: left.rows, Mended: mended, Done: true})
+	return Count{Table: there.Name, Rows: left.rows, Mended: mended}, nil
 }

@@ -56,13 +56,17 @@ type Progress struct {
 	Table string
 	Rows  int64
 	Bytes int64 // of the rows
-	Done  bool  // with the table
+	// Mended is how many texts of the table were not UTF-8, or had a zero byte. The
+	// target has U+FFFD in them.
+	Mended int64
+	Done   bool // with the table
 }
 
 // Count is how much of a table was copied, and found to be the same.
 type Count struct {
-	Table string
-	Rows  int64
+	Table  string
+	Rows   int64
+	Mended int64 // as in Progress
 }
 
 // Result says what a copy came to.
@@ -79,7 +83,7 @@ type Result struct {
 // Copy copies a store. It may be ended at any moment and called again with the
 // same options. Errors: conflict if the source was moved elsewhere, if something
 // else is stored in the target, or if someone uses it; invalid_argument if a text
-// cannot stand in PostgreSQL; internal if the two differ afterwards; unavailable
+// that is no free JSON cannot stand in PostgreSQL; internal if the two differ afterwards; unavailable
 // if the source is in use.
 func Copy(ctx context.Context, o Options) (_ *Result, err error) {
 	if o.Told == nil {

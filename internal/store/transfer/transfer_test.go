@@ -297,3 +297,23 @@ func TestCrashBetweenClosingAndOpening(t *testing.T) {
 		t.Error("the epoch is another one")
 	}
 }
+
+// A log into which an older server let bytes that are not UTF-8 is copied, with U+FFFD
+// in their place, and the count of such texts.
+func TestFieldsThatAreNotUTF8AreMended(t *testing.T) {
+	from, to := filled(t), target(t)
+	alter(t, from, `UPDATE log_record SET fields = CAST(x'7b2261223a22ff227d' AS TEXT)`)
+	result, err := Copy(t.Context(), options(from, to))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range result.Tables {
+		if want := c.Table == "log_record"; (c.Mended == c.Rows) != want && c.Mended != 0 {
+			t.Errorf("%d texts of %d rows of %s were mended", c.Mended, c.Rows, c.Table)
+		}
+		if c.Table == "log_record" && c.Mended == 0 {
+			t.Error("nothing was mended")
+		}
+	}
+	run(t, to, `DO $$ BEGIN ASSERT (SELECT bool_and(fields::text = '{"a":"' || chr(65533) || '"}') FROM log_record); END $$`)
+}

@@ -1,0 +1,129 @@
+package perdure
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// DecodeExactly decodes JSON into *v and refuses members that the type does not have
+// by their exact names: encoding/json takes a name in any case. The error is
+// invalid_argument and names the member's path below root.
+func DecodeExactly(root string, raw []byte, v any) error {
+	if err := CheckDocumentBytes(root, raw, DocumentRules{}); err != nil {
+		return err
+	}
+	if err := checkNames(root, raw, reflect.TypeOf(v), false); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return FieldErrorf(root, "does not decode: %v", err)
+	}
+	return nil
+}
+
+// CheckExactNames refuses members whose names differ in case alone from one that v's
+// type has. Other unknown members pass.
+func CheckExactNames(root string, raw []byte, v any) error {
+	return checkNames(root, raw, reflect.TypeOf(v), true)
+}
+
+var (
+	decodesItself = reflect.TypeFor[json.Unmarshaler]()
+	decodesText   = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// checkNames passes what does not fit the type, for the decoder to refuse.
+func checkNames(at string, raw json.RawMessage, t reflect.Type, unknown bool) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if p := reflect.PointerTo(t); p.Implements(decodesItself) || p.Implements(decodesText) {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return checkMembers(at, raw, membersOf(t), unknown)
+	case reflect.Slice, reflect.Array:
+		return checkElements(at, raw, t.Elem(), unknown)
+	case reflect.Map:
+		var members map[string]json.RawMessage
+		if json.Unmarshal(raw, &members) != nil {
+			return nil
+		}
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			if err := checkNames(under(at, name), members[name], t.Elem(), unknown); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkElements(at string, raw json.RawMessage, t reflect.Type, unknown bool) error {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '[' || t.Kind() == reflect.Uint8 {
+		return nil
+	}
+	var elements []json.RawMessage
+	if json.Unmarshal(raw, &elements) != nil {
+		return nil
+	}
+	for i, e := range elements {
+		if err := checkNames(at+"["+strconv.Itoa(i)+"]", e, t, unknown); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkMembers(at string, raw json.RawMessage, known map[string]reflect.Type, unknown bool) error {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		t, ok := known[name]
+		if !ok && (!unknown || alike(name, known)) {
+			return FieldErrorf(under(at, cutKey(name)), "is no member of it; it has %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+		if !ok {
+			continue
+		}
+		if err := checkNames(under(at, name), members[name], t, unknown); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func alike(name string, known map[string]reflect.Type) bool {
+	for k := range known {
+		if foldName(k) == foldName(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func under(at, name string) string { return strings.TrimPrefix(at+"."+name, ".") }
+
+// membersOf are the types of a struct's members by their names in JSON.
+func membersOf(t reflect.Type) map[string]reflect.Type {
+	members := map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-", !f.IsExported(), f.Anonymous && name == "":
+		case name == "":
+			members[f.Name] = f.Type
+		default:
+			members[name] = f.Type
+		}
+	}
+	return members
+}

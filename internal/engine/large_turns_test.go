@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+)
+
+// Contents of one org wait for one another, and keep those of another org waiting for
+// none but the one that is in memory.
+func TestLargeContentsOfAnOrgKeepNoOtherWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLargeTurns()
+		first, err := l.ofOrg(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		second := make(chan error, 1)
+		go func() { _, err := l.ofOrg(ctx, "a"); second <- err }()
+		synctest.Wait()
+		if len(second) != 0 {
+			t.Error("two contents of an org have their turn")
+		}
+		other, err := l.ofOrg(t.Context(), "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if err := <-second; err == nil {
+			t.Error("a turn was taken after the end")
+		}
+		first()
+		other()
+		if len(l.of) != 0 {
+			t.Errorf("%d orgs are left", len(l.of))
+		}
+	})
+}
