@@ -93,8 +93,13 @@ func TestOwnLoopbackReachesTheCommandAlone(t *testing.T) {
 // The stricter of the workspace's and the call's limit holds.
 func TestStricterNetworkHolds(t *testing.T) {
 	for _, c := range []struct{ worker, call, want Net }{
-		{"", "", NetOpen}, {NetOpen, NetNone, NetNone}, {NetNone, NetOpen, NetNone}, {NetLoopback, NetOpen, NetLoopback},
-		{NetLoopback, NetNone, NetNone}, {"", NetLoopback, NetLoopback}, {NetOpen, "unknown", NetNone},
+		{"", "", NetOpen},
+		{NetOpen, NetNone, NetNone},
+		{NetNone, NetOpen, NetNone},
+		{NetLoopback, NetOpen, NetLoopback},
+		{NetLoopback, NetNone, NetNone},
+		{"", NetLoopback, NetLoopback},
+		{NetOpen, "unknown", NetNone},
 	} {
 		if got := c.worker.stricter(c.call); got != c.want {
 			t.Errorf("%q and %q: %q, want %q", c.worker, c.call, got, c.want)

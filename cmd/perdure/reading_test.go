@@ -51,8 +51,11 @@ func TestCommandsThatOnlyAskWriteNothing(t *testing.T) {
 				{"show last", "At the gate.", exitOK}, // which is in the worker's own store
 				{"show " + id + " --json", "go through the gate", exitOK},
 				{"tail last", "resume " + id, exitWaiting},
-				{"audit", "", exitOK}, {"keys list", "", exitOK}, {"orgs list", "default", exitOK},
-				{"definitions list", "", exitOK}, {"retention", "", exitOK},
+				{"audit", "", exitOK},
+				{"keys list", "", exitOK},
+				{"orgs list", "default", exitOK},
+				{"definitions list", "", exitOK},
+				{"retention", "", exitOK},
 			} {
 				launch(t, dir, strings.Fields(command.args)...).wantEnd(command.code, command.shows)
 				after := contentOf(t, data)

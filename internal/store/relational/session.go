@@ -42,7 +42,9 @@ func putSession(v view, s *perdure.Session) error {
 
 func sessionScan(s *perdure.Session) []any {
 	return []any{
-		&s.ID, &s.Org, optUUID{&s.KeyID}, &s.KeyName,
+		&s.ID, &s.Org,
+		optUUID{&s.KeyID},
+		&s.KeyName,
 		(*hashCol)(&s.Key), (*hashCol)(&s.Cookie), (*hashCol)(&s.Page),
 		(*timeCol)(&s.CreatedAt), (*timeCol)(&s.ExpiresAt), &s.RemoteAddress, &s.UserAgent,
 	}
