@@ -63,9 +63,12 @@ func (r *Reading) ServeContents(org string, worker uuid.UUID, source perdure.Con
 func (r *Reading) Close() error {
 	close(r.server.stop)
 	_ = r.front.Close() // the listener's, which never fails
-	<-r.ended
+	served := <-r.ended
+	if errors.Is(served, http.ErrServerClosed) {
+		served = nil
+	}
 	r.server.streams.Wait()
-	return r.server.store.Close()
+	return errors.Join(served, r.server.store.Close())
 }
 
 // readStore is a store that refuses to be written.
