@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/client"
 )
 
 // show marks the answers whose record says that the prompt changed, and no other.
@@ -31,26 +29,17 @@ func TestShowMarksChangedPrompts(t *testing.T) {
 		}
 		path, all = append(path, answer), append(all, answer, record)
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var reply any = map[string]any{"id": run, "kind": "custom", "status": "COMPLETED"}
+	c := answering(t, func(r *http.Request) any {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/entries") && r.URL.Query().Get("all") == "true":
-			reply = map[string]any{"items": all}
+			return map[string]any{"items": all}
 		case strings.HasSuffix(r.URL.Path, "/entries"):
-			reply = map[string]any{"items": path}
+			return map[string]any{"items": path}
 		case strings.HasSuffix(r.URL.Path, "/tasks"):
-			reply = map[string]any{"items": []any{}}
+			return map[string]any{"items": []any{}}
 		}
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(reply); err != nil {
-			t.Error(err)
-		}
-	}))
-	defer server.Close()
-	c, err := client.New(client.Options{BaseURL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+		return map[string]any{"id": run, "kind": "custom", "status": "COMPLETED"}
+	})
 	show := func(asJSON bool) string {
 		var out bytes.Buffer
 		a := &app{stdout: newScreen(&out), stderr: newScreen(&out), json: asJSON}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -58,6 +59,12 @@ func (a *app) prune(ctx context.Context, c *client.Client, r client.PruneRequest
 	var all client.PruneReport
 	for {
 		report, err := c.Prune(ctx, r)
+		if coded := (&perdure.Error{}); r.OlderThan == "" && errors.As(err, &coded) && strings.Contains(coded.Message, "olderThan") {
+			return usageError{
+				"the org has no retention policy to prune by",
+				"say how old the runs must be, like --older-than 30d; or set a policy with perdure retention --executions 90d",
+			}
+		}
 		if err != nil {
 			return err
 		}

@@ -261,13 +261,13 @@ func (k *socket) send(ctx context.Context, kind string, data any) error {
 }
 
 // close ends the socket so that the client knows whether to come back: 1001 and
-// 1011 say so, 1008 that its key or session is over.
+// 1011 say so, 1008 that its key, org or session is over.
 func (k *socket) close(err error) {
 	switch {
 	case errors.Is(err, errStopping):
 		_ = k.conn.Close(websocket.StatusGoingAway, "the server is stopping; connect again")
 	case errors.Is(err, errKeyOver):
-		_ = k.conn.Close(websocket.StatusPolicyViolation, "the key is revoked, or the session has ended")
+		_ = k.conn.Close(websocket.StatusPolicyViolation, "the key is revoked, its org is disabled, or the session has ended")
 	}
 	_ = k.conn.CloseNow()
 }
