@@ -255,15 +255,27 @@ func (v *vault) everything() {
 	for _, path := range []string{"/api/orgs/default/keys", "/api/orgs/default/audit", "/api/orgs/default/agent-definitions", "/api/orgs/default/agent-executions", "/openapi.json", "/readyz"} {
 		v.request("GET", path, "")
 	}
-	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=2"} {
-		for name, at := range map[string]string{"server": v.ops, "worker": opsOf(v.worker)} {
-			page := pageAt(v.T, at+path)
-			if path == "/debug/pprof/cmdline" { // what the operator typed
-				continue
-			}
-			v.absent(path+" of the "+name, []byte(page))
+	for name, at := range map[string]string{"data": v.ops, "worker": opsOf(v.worker)} {
+		for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
+			v.absent(path+" of "+name, []byte(pageAt(v.T, at+path)))
 		}
+		// Not cmdline, which is what the operator typed.
+		stacks := pageAt(v.T, strings.Replace(at, "://", "://x:"+v.opsToken(name)+"@", 1)+"/debug/pprof/goroutine?debug=2")
+		if !strings.Contains(stacks, "goroutine 1 [") {
+			v.Errorf("the profile of %s is %.200s", name, stacks)
+		}
+		v.absent("the stacks of "+name, []byte(stacks))
 	}
+}
+
+// opsToken reads the token for profiles of the process with the data directory.
+func (v *vault) opsToken(data string) string {
+	v.Helper()
+	raw, err := os.ReadFile(filepath.Join(v.root, data, "ops-token"))
+	if err != nil {
+		v.Fatal(err)
+	}
+	return strings.TrimSpace(string(raw))
 }
 
 // stop ends both in order, so that all is written.

@@ -67,7 +67,7 @@ var rules = map[string][]string{
 	"internal/disktest":                    nil,
 	"internal/sqlitelog":                   {"internal/disk"},
 	"internal/health":                      nil,
-	"internal/ops":                         {"internal/health"},
+	"internal/ops":                         {"internal/disk", "internal/health"},
 	"internal/meter":                       nil, // pure: the worker's side uses it, too
 	"internal/markdown":                    nil,
 	"internal/response":                    nil,
