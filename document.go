@@ -8,7 +8,7 @@ const (
 	// MaxParts is the most parts of one message, and of one tool result.
 	MaxParts = 1000
 	// MaxMessages is the most messages that one request brings.
-	MaxMessages = 10_000
+	MaxMessages = 100_000
 	// MaxNesting is how deep a client's JSON may be nested.
 	MaxNesting = 1000
 	// MaxKeys is the most keys of a client's object, those of the objects around it
