@@ -14,6 +14,9 @@ fi
 echo "== golangci-lint"
 go tool -modfile=tools/golangci-lint/go.mod golangci-lint run --timeout 15m ./...
 
+echo "== macOS"
+GOOS=darwin GOARCH=arm64 go build ./...
+
 echo "== generated code"
 ./tools/buf/check.sh
 
