@@ -111,9 +111,8 @@ func (c AgentConfig) CheckNet() error {
 	return nil
 }
 
-// Merge gives the config with every field that over sets replaced, but for Net:
-// the stricter of both holds, so that a start does not open what its definition
-// closes.
+// Merge returns the config with every field replaced that over sets. Of Net the
+// stricter of both holds, so that a start cannot open what its definition closes.
 func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	if over.MaxTurns != nil {
 		c.MaxTurns = over.MaxTurns

@@ -40,14 +40,14 @@ func openContents(data string, home *uuid.UUID) (*local.Store, error) {
 	return nil, perdure.Errorf(perdure.Conflict, "the data directory %s has %d workers already; give this one another with --data", data, maxSeats)
 }
 
-// contentServer gives clients the contents of LOCAL runs.
+// contentServer serves the contents of LOCAL runs to clients.
 type contentServer interface {
 	ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func())
 }
 
-// showContents lets a command that only looks read what LOCAL runs keep in this
-// data directory, where no worker is there to give it. open opens a worker's store;
-// one that it refuses is left out. The function that it gives ends that.
+// showContents serves the contents of LOCAL runs from this data directory, for
+// commands that only read and where no worker is connected. open opens a worker's
+// store; stores that it refuses are left out. hide ends the serving.
 func showContents(data, org string, own contentServer, open func(dir string) (*local.Store, error)) (hide func()) {
 	var ends []func()
 	for seat := 1; seat <= maxSeats; seat++ {

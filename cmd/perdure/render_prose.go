@@ -98,7 +98,7 @@ func (w *prose) render(source string, width int) string {
 	return trimmed(narrowed(source, text))
 }
 
-// hyperlink is a sequence OSC 8, which gives a text a target that is not shown.
+// hyperlink is a sequence OSC 8, which links a text to a target that is not shown.
 var hyperlink = regexp.MustCompile("\x1b]8;[^\x07\x1b]*(\x07|\x1b\\\\)")
 
 // escapeEntity is a character reference of markdown that stands for ESC.
