@@ -9,14 +9,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A reader of a response that takes nothing is cut off, and what it has got does
 // not look like the whole. Nobody waits for it: the response ends, and is there.
 func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
 	text := strings.Repeat("a word, ", 1<<19) // with what repeats it, more than the kernel holds
-	s := newStageFor(t, 200*time.Millisecond, says(text))
+	s := newStage(t, says(text))
 	host := strings.TrimPrefix(s.url, "http://")
 	conn, err := net.Dial("tcp", host)
 	if err != nil {
@@ -24,7 +23,7 @@ func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
 	}
 	defer conn.Close()
 	const body = `{"model":"test/m","input":"hi","stream":true}`
-	_, err = fmt.Fprintf(conn, "POST /v1/responses HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", host, len(body), body)
+	_, err = fmt.Fprintf(conn, "POST /v1/responses HTTP/1.1\r\nHost: %s\r\n%s: yes\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", host, impatientHeader, len(body), body)
 	if err != nil {
 		t.Fatal(err)
 	}

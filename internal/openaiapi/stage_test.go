@@ -159,6 +159,14 @@ func holds(a answer, said chan<- struct{}, open <-chan struct{}) answer {
 	}
 }
 
+// A request with the header impatientHeader is served by a server that waits only
+// this long for its reader. All other requests have time, so that a slow machine
+// does not cut off the readers that a test checks with.
+const (
+	impatientHeader = "Test-Impatient"
+	impatience      = 200 * time.Millisecond
+)
+
 // stage is the API over a real engine, with a worker.
 type stage struct {
 	t      *testing.T
@@ -177,12 +185,6 @@ func (s *stage) reading() (left func()) {
 }
 
 func newStage(t *testing.T, answers ...answer) *stage {
-	t.Helper()
-	return newStageFor(t, 10*time.Second, answers...)
-}
-
-// newStageFor gives a reader that long for a piece of its stream.
-func newStageFor(t *testing.T, writeTimeout time.Duration, answers ...answer) *stage {
 	t.Helper()
 	s := &stage{t: t, model: &model{answers: answers}, store: opentest.Store(t)}
 	s.engine = engine.New(engine.Config{Store: s.store, Lease: 5 * time.Second, CancelGrace: 2 * time.Second})
@@ -203,16 +205,23 @@ func newStageFor(t *testing.T, writeTimeout time.Duration, answers ...answer) *s
 	done := make(chan error, 2)
 	go func() { done <- s.engine.Run(ctx) }()
 	go func() { done <- w.Run(ctx) }()
-	api := openaiapi.New(openaiapi.Config{
+	config := openaiapi.Config{
 		Engine: s.engine, Log: eventlog.New(s.store, s.store.Epoch(), s.engine.Hints), Logger: slog.New(slog.DiscardHandler),
-		PingEvery: time.Minute, WriteTimeout: writeTimeout, Reading: s.reading,
-	})
+		PingEvery: time.Minute, WriteTimeout: 30 * time.Second, Reading: s.reading,
+	}
+	api := openaiapi.New(config)
+	config.WriteTimeout = impatience
+	impatient := openaiapi.New(config)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		org := r.Header.Get("Authorization")
 		if org = strings.TrimPrefix(org, "Bearer "); org == "" || org == "none" {
 			org = "default"
 		}
-		api.ServeHTTP(w, r.WithContext(openaiapi.WithOrg(r.Context(), org)))
+		h := api
+		if r.Header.Get(impatientHeader) != "" {
+			h = impatient
+		}
+		h.ServeHTTP(w, r.WithContext(openaiapi.WithOrg(r.Context(), org)))
 	}))
 	t.Cleanup(func() {
 		server.Close()
