@@ -16,9 +16,13 @@ type Item struct {
 	Role    string
 	Content []Content
 
-	// A function call, and its output.
+	// A call of a client's tool, and its output.
 	CallID, Name, Arguments string
 	Output                  []Content // one input_text is written as a string
+
+	// Result is what a tool that ran at Perdure returned, Failure why it failed; nil
+	// while it runs. Such a call has Name and Arguments, too.
+	Result, Failure *string
 
 	// Reasoning.
 	Summary []Content
@@ -30,6 +34,8 @@ const (
 	itemCall      = "function_call"
 	itemOutput    = "function_call_output"
 	itemReasoning = "reasoning"
+	itemToolCall  = "mcp_call" // of a tool that runs at Perdure
+	itemReference = "item_reference"
 )
 
 // Content is a part of a message, of a call's output or of reasoning.
@@ -94,6 +100,8 @@ func (i Item) MarshalJSON() ([]byte, error) {
 			Output any    `json:"output"`
 			Status string `json:"status"`
 		}{i.Type, i.ID, i.CallID, output, i.Status})
+	case itemToolCall:
+		return i.marshalToolCall()
 	case itemReasoning:
 		return json.Marshal(struct {
 			Type    string    `json:"type"`
@@ -178,6 +186,8 @@ func prefixOf(itemType string) string {
 		return response.PrefixOutput
 	case itemReasoning:
 		return response.PrefixReasoning
+	case itemToolCall:
+		return prefixToolCall
 	}
 	return response.PrefixMessage
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
-	"github.com/perdure/perdure/internal/response"
 )
 
 // retrieve gives a response as it stands, or its events again from any of them
@@ -173,9 +172,8 @@ func (a *API) inputOf(r *http.Request, f *found) ([]Item, error) {
 	for _, m := range messages {
 		items = append(items, itemsOf(m)...)
 	}
-	given := response.Identity{Execution: f.row.Execution, Response: f.id() + " input"} // so that no id is the output's
 	for i := range items {
-		items[i].ID = given.ID(prefixOf(items[i].Type), i)
+		items[i].ID = itemID(prefixOf(items[i].Type), f.id(), sideInput, i)
 	}
 	return items, nil
 }

@@ -275,6 +275,18 @@ type item struct {
 	CallID                                  string `json:"call_id"`
 	Output                                  any
 	Content, Summary                        []struct{ Type, Text string }
+	Error                                   *itemError
+}
+
+// itemError is why a tool that ran here failed.
+type itemError struct{ Content []struct{ Text string } }
+
+// outcome is how a call of a tool that ran here ended.
+func (i item) outcome() string {
+	if i.Error != nil {
+		return "failed: " + i.Error.Content[0].Text
+	}
+	return fmt.Sprint(i.Output)
 }
 
 // text joins the texts of the output's messages.
@@ -288,18 +300,9 @@ func (o object) text() string {
 	return b.String()
 }
 
-// calls gives the calls that have no output.
+// calls returns the calls of the client's tools.
 func (o object) calls() []item {
-	var open []item
-	for _, i := range o.Output {
-		switch i.Type {
-		case "function_call":
-			open = append(open, i)
-		case "function_call_output":
-			open = slices.DeleteFunc(open, func(c item) bool { return c.CallID == i.CallID })
-		}
-	}
-	return open
+	return slices.DeleteFunc(slices.Clone(o.Output), func(i item) bool { return i.Type != "function_call" })
 }
 
 type reply struct {
