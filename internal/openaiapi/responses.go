@@ -1,6 +1,7 @@
 package openaiapi
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -157,25 +158,37 @@ func (a *API) inputItems(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, page)
 }
 
-// inputOf makes items of the execution's own input, or of the message that began
-// the response.
+// inputOf makes items of the response's input.
 func (a *API) inputOf(r *http.Request, f *found) ([]Item, error) {
+	given, err := a.inputParts(r.Context(), f)
+	if err != nil {
+		return nil, err
+	}
+	var items []Item
+	for i, m := range given {
+		item := itemOf(m)
+		item.ID = itemID(prefixOf(item.Type), f.id(), sideInput, i)
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// inputParts returns the execution's own input, or the message that began the
+// response, in what makes an item each.
+func (a *API) inputParts(ctx context.Context, f *found) ([]perdure.InputMessage, error) {
 	messages := inputMessages(f.execution.Input)
 	if f.row.SignalID != "" {
-		s, err := a.Engine.Store.Signal(r.Context(), f.row.Execution, f.row.SignalID)
+		s, err := a.Engine.Store.Signal(ctx, f.row.Execution, f.row.SignalID)
 		if err != nil {
 			return nil, err
 		}
 		messages = signalMessages(s.Value)
 	}
-	var items []Item
+	var all []perdure.InputMessage
 	for _, m := range messages {
-		items = append(items, itemsOf(m)...)
+		all = append(all, split(m)...)
 	}
-	for i := range items {
-		items[i].ID = itemID(prefixOf(items[i].Type), f.id(), sideInput, i)
-	}
-	return items, nil
+	return all, nil
 }
 
 func inputMessages(input json.RawMessage) []perdure.InputMessage {
