@@ -146,6 +146,12 @@ func clientCases() []clientCase {
 			clientCase{Name: named("structured", stream), Kind: "structured", script: "structured", Stream: stream, check: structured},
 		)
 	}
+	for _, mode := range []string{"stateful", "stateless"} {
+		all = append(all, clientCase{
+			Name: "websocket-" + mode, Kind: "websocket", script: "own", calls: 6, Mode: mode, Tools: true,
+			Prompts: []string{"The weather, please.", "And now?"}, check: overWebSocket, only: []string{"openai6", "openai7", "agents", "openai-go"},
+		})
+	}
 	return append(all,
 		clientCase{Name: "cancel", Kind: "cancel", script: "slow", check: cancelled},
 		cuts("cut-own-tools", "own", false, sight{Texts: []string{"It is sunny in three cities."}, Ran: []string{"Paris", "Rome", "Oslo"}}),
@@ -276,6 +282,23 @@ func ownTools(s sight, all []*exchange) string {
 		differs("the client's tools ran for", []string{"Paris", "Rome", "Oslo", "Lima"}, s.Ran),
 		differs("the texts", []string{"It is sunny in three cities.", "It still is."}, s.Texts),
 		differs("the creates", 6, len(creates(all))),
+	)
+}
+
+// overWebSocket checks the same without a create of HTTP: each response is asked
+// for over one connection.
+func overWebSocket(s sight, all []*exchange) string {
+	connections := 0
+	for _, x := range all {
+		if x.Method == "GET" && x.Path == "/v1/responses" && x.Status == 101 {
+			connections++
+		}
+	}
+	return first(
+		differs("the client's tools ran for", []string{"Paris", "Rome", "Oslo", "Lima"}, s.Ran),
+		differs("the texts", []string{"It is sunny in three cities.", "It still is."}, s.Texts),
+		differs("the creates", 0, len(creates(all))),
+		differs("the connections", 1, connections),
 	)
 }
 

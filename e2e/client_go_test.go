@@ -23,15 +23,19 @@ type goClient struct {
 	cut    int // after how many events streams are cut, 0 for never
 	// resumed counts the streams that were read on.
 	resumed int
+	// make creates a response.
+	make func(context.Context, responses.ResponseNewParams) (*responses.Response, error)
 }
 
 // newGoClient is the client of a case, at a base URL.
 func newGoClient(c clientCase, url string) *goClient {
-	return &goClient{clientCase: c, client: openai.NewClient(
+	g := &goClient{clientCase: c, client: openai.NewClient(
 		option.WithBaseURL(url), option.WithAPIKey(c.Key), option.WithMaxRetries(0),
 		// goleak would see idle connections
 		option.WithHTTPClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}),
 	)}
+	g.make = g.create
+	return g
 }
 
 // runGo runs the cases with the Go client.
@@ -61,6 +65,8 @@ func runGoCase(ctx context.Context, c clientCase) (sight, error) {
 		return g.cancel(ctx)
 	case "cut":
 		return g.cutEverywhere(ctx)
+	case "websocket":
+		return g.websocket(ctx)
 	}
 	return sight{}, fmt.Errorf("the client has no %s", c.Kind)
 }
@@ -112,7 +118,7 @@ func (g *goClient) talk(ctx context.Context) ([]string, error) {
 			if g.Mode == "default" || g.Mode == "stateless" {
 				p.Input.OfInputItemList = history
 			}
-			answer, err := g.create(ctx, p)
+			answer, err := g.make(ctx, p)
 			if err != nil {
 				return texts, err
 			}
@@ -205,6 +211,32 @@ func readAll(stream *ssestream.Stream[responses.ResponseStreamEventUnion], event
 		events = append(events, stream.Current())
 	}
 	return events, errors.Join(stream.Err(), stream.Close())
+}
+
+// websocket has the talk over one connection. In the mode stateless the chain
+// lives in the connection.
+func (g *goClient) websocket(ctx context.Context) (sight, error) {
+	connection, err := g.client.Responses.Connect(ctx, responses.ResponseConnectionOptions{})
+	if err != nil {
+		return sight{}, err
+	}
+	defer connection.Close()
+	store := g.Mode == "stateful"
+	g.Mode = "stateful"
+	g.make = func(ctx context.Context, p responses.ResponseNewParams) (*responses.Response, error) {
+		p.Store = param.NewOpt(store)
+		raw, err := json.Marshal(p)
+		if err != nil {
+			return nil, err
+		}
+		frame := append([]byte(`{"type":"response.create",`), raw[1:]...)
+		if err := connection.SendRaw(ctx, frame); err != nil {
+			return nil, err
+		}
+		return connection.FinalResponse(ctx)
+	}
+	texts, err := g.talk(ctx)
+	return sight{Texts: texts, Ran: g.ran}, err
 }
 
 // cutEverywhere has the talk once for each place where its streams can be cut.

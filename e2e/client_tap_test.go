@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,7 +78,31 @@ func (p *tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		x.Cut = cut
 	}
+	if r.Header.Get("Upgrade") != "" {
+		p.upgrade(w, r, x)
+		return
+	}
 	p.forward(w, r, x)
+}
+
+// upgrade passes a connection on that becomes a WebSocket.
+func (p *tap) upgrade(w http.ResponseWriter, r *http.Request, x *exchange) {
+	target, err := url.Parse(p.target)
+	if err != nil {
+		panic(err)
+	}
+	proxy := httputil.ReverseProxy{
+		Transport: p.http.Transport,
+		Rewrite: func(out *httputil.ProxyRequest) {
+			out.SetURL(target)
+			out.Out.URL.Path = x.Path
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			x.Status = resp.StatusCode
+			return nil
+		},
+	}
+	proxy.ServeHTTP(w, r)
 }
 
 // forward asks the server and passes its answer on.

@@ -37,9 +37,9 @@ async function keeping(client, spec) {
 }
 
 /** Prompts, each with its loop of tools. */
-async function talk(spec, fetch) {
+async function talk(spec, fetch, over) {
   const client = clientOf(spec, fetch);
-  const runner = runnerOf(client);
+  const runner = over ?? runnerOf(client);
   const weather = new Weather();
   const options = await keeping(client, spec);
   const agent = new Agent({ name: "assistant", model: spec.model, tools: spec.tools ? [toolOf(weather)] : [], ...settings[spec.mode] });
@@ -94,4 +94,15 @@ async function cancel(spec) {
 
 const cut = (spec) => cutEverywhere(spec, (at, count) => talk(at, resuming(at, count)));
 
-await drive({ talk: (spec) => talk(spec), image, structured, cancel, cut });
+/** The talk over the client's own WebSocket transport. */
+async function websocket(spec) {
+  const provider = new OpenAIProvider({ openAIClient: clientOf(spec), useResponses: true, useResponsesWebSocket: true });
+  const runner = new Runner({ modelProvider: provider, tracingDisabled: true });
+  try {
+    return await talk(spec, undefined, runner);
+  } finally {
+    await provider.close();
+  }
+}
+
+await drive({ websocket, talk: (spec) => talk(spec), image, structured, cancel, cut });

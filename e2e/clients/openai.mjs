@@ -27,8 +27,8 @@ const create = (client, stream, body) =>
 
 const textOf = (answer) => answer.output.filter((item) => item.type === "message").map((item) => item.content[0].text).join("");
 
-/** Prompts, each with its loop of tools; with count, streams that break off are read on. */
-async function talk(spec, count) {
+/** Prompts, each with its loop of tools; make creates a response. */
+async function talk(spec, make = (client, body) => create(client, spec.stream, body)) {
   const client = clientOf(spec);
   const weather = new Weather();
   const more = await keeping(client, spec);
@@ -43,14 +43,14 @@ async function talk(spec, count) {
       if (spec.mode === "stateful") more.previous_response_id = previous;
       history = [...history, ...fresh];
       const body = { model: spec.model, tools: spec.tools ? [toolOf(weather)] : undefined, input: whole ? history : fresh, ...more };
-      const answer = await (count ? resumed(client, body, count) : create(client, spec.stream, body));
+      const answer = await make(client, body);
       previous = answer.id;
       history = [...history, ...answer.output];
       fresh = answer.output.filter((item) => item.type === "function_call").map((call) => ({
         type: "function_call_output", call_id: call.call_id,
         output: call.name === "get_weather" ? weather.run(JSON.parse(call.arguments)) : `there is no ${call.name}`,
       }));
-      if (fresh.length === 0) texts.push(count ? textOf(answer) : answer.output_text);
+      if (fresh.length === 0) texts.push(answer.output_text ?? textOf(answer));
     }
   }
   return { texts, ran: weather.ran };
@@ -105,6 +105,27 @@ async function resumed(client, body, count) {
   return events.at(-1).response;
 }
 
-const cut = (spec) => cutEverywhere(spec, talk);
+const cut = (spec) => cutEverywhere(spec, (at, count) => talk(at, (client, body) => resumed(client, body, count)));
 
-await drive({ talk: (spec) => talk(spec), image, structured, cancel, cut });
+/** The talk over one WebSocket. In stateless mode the chain lives in the connection. */
+async function websocket(spec) {
+  const { ResponsesWS } = await import(`${process.argv[2]}/resources/responses/ws`);
+  const ws = new ResponsesWS(clientOf(spec));
+  const messages = ws.stream();
+  try {
+    return await talk({ ...spec, mode: "stateful" }, async (client, body) => {
+      ws.send({ type: "response.create", ...body, store: spec.mode === "stateful" });
+      for (;;) {
+        const { value, done } = await messages.next();
+        if (done || value.type === "close") throw new Error("the connection was closed");
+        if (value.type === "error") throw value.error;
+        if (value.type === "message" && value.message.type === "error") throw new Error(JSON.stringify(value.message));
+        if (value.message?.type === "response.completed") return value.message.response;
+      }
+    });
+  } finally {
+    ws.close();
+  }
+}
+
+await drive({ websocket, talk: (spec) => talk(spec), image, structured, cancel, cut });
