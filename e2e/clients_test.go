@@ -106,6 +106,7 @@ func TestGoClient(t *testing.T) {
 // got against the cases.
 func (s *clientStand) judge(client string, sights map[string]sight) {
 	s.t.Helper()
+	s.tap.server.Close() // nothing is recorded after this
 	calls := s.modelCalls()
 	for _, c := range s.cases {
 		s.t.Run(c.Name, func(t *testing.T) {
