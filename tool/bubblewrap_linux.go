@@ -61,6 +61,10 @@ func (l *launch) bwrapArgs() []string {
 			args = append(args, "--tmpfs", path, "--remount-ro", path)
 		}
 		for _, path := range p.Secrets {
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
+				args = append(args, "--tmpfs", path, "--remount-ro", path)
+				continue
+			}
 			args = append(args, "--ro-bind", "/dev/null", path)
 		}
 	}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"io"
@@ -56,6 +57,11 @@ func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 func (w *Workspace) guard(f *os.File) error {
 	if slices.ContainsFunc(w.secrets, func(h *held) bool { return h.is(f) }) {
 		return errSecret
+	}
+	for _, h := range w.secretFolders {
+		if inside, err := h.holds(f); err != nil || inside {
+			return cmp.Or(err, errSecret)
+		}
 	}
 	if len(w.dataInside) == 0 {
 		return nil
