@@ -143,6 +143,9 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	if err := w.guardNearest(folder); err != nil {
 		return false, err
 	}
+	if runsLater(w.dir, filepath.Join(w.dir, rel)) {
+		return false, errRunsLater
+	}
 	if err := w.root.MkdirAll(folder, 0o777); err != nil {
 		return false, err
 	}
@@ -161,6 +164,13 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	defer dir.Close()
 	if err := w.guard(dir); err != nil {
 		return false, err
+	}
+	at, err := openedPath(dir)
+	if err != nil {
+		return false, err
+	}
+	if runsLater(w.dir, filepath.Join(at, name)) {
+		return false, errRunsLater
 	}
 	return writeIn(parent, dir, name, data)
 }

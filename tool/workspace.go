@@ -77,8 +77,8 @@ type Workspace struct {
 	// secretFolders are those of secrets that are folders in the workspace.
 	secretFolders []*held
 	env           []string
-	box     confinement
-	options WorkspaceOptions
+	box           confinement
+	options       WorkspaceOptions
 	// dataInside are the paths in the workspace that show the data directory, so
 	// that the file tools have to look out for it themselves.
 	dataInside []string
