@@ -32,7 +32,7 @@ func available(c confinement) (candidates []confinement, why []string) {
 	default:
 		locks = landlocks(c, abi)
 	}
-	if _, err := exec.LookPath("bwrap"); err != nil {
+	if _, err := findBwrap(c.policy.Dir); err != nil {
 		why = append(why, "bwrap: not installed")
 	} else {
 		wraps = bubblewraps(c, ready)
@@ -229,7 +229,7 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("tool bash: %w", err)
 	}
 	if l.method == byBwrap {
-		path, err := exec.LookPath("bwrap")
+		path, err := findBwrap(l.policy.Dir)
 		if err != nil {
 			l.close()
 			return nil, fmt.Errorf("tool bash: %w", err)

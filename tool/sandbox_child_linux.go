@@ -162,6 +162,9 @@ func (s childSpec) arrangeMounts() (terminals bool, err error) {
 	if err := mountPrivate(s.Policy); err != nil {
 		return false, fmt.Errorf("sandbox: private folders: %w", err)
 	}
+	if err := ownWorkspaceMount(s.Policy.Dir); err != nil {
+		return false, fmt.Errorf("sandbox: workspace: %w", err)
+	}
 	if err := fixFiles(s.Policy.Fixed); err != nil {
 		return false, fmt.Errorf("sandbox: files that run later: %w", err)
 	}
@@ -170,6 +173,9 @@ func (s childSpec) arrangeMounts() (terminals bool, err error) {
 		if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
 			return false, fmt.Errorf("sandbox: /proc: %w", err)
 		}
+	}
+	if err := readOnlyOutside(s.Policy); err != nil {
+		return false, fmt.Errorf("sandbox: make read-only: %w", err)
 	}
 	return terminals, nil
 }
