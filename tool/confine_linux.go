@@ -173,7 +173,7 @@ func (l *launch) find() error {
 		if err != nil {
 			return fmt.Errorf("a file with a secret: %w", err)
 		}
-		if l.covered(views[0], secret) {
+		if l.covered(views[0], secret) || slices.ContainsFunc(l.hidden, secret.same) {
 			continue
 		}
 		l.policy.Secrets = append(l.policy.Secrets, views...)

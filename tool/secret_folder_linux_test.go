@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +16,14 @@ func TestSecretFoldersAreNotRead(t *testing.T) {
 			folder := filepath.Join(filepath.Dir(dir), place)
 			secret := secretFile(t, folder, "token")
 			nested := secretFile(t, filepath.Join(folder, "inner"), "worker.key")
-			o := WorkspaceOptions{DataDir: data, Secrets: []string{nested, folder, filepath.Dir(nested)}}
+			link := filepath.Join(filepath.Dir(dir), "beside", "link")
+			if err := os.Symlink(folder, link); err != nil {
+				t.Fatal(err)
+			}
+			o := WorkspaceOptions{DataDir: data, Secrets: []string{nested, folder, filepath.Dir(nested), folder, link}}
+			if w := openDir(t, dir, o); !w.box.mounts {
+				t.Errorf("the fence is without mounts: %s", w.ConfinementNote())
+			}
 			eachConfinementWith(t, dir, o, func(t *testing.T, w *Workspace) {
 				for _, command := range append(secretReads(secret), "cat "+nested, "ls "+folder+" | grep -q token && echo handed secret") {
 					if r := sh(t, w, command); strings.Contains(r.PlainText(), "handed secret") {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/perdure/perdure/internal/disk"
 )
@@ -70,7 +71,7 @@ func otherData(data string) []string {
 	}
 	others := paths[:0]
 	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil && !os.SameFile(info, own) {
+		if info, err := os.Stat(path); err == nil && !os.SameFile(info, own) && !slices.Contains(others, path) {
 			others = append(others, path)
 		}
 	}

@@ -66,19 +66,19 @@ func TestListOfDataDirectories(t *testing.T) {
 	if err := os.Symlink(two, link); err != nil {
 		t.Fatal(err)
 	}
-	for _, data := range []string{one, two, link, gone} {
+	byDefault := make(".local/share/perdure")
+	for _, data := range []string{one, two, link, gone, byDefault} {
 		listData(data)
 	}
 	if err := os.Remove(gone); err != nil {
 		t.Fatal(err)
 	}
-	byDefault := make(".local/share/perdure")
 	got := slices.DeleteFunc(otherData(one), func(path string) bool { return path == systemData })
 	want := []string{byDefault, dataList(), two}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if entries, err := os.ReadDir(dataList()); err != nil || len(entries) != 2 {
+	if entries, err := os.ReadDir(dataList()); err != nil || len(entries) != 3 {
 		t.Errorf("entries %v, err %v", entries, err)
 	}
 }
