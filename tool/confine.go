@@ -23,6 +23,13 @@ const (
 	notConfined method = "none"
 )
 
+// What holds the limits of processes and memory of a command.
+const (
+	boundByGroup   = "cgroup"
+	boundByWatcher = "watcher"
+	boundByNothing = "none"
+)
+
 // confinement is how commands of a workspace are confined.
 type confinement struct {
 	method method
@@ -42,8 +49,9 @@ type confinement struct {
 	sockets  Sockets
 	net      Net
 	limits   Limits
-	data     *held   // nil if there is none
-	secrets  []*held // files that commands must not read
+	groups   *ControlGroups // nil: a watcher holds the limits
+	data     *held          // nil if there is none
+	secrets  []*held        // files that commands must not read
 	scratch  *Scratch
 	run      string
 	// refusal is why no command may run, "" if they may.
@@ -89,7 +97,7 @@ type cacheFolder struct {
 // running a command under it.
 func chooseConfinement(w *Workspace, o WorkspaceOptions) confinement {
 	c := confinement{
-		sockets: o.Sockets, net: o.Net.stricter(NetOpen), limits: o.Limits.filled(), data: w.data, secrets: w.secrets,
+		sockets: o.Sockets, net: o.Net.stricter(NetOpen), limits: o.Limits.filled(), groups: o.Groups, data: w.data, secrets: w.secrets,
 		scratch: o.Scratch, policy: policy{Dir: w.dir},
 	}
 	if o.Unconfined || o.Confine == ConfineOff {
@@ -167,7 +175,7 @@ func probe(c confinement) error {
 		return err
 	}
 	t := &transcript{kept: keep{limit: 2000}}
-	c.scratch = nil // the folders of a run are not for probes
+	c.scratch, c.groups = nil, nil // those of a run are not for probes
 	p := &process{
 		argv: []string{shell, "-c", "exit 0"}, dir: c.policy.Dir, env: environ(nil), box: c,
 		stdout: t.stream(nil), stderr: t.stream(nil),

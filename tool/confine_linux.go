@@ -94,6 +94,7 @@ type launch struct {
 	vars    []string   // variables that say where caches are, name=path
 	shared  []*os.File // descriptors for the child, after those that it has anyway
 	release func()
+	control *commandGroup // nil if it has none
 }
 
 // launch prepares a command: its own folders, and where the data directory is
@@ -107,6 +108,7 @@ func (c confinement) launch() (*launch, error) {
 		l.release()
 		return nil, fmt.Errorf("tool bash: %w", err)
 	}
+	l.control = l.groups.take(l.limits)
 	return l, nil
 }
 
@@ -194,8 +196,33 @@ func (l *launch) environ(env []string) []string {
 	return append(env, l.vars...)
 }
 
-// end gives back what the command used.
-func (l *launch) end() { l.release() }
+// end gives back what the command used, and kills what is left of it.
+func (l *launch) end() {
+	l.control.close()
+	l.release()
+}
+
+// boundBy is what holds the limits of processes and memory.
+func (l *launch) boundBy() string {
+	if l.control != nil {
+		return boundByGroup
+	}
+	return boundByWatcher
+}
+
+func (l *launch) startError(err error) error {
+	if l.control != nil {
+		return fmt.Errorf("tool bash: %w: %w", errInGroup, err)
+	}
+	return fmt.Errorf("tool bash: start: %w", err)
+}
+
+// group is what becomes of the command's first process, pid.
+func (l *launch) group(pid int) *group {
+	g := newGroup(pid)
+	g.first, g.control, g.leaves = l.pids, l.control, l.method == notConfined
+	return g
+}
 
 // close closes the descriptors for the child, which has them by now.
 func (l *launch) close() { closeAll(l.shared); l.shared = nil }
@@ -205,6 +232,9 @@ func (l *launch) close() { closeAll(l.shared); l.shared = nil }
 // that it could read or feed.
 func (l *launch) command(argv []string) (*exec.Cmd, error) {
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if l.control != nil {
+		attr.UseCgroupFD, attr.CgroupFD = true, int(l.control.file.Fd())
+	}
 	// What this process has inherited is not for commands. Descriptors that Go
 	// opened have the mark already; a kernel too old for the call lets a child
 	// do it.

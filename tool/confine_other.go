@@ -4,6 +4,7 @@ package tool
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -40,6 +41,12 @@ func (*launch) environ(env []string) []string { return env }
 func (*launch) end() {}
 
 func (*launch) close() {}
+
+func (*launch) boundBy() string { return boundByNothing }
+
+func (*launch) startError(err error) error { return fmt.Errorf("tool bash: start: %w", err) }
+
+func (*launch) group(pid int) *group { return newGroup(pid) }
 
 // command makes the command line that runs argv in a session of its own.
 func (*launch) command(argv []string) (*exec.Cmd, error) {

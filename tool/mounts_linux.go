@@ -17,6 +17,7 @@ type mount struct {
 	dev   string // major:minor of the file system
 	root  string // what of it is mounted
 	point string // where
+	kind  string // of file system
 }
 
 func readMounts() ([]mount, error) {
@@ -34,7 +35,12 @@ func readMounts() ([]mount, error) {
 		if err != nil {
 			return nil, fmt.Errorf("mountinfo: %w", err)
 		}
-		mounts = append(mounts, mount{id, f[2], unescapeMount(f[3]), unescapeMount(f[4])})
+		m := mount{id: id, dev: f[2], root: unescapeMount(f[3]), point: unescapeMount(f[4])}
+		// Optional fields end with a dash.
+		if i := slices.Index(f, "-"); i > 0 && i+1 < len(f) {
+			m.kind = f[i+1]
+		}
+		mounts = append(mounts, m)
 	}
 	return mounts, nil
 }

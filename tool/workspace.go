@@ -39,6 +39,9 @@ type WorkspaceOptions struct {
 	// Scratch keeps the temporary folders of runs. Without it each command has
 	// folders of its own, removed at its end.
 	Scratch *Scratch
+	// Groups give commands control groups of their own, which hold their limits of
+	// processes and memory. Without it a watcher does.
+	Groups *ControlGroups
 }
 
 // Confine says what becomes of bash where nothing confines it.
