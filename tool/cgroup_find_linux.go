@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/perdure/perdure/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,7 +27,7 @@ func ownCgroup() (cgroupHere, error) {
 	if err != nil {
 		return cgroupHere{}, err
 	}
-	mounts, err := readMounts()
+	mounts, err := sandbox.Mounts()
 	if err != nil {
 		return cgroupHere{}, err
 	}
@@ -34,7 +35,7 @@ func ownCgroup() (cgroupHere, error) {
 }
 
 // findCgroup is ownCgroup for the content of /proc/self/cgroup and these mounts.
-func findCgroup(membership string, mounts []mount) (cgroupHere, error) {
+func findCgroup(membership string, mounts []sandbox.Mount) (cgroupHere, error) {
 	path := ""
 	for line := range strings.Lines(membership) {
 		if rest, found := strings.CutPrefix(line, "0::"); found {
@@ -42,12 +43,12 @@ func findCgroup(membership string, mounts []mount) (cgroupHere, error) {
 		}
 	}
 	for _, m := range mounts {
-		if m.kind != "cgroup2" || path == "" {
+		if m.Kind != "cgroup2" || path == "" {
 			continue
 		}
 		// A path with .. lies outside of the namespace that the mount shows.
-		if rel, err := filepath.Rel(m.root, path); err == nil && filepath.IsLocal(rel) && !strings.Contains(path, "..") {
-			return cgroupHere{filepath.Join(m.point, rel), path}, nil
+		if rel, err := filepath.Rel(m.Root, path); err == nil && filepath.IsLocal(rel) && !strings.Contains(path, "..") {
+			return cgroupHere{filepath.Join(m.Point, rel), path}, nil
 		}
 	}
 	return cgroupHere{}, errNoCgroup

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 // imitation is a folder with the files of a control group that is delegated.
@@ -23,19 +25,19 @@ func imitation(t *testing.T, pids string) string {
 }
 
 func TestOwnControlGroupIsFound(t *testing.T) {
-	unified := mount{point: "/sys/fs/cgroup", root: "/", kind: "cgroup2"}
+	unified := sandbox.Mount{Point: "/sys/fs/cgroup", Root: "/", Kind: "cgroup2"}
 	for name, c := range map[string]struct {
 		membership string
-		mounts     []mount
+		mounts     []sandbox.Mount
 		want       string
 	}{
-		"a service":            {"0::/system.slice/w.service\n", []mount{{point: "/", root: "/", kind: "ext4"}, unified}, "/sys/fs/cgroup/system.slice/w.service"},
-		"a container":          {"0::/\n", []mount{unified}, "/sys/fs/cgroup"},
-		"both versions":        {"4:memory:/x\n0::/y\n", []mount{{point: "/c/memory", root: "/", kind: "cgroup"}, {point: "/c/unified", root: "/", kind: "cgroup2"}}, "/c/unified/y"},
-		"a part is mounted":    {"0::/a/b/c\n", []mount{{point: "/m", root: "/a", kind: "cgroup2"}}, "/m/b/c"},
-		"another is mounted":   {"0::/a/b\n", []mount{{point: "/m", root: "/z", kind: "cgroup2"}}, ""},
-		"outside of the space": {"0::/../other\n", []mount{unified}, ""},
-		"version 1 alone":      {"4:memory:/x\n", []mount{{point: "/c/memory", root: "/", kind: "cgroup"}}, ""},
+		"a service":            {"0::/system.slice/w.service\n", []sandbox.Mount{{Point: "/", Root: "/", Kind: "ext4"}, unified}, "/sys/fs/cgroup/system.slice/w.service"},
+		"a container":          {"0::/\n", []sandbox.Mount{unified}, "/sys/fs/cgroup"},
+		"both versions":        {"4:memory:/x\n0::/y\n", []sandbox.Mount{{Point: "/c/memory", Root: "/", Kind: "cgroup"}, {Point: "/c/unified", Root: "/", Kind: "cgroup2"}}, "/c/unified/y"},
+		"a part is mounted":    {"0::/a/b/c\n", []sandbox.Mount{{Point: "/m", Root: "/a", Kind: "cgroup2"}}, "/m/b/c"},
+		"another is mounted":   {"0::/a/b\n", []sandbox.Mount{{Point: "/m", Root: "/z", Kind: "cgroup2"}}, ""},
+		"outside of the space": {"0::/../other\n", []sandbox.Mount{unified}, ""},
+		"version 1 alone":      {"4:memory:/x\n", []sandbox.Mount{{Point: "/c/memory", Root: "/", Kind: "cgroup"}}, ""},
 		"not mounted":          {"0::/x\n", nil, ""},
 	} {
 		here, err := findCgroup(c.membership, c.mounts)
@@ -46,11 +48,11 @@ func TestOwnControlGroupIsFound(t *testing.T) {
 }
 
 func TestMountsHaveTheirKind(t *testing.T) {
-	mounts, err := readMounts()
+	mounts, err := sandbox.Mounts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(mounts, func(m mount) bool { return m.point == "/proc" && m.kind == "proc" }) {
+	if !slices.ContainsFunc(mounts, func(m sandbox.Mount) bool { return m.Point == "/proc" && m.Kind == "proc" }) {
 		t.Errorf("no /proc in %+v", mounts)
 	}
 }

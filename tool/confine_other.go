@@ -13,9 +13,6 @@ import (
 // selfExe is no program's path here: there are no sandbox children.
 const selfExe = ""
 
-// MaybeSandboxChild does nothing on this system, which has no Landlock.
-func MaybeSandboxChild() {}
-
 func available(confinement) ([]confinement, []string) {
 	return nil, []string{"neither Landlock nor bubblewrap exists on this system"}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 // WorkspaceOptions says what surrounds a workspace. The zero value declares
@@ -124,6 +125,9 @@ func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
 			return err
 		}
 	}
+	if note := linkedNote(w.secrets, nil); o.Confine == ConfineRequire && note != "" {
+		return perdure.FieldErrorf("secrets", "%s", note)
+	}
 	w.options, w.box = o, chooseConfinement(w, o)
 	if o.Confine == ConfineRequire && w.box.method == notConfined {
 		return perdure.FieldErrorf("confine", "bash has to be confined, and cannot be here: %s", w.box.note)
@@ -207,19 +211,9 @@ func (w *Workspace) Confinement() string { return string(w.box.method) }
 // there is none; "" if there is nothing to say.
 func (w *Workspace) ConfinementNote() string { return w.box.note }
 
-func realPath(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(abs)
-}
+func realPath(path string) (string, error) { return sandbox.RealPath(path) }
 
-// within tells whether path is dir or lies below it. Both are absolute and clean.
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
+func within(path, dir string) bool { return sandbox.Within(path, dir) }
 
 var (
 	errOutside = errors.New("it is outside the workspace")
