@@ -1,4 +1,4 @@
-package tool
+package sandbox
 
 import (
 	"fmt"
@@ -11,20 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mount is a line of /proc/self/mountinfo, see proc_pid_mountinfo(5).
-type mount struct {
-	id    int
-	dev   string // major:minor of the file system
-	root  string // what of it is mounted
-	point string // where
+// Mount is a line of /proc/self/mountinfo, see proc_pid_mountinfo(5).
+type Mount struct {
+	ID    int
+	Dev   string // major:minor of the file system
+	Root  string // what of it is mounted
+	Point string // where
+	Kind  string // of file system
 }
 
-func readMounts() ([]mount, error) {
+// Mounts are the mounts that this process sees.
+func Mounts() ([]Mount, error) {
 	raw, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
 	}
-	var mounts []mount
+	var mounts []Mount
 	for line := range strings.Lines(string(raw)) {
 		f := strings.Fields(line)
 		if len(f) < 5 {
@@ -34,7 +36,12 @@ func readMounts() ([]mount, error) {
 		if err != nil {
 			return nil, fmt.Errorf("mountinfo: %w", err)
 		}
-		mounts = append(mounts, mount{id, f[2], unescapeMount(f[3]), unescapeMount(f[4])})
+		m := Mount{ID: id, Dev: f[2], Root: unescapeMount(f[3]), Point: unescapeMount(f[4])}
+		// Optional fields end with a dash.
+		if i := slices.Index(f, "-"); i > 0 && i+1 < len(f) {
+			m.Kind = f[i+1]
+		}
+		mounts = append(mounts, m)
 	}
 	return mounts, nil
 }
@@ -52,10 +59,10 @@ func mountID(path string) (int, error) {
 	return int(st.Mnt_id), nil
 }
 
-// otherViews are the paths other than path by which mounts show the folder id,
+// OtherViews are the paths other than path by which mounts show the folder id,
 // which is at path, or a part of it.
-func otherViews(path string, id identity) ([]string, error) {
-	mounts, err := readMounts()
+func OtherViews(path string, id Identity) ([]string, error) {
+	mounts, err := Mounts()
 	if err != nil {
 		return nil, err
 	}
@@ -63,18 +70,18 @@ func otherViews(path string, id identity) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(mounts, func(m mount) bool { return m.id == own })
+	i := slices.IndexFunc(mounts, func(m Mount) bool { return m.ID == own })
 	if i < 0 {
 		return nil, fmt.Errorf("%s is on a mount that is not listed", path)
 	}
-	inside, err := filepath.Rel(mounts[i].point, path)
+	inside, err := filepath.Rel(mounts[i].Point, path)
 	if err != nil {
 		return nil, err
 	}
-	folder := filepath.Join(mounts[i].root, inside)
+	folder := filepath.Join(mounts[i].Root, inside)
 	var views []string
 	for _, m := range mounts {
-		if m.id == own || m.dev != mounts[i].dev {
+		if m.ID == own || m.Dev != mounts[i].Dev {
 			continue
 		}
 		if view, shown := m.shows(folder, id); shown && view != path {
@@ -86,19 +93,19 @@ func otherViews(path string, id identity) ([]string, error) {
 
 // shows reports whether m shows folder, a path in its file system, or a part of
 // it, and where.
-func (m mount) shows(folder string, id identity) (view string, shown bool) {
-	if within(m.root, folder) && m.root != folder {
-		at, err := mountID(m.point)
-		return m.point, err == nil && at == m.id
+func (m Mount) shows(folder string, id Identity) (view string, shown bool) {
+	if Within(m.Root, folder) && m.Root != folder {
+		at, err := mountID(m.Point)
+		return m.Point, err == nil && at == m.ID
 	}
-	if !within(folder, m.root) {
+	if !Within(folder, m.Root) {
 		return "", false
 	}
-	rel, err := filepath.Rel(m.root, folder)
+	rel, err := filepath.Rel(m.Root, folder)
 	if err != nil {
 		return "", false
 	}
-	view = filepath.Join(m.point, rel)
-	at, err := identityAt(view)
+	view = filepath.Join(m.Point, rel)
+	at, err := IdentityAt(view)
 	return view, err == nil && at == id
 }

@@ -1,4 +1,4 @@
-package tool
+package sandbox
 
 import (
 	"encoding/json"
@@ -12,36 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childMark, as the first argument, makes this program a sandbox child.
-const childMark = "__tool-sandbox-child"
-
-// childSpec tells a sandbox child what to do before it becomes the command.
-type childSpec struct {
-	Parent   int // its parent's pid; another one means that ours is gone
-	Method   method
-	Policy   policy
-	Mounts   bool // it has a mount namespace of its own
-	Pids     bool // it is the first process of a PID namespace
-	HasData  bool // the first of Hidden is the data directory
-	Hidden   []identity
-	Filtered bool
-	FilterFd int // where bubblewrap finds its filter; 0 if there is none
-	Rules    filterRules
-	Net      Net
-	Limits   Limits
-}
-
-// MaybeSandboxChild makes Landlock and the system call filter available to bash.
-// Call it first thing in main, and in TestMain: bash starts this program again,
-// and in that child MaybeSandboxChild confines itself, becomes the command and
-// does not return. In every other process it returns at once.
-func MaybeSandboxChild() {
-	sandboxReady.Store(true)
-	if len(os.Args) < 4 || os.Args[1] != childMark {
+// A sandbox child becomes the command while packages are initialized. Those that
+// need more than this one come later, and the child never pays for them.
+func init() {
+	if len(os.Args) < 4 || os.Args[1] != Mark {
 		return
 	}
 	err := becomeCommand(os.Args[2], os.Args[3:])
-	_, _ = unix.Write(reportFd, []byte(err.Error()))
+	_, _ = unix.Write(ReportFd, []byte(err.Error()))
 	os.Exit(126)
 }
 
@@ -50,7 +28,7 @@ func becomeCommand(rawSpec string, argv []string) error {
 	// Landlock, the filter, no_new_privs and the parent-death signal belong to a
 	// thread. The thread that execs is the one that survives.
 	runtime.LockOSThread()
-	var s childSpec
+	var s Spec
 	if err := json.Unmarshal([]byte(rawSpec), &s); err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
@@ -74,18 +52,18 @@ func becomeCommand(rawSpec string, argv []string) error {
 
 // orphaned reports whether the parent is gone. In a PID namespace it has no pid,
 // and shows by the other end of the pipe that it reads.
-func (s childSpec) orphaned() bool {
+func (s Spec) orphaned() bool {
 	if !s.Pids {
 		return os.Getppid() != s.Parent
 	}
-	fds := []unix.PollFd{{Fd: reportFd}}
+	fds := []unix.PollFd{{Fd: ReportFd}}
 	_, err := unix.Poll(fds, 0)
 	return err != nil || fds[0].Revents&unix.POLLERR != 0
 }
 
 // guardDescriptors lets the command inherit nothing but its streams, and
 // bubblewrap its filter.
-func (s childSpec) guardDescriptors() error {
+func (s Spec) guardDescriptors() error {
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
 	}
@@ -97,8 +75,8 @@ func (s childSpec) guardDescriptors() error {
 }
 
 // confine confines the calling thread.
-func (s childSpec) confine() error {
-	if err := s.Limits.apply(); err != nil {
+func (s Spec) confine() error {
+	if err := applyLimits(s.Limits); err != nil {
 		return fmt.Errorf("sandbox: limits: %w", err)
 	}
 	terminals := false
@@ -108,23 +86,23 @@ func (s childSpec) confine() error {
 			return err
 		}
 	}
-	if s.Method == byLandlock && s.Net == NetLoopback {
+	if s.Method == ByLandlock && s.Loopback {
 		if err := raiseLoopback(); err != nil {
 			return fmt.Errorf("sandbox: network: %w", err)
 		}
 	}
-	if s.Method == byLandlock {
+	if s.Method == ByLandlock {
 		if err := applyLandlock(s.Policy, s.Mounts, terminals); err != nil {
 			return fmt.Errorf("sandbox: landlock: %w", err)
 		}
 	}
-	if s.Method != notConfined {
+	if s.Method != NotConfined {
 		// Where the child keeps root's capabilities, bubblewrap drops them.
-		if err := dropCapabilities(s.Method == byLandlock); err != nil {
+		if err := dropCapabilities(s.Method == ByLandlock); err != nil {
 			return fmt.Errorf("sandbox: capabilities: %w", err)
 		}
 	}
-	if s.Method == byLandlock || s.Mounts {
+	if s.Method == ByLandlock || s.Mounts {
 		if err := s.verify(); err != nil {
 			return err
 		}
@@ -140,15 +118,15 @@ func (s childSpec) confine() error {
 // arrangeMounts covers the data directory and secrets, puts caches in place, and
 // under Landlock the command's own folders. bubblewrap does the latter itself. It
 // reports whether the command has terminals of its own.
-func (s childSpec) arrangeMounts() (terminals bool, err error) {
+func (s Spec) arrangeMounts() (terminals bool, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return false, fmt.Errorf("sandbox: mounts: %w", err)
 	}
 	for i, id := range s.Hidden {
-		if err := mask(childHiddenFd+i, id); err != nil {
+		if err := mask(HiddenFd+i, id); err != nil {
 			return false, fmt.Errorf("sandbox: cover the %s: %w", s.hiddenName(i), err)
 		}
-		unix.Close(childHiddenFd + i)
+		unix.Close(HiddenFd + i)
 	}
 	if !s.Policy.Own {
 		if err := mountCaches(s.Policy); err != nil {
@@ -156,7 +134,7 @@ func (s childSpec) arrangeMounts() (terminals bool, err error) {
 		}
 		terminals = ownTerminals()
 	}
-	if s.Method != byLandlock {
+	if s.Method != ByLandlock {
 		return terminals, nil
 	}
 	if err := mountPrivate(s.Policy); err != nil {
@@ -180,7 +158,7 @@ func (s childSpec) arrangeMounts() (terminals bool, err error) {
 	return terminals, nil
 }
 
-func (s childSpec) hiddenName(i int) string {
+func (s Spec) hiddenName(i int) string {
 	if s.HasData && i == 0 {
 		return "data directory"
 	}
@@ -202,11 +180,11 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// keptCaps are the capabilities that root's builds need: files of other users, becoming
+// KeptCapabilities are the capabilities that root's builds need: files of other users, becoming
 // another user, and low ports. All others are dropped, also those to come: they lead
 // around Landlock, into the kernel, over limits, to what others send on the network
 // (NET_RAW), or change the machine (SYS_TIME).
-var keptCaps = []uintptr{
+var KeptCapabilities = []uintptr{
 	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_SETUID, unix.CAP_SETGID,
 	unix.CAP_NET_BIND_SERVICE,
 }
@@ -226,7 +204,7 @@ func dropCapabilities(bounding bool) error {
 		if err != nil {
 			return inheritNothing() // the kernel knows no more
 		}
-		if held == 0 || slices.Contains(keptCaps, c) {
+		if held == 0 || slices.Contains(KeptCapabilities, c) {
 			continue
 		}
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
@@ -250,13 +228,13 @@ func inheritNothing() error {
 }
 
 // verify makes sure that what is hidden is out of reach by all of its paths.
-func (s childSpec) verify() error {
+func (s Spec) verify() error {
 	for _, path := range append(slices.Clone(s.Policy.Data), s.Policy.Secrets...) {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err != nil {
 			continue
 		}
-		at, err := identityOf(fd)
+		at, err := IdentityOf(fd)
 		unix.Close(fd)
 		if err != nil {
 			return fmt.Errorf("sandbox: %w", err)
@@ -266,4 +244,22 @@ func (s childSpec) verify() error {
 		}
 	}
 	return nil
+}
+
+// applyLimits limits this process and what it becomes.
+func applyLimits(limits map[int]int64) error {
+	var failed error
+	for resource, most := range limits {
+		if most < 0 {
+			continue
+		}
+		var now syscall.Rlimit
+		if err := syscall.Getrlimit(resource, &now); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		value := min(uint64(most), now.Max)
+		failed = errors.Join(failed, syscall.Setrlimit(resource, &syscall.Rlimit{Cur: value, Max: value}))
+	}
+	return failed
 }

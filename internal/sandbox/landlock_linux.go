@@ -1,4 +1,4 @@
-package tool
+package sandbox
 
 import (
 	"errors"
@@ -12,11 +12,11 @@ import (
 
 // Versions of Landlock's interface, see landlock(7).
 const (
-	// landlockMin is the first that guards truncation: before it, a file that
+	// LandlockMin is the first that guards truncation: before it, a file that
 	// cannot be written can still be emptied.
-	landlockMin = 3
-	// landlockScoped is the first that guards signals and abstract sockets.
-	landlockScoped = 6
+	LandlockMin = 3
+	// LandlockScoped is the first that guards signals and abstract sockets.
+	LandlockScoped = 6
 )
 
 const (
@@ -46,8 +46,8 @@ var devices = []string{
 // of the system show what other programs of the user show.
 var terminals = []string{"/dev/ptmx", "/dev/pts"}
 
-// landlockABI is the version that the kernel has, 0 if none.
-func landlockABI() int {
+// LandlockABI is the version that the kernel has, 0 if none.
+func LandlockABI() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return 0
@@ -76,12 +76,12 @@ func newRuleset(attr unix.LandlockRulesetAttr) (int, error) {
 // applyLandlock confines the calling thread, and what it becomes, for good.
 // mounted means that mounts cover the data directory and give the command its own
 // folders; without them both are left out of what is granted.
-func applyLandlock(p policy, mounted, ownTerminals bool) error {
+func applyLandlock(p Policy, mounted, ownTerminals bool) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: landRead | landWrite | landDevices}
 	if landlockSockets() {
 		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX // and granted nowhere
 	}
-	if landlockABI() >= landlockScoped {
+	if LandlockABI() >= LandlockScoped {
 		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
 	ruleset, err := newRuleset(attr)
@@ -101,7 +101,7 @@ func applyLandlock(p policy, mounted, ownTerminals bool) error {
 	return nil
 }
 
-func grantAll(ruleset int, p policy, mounted, ownTerminals bool) error {
+func grantAll(ruleset int, p Policy, mounted, ownTerminals bool) error {
 	writable := append(p.Write[:len(p.Write):len(p.Write)], devices...)
 	if ownTerminals {
 		writable = append(writable, terminals...)
@@ -136,7 +136,7 @@ func grantAll(ruleset int, p policy, mounted, ownTerminals bool) error {
 }
 
 // hiddenPlaces are the folders that a command would have its own of, with mounts.
-func hiddenPlaces(all []private) []string {
+func hiddenPlaces(all []Private) []string {
 	places := privateReal()
 	for _, p := range all {
 		if !slices.Contains(places, p.Path) {
@@ -149,18 +149,18 @@ func hiddenPlaces(all []private) []string {
 func realTerminals() []string {
 	var paths []string
 	for _, path := range terminals {
-		if real, err := realPath(path); err == nil {
+		if real, err := RealPath(path); err == nil {
 			paths = append(paths, real)
 		}
 	}
 	return paths
 }
 
-// privateReal are those of privatePaths that are folders here.
+// privateReal are those of PrivatePaths that are folders here.
 func privateReal() []string {
 	var all []string
-	for _, path := range privatePaths {
-		if real, err := realPath(path); err == nil && real == path {
+	for _, path := range PrivatePaths {
+		if real, err := RealPath(path); err == nil && real == path {
 			all = append(all, path)
 		}
 	}
@@ -175,7 +175,7 @@ func grant(ruleset int, path string, hidden []string, access uint64) error {
 	if slices.Contains(hidden, path) {
 		return nil
 	}
-	if !slices.ContainsFunc(hidden, func(h string) bool { return within(h, path) }) {
+	if !slices.ContainsFunc(hidden, func(h string) bool { return Within(h, path) }) {
 		return addRule(ruleset, path, access)
 	}
 	entries, err := os.ReadDir(path)

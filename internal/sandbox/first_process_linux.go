@@ -1,4 +1,4 @@
-package tool
+package sandbox
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 // The calling thread is confined and starts the command, which inherits that. This
 // process is not for the command to look into: it lies outside of the command's
 // Landlock domain, and is not dumpable.
-func (s childSpec) runFirst(argv []string) error {
+func (s Spec) runFirst(argv []string) error {
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
 	type started struct {
@@ -38,12 +38,12 @@ func (s childSpec) runFirst(argv []string) error {
 	}
 	leaveStreams()
 	end := awaitFirst(r.pid)
-	_, _ = unix.Write(reportFd, []byte(end))
+	_, _ = unix.Write(ReportFd, []byte(end))
 	reapForEver()
 	return nil
 }
 
-func (s childSpec) start(argv []string) (pid int, err error) {
+func (s Spec) start(argv []string) (pid int, err error) {
 	if err := s.confine(); err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package tool
+package sandbox
 
 import (
 	"encoding/binary"
@@ -11,7 +11,7 @@ import (
 
 // verdict runs a filter over one system call, on any machine. The virtual
 // machine reads words in network order, the kernel in the machine's.
-func verdict(t *testing.T, a abi, rules filterRules, arch, nr uint32, args ...uint64) uint32 {
+func verdict(t *testing.T, a abi, rules FilterRules, arch, nr uint32, args ...uint64) uint32 {
 	t.Helper()
 	vm, err := bpf.NewVM(a.instructions(rules))
 	if err != nil {
@@ -42,7 +42,7 @@ func TestFilterDecides(t *testing.T) {
 					t.Errorf("%s: %#x, want %#x", what, got, wanted)
 				}
 			}
-			on := func(nr uint32, args ...uint64) uint32 { return verdict(t, a, filterRules{}, a.arch, nr, args...) }
+			on := func(nr uint32, args ...uint64) uint32 { return verdict(t, a, FilterRules{}, a.arch, nr, args...) }
 			want(on(a.socket, unix.AF_UNIX, unix.SOCK_STREAM), deny.Val, "socket(AF_UNIX)")
 			want(on(a.socket, unix.AF_UNIX|1<<32, unix.SOCK_STREAM), deny.Val, "socket with high bits")
 			want(on(a.socket, unix.AF_INET, unix.SOCK_STREAM), allow.Val, "socket(AF_INET)")
@@ -52,7 +52,7 @@ func TestFilterDecides(t *testing.T) {
 			want(on(a.socketpair, unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK), deny.Val, "socketpair(SOCK_DGRAM)")
 			want(on(a.socketpair, unix.AF_UNIX, unix.SOCK_RAW), deny.Val, "socketpair(SOCK_RAW)")
 			want(on(a.socketpair, unix.AF_TIPC, unix.SOCK_DGRAM), deny.Val, "socketpair(AF_TIPC)")
-			want(verdict(t, a, filterRules{Unix: true}, a.arch, a.socketpair, unix.AF_UNIX, unix.SOCK_DGRAM), allow.Val, "own pair")
+			want(verdict(t, a, FilterRules{Unix: true}, a.arch, a.socketpair, unix.AF_UNIX, unix.SOCK_DGRAM), allow.Val, "own pair")
 			for _, family := range []uint64{unix.AF_PACKET, unix.AF_VSOCK, unix.AF_ALG, unix.AF_TIPC, unix.AF_XDP, unix.AF_VSOCK | 1<<32, 200} {
 				want(on(a.socket, family, unix.SOCK_STREAM), deny.Val, "socket of another family")
 			}
@@ -61,20 +61,20 @@ func TestFilterDecides(t *testing.T) {
 			want(on(a.prlimit, 7, 7, 1), deny.Val, "prlimit of another process")
 			want(on(a.prlimit, 7, 7, 1<<32), deny.Val, "prlimit with the high half of a pointer")
 			want(on(a.socket+100), allow.Val, "another call")
-			none := filterRules{NoNet: true}
+			none := FilterRules{NoNet: true}
 			for _, family := range []uint64{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK, unix.AF_PACKET, unix.AF_VSOCK, unix.AF_UNIX, unix.AF_INET | 1<<32, 200} {
 				want(verdict(t, a, none, a.arch, a.socket, family, unix.SOCK_STREAM), deny.Val, "socket without a network")
 			}
-			want(verdict(t, a, filterRules{Unix: true, NoNet: true}, a.arch, a.socket, unix.AF_UNIX), allow.Val, "own sockets without a network")
+			want(verdict(t, a, FilterRules{Unix: true, NoNet: true}, a.arch, a.socket, unix.AF_UNIX), allow.Val, "own sockets without a network")
 			want(verdict(t, a, none, a.arch, a.socketpair, unix.AF_UNIX, unix.SOCK_STREAM), allow.Val, "socketpair without a network")
 			want(verdict(t, a, none, a.arch, a.socketpair, unix.AF_UNIX, unix.SOCK_DGRAM), deny.Val, "datagram pair without a network")
 			want(verdict(t, a, none, a.arch, a.socket+100), allow.Val, "another call without a network")
 			for _, nr := range a.denied {
 				want(on(nr), deny.Val, "a denied call")
-				want(verdict(t, a, filterRules{Unix: true}, a.arch, nr), deny.Val, "a denied call, with sockets")
+				want(verdict(t, a, FilterRules{Unix: true}, a.arch, nr), deny.Val, "a denied call, with sockets")
 			}
-			want(verdict(t, a, filterRules{Unix: true}, a.arch, a.socket, unix.AF_UNIX), allow.Val, "socket with sockets")
-			want(verdict(t, a, filterRules{Unix: true}, foreign[name], 1), kill.Val, "a foreign call")
+			want(verdict(t, a, FilterRules{Unix: true}, a.arch, a.socket, unix.AF_UNIX), allow.Val, "socket with sockets")
+			want(verdict(t, a, FilterRules{Unix: true}, foreign[name], 1), kill.Val, "a foreign call")
 			if a.x32 {
 				want(on(x32Bit|a.socket, unix.AF_UNIX), deny.Val, "x32")
 			}

@@ -1,4 +1,4 @@
-package tool
+package sandbox
 
 import (
 	"errors"
@@ -17,13 +17,13 @@ import (
 //
 // A path may lead elsewhere by the time that something is mounted there. So each
 // is opened, looked at, and covered by its descriptor.
-func mask(fd int, id identity) error {
+func mask(fd int, id Identity) error {
 	for range 20 {
-		path, err := pathOf(fd, id)
+		path, err := PathOf(fd, id)
 		if err != nil {
 			return err
 		}
-		others, err := otherViews(path, id)
+		others, err := OtherViews(path, id)
 		if err != nil {
 			return err
 		}
@@ -51,13 +51,13 @@ func mask(fd int, id identity) error {
 }
 
 // coverIf covers path if id is there, and reports whether it was.
-func coverIf(path string, id identity) (bool, error) {
+func coverIf(path string, id Identity) (bool, error) {
 	fd, err := openPath(path)
 	if err != nil {
 		return false, nil // moved meanwhile
 	}
 	defer unix.Close(fd)
-	at, err := identityOf(fd)
+	at, err := IdentityOf(fd)
 	if err != nil || at != id {
 		return false, err
 	}
@@ -100,7 +100,7 @@ func atFd(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // mountPrivate puts the command's own folders in place, and below them what is
 // to be seen there all the same.
-func mountPrivate(p policy) error {
+func mountPrivate(p Policy) error {
 	type source struct {
 		path string
 		fd   int
@@ -119,7 +119,7 @@ func mountPrivate(p policy) error {
 	}
 	slices.Sort(paths) // folders before what is in them
 	for _, path := range paths {
-		if !slices.ContainsFunc(p.Private, func(f private) bool { return path != f.Path && within(path, f.Path) }) {
+		if !slices.ContainsFunc(p.Private, func(f Private) bool { return path != f.Path && Within(path, f.Path) }) {
 			continue
 		}
 		s, err := open(path, 0)

@@ -1,4 +1,4 @@
-package tool
+package sandbox
 
 import (
 	"errors"
@@ -26,17 +26,17 @@ func ownWorkspaceMount(dir string) error {
 // readOnlyOutside makes all mounts read-only but those that commands write to.
 // Landlock guards content and names, but neither modes, owners, times nor extended
 // attributes.
-func readOnlyOutside(p policy) error {
-	mounts, err := readMounts()
+func readOnlyOutside(p Policy) error {
+	mounts, err := Mounts()
 	if err != nil {
 		return err
 	}
 	for _, m := range mounts {
-		if p.writes(m.point) {
+		if p.writes(m.Point) {
 			continue
 		}
-		if err := makeReadOnly(m.point); err != nil {
-			return fmt.Errorf("%s: %w", m.point, err)
+		if err := makeReadOnly(m.Point); err != nil {
+			return fmt.Errorf("%s: %w", m.Point, err)
 		}
 	}
 	return nil
@@ -44,10 +44,10 @@ func readOnlyOutside(p policy) error {
 
 // writes reports whether commands write to a mount at point: the nearest folder
 // above it that the policy names decides.
-func (p policy) writes(point string) bool {
+func (p Policy) writes(point string) bool {
 	nearest, writes := "", false
 	name := func(path string, writable bool) {
-		if within(point, path) && len(path) >= len(nearest) {
+		if Within(point, path) && len(path) >= len(nearest) {
 			nearest, writes = path, writable
 		}
 	}
