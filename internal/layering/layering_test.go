@@ -47,9 +47,10 @@ var rules = map[string][]string{
 	"internal/schema":                      nil, // pure: the worker's side uses it, too
 	"internal/store":                       nil,
 	"internal/store/commit":                {"internal/store"},
+	"internal/store/turns":                 nil,
 	"internal/store/relational":            {"internal/store", "internal/store/commit"},
-	"internal/store/sqlite":                {"internal/disk", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/relational"},
-	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational"},
+	"internal/store/sqlite":                {"internal/disk", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},
+	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},
 	"internal/store/postgres/cluster":      nil,
 	"internal/store/postgres/postgrestest": {"internal/store/postgres/cluster"},
 	"internal/store/check":                 {"internal/store"},
