@@ -53,6 +53,8 @@ func newCounts() attackCounts {
 	return attackCounts{Since: time.Now(), Done: map[string]int{}, Refused: map[string]map[string]int{}}
 }
 
+func (c attackCounts) nothing() bool { return len(c.Done) == 0 }
+
 func (c attackCounts) print(out io.Writer) {
 	fmt.Fprintln(out, "| the hostile org's | done a second | refused a second |")
 	fmt.Fprintln(out, "|---|---:|---|")

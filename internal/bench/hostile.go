@@ -120,6 +120,9 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 		return err
 	}
 	kind, _, _ := strings.Cut(store, ":")
+	if done.nothing() {
+		return fmt.Errorf("the hostile org got nothing done: %v", done.Refused)
+	}
 	fmt.Fprintf(out, "\n%s, %d orgs beside a hostile one; the server used %.2f cores\n\n", kind, h.Orgs, (after.CPU-before.CPU).Seconds()/done.For.Seconds())
 	printGuests(out, alone, beside)
 	fmt.Fprintln(out)

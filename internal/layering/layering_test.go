@@ -46,8 +46,9 @@ var rules = map[string][]string{
 	"internal/engine":                      {"internal/store", "internal/notify", "internal/response", "internal/schema"},
 	"internal/schema":                      nil, // pure: the worker's side uses it, too
 	"internal/store":                       nil,
-	"internal/store/commit":                {"internal/store"},
+	"internal/store/commit":                {"internal/store", "internal/store/turns"},
 	"internal/store/turns":                 nil,
+	"internal/store/floodtest":             {"internal/engine", "internal/store"},
 	"internal/store/relational":            {"internal/store", "internal/store/commit"},
 	"internal/store/sqlite":                {"internal/disk", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},
 	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},

@@ -87,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if _, _, err := Migrate(ctx, o.URL); err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, turns: turns.New(o.Readers), clock: &clock{fixed: o.Clock}, stop: make(chan struct{})}
+	s := &Store{db: db, turns: turns.New(o.Readers, max(2, o.Readers/4)), clock: &clock{fixed: o.Clock}, stop: make(chan struct{})}
 	if err := s.start(ctx, o); err != nil {
 		return nil, errors.Join(refusal(err), s.Close())
 	}

@@ -33,7 +33,7 @@ func openPool(ctx context.Context, path string, size int) (*pool, error) {
 }
 
 func openPoolAs(ctx context.Context, path string, mode access, size int) (*pool, error) {
-	p := &pool{turns: turns.New(size), closed: make(chan struct{})}
+	p := &pool{turns: turns.New(size, runtime.GOMAXPROCS(0)/2), closed: make(chan struct{})}
 	for range size {
 		c, err := openConn(ctx, path, mode, "query_only(1)", "cache_size(-2048)")
 		if err != nil {

@@ -9,11 +9,15 @@ import (
 
 // Turns has places for so many reads at once. Where there are more, orgs take turns,
 // and the reads of one org come in their order. One org never has all places, so that
-// another finds one free at once; the process's own reads, of org "", may.
+// another finds one free at once, and fewer while it is not alone, since what all read
+// has to share the cores. The process's own reads, of org "", may have all places.
 type Turns struct {
 	mu      sync.Mutex
 	free    int
-	each    int // the most places of one org
+	alone   int // the most places of one org
+	beside  int // of one that has company
+	company Company
+	takes   int64
 	held    map[string]int
 	waiting map[string][]*waiter
 	order   []string // orgs that wait, the next one first
@@ -25,9 +29,11 @@ type waiter struct{ granted chan struct{} }
 // minSpare is the fewest places that one org leaves to others, if there are as many.
 const minSpare = 2
 
-// New returns turns at so many places.
-func New(places int) *Turns {
-	return &Turns{free: places, each: max(1, places-max(minSpare, places/4)), held: map[string]int{}, waiting: map[string][]*waiter{}}
+// New returns turns at so many places, of which an org that has company may have as
+// many as beside says.
+func New(places, beside int) *Turns {
+	alone := max(1, places-max(minSpare, places/4))
+	return &Turns{free: places, alone: alone, beside: min(alone, max(1, beside)), held: map[string]int{}, waiting: map[string][]*waiter{}}
 }
 
 // Take waits for a place for a read of the org; the caller calls Leave.
@@ -49,6 +55,8 @@ func (t *Turns) Take(ctx context.Context, org string) error {
 func (t *Turns) enter(org string) *waiter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.takes++
+	t.company.Asks(org, t.takes)
 	// Whoever waits cannot be served now, so that a place that is free overtakes nobody.
 	if len(t.waiting[org]) == 0 && t.room(org) {
 		t.give(org)
@@ -63,7 +71,11 @@ func (t *Turns) enter(org string) *waiter {
 }
 
 func (t *Turns) room(org string) bool {
-	return t.free > 0 && (org == "" || t.held[org] < t.each)
+	each := t.alone
+	if t.company.Present(t.takes) {
+		each = t.beside
+	}
+	return t.free > 0 && (org == "" || t.held[org] < each)
 }
 
 func (t *Turns) give(org string) {

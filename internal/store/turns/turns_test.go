@@ -42,7 +42,7 @@ func (r *readers) leave(org string) {
 // one of them before it.
 func TestAReadWaitsForOneOfAnotherOrg(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &readers{Turns: New(1), t: t}
+		r := &readers{Turns: New(1, 1), t: t}
 		r.take("hostile")
 		for range 1000 {
 			r.wait("hostile")
@@ -73,7 +73,7 @@ func last(went []string, first string) string {
 func TestOneOrgHasNotAllPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for places, each := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 6: 4, 16: 12, 21: 16} {
-			r := &readers{Turns: New(places), t: t}
+			r := &readers{Turns: New(places, 1), t: t}
 			for range places + 1 {
 				r.wait("hostile")
 			}
@@ -96,7 +96,7 @@ func TestOneOrgHasNotAllPlaces(t *testing.T) {
 
 // The process's own reads may have all places.
 func TestTheProcessHasAllPlaces(t *testing.T) {
-	r := &readers{Turns: New(4), t: t}
+	r := &readers{Turns: New(4, 1), t: t}
 	for range 4 {
 		r.take("")
 	}
@@ -105,7 +105,7 @@ func TestTheProcessHasAllPlaces(t *testing.T) {
 // Who no longer waits is not served, and hands on what it was given.
 func TestWhoLeavesIsNotServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &readers{Turns: New(1), t: t}
+		r := &readers{Turns: New(1, 1), t: t}
 		r.take("one")
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
@@ -125,6 +125,39 @@ func TestWhoLeavesIsNotServed(t *testing.T) {
 		r.withdraw("two", w)
 		if r.free != 1 {
 			t.Error("a place was lost")
+		}
+	})
+}
+
+// An org that has company has fewer places, and as many as before when it is alone
+// again.
+func TestCompanyTakesPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &readers{Turns: New(16, 2), t: t}
+		r.take("quiet")
+		r.leave("quiet")
+		for range 20 {
+			r.wait("hostile")
+		}
+		if len(r.went) != 2 {
+			t.Errorf("beside another org one has %d places", len(r.went))
+		}
+		for range 20 {
+			r.leave("hostile")
+		}
+		for range lately {
+			r.take("hostile")
+			r.leave("hostile")
+		}
+		r.went = nil
+		for range 20 {
+			r.wait("hostile")
+		}
+		if len(r.went) != 12 {
+			t.Errorf("alone it has %d places", len(r.went))
+		}
+		for range 20 {
+			r.leave("hostile")
 		}
 	})
 }
