@@ -218,10 +218,6 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 	if len(r.Input) > 0 && string(r.Input) != "null" {
 		return nil, perdure.FieldErrorf("input", "is for other kinds; the %s takes userPrompt, models and tools", perdure.ReactKind)
 	}
-	// What a merge leaves of it does not show all that is wrong.
-	if err := checkConfig(r.Config); err != nil {
-		return nil, err
-	}
 	in := perdure.ReactInput{Tools: []string{}}
 	if r.DefinitionID != nil {
 		d, err := e.Store.Definition(ctx, org, *r.DefinitionID)

@@ -77,6 +77,7 @@ func TestAStartIsAsStrictAsItsDefinition(t *testing.T) {
 		"none":     {"": "none", "open": "none", "loopback": "none", "none": "none"},
 	} {
 		d := h.call("POST", "/agent-definitions", `{"name":"d`+definition+`",`+models+`,"config":{"net":"`+definition+`"}}`).object(201)
+		h.call("POST", "/agent-executions", `{"agentDefinitionId":"`+d["id"].(string)+`","userPrompt":"hi","config":{"net":"lan"}}`).problem(400, "invalid_argument", "config.net")
 		for start, want := range starts {
 			got := h.netOf(`"agentDefinitionId":"` + d["id"].(string) + `","config":{"net":"` + start + `"}`)
 			if got != want {
