@@ -19,7 +19,7 @@ const (
 	// a batch before the more urgent lanes fill it, so that none starves.
 	laneShare      = 16
 	laneShareBytes = 512 << 10
-	// orgShare and orgShareBytes are what one org may take of a batch while it is not
+	// orgShare and orgShareBytes are what one org may take of a batch in each lane while it is not
 	// alone: whoever comes next waits for the batch that runs.
 	orgShare      = 8
 	orgShareBytes = 512 << 10
@@ -170,7 +170,7 @@ func (q *Queue) takeNow() (batch []*Call, end bool) {
 	q.batches++
 	b := batchOf{q: q}
 	if q.company.Present(q.batches) {
-		b.shares = map[string]share{}
+		b.shares = map[orgLane]share{}
 	}
 	b.fill(store.LaneClaims, batchCommands-(store.Lanes-1)*laneShare, batchBytes)
 	for lane := store.LaneClaims + 1; lane < store.Lanes; lane++ {
@@ -198,10 +198,16 @@ type batchOf struct {
 	n     int
 	bytes int
 	// shares are what each org has taken; nil where one org may take it all.
-	shares map[string]share
+	shares map[orgLane]share
 }
 
-// share is what an org has taken of a batch.
+// orgLane is an org in one lane: its claims must not starve what else it writes.
+type orgLane struct {
+	org  string
+	lane store.Lane
+}
+
+// share is what an org has taken of a batch in one lane.
 type share struct{ commands, bytes int }
 
 // may reports whether the call's org may take it, too. Its first one may have any size.
@@ -209,14 +215,14 @@ func (b *batchOf) may(c *Call) bool {
 	if b.shares == nil || c.Org == "" {
 		return true
 	}
-	s := b.shares[c.Org]
+	s := b.shares[orgLane{c.Org, c.Lane}]
 	return s.commands == 0 || s.commands < orgShare && s.bytes+c.Bytes <= orgShareBytes
 }
 
 func (b *batchOf) takes(c *Call) {
 	if b.shares != nil {
-		s := b.shares[c.Org]
-		b.shares[c.Org] = share{s.commands + 1, s.bytes + c.Bytes}
+		s := b.shares[orgLane{c.Org, c.Lane}]
+		b.shares[orgLane{c.Org, c.Lane}] = share{s.commands + 1, s.bytes + c.Bytes}
 	}
 	b.n, b.bytes = b.n+1, b.bytes+c.Bytes
 }
