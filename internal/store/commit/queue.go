@@ -216,7 +216,16 @@ func (b *batchOf) may(c *Call) bool {
 		return true
 	}
 	s := b.shares[orgLane{c.Org, c.Lane}]
-	return s.commands == 0 || s.commands < orgShare && s.bytes+c.Bytes <= orgShareBytes
+	return s.commands == 0 || s.commands < shareOf(c.Lane) && s.bytes+c.Bytes <= orgShareBytes
+}
+
+// shareOf is how many commands of a lane an org may have: renewals and claims, which come
+// first, more than others.
+func shareOf(lane store.Lane) int {
+	if lane == store.LaneClaims {
+		return 4 * orgShare
+	}
+	return orgShare
 }
 
 func (b *batchOf) takes(c *Call) {

@@ -179,7 +179,7 @@ func TestTheShareOfAnOrg(t *testing.T) {
 			enqueue(t, q, lane, "hostile", "hostile", 1)
 		}
 	}
-	if got := len(taken(q)); got != int(store.Lanes)*orgShare+1 {
+	if got := len(taken(q)); got != (int(store.Lanes)+3)*orgShare+1 {
 		t.Errorf("a batch has %d commands", got)
 	}
 	q = NewQueue()
