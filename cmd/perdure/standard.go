@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -156,6 +157,26 @@ func (s *standard) providers() (*llm.Providers, error) {
 	), nil
 }
 
+// warnOfPlainKeys says which keys of providers are not hidden in what these answer,
+// because they are words. The key itself is not said.
+func (s *standard) warnOfPlainKeys() error {
+	endpoints, err := s.endpoints()
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range endpoints.Allowed() {
+		if key := os.Getenv(e.APIKeyEnv); key != "" && llm.PlainKey(key) && !slices.Contains(names, e.APIKeyEnv) {
+			names = append(names, e.APIKeyEnv)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		s.logger.Warn("the key is a plain word or too short, so it is not hidden where a provider repeats it; if it is a secret, use a longer one", "variable", name)
+	}
+	return nil
+}
+
 // worker makes the worker. data is the data directory, which tools must not
 // reach; kept is the store of the worker's LOCAL runs there, scratch keeps the
 // temporary folders of runs, and groups bound commands.
@@ -176,6 +197,9 @@ func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store, sc
 			return nil, err
 		}
 		seesWorker, seesReact = counted.Worker(), counted.React()
+	}
+	if err := s.warnOfPlainKeys(); err != nil {
+		return nil, err
 	}
 	c := react.Config{
 		Providers: providers, Tools: tool.Builtin(), Record: record, Counters: &s.counts, Observer: seesReact, Ended: scratch.Drop,

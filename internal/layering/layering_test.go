@@ -47,10 +47,12 @@ var rules = map[string][]string{
 	"internal/schema":                      nil, // pure: the worker's side uses it, too
 	"internal/sandbox":                     nil, // initialized early, so it needs little
 	"internal/store":                       nil,
-	"internal/store/commit":                {"internal/store"},
+	"internal/store/commit":                {"internal/store", "internal/store/turns"},
+	"internal/store/turns":                 nil,
+	"internal/store/floodtest":             {"internal/engine", "internal/store"},
 	"internal/store/relational":            {"internal/store", "internal/store/commit"},
-	"internal/store/sqlite":                {"internal/disk", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/relational"},
-	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational"},
+	"internal/store/sqlite":                {"internal/disk", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},
+	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},
 	"internal/store/postgres/cluster":      nil,
 	"internal/store/postgres/postgrestest": {"internal/store/postgres/cluster"},
 	"internal/store/check":                 {"internal/store"},
