@@ -2,6 +2,7 @@ package relational
 
 import (
 	"context"
+	"math"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -14,10 +15,23 @@ const (
 	joinResponse = "UPDATE agent_response SET joined = ? WHERE agent_execution_id = ? AND id = ?"
 	hideResponse = "UPDATE agent_response SET hidden = 1 WHERE agent_execution_id = ? AND id = ?"
 
-	responseByID = "SELECT r.agent_execution_id, r.id, r.signal_id, r.first_pos, r.joined, r.hidden, r.created_at, r.request" +
-		" FROM agent_response r JOIN agent_execution x ON x.id = r.agent_execution_id" +
+	responseColumns = "SELECT r.agent_execution_id, r.id, r.signal_id, r.first_pos, r.joined, r.hidden, r.created_at, r.request FROM agent_response r"
+	responseByID    = responseColumns + " JOIN agent_execution x ON x.id = r.agent_execution_id" +
 		" WHERE r.id = ?1 AND (?2 = '' OR x.org_id = ?2) AND " + hidden
+	responsesAfter  = responseColumns + " WHERE r.agent_execution_id = ?1 AND r.first_pos > ?2 AND r.joined IS NULL ORDER BY r.first_pos LIMIT ?3"
+	responsesBefore = responseColumns + " WHERE r.agent_execution_id = ?1 AND r.first_pos < ?2 AND r.joined IS NULL ORDER BY r.first_pos DESC LIMIT ?3"
 )
+
+func responseScan(row *store.Response) []any {
+	return []any{
+		&row.Execution, &row.ID,
+		text[string]{&row.SignalID},
+		&row.FirstPos,
+		text[string]{&row.Joined},
+		(*flagCol)(&row.Hidden), (*timeCol)(&row.CreatedAt),
+		raw{&row.Request},
+	}
+}
 
 func (t *Transaction) applyResponses(id uuid.UUID, ch *store.Changes) error {
 	for i := range ch.Responses {
@@ -46,8 +60,7 @@ func (r *Reader) Response(ctx context.Context, org, id string) (*store.Response,
 		row   store.Response
 	)
 	err := r.read(ctx, func(v view) (err error) {
-		found, err = v.one(responseByID, []any{id, org}, &row.Execution, &row.ID, text[string]{&row.SignalID}, &row.FirstPos,
-			text[string]{&row.Joined}, (*flagCol)(&row.Hidden), (*timeCol)(&row.CreatedAt), raw{&row.Request})
+		found, err = v.one(responseByID, []any{id, org}, responseScan(&row)...)
 		return err
 	})
 	if err != nil {
@@ -57,6 +70,25 @@ func (r *Reader) Response(ctx context.Context, org, id string) (*store.Response,
 		return nil, perdure.Errorf(perdure.NotFound, "there is no response %q", id)
 	}
 	return &row, nil
+}
+
+// ResponsesOf implements [store.Reader].
+func (r *Reader) ResponsesOf(ctx context.Context, execution uuid.UUID, q store.ResponseQuery) (all []store.Response, err error) {
+	query, from := responsesAfter, q.After
+	if q.Newest {
+		if query = responsesBefore; from == 0 {
+			from = math.MaxInt64
+		}
+	}
+	err = r.read(ctx, func(v view) error {
+		return v.each(query, []any{execution[:], from, q.Limit}, func(row func(...any) error) error {
+			var one store.Response
+			err := row(responseScan(&one)...)
+			all = append(all, one)
+			return err
+		})
+	})
+	return all, err
 }
 
 // Signal implements [store.Reader].
