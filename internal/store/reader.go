@@ -93,6 +93,9 @@ type Reader interface {
 	// ConversationExecutions returns the executions of a conversation that are not
 	// deleted, oldest first.
 	ConversationExecutions(ctx context.Context, id string) ([]uuid.UUID, error)
+	// ResponsesBySaid returns an org's responses with that hash in their history, the
+	// newest first, at most limit.
+	ResponsesBySaid(ctx context.Context, org string, said perdure.Hash, limit int) ([]Response, error)
 	// TakenSignals gives those taken and not consumed, in the order taken.
 	TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error)
 

@@ -352,6 +352,8 @@ type Changes struct {
 	Join         []Join
 	HideResponse string
 	Conversation *ConversationChange
+	// EndResponse sets the history of a response, once.
+	EndResponse *ResponseEnd
 
 	// Retention replaces the policy of the command's Org; Retain is what the new
 	// execution's definition says of it.
