@@ -16,11 +16,13 @@ import (
 type pendingItem struct {
 	Messages []perdure.InputMessage `json:"messages"`
 	Entry    uuid.UUID              `json:"entry,omitzero"`
-	Here     bool                   `json:"here,omitempty"` // a call of a tool that ran here, with its result
+	// Here and Lost are those of a resolvedItem.
+	Here bool `json:"here,omitempty"`
+	Lost bool `json:"lost,omitempty"`
 }
 
 func (p pendingItem) resolved() resolvedItem {
-	return resolvedItem{entry: p.Entry, messages: p.Messages, here: p.Here}
+	return resolvedItem{entry: p.Entry, messages: p.Messages, here: p.Here, lost: p.Lost}
 }
 
 // pendingItems finds what items refer to, and checks them as the input of a create is
@@ -38,7 +40,7 @@ func (a *API) pendingItems(ctx context.Context, org string, items []readItem, pe
 		if len(r.messages[0].Parts) == 0 {
 			return nil, invalid(items[i].at, "invalid_value", "Invalid '%s': it has no content.", items[i].at)
 		}
-		added = append(added, pendingItem{r.messages, r.entry, r.here})
+		added = append(added, pendingItem{r.messages, r.entry, r.here, r.lost})
 	}
 	return added, checkAdded(messagesOf(added), messagesOf(pending), open)
 }

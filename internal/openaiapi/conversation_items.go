@@ -76,7 +76,8 @@ func (a *API) tryAdd(ctx context.Context, org, id string, items []readItem) ([]I
 // answerable returns the calls that are open, and the pending items, which may have
 // results of them. It reads neither where no result is added.
 func (a *API) answerable(ctx context.Context, c *store.Conversation, items []readItem) ([]pendingItem, []string, error) {
-	if !slices.ContainsFunc(items, func(i readItem) bool { return i.refers || i.message.Role == perdure.RoleToolResult }) {
+	result := func(m perdure.InputMessage) bool { return m.Role == perdure.RoleToolResult }
+	if !slices.ContainsFunc(items, func(i readItem) bool { return i.refers || slices.ContainsFunc(i.messages, result) }) {
 		return nil, nil, nil
 	}
 	pending, err := a.pending(ctx, c, 0, engine.MaxPendingItems)

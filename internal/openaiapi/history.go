@@ -45,8 +45,8 @@ func historyAfter(end store.History) history { return history{History: end} }
 // add takes in an item of the input. Before one that is the client's, the turn of the
 // other side is to be ended.
 func (h *history) add(i resolvedItem) {
-	if i.messages == nil {
-		return // withdrawn
+	if i.messages == nil || i.lost {
+		return // withdrawn, or not known
 	}
 	m := i.messages[0]
 	if i.clients() {

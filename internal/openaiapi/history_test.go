@@ -69,6 +69,12 @@ var keeping = map[string]func(i map[string]any) []map[string]any{
 		}
 		return without(i, "id", "status")
 	},
+	"calls without ids and outputs": func(i map[string]any) []map[string]any {
+		if i["type"] == "reasoning" {
+			return []map[string]any{i}
+		}
+		return without(i, "id", "output", "error", "status")
+	},
 	"calls without their outputs": func(i map[string]any) []map[string]any { return without(i, "output", "status") },
 }
 
@@ -129,6 +135,19 @@ func TestAWholeHistoryGoesOnInPlace(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A call without an id, in a history that no run has, is a call whose result is what
+// the client says of it.
+func TestACallWithoutAnID(t *testing.T) {
+	s := newStage(t, says("On."), says("On."))
+	for output, want := range map[string]string{
+		"":              "tool_result: The result of this call is not known any more.",
+		`,"output":"7"`: "tool_result: 7",
+	} {
+		s.create(`"input":[` + asked + `,{"type":"mcp_call","server_label":"perdure","name":"grep","arguments":"{}"` + output + `},` + more + `]`).object()
+		s.wantPrompt("user: look\nassistant: (grep)\n" + want + "\nuser: more")
 	}
 }
 

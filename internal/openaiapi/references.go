@@ -24,7 +24,7 @@ func (a *API) resolveItems(ctx context.Context, org string, items []readItem) ([
 	refs := references{API: a, org: org, responses: map[string]*found{}}
 	var all []resolvedItem
 	for _, i := range items {
-		item := resolvedItem{entry: refs.origin(i), messages: []perdure.InputMessage{i.message}}
+		item := resolvedItem{entry: refs.origin(i), messages: i.messages, lost: i.lost}
 		if i.refers {
 			var err error
 			if item, err = refs.item(ctx, i); err != nil {
@@ -38,20 +38,18 @@ func (a *API) resolveItems(ctx context.Context, org string, items []readItem) ([
 
 // resolvedItem is an item of the input as messages: one, and the result behind it for
 // a call of a tool that ran here. Entry is what the item was made of, where that is
-// known.
+// known. A call that is lost came without an id: which one it was is not known.
 type resolvedItem struct {
-	entry    uuid.UUID
-	messages []perdure.InputMessage
-	here     bool
+	entry      uuid.UUID
+	messages   []perdure.InputMessage
+	here, lost bool
 }
 
 // join makes messages of items.
 func join(items []resolvedItem) []perdure.InputMessage {
 	var t transcript
 	for _, i := range items {
-		for _, m := range i.messages {
-			t.add(i.entry, m)
-		}
+		t.add(i)
 	}
 	return t.end()
 }
@@ -65,20 +63,24 @@ type transcript struct {
 	entry    uuid.UUID              // that made the calls
 }
 
-func (t *transcript) add(entry uuid.UUID, m perdure.InputMessage) {
-	if m.Role == perdure.RoleToolResult && entry != uuid.Nil && len(t.messages) > 0 {
-		t.results, t.entry = append(t.results, m), entry
-		return
+func (t *transcript) add(i resolvedItem) {
+	if len(i.messages) == 0 {
+		return // withdrawn
 	}
-	if len(t.results) > 0 && (m.Role != perdure.RoleAssistant || entry != t.entry) {
+	m := i.messages[0]
+	together := m.Role == perdure.RoleAssistant && i.entry == t.entry && t.entry != uuid.Nil
+	if len(t.results) > 0 && !together {
 		t.messages = t.end()
 	}
 	last := len(t.messages) - 1
 	if m.Role == perdure.RoleAssistant && last >= 0 && t.messages[last].Role == m.Role {
 		t.messages[last].Parts = append(t.messages[last].Parts, m.Parts...)
-		return
+	} else {
+		t.messages = append(t.messages, m)
 	}
-	t.messages = append(t.messages, m)
+	if len(i.messages) > 1 {
+		t.results, t.entry = append(t.results, i.messages[1]), i.entry
+	}
 }
 
 func (t *transcript) end() []perdure.InputMessage {
