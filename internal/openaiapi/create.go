@@ -84,6 +84,19 @@ func (i idempotency) signalID() string {
 
 // begin stores the input.
 func (a *API) begin(ctx context.Context, org string, req *request, idem idempotency) (*found, error) {
+	b, err := a.prepare(ctx, org, req, idem)
+	if err != nil {
+		return nil, err
+	}
+	id, err := b.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.find(ctx, org, id, true)
+}
+
+// prepare checks a create, and stores nothing.
+func (a *API) prepare(ctx context.Context, org string, req *request, idem idempotency) (*beginning, error) {
 	who, err := a.agent(ctx, org, req.Model)
 	if err != nil {
 		return nil, err
@@ -99,15 +112,10 @@ func (a *API) begin(ctx context.Context, org string, req *request, idem idempote
 	if err != nil {
 		return nil, err
 	}
-	b := beginning{
+	return &beginning{
 		API: a, org: org, req: req, idem: idem, who: who, settings: settings,
 		asked: &engine.ResponseRequest{Request: kept, Hidden: !req.stored()},
-	}
-	id, err := b.store(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return a.find(ctx, org, id, true)
+	}, nil
 }
 
 // checkTools refuses a client's tool with the name of one that the agent runs, or
@@ -141,7 +149,7 @@ type beginning struct {
 
 // store gives the id of the response that the input begins.
 func (b *beginning) store(ctx context.Context) (string, error) {
-	if b.req.PreviousResponseID == "" {
+	if b.req.origin().id == "" {
 		return b.execution(ctx, nil, nil)
 	}
 	previous, err := b.previous(ctx)
@@ -158,7 +166,8 @@ func (b *beginning) store(ctx context.Context) (string, error) {
 // previous finds the response that this one goes on from.
 func (b *beginning) previous(ctx context.Context) (*found, error) {
 	const param = "previous_response_id"
-	f, err := b.find(ctx, b.org, b.req.PreviousResponseID, false)
+	from := b.req.origin()
+	f, err := b.find(ctx, b.org, from.id, from.local)
 	if err == nil {
 		err = b.current(ctx, f.fold)
 	}

@@ -186,6 +186,12 @@ func (s *stage) reading() (left func()) {
 
 func newStage(t *testing.T, answers ...answer) *stage {
 	t.Helper()
+	return newStageWith(t, func(*openaiapi.Config) {}, answers...)
+}
+
+// newStageWith is newStage with a changed configuration.
+func newStageWith(t *testing.T, change func(*openaiapi.Config), answers ...answer) *stage {
+	t.Helper()
 	s := &stage{t: t, model: &model{answers: answers}, store: opentest.Store(t)}
 	s.engine = engine.New(engine.Config{Store: s.store, Lease: 5 * time.Second, CancelGrace: 2 * time.Second})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -202,6 +208,7 @@ func newStage(t *testing.T, answers ...answer) *stage {
 		Engine: s.engine, Log: eventlog.New(s.store, s.store.Epoch(), s.engine.Hints), Logger: slog.New(slog.DiscardHandler),
 		PingEvery: time.Minute, WriteTimeout: 30 * time.Second, Reading: s.reading,
 	}
+	change(&config)
 	api := openaiapi.New(config)
 	config.WriteTimeout = impatience
 	impatient := openaiapi.New(config)

@@ -1,0 +1,28 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// The WebSocket classes of the official npm clients, as they are published, create,
+// stream, chain, call their own tools and read on where a connection was cut.
+func TestOfficialNodeClientsOverAWebSocket(t *testing.T) {
+	t.Parallel()
+	s := newResponseStand(t)
+	if _, err := os.Stat("responsesws/node_modules/ws/package.json"); err != nil {
+		t.Fatal("the openai clients are not installed; run: make deps")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Fatal("node is not installed; run: make deps")
+	}
+	cmd := exec.CommandContext(within(t), node, "client.mjs")
+	cmd.Dir = "responsesws"
+	cmd.Env = environment(s.root, "OPENAI_BASE_URL="+s.url+"/v1", "OPENAI_API_KEY="+s.token(filepath.Join(s.root, "data")))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
