@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -12,15 +11,8 @@ import (
 func TestOfficialNodeClientsOverAWebSocket(t *testing.T) {
 	t.Parallel()
 	s := newResponseStand(t)
-	if _, err := os.Stat("responsesws/node_modules/ws/package.json"); err != nil {
-		t.Fatal("the openai clients are not installed; run: make deps")
-	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Fatal("node is not installed; run: make deps")
-	}
-	cmd := exec.CommandContext(within(t), node, "client.mjs")
-	cmd.Dir = "responsesws"
+	cmd := exec.CommandContext(within(t), nodeOfClients(t), "sockets.mjs")
+	cmd.Dir = "clients"
 	cmd.Env = environment(s.root, "OPENAI_BASE_URL="+s.url+"/v1", "OPENAI_API_KEY="+s.token(filepath.Join(s.root, "data")))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -43,6 +43,9 @@ type source struct {
 	joined func(ctx context.Context) (string, error)
 	// other begins the fold of that response.
 	other func(ctx context.Context, id string) (*fold, error)
+	// noteEnd is called once the fold has come to the response's end, before anybody is
+	// shown it.
+	noteEnd func(ctx context.Context, f *fold)
 	// steers tells of an input that no client has made a response of its own for:
 	// it may join another.
 	steers bool

@@ -59,15 +59,8 @@ func (n *chain) failed(previous string) {
 // warm checks a create whose input is for the next one. It makes a response without
 // output that this connection alone knows.
 func (k *socket) warm(ctx context.Context, c creation) error {
-	b, err := k.prepare(ctx, k.org, c.request, idempotency{})
-	if err != nil {
+	if _, err := k.prepare(ctx, k.org, c.request, idempotency{}); err != nil {
 		return err
-	}
-	from := c.origin()
-	if from.id != "" {
-		if _, err := b.previous(ctx); err != nil {
-			return err
-		}
 	}
 	f := newFold(response.Identity{Response: engine.NewResponseID()}, 0, *c.request, source{})
 	f.created, f.status = k.Engine.Store.Now(), statusInProgress
@@ -78,6 +71,6 @@ func (k *socket) warm(ctx context.Context, c creation) error {
 	if err := k.sendEvents(ctx, f.take()); err != nil {
 		return err
 	}
-	k.chain = chain{id: f.id(), warm: true, from: from, items: c.items, bytes: c.bytes}
+	k.chain = chain{id: f.id(), warm: true, from: c.origin(), items: c.items, bytes: c.bytes}
 	return nil
 }
