@@ -161,7 +161,7 @@ func (k *socket) ping(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-next.C:
 		}
-		within, cancel := context.WithTimeout(ctx, k.WriteTimeout)
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.WriteTimeout) // the socket's end ends it, too
 		err := k.conn.Ping(within)
 		cancel()
 		if err != nil {

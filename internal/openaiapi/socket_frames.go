@@ -96,25 +96,35 @@ func (k *socket) send(ctx context.Context, whole []byte) error {
 	return nil
 }
 
+// overTime is what a client has for the rest of a piece when the socket is over. Without
+// it the connection would be cut before it is said why.
+const overTime = time.Second
+
 // write cuts off a client that does not take the next piece in time.
 func (k *socket) write(ctx context.Context, whole []byte) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	late := time.AfterFunc(k.WriteTimeout, func() { cancel(errNoAnswer) })
-	defer late.Stop()
+	limit := time.AfterFunc(k.WriteTimeout, func() { cancel(errNoAnswer) })
+	defer limit.Stop()
+	hurry := context.AfterFunc(ctx, func() { limit.Reset(min(k.WriteTimeout, overTime)) })
+	defer hurry()
 	if len(whole) <= pieceBytes {
-		return k.conn.Write(ctx, websocket.MessageText, whole)
+		return k.conn.Write(late, websocket.MessageText, whole)
 	}
-	out, err := k.conn.Writer(ctx, websocket.MessageText)
+	out, err := k.conn.Writer(late, websocket.MessageText)
 	if err != nil {
 		return err
 	}
 	for piece := range slices.Chunk(whole, pieceBytes) {
-		late.Reset(k.WriteTimeout)
 		if _, err := out.Write(piece); err != nil {
 			return err
 		}
+		if ctx.Err() != nil {
+			continue // all pieces that are left have overTime together
+		}
+		if limit.Reset(k.WriteTimeout); ctx.Err() != nil { // hurry's reset may have been the earlier one
+			limit.Reset(min(k.WriteTimeout, overTime))
+		}
 	}
-	late.Reset(k.WriteTimeout)
 	return out.Close()
 }
