@@ -82,6 +82,23 @@ func (k *talk) turn() []event {
 	}
 }
 
+// turnOnceRead reads a turn, and calls release when the server has read all that was
+// sent before.
+func (k *talk) turnOnceRead(release func()) []event {
+	k.t.Helper()
+	answered := make(chan error, 1)
+	go func() {
+		err := k.conn.Ping(k.ctx) // its answer comes behind them
+		release()
+		answered <- err
+	}()
+	all := k.turn()
+	if err := <-answered; err != nil {
+		k.t.Fatal(err)
+	}
+	return all
+}
+
 // create sends a create with the members, and returns the response at its end.
 func (k *talk) create(members string) object {
 	k.t.Helper()

@@ -54,8 +54,8 @@ func TestSocketAnswersInTurn(t *testing.T) {
 	<-said
 	k.send(`no JSON`)
 	k.ask(`"input":"c"`)
-	close(open)
-	if a := k.end(); a.text() != "slow" || a.Status != "completed" {
+	all := k.turnOnceRead(func() { close(open) })
+	if a := responseOf(t, all[len(all)-1]); a.text() != "slow" || a.Status != "completed" {
 		t.Errorf("the first is %+v", a)
 	}
 	k.refused(400, "", "invalid_json")
@@ -92,8 +92,7 @@ func TestSocketFramesThatWaitHaveABound(t *testing.T) {
 	<-said
 	k.send(strings.Repeat(" ", 5<<20))
 	k.send(strings.Repeat(" ", 5<<20))
-	close(open)
-	k.end()
+	k.turnOnceRead(func() { close(open) })
 	k.refused(400, "", "invalid_json")
 	if why := k.refused(429, "", "rate_limited"); !strings.Contains(why, "8 MiB") {
 		t.Errorf("refused with %q", why)
