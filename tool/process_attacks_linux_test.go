@@ -26,6 +26,9 @@ var processAttacks = map[string]func(args []string) error{
 	"write":         func(args []string) error { return attackWriteOpen(args[0]) },
 	"terminal":      func([]string) error { return closing(newTerminal()) },
 	"eat":           attackEat,
+	"limit":         attackLimit,
+	"raw":           attackRaw,
+	"clock":         attackClock,
 }
 
 func attackConnect(args []string) error {
@@ -109,7 +112,9 @@ func attackEat(args []string) error {
 		memory[i] = 1
 	}
 	fmt.Println("eaten")
-	select {}
+	for {
+		_ = unix.Pause() // with its memory; select would end as a deadlock
+	}
 }
 
 // newTerminal returns both ends of a new pseudo-terminal.

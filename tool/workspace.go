@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 // WorkspaceOptions says what surrounds a workspace. The zero value declares
@@ -22,7 +23,8 @@ type WorkspaceOptions struct {
 	// Names ending in _API_KEY or beginning with PERDURE_ are never passed on.
 	Env []string
 	// Secrets are files with secrets of this program: keys, credentials,
-	// certificates' keys. Tools must not read them. A path may name nothing yet.
+	// certificates' keys, and data directories of other processes of this user.
+	// Tools must not read them. A path may name nothing yet.
 	Secrets []string
 	// Unconfined runs bash without Landlock or bubblewrap although they may be
 	// there.
@@ -39,6 +41,9 @@ type WorkspaceOptions struct {
 	// Scratch keeps the temporary folders of runs. Without it each command has
 	// folders of its own, removed at its end.
 	Scratch *Scratch
+	// Groups give commands control groups of their own, which hold their limits of
+	// processes and memory. Without it a watcher does.
+	Groups *ControlGroups
 }
 
 // Confine says what becomes of bash where nothing confines it.
@@ -73,9 +78,11 @@ type Workspace struct {
 	data *held  // the data directory; nil if there is none
 	// secrets are files that no tool reads.
 	secrets []*held
-	env     []string
-	box     confinement
-	options WorkspaceOptions
+	// secretFolders are those of secrets that are folders in the workspace.
+	secretFolders []*held
+	env           []string
+	box           confinement
+	options       WorkspaceOptions
 	// dataInside are the paths in the workspace that show the data directory, so
 	// that the file tools have to look out for it themselves.
 	dataInside []string
@@ -116,10 +123,16 @@ func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
 	if w.secrets, err = holdSecrets(o.Secrets); err != nil {
 		return err
 	}
+	if err := w.keepOutOfFolders(); err != nil {
+		return err
+	}
 	if o.DataDir != "" {
 		if err := w.keepOut(o.DataDir); err != nil {
 			return err
 		}
+	}
+	if note := linkedNote(w.secrets, nil); o.Confine == ConfineRequire && note != "" {
+		return perdure.FieldErrorf("secrets", "%s", note)
 	}
 	w.options, w.box = o, chooseConfinement(w, o)
 	if o.Confine == ConfineRequire && w.box.method == notConfined {
@@ -167,6 +180,28 @@ func (w *Workspace) keepOut(dataDir string) error {
 	return nil
 }
 
+// keepOutOfFolders finds the secrets that are folders in the workspace.
+func (w *Workspace) keepOutOfFolders() error {
+	for _, h := range w.secrets {
+		if !h.folder() {
+			continue
+		}
+		views, err := h.views()
+		if err != nil {
+			return err
+		}
+		for _, view := range views {
+			if within(w.dir, view) {
+				return perdure.FieldErrorf("workspace", "%s lies inside %s, which holds secrets", w.dir, view)
+			}
+		}
+		if slices.ContainsFunc(views, func(view string) bool { return within(view, w.dir) }) {
+			w.secretFolders = append(w.secretFolders, h)
+		}
+	}
+	return nil
+}
+
 func folderError(dir string, err error) error {
 	return perdure.FieldErrorf("workspace", "the folder %s cannot be used: %s", dir, reason(err))
 }
@@ -204,19 +239,9 @@ func (w *Workspace) Confinement() string { return string(w.box.method) }
 // there is none; "" if there is nothing to say.
 func (w *Workspace) ConfinementNote() string { return w.box.note }
 
-func realPath(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(abs)
-}
+func realPath(path string) (string, error) { return sandbox.RealPath(path) }
 
-// within tells whether path is dir or lies below it. Both are absolute and clean.
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
+func within(path, dir string) bool { return sandbox.Within(path, dir) }
 
 var (
 	errOutside = errors.New("it is outside the workspace")

@@ -89,7 +89,11 @@ func (a *API) begin(ctx context.Context, org string, req *request, idem idempote
 	if err != nil {
 		return nil, err
 	}
-	id, err := b.store(ctx)
+	begins := b.store
+	if req.Conversation != "" {
+		begins = b.turn
+	}
+	id, err := begins(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +114,9 @@ func (a *API) prepare(ctx context.Context, org string, req *request, idem idempo
 		return nil, err
 	}
 	b := &beginning{API: a, org: org, req: req, idem: idem, who: who, settings: settings}
+	if req.Conversation != "" {
+		return b, nil
+	}
 	if err := b.know(ctx); err != nil {
 		return nil, err
 	}
@@ -210,8 +217,12 @@ func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
 }
 
 // goOn sends input to the execution that waits at the end of the previous response.
-// Errors: conflict, execution_ended.
+// Errors: conflict, also for a response of a conversation, which goes on by itself;
+// execution_ended.
 func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.InputMessage) (string, error) {
+	if id := previous.request.Conversation; id != "" {
+		return "", perdure.Errorf(perdure.Conflict, "the execution is that of conversation %s", id)
+	}
 	messages, err := answering(previous.open(), input)
 	if err != nil {
 		return "", err
@@ -228,15 +239,9 @@ func (b *beginning) execution(ctx context.Context, previous *found, open []strin
 	if err != nil {
 		return "", err
 	}
-	s := b.settings
-	start := engine.StartRequest{
-		Kind: perdure.ReactKind, DefinitionID: b.who.definition, SystemPrompt: &s.SystemPrompt, Models: s.Models, Tools: &s.Tools,
-		Config: s.Config, Messages: messages, Turns: s.Turns, Response: b.asked, IdempotencyKey: b.idem.key, RequestHash: b.idem.hash,
-	}
-	if len(b.req.Metadata) > 0 {
-		if start.Metadata, err = json.Marshal(b.req.Metadata); err != nil {
-			return "", &perdure.Error{Code: perdure.Internal, Message: "metadata does not encode", Err: err}
-		}
+	start, err := b.startRequest(messages)
+	if err != nil {
+		return "", err
 	}
 	if previous != nil {
 		start.Queue, start.Workspace = previous.execution.Queue, previous.execution.Workspace
@@ -247,6 +252,22 @@ func (b *beginning) execution(ctx context.Context, previous *found, open []strin
 		return "", err
 	}
 	return b.first(ctx, x.ID)
+}
+
+func (b *beginning) startRequest(messages []perdure.InputMessage) (engine.StartRequest, error) {
+	s := b.settings
+	start := engine.StartRequest{
+		Kind: perdure.ReactKind, DefinitionID: b.who.definition, SystemPrompt: &s.SystemPrompt, Models: s.Models, Tools: &s.Tools,
+		Config: s.Config, Messages: messages, Turns: s.Turns, Response: b.asked, IdempotencyKey: b.idem.key, RequestHash: b.idem.hash,
+	}
+	if len(b.req.Metadata) == 0 {
+		return start, nil
+	}
+	var err error
+	if start.Metadata, err = json.Marshal(b.req.Metadata); err != nil {
+		return start, &perdure.Error{Code: perdure.Internal, Message: "metadata does not encode", Err: err}
+	}
+	return start, nil
 }
 
 // first is the response of an execution's own input, by its first event: a create

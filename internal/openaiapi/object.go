@@ -14,7 +14,7 @@ func (r *request) object() Response {
 		ParallelToolCalls: r.ParallelToolCalls == nil || *r.ParallelToolCalls,
 		Reasoning:         reasoningField{Effort: shownEffort(r.Effort)}, Store: r.stored(), Temperature: 1, TopP: 1,
 		Text: textField{formatField{Type: "text"}}, ToolChoice: r.ToolChoice, Tools: r.Tools,
-		Truncation: "disabled", ServiceTier: "default", Metadata: r.Metadata,
+		Truncation: "disabled", ServiceTier: "default", Metadata: r.Metadata, Conversation: r.field(),
 	}
 	if r.Temperature != nil {
 		o.Temperature = *r.Temperature

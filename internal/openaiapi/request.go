@@ -35,6 +35,8 @@ type request struct {
 	// History is what the client knows of the conversation up to the end of the input.
 	History *keptHistory `json:"history,omitempty"`
 
+	inConversation
+
 	Stream     bool                   `json:"-"`
 	items      []readItem             // of the input
 	resolved   []resolvedItem         // the same, with what they refer to
@@ -84,6 +86,7 @@ var parsers = map[string]parser{
 	"tools":                parseTools,
 	"tool_choice":          parseToolChoice,
 	"input":                parseInput,
+	"conversation":         parseConversation,
 }
 
 // neutral are parameters that are not supported, and the values that ask for
@@ -93,7 +96,7 @@ var neutral = map[string][]string{
 	"truncation": {`"disabled"`}, "service_tier": {`"auto"`, `"default"`}, "include": {"[]"},
 	"stream_options": {"{}", `{"include_obfuscation":false}`},
 	"max_tool_calls": nil, "user": nil, "safety_identifier": nil, "prompt_cache_key": nil, "prompt_cache_retention": nil,
-	"prompt": nil, "conversation": nil, "context_management": nil,
+	"prompt": nil, "context_management": nil,
 }
 
 // parse reads the body of a create. A parameter that is unknown, or that is not
@@ -108,7 +111,7 @@ func parse(body []byte) (*request, error) {
 
 // membersOf checks the text of a body, and returns its members.
 func membersOf(body []byte) (map[string]json.RawMessage, error) {
-	if err := checkBody(body); err != nil {
+	if err := checkBody(body, bodyRules); err != nil {
 		return nil, err
 	}
 	var members map[string]json.RawMessage
@@ -119,12 +122,9 @@ func membersOf(body []byte) (map[string]json.RawMessage, error) {
 }
 
 func parseMembers(r *request, members map[string]json.RawMessage) (*request, error) {
-	if given(members["conversation"]) {
-		if given(members["previous_response_id"]) {
-			return nil, invalid("conversation", "mutually_exclusive_parameters",
-				"Mutually exclusive parameters: 'conversation' and 'previous_response_id'. Ensure you are only providing one of them.")
-		}
-		return nil, unsupported("conversation", "use 'previous_response_id'")
+	if given(members["conversation"]) && given(members["previous_response_id"]) {
+		return nil, invalid("conversation", "mutually_exclusive_parameters",
+			"Mutually exclusive parameters: 'conversation' and 'previous_response_id'. Ensure you are only providing one of them.")
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		raw := members[name]
@@ -150,9 +150,9 @@ var bodyRules = perdure.DocumentRules{Values: 1_000_000, Arrays: map[string]int{
 }}
 
 // checkBody checks the text before anything of it is decoded.
-func checkBody(body []byte) error {
+func checkBody(body []byte, rules perdure.DocumentRules) error {
 	var refused *perdure.Error
-	if !errors.As(perdure.CheckDocumentBytes("", body, bodyRules), &refused) {
+	if !errors.As(perdure.CheckDocumentBytes("", body, rules), &refused) {
 		return nil
 	}
 	at := refused.Fields[0]
