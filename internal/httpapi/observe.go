@@ -29,11 +29,13 @@ const (
 	transportWebSocket = "websocket"
 	transportDurable   = "durable"
 	transportResponses = "responses"
+
+	transportResponsesSocket = "responses_websocket"
 )
 
 // Transports are all the values that an Observer is given for one.
 func Transports() []string {
-	return []string{transportSSE, transportWebSocket, transportDurable, transportResponses}
+	return []string{transportSSE, transportWebSocket, transportDurable, transportResponses, transportResponsesSocket}
 }
 
 // nobody is the Observer where there is none.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -14,6 +15,7 @@ func (s *server) openAI() {
 			key := recheck{s: s, at: time.Now()}
 			return func() error { return key.still(r.Context()) }
 		},
+		Admit: s.admitSocket, Subprotocol: socketProtocol, FrameTimeout: s.BodyTimeout,
 	})
 }
 
@@ -41,6 +43,34 @@ func (s *server) serveOpenAI(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := s.onBehalf(r.Context(), w, r, c)
 	s.ai.ServeHTTP(w, r.WithContext(openaiapi.WithOrg(ctx, c.org)))
+}
+
+// admitSocket lets a caller open a WebSocket of responses.
+func (s *server) admitSocket(r *http.Request) (openaiapi.Admission, *openaiapi.Error) {
+	c := callerOf(r.Context())
+	p := s.foreignSocket(r, c)
+	if p != nil {
+		return openaiapi.Admission{}, p.asOpenAI()
+	}
+	leave, p := s.admit(c, transportResponsesSocket)
+	if p != nil {
+		return openaiapi.Admission{}, p.asOpenAI()
+	}
+	ctx, over := s.watch.enter(r.Context())
+	return openaiapi.Admission{
+		Context: ctx,
+		Count:   func() error { return s.countRequest(ctx, c) },
+		Leave:   func() { over(); leave() },
+	}, nil
+}
+
+// countRequest counts a request that came over a connection which is open already.
+func (s *server) countRequest(ctx context.Context, c caller) error {
+	key, _, err := s.vouch(ctx, c.proof)
+	if err != nil {
+		return err
+	}
+	return s.Engine.Request(key)
 }
 
 // asOpenAI is the problem in the shape that OpenAI's clients read.

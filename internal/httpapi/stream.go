@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/openaiapi"
 )
 
 // agentEvents keeps what belongs to the agent: all but its tasks' own events
@@ -37,8 +38,8 @@ func (in *streamInput) from() (eventlog.From, string, error) {
 }
 
 var (
-	errStopping = errors.New("the server is stopping")
-	errKeyOver  = errors.New("the key is revoked, its org is disabled, or the session has ended")
+	errStopping = openaiapi.ErrStopping
+	errKeyOver  = openaiapi.ErrKeyOver
 )
 
 // stream writes the log as server-sent events. It ends cleanly only after the

@@ -70,8 +70,8 @@ func (s *server) socketTarget(r *http.Request) (*perdure.Execution, *problem) {
 	if p := strange(c, r.PathValue("org")); p != nil {
 		return nil, p
 	}
-	if c.proof.session && !s.ownOrigin(r) {
-		return nil, newProblem(perdure.PermissionDenied, "a WebSocket with a session must come from this server's own pages (Origin)")
+	if p := s.foreignSocket(r, c); p != nil {
+		return nil, p
 	}
 	id, err := parseID("execution", r.PathValue("id"))
 	if err == nil {
@@ -81,6 +81,15 @@ func (s *server) socketTarget(r *http.Request) (*perdure.Execution, *problem) {
 		}
 	}
 	return nil, s.problemOf(r.Context(), err)
+}
+
+// foreignSocket refuses a WebSocket that a page of another origin makes a browser open
+// with its session.
+func (s *server) foreignSocket(r *http.Request, c caller) *problem {
+	if c.proof.session && !s.ownOrigin(r) {
+		return newProblem(perdure.PermissionDenied, "a WebSocket with a session must come from this server's own pages (Origin)")
+	}
+	return nil
 }
 
 // socket is one open WebSocket. One goroutine writes to it; the reader of its

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
-// Config says how the API runs. All fields are needed, but Recheck and Stop.
+// Config says how the API runs. All fields are needed, but Recheck, Stop and those of
+// WebSockets.
 type Config struct {
 	Engine *engine.Engine
 	Log    *eventlog.Log
@@ -28,6 +29,16 @@ type Config struct {
 	// Reading is called for each stream that begins, and what it gives at the
 	// stream's end; may be nil.
 	Reading func() (left func())
+
+	// Admit lets a request open a WebSocket; default: every one.
+	Admit func(r *http.Request) (Admission, *Error)
+	// Subprotocol is the one that is selected where a WebSocket's request offers it.
+	Subprotocol string
+	// FrameTimeout is how long a frame of a WebSocket may take to come, from its
+	// first bytes on; default one minute.
+	FrameTimeout time.Duration
+	// After is the clock of WebSockets; default time.After.
+	After func(time.Duration) <-chan time.Time
 }
 
 // API serves /v1/responses, /v1/conversations and /v1/models to callers that are known already.
@@ -53,7 +64,8 @@ func Owns(path string) bool {
 
 // New makes the API.
 func New(c Config) *API {
-	a := &API{Config: c, mux: http.NewServeMux()}
+	a := &API{Config: c.normal(), mux: http.NewServeMux()}
+	a.mux.HandleFunc("GET "+responsesPath, a.socket)
 	a.mux.HandleFunc("POST "+responsesPath, a.create)
 	a.mux.HandleFunc("GET "+responsesPath+"/{id}", a.retrieve)
 	a.mux.HandleFunc("DELETE "+responsesPath+"/{id}", a.delete)
@@ -63,6 +75,19 @@ func New(c Config) *API {
 	a.mux.HandleFunc("GET "+modelsPath, a.models)
 	a.mux.HandleFunc("GET "+modelsPath+"/{id...}", a.model)
 	return a
+}
+
+func (c Config) normal() Config {
+	if c.Admit == nil {
+		c.Admit = func(r *http.Request) (Admission, *Error) { return Admission{Context: r.Context()}, nil }
+	}
+	if c.FrameTimeout <= 0 {
+		c.FrameTimeout = time.Minute
+	}
+	if c.After == nil {
+		c.After = time.After
+	}
+	return c
 }
 
 type orgKey struct{}

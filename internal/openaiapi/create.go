@@ -85,6 +85,23 @@ func (i idempotency) signalID() string {
 
 // begin stores the input.
 func (a *API) begin(ctx context.Context, org string, req *request, idem idempotency) (*found, error) {
+	b, err := a.prepare(ctx, org, req, idem)
+	if err != nil {
+		return nil, err
+	}
+	begins := b.store
+	if req.Conversation != "" {
+		begins = b.turn
+	}
+	id, err := begins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.find(ctx, org, id, true)
+}
+
+// prepare checks a create, and stores nothing.
+func (a *API) prepare(ctx context.Context, org string, req *request, idem idempotency) (*beginning, error) {
 	who, err := a.agent(ctx, org, req.Model)
 	if err != nil {
 		return nil, err
@@ -98,11 +115,7 @@ func (a *API) begin(ctx context.Context, org string, req *request, idem idempote
 	}
 	b := &beginning{API: a, org: org, req: req, idem: idem, who: who, settings: settings}
 	if req.Conversation != "" {
-		id, err := b.turn(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return a.find(ctx, org, id, true)
+		return b, nil
 	}
 	if err := b.know(ctx); err != nil {
 		return nil, err
@@ -112,11 +125,7 @@ func (a *API) begin(ctx context.Context, org string, req *request, idem idempote
 		return nil, err
 	}
 	b.asked = &engine.ResponseRequest{Request: kept, Hidden: !req.stored()}
-	id, err := b.store(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return a.find(ctx, org, id, true)
+	return b, nil
 }
 
 // checkTools refuses a client's tool with the name of one that the agent runs, or
@@ -154,7 +163,7 @@ type beginning struct {
 // client knows of the conversation.
 func (b *beginning) know(ctx context.Context) error {
 	h := newHistory(b.org, b.req)
-	if b.req.PreviousResponseID != "" {
+	if b.req.origin().id != "" {
 		var err error
 		if b.previous, err = b.findPrevious(ctx); err != nil {
 			return err
@@ -189,7 +198,8 @@ func (b *beginning) store(ctx context.Context) (string, error) {
 // findPrevious finds the response that this one goes on from.
 func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
 	const param = "previous_response_id"
-	f, err := b.find(ctx, b.org, b.req.PreviousResponseID, false)
+	from := b.req.origin()
+	f, err := b.find(ctx, b.org, from.id, from.local)
 	if err == nil {
 		err = b.current(ctx, f.fold)
 	}

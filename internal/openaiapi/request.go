@@ -42,6 +42,24 @@ type request struct {
 	resolved   []resolvedItem         // the same, with what they refer to
 	input      []perdure.InputMessage // the same as messages, results where they were given
 	toolChoice toolChoice
+
+	// Of a create over a WebSocket:
+	warmUp bool    // its input is only kept for the next create
+	from   *origin // in place of PreviousResponseID
+}
+
+// origin is the response that a create goes on from, "" for none. A local one is not
+// stored, and belongs to the connection of the create.
+type origin struct {
+	id    string
+	local bool
+}
+
+func (r *request) origin() origin {
+	if r.from != nil {
+		return *r.from
+	}
+	return origin{id: r.PreviousResponseID}
 }
 
 func (r *request) stored() bool { return r.Store == nil || *r.Store }
@@ -84,6 +102,15 @@ var neutral = map[string][]string{
 // parse reads the body of a create. A parameter that is unknown, or that is not
 // supported, is refused.
 func parse(body []byte) (*request, error) {
+	members, err := membersOf(body)
+	if err != nil {
+		return nil, err
+	}
+	return parseMembers(&request{}, members)
+}
+
+// membersOf checks the text of a body, and returns its members.
+func membersOf(body []byte) (map[string]json.RawMessage, error) {
 	if err := checkBody(body, bodyRules); err != nil {
 		return nil, err
 	}
@@ -91,11 +118,14 @@ func parse(body []byte) (*request, error) {
 	if err := json.Unmarshal(body, &members); err != nil || members == nil {
 		return nil, invalid("", "invalid_json", "We could not parse the JSON body of your request: it has to be a JSON object.")
 	}
+	return members, nil
+}
+
+func parseMembers(r *request, members map[string]json.RawMessage) (*request, error) {
 	if given(members["conversation"]) && given(members["previous_response_id"]) {
 		return nil, invalid("conversation", "mutually_exclusive_parameters",
 			"Mutually exclusive parameters: 'conversation' and 'previous_response_id'. Ensure you are only providing one of them.")
 	}
-	r := &request{}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		raw := members[name]
 		if !given(raw) {
@@ -184,7 +214,7 @@ func (r *request) check() error {
 	switch {
 	case r.Model == "":
 		return invalid("model", "missing_required_parameter", "Missing required parameter: 'model'.")
-	case len(r.items) == 0:
+	case len(r.items) == 0 && !r.warmUp:
 		return invalid("input", "missing_required_parameter", "Missing required parameter: 'input'.")
 	case r.Background && !r.stored():
 		return unsupportedValue("background", "a response in background has to be stored; 'store' is false.")

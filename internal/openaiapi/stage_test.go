@@ -188,11 +188,22 @@ func (s *stage) reading() (left func()) {
 
 func newStage(t *testing.T, answers ...answer) *stage {
 	t.Helper()
-	return newStageOn(t, opentest.Store(t), answers...)
+	return newStageOf(t, opentest.Store(t), func(*openaiapi.Config) {}, answers)
 }
 
 // newStageOn is newStage on a store.
 func newStageOn(t *testing.T, on store.Store, answers ...answer) *stage {
+	t.Helper()
+	return newStageOf(t, on, func(*openaiapi.Config) {}, answers)
+}
+
+// newStageWith is newStage with a changed configuration.
+func newStageWith(t *testing.T, change func(*openaiapi.Config), answers ...answer) *stage {
+	t.Helper()
+	return newStageOf(t, opentest.Store(t), change, answers)
+}
+
+func newStageOf(t *testing.T, on store.Store, change func(*openaiapi.Config), answers []answer) *stage {
 	t.Helper()
 	s := &stage{t: t, model: &model{answers: answers}, store: on}
 	s.engine = engine.New(engine.Config{Store: s.store, Lease: 5 * time.Second, CancelGrace: 2 * time.Second})
@@ -210,6 +221,7 @@ func newStageOn(t *testing.T, on store.Store, answers ...answer) *stage {
 		Engine: s.engine, Log: eventlog.New(s.store, s.store.Epoch(), s.engine.Hints), Logger: slog.New(slog.DiscardHandler),
 		PingEvery: time.Minute, WriteTimeout: 30 * time.Second, Reading: s.reading,
 	}
+	change(&config)
 	api := openaiapi.New(config)
 	config.WriteTimeout = impatience
 	impatient := openaiapi.New(config)

@@ -10,8 +10,6 @@ import (
 	"time"
 )
 
-var errStopping = errors.New("the server is stopping")
-
 // stream writes the response's events whose numbers are over after. Once it has
 // begun, whatever ends it but the response's own end resets the connection:
 // clients take a clean end for success.
@@ -39,7 +37,7 @@ func (a *API) cancelOnStop(ctx context.Context, cancel context.CancelCauseFunc) 
 		defer close(done)
 		select {
 		case <-a.Stop:
-			cancel(errStopping)
+			cancel(ErrStopping)
 		case <-ctx.Done():
 		}
 	}()

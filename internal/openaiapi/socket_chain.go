@@ -1,0 +1,76 @@
+package openaiapi
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/response"
+)
+
+// chain is what a connection knows of responses that are not stored: its newest one,
+// which the next create may continue. No other connection can.
+type chain struct {
+	id string
+	// Of a warm-up, which has no execution: what its input goes on from, the input, and
+	// the bytes of its frames.
+	warm  bool
+	from  origin
+	items []readItem
+	bytes int
+}
+
+// continues finds out where a create goes on from. One that continues a warm-up begins
+// with the warm-up's input.
+func (n *chain) continues(c *creation) error {
+	if c.previous == "" || c.previous != n.id {
+		return nil
+	}
+	if !n.warm {
+		c.from = &origin{id: n.id, local: true}
+		return nil
+	}
+	if c.bytes += n.bytes; c.bytes > bodyLimit {
+		return invalid("input", "string_above_max_length", "Invalid 'input': with that of the warm-ups before it, it is over 8 MiB.")
+	}
+	from := n.from
+	c.from = &from
+	c.items = append(append([]readItem{}, n.items...), c.items...)
+	return nil
+}
+
+// ended takes in a response that has ended. One that has failed continues nothing, and
+// nothing continues it.
+func (n *chain) ended(c creation, f *fold) {
+	switch {
+	case f.status == statusFailed:
+		n.failed(c.previous)
+	case !c.stored():
+		*n = chain{id: f.id()}
+	}
+}
+
+// failed forgets the response that a create could not continue.
+func (n *chain) failed(previous string) {
+	if previous != "" && previous == n.id {
+		*n = chain{}
+	}
+}
+
+// warm checks a create whose input is for the next one. It makes a response without
+// output that this connection alone knows.
+func (k *socket) warm(ctx context.Context, c creation) error {
+	if _, err := k.prepare(ctx, k.org, c.request, idempotency{}); err != nil {
+		return err
+	}
+	f := newFold(response.Identity{Response: engine.NewResponseID()}, 0, *c.request, source{})
+	f.created, f.status = k.Engine.Store.Now(), statusInProgress
+	f.emitResponse("response.created")
+	f.emitResponse("response.in_progress")
+	f.completed, f.status = &f.created, statusCompleted
+	f.emitResponse(terminal[f.status])
+	if err := k.sendEvents(ctx, f.take()); err != nil {
+		return err
+	}
+	k.chain = chain{id: f.id(), warm: true, from: c.origin(), items: c.items, bytes: c.bytes}
+	return nil
+}

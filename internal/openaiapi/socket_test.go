@@ -1,0 +1,201 @@
+package openaiapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/google/go-cmp/cmp"
+	"github.com/perdure/perdure/internal/openaiapi"
+)
+
+// A response over a WebSocket is the frames of its stream, byte for byte.
+func TestSocketResponse(t *testing.T) {
+	s := newStage(t, thinks("hm", calls("I ask.", "ask", `{"a":1}`)))
+	k := s.dial()
+	k.ask(`"input":"hi",` + tools)
+	got := k.turn()
+	id := responseOf(t, got[0]).ID
+	if diff := cmp.Diff(s.all("GET", "/v1/responses/"+id+"?stream=true", ""), got); diff != "" {
+		t.Errorf("frames are not the stream (-stream +frames):\n%s", diff)
+	}
+	for i, e := range got {
+		if e.Number != int64(i) {
+			t.Errorf("frame %d has the number %d", i, e.Number)
+		}
+	}
+}
+
+// One response after the other comes over one connection; other parameters are those
+// of each create alone.
+func TestSocketSequentialResponses(t *testing.T) {
+	s := newStage(t, says("Hello"))
+	k := s.dial()
+	a := k.create(`"input":"a","store":false,"instructions":"Be brief."`)
+	b := k.create(`"input":"b","store":false`)
+	if a.Status != "completed" || b.Status != "completed" || a.ID == b.ID || b.Previous != "" {
+		t.Errorf("got %+v and %+v", a, b)
+	}
+	if asked := s.model.asked(); len(asked) != 2 || len(asked[1].Messages) != 1 || asked[1].System != "" {
+		t.Errorf("the model was asked %+v", asked)
+	}
+}
+
+// Creates that come while a response runs wait for it, and so does what is refused:
+// an error is never among the frames of another response.
+func TestSocketAnswersInTurn(t *testing.T) {
+	said, open := make(chan struct{}, 1), make(chan struct{})
+	s := newStage(t, holds(says("slow"), said, open))
+	k := s.dial()
+	k.ask(`"input":"a"`)
+	<-said
+	k.send(`no JSON`)
+	k.ask(`"input":"c"`)
+	all := k.turnOnceRead(func() { close(open) })
+	if a := responseOf(t, all[len(all)-1]); a.text() != "slow" || a.Status != "completed" {
+		t.Errorf("the first is %+v", a)
+	}
+	k.refused(400, "", "invalid_json")
+	if c := k.end(); c.text() != "slow" || c.Status != "completed" {
+		t.Errorf("the third is %+v", c)
+	}
+}
+
+// Who sends more frames than may wait is disconnected. The response that runs goes on.
+func TestSocketFlooded(t *testing.T) {
+	said, open := make(chan struct{}, 1), make(chan struct{})
+	s := newStage(t, holds(says("slow"), said, open))
+	k := s.dial()
+	k.ask(`"input":"a"`)
+	id := responseOf(t, k.next()).ID
+	<-said
+	for range 17 {
+		k.ask(`"input":"more"`)
+	}
+	k.closed(websocket.StatusPolicyViolation)
+	close(open)
+	if o := s.untilEnd(id); o.Status != "completed" {
+		t.Errorf("the response is %s", o.Status)
+	}
+}
+
+// Frames that wait have 8 MiB together. One over that is refused in its turn.
+func TestSocketFramesThatWaitHaveABound(t *testing.T) {
+	said, open := make(chan struct{}, 1), make(chan struct{})
+	s := newStage(t, holds(says("slow"), said, open))
+	k := s.dial()
+	k.ask(`"input":"a"`)
+	k.next()
+	<-said
+	k.send(strings.Repeat(" ", 5<<20))
+	k.send(strings.Repeat(" ", 5<<20))
+	k.turnOnceRead(func() { close(open) })
+	k.refused(400, "", "invalid_json")
+	if why := k.refused(429, "", "rate_limited"); !strings.Contains(why, "8 MiB") {
+		t.Errorf("refused with %q", why)
+	}
+	k.create(`"input":"b"`)
+}
+
+// A connection that is cut in the middle stops no response: its client reads it on
+// from the number of the last frame.
+func TestSocketCutInTheMiddle(t *testing.T) {
+	said, open := make(chan struct{}, 1), make(chan struct{})
+	s := newStage(t, holds(says("one ", "two"), said, open))
+	k := s.dial()
+	k.ask(`"input":"a"`)
+	<-said
+	got := []event{k.next(), k.next()}
+	_ = k.conn.CloseNow()
+	close(open)
+	id := responseOf(t, got[0]).ID
+	got = append(got, s.all("GET", fmt.Sprintf("/v1/responses/%s?stream=true&starting_after=%d", id, got[1].Number), "")...)
+	if end := responseOf(t, got[len(got)-1]); end.Status != "completed" || end.text() != "one two" {
+		t.Errorf("the response is %+v", end)
+	}
+	s.sameFromEveryEvent(id, got)
+}
+
+// After 60 minutes a connection is told to begin again, also while a response runs,
+// which goes on.
+func TestSocketHasItsTime(t *testing.T) {
+	clock := make(chan time.Time)
+	var asked time.Duration
+	said, open := make(chan struct{}, 1), make(chan struct{})
+	s := newStageWith(t, func(c *openaiapi.Config) {
+		c.After = func(d time.Duration) <-chan time.Time { asked = d; return clock }
+	}, holds(says("slow"), said, open))
+	for _, busy := range []bool{false, true} {
+		k, id := s.dial(), ""
+		if busy {
+			k.ask(`"input":"a"`)
+			id = responseOf(t, k.next()).ID
+			<-said
+		}
+		clock <- time.Time{}
+		if asked != time.Hour {
+			t.Errorf("a connection has %s", asked)
+		}
+		for e := k.next(); ; e = k.next() {
+			if e.Type == "error" {
+				if !strings.Contains(e.Raw, `"status":400`) || !strings.Contains(e.Raw, `"code":"websocket_connection_limit_reached"`) || !strings.Contains(e.Raw, `"param":null`) {
+					t.Errorf("told %s", e.Raw)
+				}
+				break
+			}
+		}
+		k.closed(websocket.StatusGoingAway)
+		if busy {
+			close(open)
+			if o := s.untilEnd(id); o.Status != "completed" {
+				t.Errorf("the response is %s", o.Status)
+			}
+		}
+	}
+}
+
+// A server that stops says so, also while a response runs.
+func TestSocketOfAServerThatStops(t *testing.T) {
+	stop := make(chan struct{})
+	said, open := make(chan struct{}, 1), make(chan struct{})
+	defer close(open)
+	s := newStageWith(t, func(c *openaiapi.Config) { c.Stop = stop }, holds(says("slow"), said, open))
+	idle, busy := s.dial(), s.dial()
+	busy.ask(`"input":"a"`)
+	<-said
+	close(stop)
+	idle.closed(websocket.StatusGoingAway)
+	busy.closed(websocket.StatusGoingAway)
+}
+
+// A client that takes nothing is cut off, and the response ends without it.
+func TestSocketOfAClientThatNeverReads(t *testing.T) {
+	text := strings.Repeat("a word, ", 1<<19)
+	left := make(chan struct{})
+	s := newStageWith(t, func(c *openaiapi.Config) {
+		c.Admit = func(r *http.Request) (openaiapi.Admission, *openaiapi.Error) {
+			return openaiapi.Admission{Context: r.Context(), Leave: func() { close(left) }}, nil
+		}
+	}, says(text))
+	k := s.dial(impatientHeader, "yes")
+	k.ask(`"input":"hi"`)
+	id := responseOf(t, k.next()).ID
+	<-left // for ever, if it is waited for
+	if o := s.untilEnd(id); o.Status != "completed" || o.text() != text {
+		t.Errorf("the response is %s", o.Status)
+	}
+}
+
+// What is no upgrade is told how to do it.
+func TestSocketNeedsAnUpgrade(t *testing.T) {
+	s := newStage(t)
+	resp := s.request("GET", "/v1/responses", "", "default")
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusUpgradeRequired || resp.Header.Get("Upgrade") != "websocket" {
+		t.Errorf("answered %s, %v", resp.Status, resp.Header)
+	}
+	s.call("GET", "/v1/responses", "").refused(426, "", "websocket_upgrade_required")
+}
