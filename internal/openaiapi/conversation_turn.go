@@ -98,6 +98,9 @@ func (b *beginning) repeated(ctx context.Context) (string, error) {
 	if b.idem.key == "" {
 		return "", nil
 	}
+	if err := perdure.CheckText("Idempotency-Key", b.idem.key); err != nil {
+		return "", err
+	}
 	execution, err := b.Engine.KeyedExecution(ctx, b.org, b.idem.key, b.idem.hash)
 	if err != nil || execution == nil {
 		return "", err
