@@ -9,10 +9,6 @@ import (
 // what each waits for. A case that passes fails its test until no pattern takes it
 // in.
 var pendingCases = []struct{ pattern, reason string }{
-	{"*/*-conversation", noConversations},
-	{"*/*-conversation-streamed", noConversations},
-	{"agents/*-session", noConversations},
-	{"agents/*-session-streamed", noConversations},
 	{"*/*-stateless", noEncryptedContent},
 	{"*/*-stateless-streamed", noEncryptedContent},
 	{"*/websocket-*", "there is no WebSocket at /v1/responses"},
@@ -22,7 +18,6 @@ var pendingCases = []struct{ pattern, reason string }{
 
 // What cases wait for.
 const (
-	noConversations    = "there is no /v1/conversations, nor the parameter conversation"
 	noEncryptedContent = "include with reasoning.encrypted_content is refused"
 )
 

@@ -141,23 +141,27 @@ func (b *beginning) tryTurn(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	messages, err := b.turnInput(c, pending, head)
+	messages, err := b.turnInput(ctx, c, pending, head)
 	if err != nil {
 		return "", err
 	}
 	return b.beginTurn(ctx, c, head, messages)
 }
 
-// turnInput puts the pending items in front of the create's input. A result among them
-// whose call was answered otherwise since is left out.
-func (b *beginning) turnInput(c *store.Conversation, pending []pendingItem, head conversationHead) ([]perdure.InputMessage, error) {
+// turnInput puts the pending items in front of what is new in the create's input. A
+// result among them whose call was answered otherwise since is left out.
+func (b *beginning) turnInput(ctx context.Context, c *store.Conversation, pending []pendingItem, head conversationHead) ([]perdure.InputMessage, error) {
 	var items []resolvedItem
 	answerable := slices.Clone(head.open)
 	pending = slices.DeleteFunc(pending, func(p pendingItem) bool { return isStale(p, &answerable) })
 	for _, p := range pending {
 		items = append(items, p.resolved())
 	}
-	messages, err := answering(head.open, join(append(items, b.req.resolved...)))
+	given, err := b.fresh(ctx, head, b.req.resolved)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := answering(head.open, join(append(items, given...)))
 	if err != nil {
 		return nil, err
 	}

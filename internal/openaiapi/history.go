@@ -92,13 +92,16 @@ func sameArguments(raw string) string {
 }
 
 // client takes in what the client said, or the result of a call that it ran.
-func (h *history) client(m perdure.InputMessage) {
+func (h *history) client(m perdure.InputMessage) { h.step(asSaid(m), nil) }
+
+// asSaid writes a message without what only one of the sides has.
+func asSaid(m perdure.InputMessage) []byte {
 	said := []any{string(m.Role)}
 	for _, p := range m.Parts {
 		p.ID, p.ProviderID, p.ToolName = "", "", ""
 		said = append(said, p)
 	}
-	h.step(encoded(said...), nil)
+	return encoded(said...)
 }
 
 // endTurn ends what the other side says. A turn without anything is none.
