@@ -321,6 +321,7 @@ func TestAConversationsCreateIsRepeated(t *testing.T) {
 			again()
 		}
 		s.keyed("0", body(1)).refused(400, "", "idempotency_key_reused")
+		s.keyed("\xff", body(4)).refused(400, "Idempotency-Key", "invalid_argument")
 		row, err := s.store.Response(t.Context(), "default", ids[0])
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package openaiapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -62,6 +63,9 @@ const (
 	lockedPause = time.Second
 )
 
+// errBusy says that a response of the conversation runs.
+var errBusy = errors.New("the conversation is busy")
+
 // conversationLocked is a 409, which the official clients send again.
 func conversationLocked() *Error {
 	e := invalid("conversation", "conversation_locked", "Another process is operating on this conversation. Please retry in a few seconds.")
@@ -76,9 +80,15 @@ func (b *beginning) turn(ctx context.Context) (string, error) {
 			return id, err
 		}
 		id, err := b.tryTurn(ctx)
+		if errors.Is(err, errBusy) {
+			break
+		}
 		if !perdure.IsCode(err, perdure.Conflict) && !perdure.IsCode(err, perdure.ExecutionEnded) && !perdure.IsCode(err, perdure.NotFound) {
 			return id, err
 		}
+	}
+	if id, err := b.repeated(ctx); id != "" || err != nil {
+		return id, err // what it is busy with may be the same create
 	}
 	return "", conversationLocked()
 }
@@ -87,6 +97,9 @@ func (b *beginning) turn(ctx context.Context) (string, error) {
 func (b *beginning) repeated(ctx context.Context) (string, error) {
 	if b.idem.key == "" {
 		return "", nil
+	}
+	if err := perdure.CheckText("Idempotency-Key", b.idem.key); err != nil {
+		return "", err
 	}
 	execution, err := b.Engine.KeyedExecution(ctx, b.org, b.idem.key, b.idem.hash)
 	if err != nil || execution == nil {
@@ -123,7 +136,7 @@ func (b *beginning) tryTurn(ctx context.Context) (string, error) {
 	}
 	head, err := b.headOf(ctx, c)
 	if err == nil && head.busy {
-		err = conversationLocked()
+		err = errBusy
 	}
 	if err != nil {
 		return "", err
