@@ -92,6 +92,9 @@ func (a *API) begin(ctx context.Context, org string, req *request, idem idempote
 	if err := checkTools(settings, req.Model); err != nil {
 		return nil, err
 	}
+	if err := req.toolChoice.narrow(&settings, req.Model); err != nil {
+		return nil, err
+	}
 	kept, err := req.kept()
 	if err != nil {
 		return nil, err

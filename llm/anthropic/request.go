@@ -27,6 +27,7 @@ func params(req llm.Request) anthropic.MessageNewParams {
 		p.Tools = append(p.Tools, tool(t))
 	}
 	setLimits(&p, req)
+	setUser(&p, req)
 	setChoice(&p, req)
 	setBreakpoints(&p)
 	return p

@@ -75,7 +75,9 @@ func setLimits(c *genai.GenerateContentConfig, req llm.Request) {
 		t := float32(*req.Temperature)
 		c.Temperature = &t
 	}
-	if req.Thinking != "" {
-		c.ThinkingConfig = familyOf(req.Model).thinking(req.Thinking)
+	if req.TopP != nil {
+		p := float32(*req.TopP)
+		c.TopP = &p
 	}
+	c.ThinkingConfig = familyOf(req.Model).thinking(req.Thinking, req.ReasoningSummary != "")
 }

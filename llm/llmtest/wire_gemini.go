@@ -43,14 +43,15 @@ var Gemini = Wire{
 			perdure.StopMaxTokens: "MAX_TOKENS", perdure.StopRefusal: "SAFETY",
 		}[a.stop()]
 		u := a.Usage
-		thoughts := u.Output / 3
+		usage := obj{
+			"promptTokenCount": u.Input + u.CacheRead, "cachedContentTokenCount": u.CacheRead,
+			"candidatesTokenCount": u.Output, "totalTokenCount": u.Input + u.CacheRead + u.Output,
+		}
+		if u.Reasoning != nil {
+			usage["candidatesTokenCount"], usage["thoughtsTokenCount"] = u.Output-*u.Reasoning, *u.Reasoning
+		}
 		return []any{obj{
-			"responseId": "gemini_1", "candidates": []any{obj{"index": 0, "finishReason": reason}},
-			"usageMetadata": obj{
-				"promptTokenCount": u.Input + u.CacheRead, "cachedContentTokenCount": u.CacheRead,
-				"candidatesTokenCount": u.Output - thoughts, "thoughtsTokenCount": thoughts,
-				"totalTokenCount": u.Input + u.CacheRead + u.Output,
-			},
+			"responseId": "gemini_1", "candidates": []any{obj{"index": 0, "finishReason": reason}}, "usageMetadata": usage,
 		}}
 	},
 }

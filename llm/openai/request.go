@@ -28,6 +28,7 @@ func params(req llm.Request, s server) openai.ChatCompletionNewParams {
 		p.Tools = append(p.Tools, tool(t))
 	}
 	setLimits(&p, req, s)
+	setHints(&p, req, s)
 	setChoice(&p, req)
 	return p
 }
