@@ -95,6 +95,9 @@ func (a *API) begin(ctx context.Context, org string, req *request, idem idempote
 	if err := req.toolChoice.narrow(&settings, req.Model); err != nil {
 		return nil, err
 	}
+	if err := a.resolve(ctx, org, req); err != nil {
+		return nil, err
+	}
 	kept, err := req.kept()
 	if err != nil {
 		return nil, err

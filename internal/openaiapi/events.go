@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
 
@@ -23,6 +24,12 @@ type growing struct {
 	text    strings.Builder
 	closed  bool // its text is whole
 	over    bool // the item is done
+
+	// What the item was made of: the entry, and its part; for a tool that runs at
+	// Perdure the result, too.
+	entry  uuid.UUID
+	part   perdure.Part
+	result *perdure.Part
 }
 
 // emit adds an event. Body is a struct that begins with its head.
@@ -78,6 +85,9 @@ func (g *growing) at(h head) at {
 	return a
 }
 
+// isText reports whether the item's text grows: that of a message or of reasoning.
+func (g *growing) isText() bool { return g.Type == itemMessage || g.Type == itemReasoning }
+
 // names are those of the events of text that grows.
 type names struct{ partAdded, delta, textDone, partDone, content string }
 
@@ -94,7 +104,7 @@ var textNames = map[string]names{
 // add begins an item.
 func (f *fold) add(i Item, message string) *growing {
 	g := &growing{Item: i, index: len(f.items), message: message}
-	g.ID = f.of.ID(prefixOf(i.Type), g.index)
+	g.ID = itemID(prefixOf(i.Type), f.id(), sideOutput, g.index)
 	f.items = append(f.items, g)
 	f.emit("response.output_item.added", func(h head) any { return itemEvent{h, g.index, g.Item} })
 	return g
@@ -217,28 +227,4 @@ func (f *fold) withdraw(which func(*growing) bool) {
 		g.Status, g.Content, g.Summary = statusIncomplete, nil, nil
 		f.itemDone(g)
 	}
-}
-
-// call shows a call of a tool, whole: only a call that is stored may be run.
-func (f *fold) call(p perdure.Part) {
-	arguments := p.RawArguments
-	if arguments == "" {
-		arguments = "{}"
-	}
-	g := f.add(Item{Type: itemCall, Status: statusInProgress, CallID: p.ID, Name: p.Name}, "")
-	f.emit("response.function_call_arguments.delta", func(h head) any {
-		return struct {
-			at
-			Delta string `json:"delta"`
-		}{g.at(h), arguments}
-	})
-	f.emit("response.function_call_arguments.done", func(h head) any {
-		return struct {
-			at
-			Name      string `json:"name"`
-			Arguments string `json:"arguments"`
-		}{g.at(h), p.Name, arguments}
-	})
-	g.Arguments, g.Status = arguments, statusCompleted
-	f.itemDone(g)
 }

@@ -20,20 +20,19 @@ type fold struct {
 
 	into string // the response that the input has joined
 
-	emitted     []Event // since the last take
-	next        int64   // sequence number
-	created     perdure.Time
-	completed   *perdure.Time
-	status      string
-	failure     *responseError
-	incomplete  string
-	told        *response.Merger // what is said of the response as a whole: usage, finish reasons
-	items       []*growing
-	blocks      map[int64]*growing // open ones, by their seq
-	calls       map[string]bool    // made in this response, true while they are open
-	order       []string           // of the calls
-	leaf        *uuid.UUID         // the last entry of the response
-	lastMessage *growing
+	emitted    []Event // since the last take
+	next       int64   // sequence number
+	created    perdure.Time
+	completed  *perdure.Time
+	status     string
+	failure    *responseError
+	incomplete string
+	told       *response.Merger // what is said of the response as a whole: usage, finish reasons
+	items      []*growing
+	blocks     map[int64]*growing  // open ones, by their seq
+	calls      map[string]*growing // made in this response, by call id
+	order      []string            // of the calls
+	leaf       *uuid.UUID          // the last entry of the response
 }
 
 // source is where a fold finds what the log does not hold.
@@ -65,11 +64,6 @@ func (f *fold) ended() bool {
 
 // begun tells whether the agent has taken the input up.
 func (f *fold) begun() bool { return f.leaf != nil }
-
-// open gives the calls that the response leaves to the client, in call order.
-func (f *fold) open() []string {
-	return slices.DeleteFunc(slices.Clone(f.order), func(id string) bool { return !f.calls[id] })
-}
 
 // take gives the events since it was called last. Those of an input that may
 // join another response are held back until it is known which response has it:
@@ -146,7 +140,7 @@ func (f *fold) own(ctx context.Context, r record) error {
 
 func (f *fold) begin(r record) {
 	f.created, f.status = r.CreatedAt, statusInProgress
-	f.blocks, f.calls = map[int64]*growing{}, map[string]bool{}
+	f.blocks, f.calls = map[int64]*growing{}, map[string]*growing{}
 	if f.request.Background {
 		f.status = statusQueued
 	}
@@ -177,7 +171,7 @@ func (f *fold) entryAppended(ctx context.Context, r record) error {
 	}
 	switch {
 	case r.Role == perdure.RoleToolResult:
-		f.resulted(content)
+		f.answeredCalls(content)
 	case f.said(content):
 		f.answered(r, content)
 	}
@@ -215,49 +209,54 @@ func (f *fold) contentOf(ctx context.Context, r record) (perdure.Content, error)
 // done, and the rest is shown at once.
 func (f *fold) answered(r record, c perdure.Content) {
 	f.told.Add(response.Update{ResponseID: f.id(), FinishReason: c.StopReason, Usage: c.Usage})
-	shown := slices.DeleteFunc(slices.Clone(f.items), func(g *growing) bool { return g.over || g.message != r.MessageID })
-	for _, p := range c.Parts {
+	shown := slices.DeleteFunc(slices.Clone(f.items), func(g *growing) bool { return g.over || !g.isText() || g.message != r.MessageID })
+	last := lastText(c)
+	for i, p := range c.Parts {
+		status := statusCompleted
+		if i == last {
+			status = statusIncomplete
+		}
 		switch {
 		case p.Type == perdure.PartText && p.Text != "":
-			f.complete(&shown, itemMessage, r.MessageID, p.Text)
+			f.complete(&shown, itemMessage, r, p, status)
 		case p.Type == perdure.PartThinking && p.Thinking != "":
-			f.complete(&shown, itemReasoning, r.MessageID, p.Thinking)
+			f.complete(&shown, itemReasoning, r, p, status)
 		case p.Type == perdure.PartToolCall:
-			f.calls[p.ID] = true
-			f.order = append(f.order, p.ID)
-			f.call(p)
+			f.called(r, p)
 		}
 	}
 	f.withdraw(func(g *growing) bool { return slices.Contains(shown, g) })
 }
 
+// lastText returns the index of the part that an answer breaks off in, -1 for one
+// that is whole.
+func lastText(c perdure.Content) int {
+	if _, broken := stops[c.StopReason]; !broken {
+		return -1
+	}
+	last := len(c.Parts) - 1
+	if last < 0 || c.Parts[last].Type == perdure.PartToolCall {
+		return -1
+	}
+	return last
+}
+
 // complete finishes the first item of a kind that was shown, or shows it.
-func (f *fold) complete(shown *[]*growing, kind, message, text string) {
+func (f *fold) complete(shown *[]*growing, kind string, r record, p perdure.Part, status string) {
+	text := p.Text
+	if kind == itemReasoning {
+		text = p.Thinking
+	}
 	var g *growing
 	if i := slices.IndexFunc(*shown, func(g *growing) bool { return g.Type == kind }); i >= 0 {
 		g = (*shown)[i]
 		*shown = slices.Delete(*shown, i, i+1)
 	} else {
-		g = f.show(kind, message)
+		g = f.show(kind, r.MessageID)
 		f.delta(g, text)
 	}
-	f.done(g, text, statusCompleted)
-	if kind == itemMessage {
-		f.lastMessage = g
-	}
-}
-
-// resulted takes in the result of a call that was made in this response. Those
-// of calls that were made before it are its input.
-func (f *fold) resulted(c perdure.Content) {
-	for _, p := range c.Parts {
-		if p.Type != perdure.PartToolResult || !f.calls[p.ToolCallID] {
-			continue
-		}
-		f.calls[p.ToolCallID] = false
-		g := f.add(Item{Type: itemOutput, Status: statusCompleted, CallID: p.ToolCallID, Output: contentOf(p.Parts, contentInput)}, "")
-		f.itemDone(g)
-	}
+	g.entry, g.part = r.EntryID, p
+	f.done(g, text, status)
 }
 
 // stops are the statuses of responses by how they stopped, and why those that
@@ -308,7 +307,11 @@ var terminal = map[string]string{
 // finish ends the response. What was growing stays as far as it came.
 func (f *fold) finish(r record, status string) {
 	for _, g := range f.items {
-		if !g.over {
+		switch {
+		case g.over:
+		case g.Type == itemToolCall:
+			f.resulted(g, perdure.Part{IsError: true, Parts: []perdure.Part{perdure.Text("the response ended before the tool did")}})
+		default:
 			f.done(g, g.text.String(), statusIncomplete)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 // given item of a create's input.
 type givenItem struct {
 	Type      string          `json:"type"`
+	ID        string          `json:"id"`
 	Role      string          `json:"role"`
 	Content   json.RawMessage `json:"content"`
 	CallID    string          `json:"call_id"`
@@ -23,12 +24,22 @@ type givenItem struct {
 	Summary   json.RawMessage `json:"summary"`
 }
 
-// parseInput reads text or items into messages: neighbours that an assistant
-// said, its calls among them, are one message.
+// readItem is an item of a create's input that has been read. What it says stands in
+// message, but for one that refers to another item by its ID.
+type readItem struct {
+	at      string
+	refers  bool
+	whole   bool // an mcp_call: it refers, though all of it may be given
+	id      string
+	message perdure.InputMessage
+}
+
+// parseInput reads text or items. What an item refers to is found later.
 func parseInput(r *request, raw json.RawMessage) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		r.input = []perdure.InputMessage{{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}}
+		m := perdure.InputMessage{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}
+		r.items = []readItem{{at: "input", message: m}}
 		return nil
 	}
 	var items []givenItem
@@ -36,18 +47,28 @@ func parseInput(r *request, raw json.RawMessage) error {
 		return err
 	}
 	for i, item := range items {
-		m, err := item.message("input[" + strconv.Itoa(i) + "]")
+		one, err := item.read("input[" + strconv.Itoa(i) + "]")
 		if err != nil {
 			return err
 		}
-		last := len(r.input) - 1
-		if m.Role == perdure.RoleAssistant && last >= 0 && r.input[last].Role == m.Role {
-			r.input[last].Parts = append(r.input[last].Parts, m.Parts...)
-			continue
-		}
-		r.input = append(r.input, m)
+		r.items = append(r.items, one)
 	}
 	return nil
+}
+
+func (i givenItem) read(at string) (readItem, error) {
+	one := readItem{at: at, id: i.ID}
+	switch {
+	case i.Type == itemToolCall || i.Type == itemReference || i.Type == "" && i.Role == "" && i.ID != "":
+		if i.ID == "" {
+			return one, missing(at + ".id")
+		}
+		one.refers, one.whole = true, i.Type == itemToolCall
+		return one, nil
+	}
+	var err error
+	one.message, err = i.message(at)
+	return one, err
 }
 
 // message makes a message of an item.
@@ -65,7 +86,7 @@ func (i givenItem) message(at string) (perdure.InputMessage, error) {
 	case itemReasoning:
 		m.Parts, err = i.reasoning(at)
 	default:
-		err = unsupportedValue(at+".type", "'%s' is none of message, function_call, function_call_output, reasoning.", i.Type)
+		err = unsupportedValue(at+".type", "'%s' is none of message, function_call, function_call_output, reasoning, mcp_call, item_reference.", i.Type)
 	}
 	return m, err
 }

@@ -16,9 +16,13 @@ type Item struct {
 	Role    string
 	Content []Content
 
-	// A function call, and its output.
+	// A call of a client's tool, and its output.
 	CallID, Name, Arguments string
 	Output                  []Content // one input_text is written as a string
+
+	// Result is what a tool that ran at Perdure returned, Failure why it failed; nil
+	// while it runs. Such a call has Name and Arguments, too.
+	Result, Failure *string
 
 	// Reasoning.
 	Summary []Content
@@ -30,6 +34,8 @@ const (
 	itemCall      = "function_call"
 	itemOutput    = "function_call_output"
 	itemReasoning = "reasoning"
+	itemToolCall  = "mcp_call" // of a tool that runs at Perdure
+	itemReference = "item_reference"
 )
 
 // Content is a part of a message, of a call's output or of reasoning.
@@ -94,6 +100,8 @@ func (i Item) MarshalJSON() ([]byte, error) {
 			Output any    `json:"output"`
 			Status string `json:"status"`
 		}{i.Type, i.ID, i.CallID, output, i.Status})
+	case itemToolCall:
+		return i.marshalToolCall()
 	case itemReasoning:
 		return json.Marshal(struct {
 			Type    string    `json:"type"`
@@ -142,31 +150,37 @@ func contentOf(parts []perdure.Part, text string) []Content {
 	return all
 }
 
-// itemsOf shows a message; an assistant's parts are items of their own.
-func itemsOf(m perdure.InputMessage) []Item {
+// split cuts a message into what makes one item each: the parts of an assistant and
+// results of tools are items of their own.
+func split(m perdure.InputMessage) []perdure.InputMessage {
+	if m.Role != perdure.RoleAssistant && m.Role != perdure.RoleToolResult {
+		return []perdure.InputMessage{m}
+	}
+	var all []perdure.InputMessage
+	for _, p := range m.Parts {
+		all = append(all, perdure.InputMessage{Role: m.Role, Parts: []perdure.Part{p}})
+	}
+	return all
+}
+
+// itemOf shows a message that split made.
+func itemOf(m perdure.InputMessage) Item {
 	const done = statusCompleted
 	switch m.Role {
 	case perdure.RoleToolResult:
-		var all []Item
-		for _, p := range m.Parts {
-			all = append(all, Item{Type: itemOutput, Status: done, CallID: p.ToolCallID, Output: contentOf(p.Parts, contentInput)})
-		}
-		return all
+		p := m.Parts[0]
+		return Item{Type: itemOutput, Status: done, CallID: p.ToolCallID, Output: contentOf(p.Parts, contentInput)}
 	case perdure.RoleAssistant:
-		var all []Item
-		for _, p := range m.Parts {
-			switch p.Type {
-			case perdure.PartText:
-				all = append(all, Item{Type: itemMessage, Status: done, Role: "assistant", Content: []Content{{Type: contentOutput, Text: p.Text}}})
-			case perdure.PartThinking:
-				all = append(all, Item{Type: itemReasoning, Summary: []Content{{Type: contentSummary, Text: p.Thinking}}})
-			case perdure.PartToolCall:
-				all = append(all, Item{Type: itemCall, Status: done, CallID: p.ID, Name: p.Name, Arguments: p.RawArguments})
-			}
+		p := m.Parts[0]
+		switch p.Type {
+		case perdure.PartThinking:
+			return Item{Type: itemReasoning, Summary: []Content{{Type: contentSummary, Text: p.Thinking}}}
+		case perdure.PartToolCall:
+			return Item{Type: itemCall, Status: done, CallID: p.ID, Name: p.Name, Arguments: p.RawArguments}
 		}
-		return all
+		return Item{Type: itemMessage, Status: done, Role: "assistant", Content: contentOf(m.Parts, contentOutput)}
 	}
-	return []Item{{Type: itemMessage, Status: done, Role: string(m.Role), Content: contentOf(m.Parts, contentInput)}}
+	return Item{Type: itemMessage, Status: done, Role: string(m.Role), Content: contentOf(m.Parts, contentInput)}
 }
 
 // prefixOf is how the ids of items of a type begin.
@@ -178,6 +192,8 @@ func prefixOf(itemType string) string {
 		return response.PrefixOutput
 	case itemReasoning:
 		return response.PrefixReasoning
+	case itemToolCall:
+		return prefixToolCall
 	}
 	return response.PrefixMessage
 }

@@ -69,6 +69,7 @@ func requestOf(raw json.RawMessage, x *perdure.Execution) (request, error) {
 		r.Model = x.Kind
 		if x.Kind == perdure.ReactKind && json.Unmarshal(x.Input, &in) == nil && len(in.Models) > 0 {
 			r.Model = in.Models[0].String()
+			r.Tools = toolsOf(in.ClientTools)
 		}
 		return r, nil
 	}
@@ -77,10 +78,22 @@ func requestOf(raw json.RawMessage, x *perdure.Execution) (request, error) {
 		r.Format = &formatField{}
 		err = json.Unmarshal(r.FormatRaw, r.Format)
 	}
+	if err == nil && r.ToolChoice != nil {
+		err = parseToolChoice(&r, r.ToolChoice)
+	}
 	if err != nil {
 		return r, &perdure.Error{Code: perdure.Internal, Message: "a kept request does not decode", Err: err}
 	}
 	return r, nil
+}
+
+// toolsOf shows tools that the client runs.
+func toolsOf(clients []perdure.ClientTool) []functionTool {
+	var all []functionTool
+	for _, t := range clients {
+		all = append(all, functionTool{Type: "function", Name: t.Name, Description: &t.Description, Parameters: t.Schema, Strict: t.Strict})
+	}
+	return all
 }
 
 // settings are the agent's, changed by the request.

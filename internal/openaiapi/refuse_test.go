@@ -65,7 +65,7 @@ func TestBadCreatesNameTheParameter(t *testing.T) {
 		with(`"tool_choice":{"type":"function","name":"gone"}`):                                                {"tool_choice", "invalid_value"},
 		`{"model":"agent","input":"a","tools":[{"type":"function","name":"grep"}]}`:                            {"tools", "invalid_value"},
 		input(`{"role":"robot","content":"a"}`):                                                                {"input[0].role", "invalid_value"},
-		input(`{"type":"item_reference","id":"msg_1"}`):                                                        {"input[0].type", "unsupported_value"},
+		input(`{"type":"item_reference","id":"msg_1"}`):                                                        {"input[0].id", "item_not_found"},
 		input(`{"role":"user","content":[{"type":"input_file","file_id":"f"}]}`):                               {"input[0].content[0].type", "unsupported_value"},
 		input(`{"role":"user","content":[{"type":"input_image","image_url":"https://example.com/a.png"}]}`):    {"input[0].content[0].image_url", "unsupported_value"},
 		input(`{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,not so"}]}`): {"input[0].content[0].image_url", "invalid_base64"},

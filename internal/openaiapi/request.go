@@ -42,7 +42,8 @@ type request struct {
 	PreviousResponseID string            `json:"previous_response_id,omitempty"`
 
 	Stream     bool                   `json:"-"`
-	input      []perdure.InputMessage // in order, with results where they were given
+	items      []readItem             // of the input
+	input      []perdure.InputMessage // the same as messages, results where they were given
 	toolChoice toolChoice
 }
 
@@ -192,7 +193,7 @@ func (r *request) check() error {
 	switch {
 	case r.Model == "":
 		return invalid("model", "missing_required_parameter", "Missing required parameter: 'model'.")
-	case len(r.input) == 0:
+	case len(r.items) == 0:
 		return invalid("input", "missing_required_parameter", "Missing required parameter: 'input'.")
 	case r.Background && !r.stored():
 		return unsupportedValue("background", "a response in background has to be stored; 'store' is false.")

@@ -1,6 +1,7 @@
 package openaiapi
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
-	"github.com/perdure/perdure/internal/response"
 )
 
 // retrieve gives a response as it stands, or its events again from any of them
@@ -158,26 +158,37 @@ func (a *API) inputItems(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, page)
 }
 
-// inputOf makes items of the execution's own input, or of the message that began
-// the response.
+// inputOf makes items of the response's input.
 func (a *API) inputOf(r *http.Request, f *found) ([]Item, error) {
+	given, err := a.inputParts(r.Context(), f)
+	if err != nil {
+		return nil, err
+	}
+	var items []Item
+	for i, m := range given {
+		item := itemOf(m)
+		item.ID = itemID(prefixOf(item.Type), f.id(), sideInput, i)
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// inputParts returns the execution's own input, or the message that began the
+// response, in what makes an item each.
+func (a *API) inputParts(ctx context.Context, f *found) ([]perdure.InputMessage, error) {
 	messages := inputMessages(f.execution.Input)
 	if f.row.SignalID != "" {
-		s, err := a.Engine.Store.Signal(r.Context(), f.row.Execution, f.row.SignalID)
+		s, err := a.Engine.Store.Signal(ctx, f.row.Execution, f.row.SignalID)
 		if err != nil {
 			return nil, err
 		}
 		messages = signalMessages(s.Value)
 	}
-	var items []Item
+	var all []perdure.InputMessage
 	for _, m := range messages {
-		items = append(items, itemsOf(m)...)
+		all = append(all, split(m)...)
 	}
-	given := response.Identity{Execution: f.row.Execution, Response: f.id() + " input"} // so that no id is the output's
-	for i := range items {
-		items[i].ID = given.ID(prefixOf(items[i].Type), i)
-	}
-	return items, nil
+	return all, nil
 }
 
 func inputMessages(input json.RawMessage) []perdure.InputMessage {

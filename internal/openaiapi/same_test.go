@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -100,9 +101,9 @@ func (s *stage) same(r *rand.Rand, ids map[string]bool, body string) object {
 		s.t.Fatal(err)
 	}
 	of := response.Identity{Execution: row.Execution, Response: end.ID}
-	prefixes := map[string]string{"message": "msg_", "reasoning": "rs_", "function_call": "fc_", "function_call_output": "fco_"}
+	prefixes := map[string]string{"message": "msg_", "reasoning": "rs_", "function_call": "fc_", "mcp_call": "mcp_"}
 	for i, item := range end.Output {
-		if ids[item.ID] || item.ID != of.ID(prefixes[item.Type], i) {
+		if ids[item.ID] || item.ID != prefixes[item.Type]+strings.TrimPrefix(end.ID, "resp_")+"o"+strconv.Itoa(i) {
 			s.t.Errorf("item %d has the id %s", i, item.ID)
 		}
 		ids[item.ID] = true
@@ -234,8 +235,8 @@ func plain(items []item) []string {
 		for _, c := range slices.Concat(i.Content, i.Summary) {
 			line += c.Text
 		}
-		if i.Type == "function_call_output" {
-			line += fmt.Sprint(i.Output)
+		if i.Type == "mcp_call" {
+			line += " " + i.outcome()
 		}
 		lines = append(lines, line)
 	}
@@ -245,6 +246,7 @@ func plain(items []item) []string {
 // itemsOf says which items messages are.
 func itemsOf(messages [][]perdure.Part) []string {
 	var items []item
+	at := map[string]int{} // of calls of tools that run here, by call id
 	text := func(s string) []struct{ Type, Text string } { return []struct{ Type, Text string }{{Text: s}} }
 	for _, p := range slices.Concat(messages...) {
 		switch {
@@ -252,10 +254,18 @@ func itemsOf(messages [][]perdure.Part) []string {
 			items = append(items, item{Type: "message", Content: text(p.Text)})
 		case p.Type == perdure.PartThinking:
 			items = append(items, item{Type: "reasoning", Summary: text(p.Thinking)})
-		case p.Type == perdure.PartToolCall:
+		case p.Type == perdure.PartToolCall && p.Name == "ask":
 			items = append(items, item{Type: "function_call", CallID: p.ID, Name: p.Name, Arguments: p.RawArguments})
+		case p.Type == perdure.PartToolCall:
+			at[p.ID] = len(items)
+			items = append(items, item{Type: "mcp_call", Name: p.Name, Arguments: p.RawArguments})
 		case p.Type == perdure.PartToolResult:
-			items = append(items, item{Type: "function_call_output", CallID: p.ToolCallID, Output: perdure.Content{Parts: p.Parts}.PlainText()})
+			i := &items[at[p.ToolCallID]]
+			if text := (perdure.Content{Parts: p.Parts}).PlainText(); p.IsError {
+				i.Error = &itemError{Content: []struct{ Text string }{{text}}}
+			} else {
+				i.Output = text
+			}
 		}
 	}
 	return plain(items)
@@ -277,8 +287,11 @@ func folded(events []event) []string {
 		case e.Type == "response.output_item.added":
 			at[v.Item.ID] = len(items)
 			items = append(items, v.Item)
+		case e.Type == "response.output_item.done" && v.Item.Type == "mcp_call":
+			i := &items[at[v.Item.ID]]
+			i.Output, i.Error = v.Item.Output, v.Item.Error // no delta has it
 		case v.Delta == "":
-		case strings.HasPrefix(e.Type, "response.function_call_arguments"):
+		case strings.HasSuffix(e.Type, "call_arguments.delta"):
 			items[at[v.ItemID]].Arguments += v.Delta
 		default:
 			i := &items[at[v.ItemID]]

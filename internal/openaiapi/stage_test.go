@@ -188,23 +188,16 @@ func newStage(t *testing.T, answers ...answer) *stage {
 	t.Helper()
 	s := &stage{t: t, model: &model{answers: answers}, store: opentest.Store(t)}
 	s.engine = engine.New(engine.Config{Store: s.store, Lease: 5 * time.Second, CancelGrace: 2 * time.Second})
-	folder := t.TempDir()
-	c := react.Config{
-		Providers: llm.NewProviders(s.model), Tools: tool.Builtin(),
-		Workspaces: func(dir string) (*tool.Workspace, error) {
-			return tool.OpenWorkspace(folder, dir, tool.WorkspaceOptions{})
-		},
-	}
-	w := worker.New(worker.Config{Dispatch: s.engine.Dispatch("default", true), Parked: 10, Drain: time.Second})
-	w.RegisterAgent(react.Agent(c))
-	w.RegisterAgent(deaf())
-	for _, d := range react.Tasks(c) {
-		w.RegisterTask(d)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 2)
-	go func() { done <- s.engine.Run(ctx) }()
-	go func() { done <- w.Run(ctx) }()
+	engineDone := make(chan error, 1)
+	go func() { engineDone <- s.engine.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-engineDone; err != nil {
+			t.Error(err)
+		}
+	})
+	s.work("default")
 	config := openaiapi.Config{
 		Engine: s.engine, Log: eventlog.New(s.store, s.store.Epoch(), s.engine.Hints), Logger: slog.New(slog.DiscardHandler),
 		PingEvery: time.Minute, WriteTimeout: 30 * time.Second, Reading: s.reading,
@@ -223,18 +216,37 @@ func newStage(t *testing.T, answers ...answer) *stage {
 		}
 		h.ServeHTTP(w, r.WithContext(openaiapi.WithOrg(r.Context(), org)))
 	}))
-	t.Cleanup(func() {
-		server.Close()
+	t.Cleanup(server.Close)
+	s.url, s.http = server.URL, server.Client()
+	return s
+}
+
+// work starts a worker of an org, that ends with the test.
+func (s *stage) work(org string) {
+	s.t.Helper()
+	folder := s.t.TempDir()
+	c := react.Config{
+		Providers: llm.NewProviders(s.model), Tools: tool.Builtin(),
+		Workspaces: func(dir string) (*tool.Workspace, error) {
+			return tool.OpenWorkspace(folder, dir, tool.WorkspaceOptions{})
+		},
+	}
+	w := worker.New(worker.Config{Dispatch: s.engine.Dispatch(org, true), Parked: 10, Drain: time.Second})
+	w.RegisterAgent(react.Agent(c))
+	w.RegisterAgent(deaf())
+	for _, d := range react.Tasks(c) {
+		w.RegisterTask(d)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	s.t.Cleanup(func() {
 		cancel()
-		for range 2 {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+		if err := <-done; err != nil {
+			s.t.Error(err)
 		}
 	})
 	<-w.Registered()
-	s.url, s.http = server.URL, server.Client()
-	return s
 }
 
 // deaf is an agent that reads messages, makes nothing of them, and says of no
@@ -275,6 +287,18 @@ type item struct {
 	CallID                                  string `json:"call_id"`
 	Output                                  any
 	Content, Summary                        []struct{ Type, Text string }
+	Error                                   *itemError
+}
+
+// itemError is why a tool that ran here failed.
+type itemError struct{ Content []struct{ Text string } }
+
+// outcome is how a call of a tool that ran here ended.
+func (i item) outcome() string {
+	if i.Error != nil {
+		return "failed: " + i.Error.Content[0].Text
+	}
+	return fmt.Sprint(i.Output)
 }
 
 // text joins the texts of the output's messages.
@@ -288,18 +312,9 @@ func (o object) text() string {
 	return b.String()
 }
 
-// calls gives the calls that have no output.
+// calls returns the calls of the client's tools.
 func (o object) calls() []item {
-	var open []item
-	for _, i := range o.Output {
-		switch i.Type {
-		case "function_call":
-			open = append(open, i)
-		case "function_call_output":
-			open = slices.DeleteFunc(open, func(c item) bool { return c.CallID == i.CallID })
-		}
-	}
-	return open
+	return slices.DeleteFunc(slices.Clone(o.Output), func(i item) bool { return i.Type != "function_call" })
 }
 
 type reply struct {

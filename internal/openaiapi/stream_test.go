@@ -56,7 +56,7 @@ func TestStreamsAreReadAgainFromEveryEvent(t *testing.T) {
 		"unknown tool": {
 			[]answer{calls("I look.", "gone", `{}`), says("There is none.")},
 			`"input":"hi"`, "response.completed", "completed",
-			"message function_call function_call_output message",
+			"message mcp_call message",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,9 +22,6 @@ type allowedTool struct {
 	Server string `json:"server_label,omitempty"`
 }
 
-// serverLabel is the label under which tools that run here are shown.
-const serverLabel = "perdure"
-
 // mostAllowed is the most tools of allowed_tools, which is the published bound.
 const mostAllowed = 128
 
@@ -116,6 +113,12 @@ func (c toolChoice) narrow(settings *perdure.ReactInput, agent string) error {
 		return invalid("tool_choice", "invalid_value", "Invalid 'tool_choice': 'required' needs a tool, and there is none.")
 	}
 	return nil
+}
+
+// isClients reports whether the client runs a tool that the model has called.
+func (r *request) isClients(name string) bool {
+	return slices.ContainsFunc(r.Tools, func(t functionTool) bool { return t.Name == name }) &&
+		(r.toolChoice.allowed == nil || r.toolChoice.allows("function", name))
 }
 
 func (c toolChoice) allows(kind, name string) bool {

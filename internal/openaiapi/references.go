@@ -1,0 +1,186 @@
+package openaiapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// maxReferred is the most responses whose items one input may refer to: each is read
+// from its log.
+const maxReferred = 1_000
+
+// resolve makes messages of the input's items. Those that refer to items of stored
+// responses become what these were made of, with what a client never sees: signatures,
+// and all of a tool's result.
+func (a *API) resolve(ctx context.Context, org string, r *request) error {
+	refs := references{API: a, org: org, responses: map[string]*found{}}
+	var t transcript
+	for _, i := range r.items {
+		if !i.refers {
+			t.add(refs.origin(i), i.message)
+			continue
+		}
+		item, err := refs.item(ctx, i)
+		if err != nil {
+			return err
+		}
+		for _, m := range item.messages {
+			t.add(item.entry, m)
+		}
+	}
+	r.input = t.end()
+	return nil
+}
+
+// transcript puts items together into messages: neighbours that an assistant said,
+// its calls among them, are one message. The results of Perdure's tools come in the
+// items of their calls; they go behind the message that has the calls.
+type transcript struct {
+	messages []perdure.InputMessage
+	results  []perdure.InputMessage // of calls in the last message
+	entry    uuid.UUID              // that made the calls
+}
+
+func (t *transcript) add(entry uuid.UUID, m perdure.InputMessage) {
+	if m.Role == perdure.RoleToolResult && entry != uuid.Nil && len(t.messages) > 0 {
+		t.results, t.entry = append(t.results, m), entry
+		return
+	}
+	if len(t.results) > 0 && (m.Role != perdure.RoleAssistant || entry != t.entry) {
+		t.messages = t.end()
+	}
+	last := len(t.messages) - 1
+	if m.Role == perdure.RoleAssistant && last >= 0 && t.messages[last].Role == m.Role {
+		t.messages[last].Parts = append(t.messages[last].Parts, m.Parts...)
+		return
+	}
+	t.messages = append(t.messages, m)
+}
+
+func (t *transcript) end() []perdure.InputMessage {
+	all := append(t.messages, t.results...)
+	t.results, t.entry = nil, uuid.Nil
+	return all
+}
+
+// references finds items by their ids, among the responses of one org.
+type references struct {
+	*API
+	org       string
+	responses map[string]*found
+}
+
+// referred is what an item was made of.
+type referred struct {
+	entry    uuid.UUID
+	messages []perdure.InputMessage
+}
+
+func noItem(i readItem) *Error {
+	return invalid(i.at+".id", "item_not_found", "Item with id '%s' not found.", i.id)
+}
+
+// item finds what an item refers to.
+func (r *references) item(ctx context.Context, i readItem) (referred, error) {
+	place, ok := placeOf(i.id)
+	if !ok || i.whole && place.prefix != prefixToolCall {
+		return referred{}, noItem(i)
+	}
+	f, err := r.response(ctx, place.response, i)
+	if err != nil {
+		return referred{}, err
+	}
+	var item referred
+	var there bool
+	if place.side == sideInput {
+		item, there, err = r.ofInput(ctx, f, place)
+	} else {
+		item, there = ofOutput(f, place)
+	}
+	if err == nil && !there {
+		err = noItem(i)
+	}
+	return item, err
+}
+
+// origin returns the entry that an item was made of, where the input refers to another
+// item of its response: what the model said at once stays one message.
+func (r *references) origin(i readItem) uuid.UUID {
+	place, ok := placeOf(i.id)
+	f := r.responses[place.response]
+	if !ok || f == nil || place.side != sideOutput || place.index >= len(f.items) {
+		return uuid.Nil
+	}
+	return f.items[place.index].entry
+}
+
+// response reads a response once. One that its client deleted is not found; one that
+// it did not want stored, only for calls of tools that ran here, whose results no
+// client has in whole.
+func (r *references) response(ctx context.Context, id string, i readItem) (*found, error) {
+	if f := r.responses[id]; f != nil {
+		return f, nil
+	}
+	if len(r.responses) == maxReferred {
+		return nil, invalid("input", "array_above_max_length", "Invalid 'input': it refers to items of over %d responses.", maxReferred)
+	}
+	f, err := r.find(ctx, r.org, id, true)
+	if err == nil && f.id() != id {
+		err = noItem(i) // an alias has no items
+	}
+	if err == nil && f.row.Hidden && (f.request.stored() || !i.whole) {
+		err = noItem(i)
+	}
+	if err == nil {
+		err = r.current(ctx, f.fold)
+	}
+	var gone *Error
+	if errors.As(err, &gone) && gone.Status == http.StatusNotFound {
+		return nil, noItem(i)
+	}
+	if err == nil {
+		r.responses[id] = f
+	}
+	return f, err
+}
+
+func (r *references) ofInput(ctx context.Context, f *found, place itemPlace) (referred, bool, error) {
+	given, err := r.inputParts(ctx, f)
+	if err != nil || place.index >= len(given) || prefixOf(itemOf(given[place.index]).Type) != place.prefix {
+		return referred{}, false, err
+	}
+	return referred{messages: given[place.index : place.index+1]}, true, nil
+}
+
+// ofOutput returns nothing for an item that was withdrawn.
+func ofOutput(f *found, place itemPlace) (referred, bool) {
+	if place.index >= len(f.items) {
+		return referred{}, false
+	}
+	g := f.items[place.index]
+	if !g.over || prefixOf(g.Type) != place.prefix {
+		return referred{}, false
+	}
+	if g.part.Type == "" {
+		return referred{}, true
+	}
+	item := referred{g.entry, []perdure.InputMessage{{Role: perdure.RoleAssistant, Parts: []perdure.Part{g.part}}}}
+	if g.Type == itemToolCall {
+		item.messages = append(item.messages, perdure.InputMessage{Role: perdure.RoleToolResult, Parts: []perdure.Part{g.answer()}})
+	}
+	return item, true
+}
+
+// answer is the result of a call, also where the response ended before the tool.
+func (g *growing) answer() perdure.Part {
+	if g.result != nil {
+		return *g.result
+	}
+	return perdure.Part{
+		Type: perdure.PartToolResult, ToolCallID: g.part.ID, ToolName: g.part.Name, IsError: true, Parts: []perdure.Part{perdure.Text(*g.Failure)},
+	}
+}
