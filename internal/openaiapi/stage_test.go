@@ -171,6 +171,7 @@ const (
 type stage struct {
 	t      *testing.T
 	model  *model
+	others []llm.Provider
 	engine *engine.Engine
 	store  store.Store
 	url    string
@@ -186,7 +187,13 @@ func (s *stage) reading() (left func()) {
 
 func newStage(t *testing.T, answers ...answer) *stage {
 	t.Helper()
-	s := &stage{t: t, model: &model{answers: answers}, store: opentest.Store(t)}
+	return newStageWith(t, nil, answers...)
+}
+
+// newStageWith has other providers, too.
+func newStageWith(t *testing.T, others []llm.Provider, answers ...answer) *stage {
+	t.Helper()
+	s := &stage{t: t, model: &model{answers: answers}, others: others, store: opentest.Store(t)}
 	s.engine = engine.New(engine.Config{Store: s.store, Lease: 5 * time.Second, CancelGrace: 2 * time.Second})
 	ctx, cancel := context.WithCancel(context.Background())
 	engineDone := make(chan error, 1)
@@ -226,7 +233,7 @@ func (s *stage) work(org string) {
 	s.t.Helper()
 	folder := s.t.TempDir()
 	c := react.Config{
-		Providers: llm.NewProviders(s.model), Tools: tool.Builtin(),
+		Providers: llm.NewProviders(append([]llm.Provider{s.model}, s.others...)...), Tools: tool.Builtin(),
 		Workspaces: func(dir string) (*tool.Workspace, error) {
 			return tool.OpenWorkspace(folder, dir, tool.WorkspaceOptions{})
 		},
