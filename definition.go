@@ -192,6 +192,10 @@ type ReactInput struct {
 type InputMessage struct {
 	Role  Role   `json:"role"`
 	Parts []Part `json:"parts"`
+	// Provider and Model are of an assistant's message whose parts came back as that
+	// model made them: only it takes their signatures.
+	Provider string `json:"provider,omitempty"`
+	Model    string `json:"model,omitempty"`
 }
 
 // EntryRef names an entry of an execution.

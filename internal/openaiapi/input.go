@@ -22,6 +22,7 @@ type givenItem struct {
 	Arguments *string         `json:"arguments"`
 	Output    json.RawMessage `json:"output"`
 	Summary   json.RawMessage `json:"summary"`
+	Encrypted string          `json:"encrypted_content"`
 }
 
 // readItem is an item of a create's input that has been read. What it says stands in
@@ -31,6 +32,7 @@ type readItem struct {
 	refers  bool
 	whole   bool // an mcp_call: it refers, though all of it may be given
 	id      string
+	sealed  string // encrypted_content of reasoning
 	message perdure.InputMessage
 }
 
@@ -58,6 +60,9 @@ func parseInput(r *request, raw json.RawMessage) error {
 
 func (i givenItem) read(at string) (readItem, error) {
 	one := readItem{at: at, id: i.ID}
+	if i.Type == itemReasoning {
+		one.sealed = i.Encrypted
+	}
 	switch {
 	case i.Type == itemToolCall || i.Type == itemReference || i.Type == "" && i.Role == "" && i.ID != "":
 		if i.ID == "" {

@@ -24,8 +24,9 @@ type Item struct {
 	// while it runs. Such a call has Name and Arguments, too.
 	Result, Failure *string
 
-	// Reasoning.
-	Summary []Content
+	// Reasoning. Encrypted is what a client gives back without knowing it.
+	Summary   []Content
+	Encrypted string
 }
 
 // The types of items.
@@ -107,7 +108,8 @@ func (i Item) MarshalJSON() ([]byte, error) {
 			Type    string    `json:"type"`
 			ID      string    `json:"id"`
 			Summary []Content `json:"summary"`
-		}{i.Type, i.ID, list(i.Summary)})
+			Sealed  string    `json:"encrypted_content,omitempty"`
+		}{i.Type, i.ID, list(i.Summary), i.Encrypted})
 	}
 	return json.Marshal(struct {
 		Type    string    `json:"type"`

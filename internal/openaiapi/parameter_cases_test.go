@@ -276,6 +276,8 @@ func includeCase(w *wired) {
 	o := w.create(`"include":["message.input_image.image_url"],"input":` + image).object()
 	input := string(w.call("GET", "/v1/responses/"+o.ID+"/input_items", "").body)
 	w.here(strings.Contains(input, onePixel), "the input is shown as %s", input)
+	block := w.sends(claude, `"input":"a","include":["reasoning.encrypted_content"]`, nil)
+	w.here(!strings.Contains(string(block.raw), "encrypted_content"), "nothing was signed, and is shown: %s", block.raw) // else TestBlocksAreShownWhereTheyAreAskedFor
 	w.takes(`"include":[]`)
 	w.refuses("include", `"include":["message.output_text.logprobs"]`)
 	w.refuses("include", `"include":["colour"]`)

@@ -39,8 +39,16 @@ func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, er
 	if err != nil {
 		return nil, err
 	}
+	from := a.sourceOf(org, row, x.Kind, hidden)
+	if r.wants(includeReasoning) {
+		box, err := a.box(ctx, org)
+		if err != nil {
+			return nil, err
+		}
+		from.seal = box.Seal
+	}
 	of := response.Identity{Execution: row.Execution, Response: row.ID}
-	return &found{row, x, newFold(of, row.FirstPos, r, a.sourceOf(org, row, x.Kind, hidden))}, nil
+	return &found{row, x, newFold(of, row.FirstPos, r, from)}, nil
 }
 
 func (a *API) sourceOf(org string, row *store.Response, kind string, hidden bool) source {

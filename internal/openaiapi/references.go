@@ -19,7 +19,11 @@ const maxReferred = 1_000
 func (a *API) resolve(ctx context.Context, org string, r *request) error {
 	refs := references{API: a, org: org, responses: map[string]*found{}}
 	var t transcript
+	blocks := opener{API: a, org: org}
 	for _, i := range r.items {
+		if err := blocks.open(ctx, &i); err != nil {
+			return err
+		}
 		if !i.refers {
 			t.add(refs.origin(i), i.message)
 			continue
@@ -32,7 +36,7 @@ func (a *API) resolve(ctx context.Context, org string, r *request) error {
 			t.add(item.entry, m)
 		}
 	}
-	r.input = t.end()
+	r.input = restored(t.end())
 	return nil
 }
 
@@ -56,6 +60,9 @@ func (t *transcript) add(entry uuid.UUID, m perdure.InputMessage) {
 	last := len(t.messages) - 1
 	if m.Role == perdure.RoleAssistant && last >= 0 && t.messages[last].Role == m.Role {
 		t.messages[last].Parts = append(t.messages[last].Parts, m.Parts...)
+		if t.messages[last].Provider == "" {
+			t.messages[last].Provider, t.messages[last].Model = m.Provider, m.Model
+		}
 		return
 	}
 	t.messages = append(t.messages, m)
@@ -168,7 +175,8 @@ func ofOutput(f *found, place itemPlace) (referred, bool) {
 	if g.part.Type == "" {
 		return referred{}, true
 	}
-	item := referred{g.entry, []perdure.InputMessage{{Role: perdure.RoleAssistant, Parts: []perdure.Part{g.part}}}}
+	made := f.makers[g.entry]
+	item := referred{g.entry, []perdure.InputMessage{{Role: perdure.RoleAssistant, Parts: []perdure.Part{g.part}, Provider: made.Provider, Model: made.Model}}}
 	if g.Type == itemToolCall {
 		item.messages = append(item.messages, perdure.InputMessage{Role: perdure.RoleToolResult, Parts: []perdure.Part{g.answer()}})
 	}

@@ -30,10 +30,14 @@ var Gemini = Wire{
 	},
 	after: func(a Answer) []any {
 		var events []any
-		for _, call := range a.Calls {
+		for i, call := range a.Calls {
+			signed := ""
+			if i == 0 && a.CallSignature != "" {
+				signed = `,"thoughtSignature":` + strconv.Quote(a.CallSignature)
+			}
 			events = append(events, verbatim(fmt.Sprintf(
-				`{"responseId":"gemini_1","candidates":[{"index":0,"content":{"role":"model","parts":[{"functionCall":{"id":%s,"name":%s,"args":%s}}]}}]}`,
-				strconv.Quote(call.ID), strconv.Quote(call.Name), call.Arguments)))
+				`{"responseId":"gemini_1","candidates":[{"index":0,"content":{"role":"model","parts":[{"functionCall":{"id":%s,"name":%s,"args":%s}%s}]}}]}`,
+				strconv.Quote(call.ID), strconv.Quote(call.Name), call.Arguments, signed)))
 		}
 		return events
 	},
