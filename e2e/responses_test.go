@@ -36,15 +36,8 @@ func newResponseStand(t *testing.T) *stand {
 // node runs the official npm client.
 func (s *stand) node(args ...string) error {
 	s.t.Helper()
-	if _, err := os.Stat("openai/node_modules/openai/package.json"); err != nil {
-		s.t.Fatal("the openai client is not installed; run: make deps")
-	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		s.t.Fatal("node is not installed; run: make deps")
-	}
-	cmd := exec.CommandContext(within(s.t), node, append([]string{"client.mjs"}, args...)...)
-	cmd.Dir = "openai"
+	cmd := exec.CommandContext(within(s.t), nodeOfClients(s.t), append([]string{"responses.mjs"}, args...)...)
+	cmd.Dir = "clients"
 	cmd.Env = environment(s.root, "OPENAI_BASE_URL="+s.url+"/v1", "OPENAI_API_KEY="+s.token(filepath.Join(s.root, "data")))
 	out, err := cmd.CombinedOutput()
 	if err != nil && args[0] != "model" {

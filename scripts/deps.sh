@@ -29,7 +29,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 	"${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"
 fi
 
-for dir in e2e/aimock e2e/durablestreams e2e/openai web; do
+for dir in e2e/aimock e2e/clients e2e/durablestreams web; do
 	stamp=$dir/node_modules/.lock-installed
 	if ! cmp -s "$dir/package-lock.json" "$stamp"; then
 		npm ci --no-audit --no-fund --prefix "$dir"

@@ -53,6 +53,21 @@ func (e *Engine) HideResponse(ctx context.Context, org string, execution uuid.UU
 	return err
 }
 
+// EndResponse notes what the client of a response knows of the conversation up to its
+// end. What is noted already stays. Errors: not_found.
+func (e *Engine) EndResponse(ctx context.Context, org string, execution uuid.UUID, end store.ResponseEnd) error {
+	_, err := e.one(ctx, store.Command{
+		Name: "end response", Lane: store.LaneCommits, Org: org, Execution: execution,
+		Decide: func(s *store.State) (*store.Changes, error) {
+			if s.Execution == nil {
+				return nil, notFound(execution)
+			}
+			return &store.Changes{EndResponse: &end, Answer: &decided{}}, nil
+		},
+	})
+	return err
+}
+
 // CancelResponse cancels the execution if the response is the one that runs, or
 // that it begins with. It tells whether it did; where the execution is past the
 // response or has not come to it, nothing changes. Errors: not_found.

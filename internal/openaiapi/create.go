@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // bodyLimit is the most bytes of a request's body.
@@ -98,14 +99,15 @@ func (a *API) begin(ctx context.Context, org string, req *request, idem idempote
 	if err := a.resolve(ctx, org, req); err != nil {
 		return nil, err
 	}
+	b := &beginning{API: a, org: org, req: req, idem: idem, who: who, settings: settings}
+	if err := b.know(ctx); err != nil {
+		return nil, err
+	}
 	kept, err := req.kept()
 	if err != nil {
 		return nil, err
 	}
-	b := beginning{
-		API: a, org: org, req: req, idem: idem, who: who, settings: settings,
-		asked: &engine.ResponseRequest{Request: kept, Hidden: !req.stored()},
-	}
+	b.asked = &engine.ResponseRequest{Request: kept, Hidden: !req.stored()}
 	id, err := b.store(ctx)
 	if err != nil {
 		return nil, err
@@ -140,34 +142,55 @@ type beginning struct {
 	who      agent
 	settings perdure.ReactInput
 	asked    *engine.ResponseRequest
+	previous *found   // nil where the create names none
+	prefixes []prefix // of the input, that may be conversations of runs
 }
 
-// store gives the id of the response that the input begins.
+// know finds the response that this one goes on from, if it names one, and what its
+// client knows of the conversation.
+func (b *beginning) know(ctx context.Context) error {
+	h := newHistory(b.org, b.req)
+	if b.req.PreviousResponseID != "" {
+		var err error
+		if b.previous, err = b.findPrevious(ctx); err != nil {
+			return err
+		}
+		end := b.previous.end()
+		if end == (store.History{}) {
+			return nil // it began otherwise, and is known by its id alone
+		}
+		h = historyAfter(end)
+	}
+	var all store.History
+	b.prefixes, all = prefixes(h, b.req.resolved)
+	b.req.History = &keptHistory{all.Said, all.SaidAndRun}
+	return nil
+}
+
+// store returns the id of the response that the input begins.
 func (b *beginning) store(ctx context.Context) (string, error) {
-	if b.req.PreviousResponseID == "" {
+	if id, err := b.recognise(ctx); id != "" || err != nil {
+		return id, err
+	}
+	if b.previous == nil {
 		return b.execution(ctx, nil, nil)
 	}
-	previous, err := b.previous(ctx)
-	if err != nil {
-		return "", err
-	}
-	id, err := b.goOn(ctx, previous)
+	id, err := b.goOn(ctx, b.previous, b.req.input)
 	if perdure.IsCode(err, perdure.Conflict) || perdure.IsCode(err, perdure.ExecutionEnded) {
-		return b.execution(ctx, previous, previous.open()) // it is not the head, or not idle
+		return b.execution(ctx, b.previous, b.previous.open()) // it is not the head, or not idle
 	}
 	return id, err
 }
 
-// previous finds the response that this one goes on from.
-func (b *beginning) previous(ctx context.Context) (*found, error) {
+// findPrevious finds the response that this one goes on from.
+func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
 	const param = "previous_response_id"
 	f, err := b.find(ctx, b.org, b.req.PreviousResponseID, false)
 	if err == nil {
 		err = b.current(ctx, f.fold)
 	}
-	var gone *Error
 	switch {
-	case errors.As(err, &gone) && gone.Status == http.StatusNotFound:
+	case isNotFound(err):
 		return nil, invalid(param, "previous_response_not_found", "Previous response with id '%s' not found.", b.req.PreviousResponseID)
 	case err != nil:
 		return nil, err
@@ -179,10 +202,10 @@ func (b *beginning) previous(ctx context.Context) (*found, error) {
 	return f, nil
 }
 
-// goOn sends the input to the execution that waits at the end of the previous
-// response. Errors: conflict, execution_ended.
-func (b *beginning) goOn(ctx context.Context, previous *found) (string, error) {
-	messages, err := answering(previous.open(), b.req.input)
+// goOn sends input to the execution that waits at the end of the previous response.
+// Errors: conflict, execution_ended.
+func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.InputMessage) (string, error) {
+	messages, err := answering(previous.open(), input)
 	if err != nil {
 		return "", err
 	}

@@ -144,3 +144,9 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	e.SetEscapeHTML(false)
 	_ = e.Encode(v) // the client has gone
 }
+
+// isNotFound reports whether an error is this API's 404.
+func isNotFound(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Status == http.StatusNotFound
+}

@@ -47,6 +47,9 @@ type source struct {
 	// seal makes a text that only the response's org can give back; nil where no
 	// block is shown.
 	seal func(plain []byte) string
+	// noteEnd is called once the fold has come to the response's end, before anybody is
+	// shown it.
+	noteEnd func(ctx context.Context, f *fold)
 	// steers tells of an input that no client has made a response of its own for:
 	// it may join another.
 	steers bool

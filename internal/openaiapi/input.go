@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
 
@@ -26,14 +27,15 @@ type givenItem struct {
 }
 
 // readItem is an item of a create's input that has been read. What it says stands in
-// message, but for one that refers to another item by its ID.
+// messages, but for one that refers to another item by its id.
 type readItem struct {
-	at      string
-	refers  bool
-	whole   bool // an mcp_call: it refers, though all of it may be given
-	id      string
-	sealed  string // encrypted_content of reasoning
-	message perdure.InputMessage
+	at       string
+	refers   bool
+	whole    bool // an mcp_call: it refers, though all of it may be given
+	lost     bool // an mcp_call without an id
+	id       string
+	sealed   string // encrypted_content of reasoning
+	messages []perdure.InputMessage
 }
 
 // parseInput reads text or items. What an item refers to is found later.
@@ -41,7 +43,7 @@ func parseInput(r *request, raw json.RawMessage) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		m := perdure.InputMessage{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}
-		r.items = []readItem{{at: "input", message: m}}
+		r.items = []readItem{{at: "input", messages: []perdure.InputMessage{m}}}
 		return nil
 	}
 	var items []givenItem
@@ -63,17 +65,44 @@ func (i givenItem) read(at string) (readItem, error) {
 	if i.Type == itemReasoning {
 		one.sealed = i.Encrypted
 	}
+	var err error
 	switch {
+	case i.Type == itemToolCall && i.ID == "":
+		one.lost = true
+		one.messages, err = i.lostCall(at)
+		return one, err
+	case i.Type == itemReference && i.ID == "":
+		return one, missing(at + ".id")
 	case i.Type == itemToolCall || i.Type == itemReference || i.Type == "" && i.Role == "" && i.ID != "":
-		if i.ID == "" {
-			return one, missing(at + ".id")
-		}
 		one.refers, one.whole = true, i.Type == itemToolCall
 		return one, nil
 	}
-	var err error
-	one.message, err = i.message(at)
+	m, err := i.message(at)
+	one.messages = []perdure.InputMessage{m}
 	return one, err
+}
+
+// lostCall reads a call of a tool that ran here from which the client has taken the id:
+// what it says of the result holds, and mostly it says nothing.
+func (i givenItem) lostCall(at string) ([]perdure.InputMessage, error) {
+	i.CallID = "call_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	call, err := i.call(at)
+	if err != nil {
+		return nil, err
+	}
+	result := perdure.Part{
+		Type: perdure.PartToolResult, ToolCallID: i.CallID, ToolName: i.Name, IsError: true,
+		Parts: []perdure.Part{perdure.Text("The result of this call is not known any more.")},
+	}
+	if given(i.Output) {
+		if result.Parts, err = contentParts(i.Output, at+".output"); err != nil {
+			return nil, err
+		}
+		result.IsError = false
+	}
+	return []perdure.InputMessage{
+		{Role: perdure.RoleAssistant, Parts: call}, {Role: perdure.RoleToolResult, Parts: []perdure.Part{result}},
+	}, nil
 }
 
 // message makes a message of an item.

@@ -70,6 +70,7 @@ func (a *API) sourceOf(org string, row *store.Response, kind string, hidden bool
 			}
 			return f.fold, nil
 		},
+		noteEnd:       func(ctx context.Context, f *fold) { a.noteEnd(ctx, org, row, f) },
 		steers:        row.SignalID != "" && row.Request == nil,
 		takesMessages: kind == perdure.ReactKind,
 	}
@@ -134,7 +135,14 @@ func (f *fold) take1(ctx context.Context, item eventlog.Item) error {
 	if err != nil {
 		return err
 	}
-	return f.apply(ctx, r)
+	before := f.ended()
+	if err := f.apply(ctx, r); err != nil {
+		return err
+	}
+	if f.ended() && !before {
+		f.noteEnd(ctx, f)
+	}
+	return nil
 }
 
 // step is what one record of the log makes of a response: its events, if any.

@@ -35,7 +35,7 @@ func (o *opener) open(ctx context.Context, i *readItem) (err error) {
 		return invalid(i.at+".encrypted_content", "invalid_encrypted_content",
 			"Invalid '%s.encrypted_content': %v. Give it back as it came, or leave it out.", i.at, err)
 	}
-	i.message.Parts = []perdure.Part{{Type: partBlock, Native: raw}}
+	i.messages = []perdure.InputMessage{{Role: perdure.RoleAssistant, Parts: []perdure.Part{{Type: partBlock, Native: raw}}}}
 	return nil
 }
 

@@ -2,8 +2,6 @@ package openaiapi
 
 import (
 	"context"
-	"errors"
-	"net/http"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -18,26 +16,40 @@ const maxReferred = 1_000
 // and all of a tool's result.
 func (a *API) resolve(ctx context.Context, org string, r *request) error {
 	refs := references{API: a, org: org, responses: map[string]*found{}}
-	var t transcript
 	blocks := opener{API: a, org: org}
 	for _, i := range r.items {
 		if err := blocks.open(ctx, &i); err != nil {
 			return err
 		}
-		if !i.refers {
-			t.add(refs.origin(i), i.message)
-			continue
+		item := resolvedItem{entry: refs.origin(i), messages: i.messages, lost: i.lost}
+		if i.refers {
+			var err error
+			if item, err = refs.item(ctx, i); err != nil {
+				return err
+			}
 		}
-		item, err := refs.item(ctx, i)
-		if err != nil {
-			return err
-		}
-		for _, m := range item.messages {
-			t.add(item.entry, m)
-		}
+		r.resolved = append(r.resolved, item)
 	}
-	r.input = restored(t.end())
+	r.input = join(r.resolved)
 	return nil
+}
+
+// resolvedItem is an item of the input as messages: one, and the result behind it for
+// a call of a tool that ran here. Entry is what the item was made of, where that is
+// known. A call that is lost came without an id: which one it was is not known.
+type resolvedItem struct {
+	entry      uuid.UUID
+	messages   []perdure.InputMessage
+	here, lost bool
+}
+
+// join makes messages of items.
+func join(items []resolvedItem) []perdure.InputMessage {
+	var t transcript
+	for _, i := range items {
+		t.add(i)
+	}
+	return restored(t.end())
 }
 
 // transcript puts items together into messages: neighbours that an assistant said,
@@ -49,12 +61,13 @@ type transcript struct {
 	entry    uuid.UUID              // that made the calls
 }
 
-func (t *transcript) add(entry uuid.UUID, m perdure.InputMessage) {
-	if m.Role == perdure.RoleToolResult && entry != uuid.Nil && len(t.messages) > 0 {
-		t.results, t.entry = append(t.results, m), entry
-		return
+func (t *transcript) add(i resolvedItem) {
+	if len(i.messages) == 0 {
+		return // withdrawn
 	}
-	if len(t.results) > 0 && (m.Role != perdure.RoleAssistant || entry != t.entry) {
+	m := i.messages[0]
+	together := m.Role == perdure.RoleAssistant && i.entry == t.entry && t.entry != uuid.Nil
+	if len(t.results) > 0 && !together {
 		t.messages = t.end()
 	}
 	last := len(t.messages) - 1
@@ -63,9 +76,12 @@ func (t *transcript) add(entry uuid.UUID, m perdure.InputMessage) {
 		if t.messages[last].Provider == "" {
 			t.messages[last].Provider, t.messages[last].Model = m.Provider, m.Model
 		}
-		return
+	} else {
+		t.messages = append(t.messages, m)
 	}
-	t.messages = append(t.messages, m)
+	if len(i.messages) > 1 {
+		t.results, t.entry = append(t.results, i.messages[1]), i.entry
+	}
 }
 
 func (t *transcript) end() []perdure.InputMessage {
@@ -81,27 +97,21 @@ type references struct {
 	responses map[string]*found
 }
 
-// referred is what an item was made of.
-type referred struct {
-	entry    uuid.UUID
-	messages []perdure.InputMessage
-}
-
 func noItem(i readItem) *Error {
 	return invalid(i.at+".id", "item_not_found", "Item with id '%s' not found.", i.id)
 }
 
 // item finds what an item refers to.
-func (r *references) item(ctx context.Context, i readItem) (referred, error) {
+func (r *references) item(ctx context.Context, i readItem) (resolvedItem, error) {
 	place, ok := placeOf(i.id)
 	if !ok || i.whole && place.prefix != prefixToolCall {
-		return referred{}, noItem(i)
+		return resolvedItem{}, noItem(i)
 	}
 	f, err := r.response(ctx, place.response, i)
 	if err != nil {
-		return referred{}, err
+		return resolvedItem{}, err
 	}
-	var item referred
+	var item resolvedItem
 	var there bool
 	if place.side == sideInput {
 		item, there, err = r.ofInput(ctx, f, place)
@@ -145,8 +155,7 @@ func (r *references) response(ctx context.Context, id string, i readItem) (*foun
 	if err == nil {
 		err = r.current(ctx, f.fold)
 	}
-	var gone *Error
-	if errors.As(err, &gone) && gone.Status == http.StatusNotFound {
+	if isNotFound(err) {
 		return nil, noItem(i)
 	}
 	if err == nil {
@@ -155,29 +164,31 @@ func (r *references) response(ctx context.Context, id string, i readItem) (*foun
 	return f, err
 }
 
-func (r *references) ofInput(ctx context.Context, f *found, place itemPlace) (referred, bool, error) {
+func (r *references) ofInput(ctx context.Context, f *found, place itemPlace) (resolvedItem, bool, error) {
 	given, err := r.inputParts(ctx, f)
 	if err != nil || place.index >= len(given) || prefixOf(itemOf(given[place.index]).Type) != place.prefix {
-		return referred{}, false, err
+		return resolvedItem{}, false, err
 	}
-	return referred{messages: given[place.index : place.index+1]}, true, nil
+	return resolvedItem{messages: given[place.index : place.index+1]}, true, nil
 }
 
 // ofOutput returns nothing for an item that was withdrawn.
-func ofOutput(f *found, place itemPlace) (referred, bool) {
+func ofOutput(f *found, place itemPlace) (resolvedItem, bool) {
 	if place.index >= len(f.items) {
-		return referred{}, false
+		return resolvedItem{}, false
 	}
 	g := f.items[place.index]
 	if !g.over || prefixOf(g.Type) != place.prefix {
-		return referred{}, false
+		return resolvedItem{}, false
 	}
 	if g.part.Type == "" {
-		return referred{}, true
+		return resolvedItem{}, true
 	}
 	made := f.makers[g.entry]
-	item := referred{g.entry, []perdure.InputMessage{{Role: perdure.RoleAssistant, Parts: []perdure.Part{g.part}, Provider: made.Provider, Model: made.Model}}}
+	said := perdure.InputMessage{Role: perdure.RoleAssistant, Parts: []perdure.Part{g.part}, Provider: made.Provider, Model: made.Model}
+	item := resolvedItem{entry: g.entry, messages: []perdure.InputMessage{said}}
 	if g.Type == itemToolCall {
+		item.here = true
 		item.messages = append(item.messages, perdure.InputMessage{Role: perdure.RoleToolResult, Parts: []perdure.Part{g.answer()}})
 	}
 	return item, true

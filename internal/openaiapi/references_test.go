@@ -176,7 +176,8 @@ func TestItemsThatAreNotFound(t *testing.T) {
 			}
 		})
 	}
-	s.ask(`"input":[{"type":"mcp_call","name":"grep"}]`).refused(400, "input[0].id", "missing_required_parameter")
+	s.ask(`"input":[{"type":"item_reference"}]`).refused(400, "input[0].id", "missing_required_parameter")
+	s.ask(`"input":[{"type":"mcp_call","name":"grep"}]`).refused(400, "input[0].arguments", "missing_required_parameter")
 	n := len(s.model.asked())
 	s.work("other")
 	for _, item := range []string{reference(call), whole(call)} {

@@ -41,8 +41,12 @@ type request struct {
 	Background         bool              `json:"background,omitempty"`
 	PreviousResponseID string            `json:"previous_response_id,omitempty"`
 
+	// History is what the client knows of the conversation up to the end of the input.
+	History *keptHistory `json:"history,omitempty"`
+
 	Stream     bool                   `json:"-"`
 	items      []readItem             // of the input
+	resolved   []resolvedItem         // the same, with what they refer to
 	input      []perdure.InputMessage // the same as messages, results where they were given
 	toolChoice toolChoice
 }

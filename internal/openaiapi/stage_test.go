@@ -177,6 +177,8 @@ type stage struct {
 	url    string
 	http   *http.Client
 	open   sync.WaitGroup // streams
+
+	lastResponse string // that path looked at
 }
 
 // reading counts the streams that are open.

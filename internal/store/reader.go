@@ -80,6 +80,9 @@ type Reader interface {
 	// Response gives the row of a response by its id, hidden ones too; not_found
 	// if none.
 	Response(ctx context.Context, org, id string) (*Response, error)
+	// ResponsesBySaid returns an org's responses with that hash in their history, the
+	// newest first, at most limit.
+	ResponsesBySaid(ctx context.Context, org string, said perdure.Hash, limit int) ([]Response, error)
 	// TakenSignals gives those taken and not consumed, in the order taken.
 	TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error)
 

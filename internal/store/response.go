@@ -26,6 +26,22 @@ type Response struct {
 	// Request is what the client asked for besides the input, if it asked for a
 	// response; nil otherwise.
 	Request json.RawMessage
+	// History is what its client knows of the conversation up to the response's end;
+	// zero as long as no client was given the end.
+	History History
+}
+
+// History tells conversations apart by what their clients know of them.
+type History struct {
+	// Said is the hash of what was said by both sides, SaidAndRun of that together with
+	// the calls of tools that ran at the server, which some clients leave out.
+	Said, SaidAndRun perdure.Hash
+}
+
+// ResponseEnd is the history up to the end of a response.
+type ResponseEnd struct {
+	ID      string
+	History History
 }
 
 // Join says that the input of a response was taken up by another.

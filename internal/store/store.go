@@ -346,6 +346,8 @@ type Changes struct {
 	Responses    []Response
 	Join         []Join
 	HideResponse string
+	// EndResponse sets the history of a response, once.
+	EndResponse *ResponseEnd
 
 	// Retention replaces the policy of the command's Org; Retain is what the new
 	// execution's definition says of it.

@@ -9,21 +9,24 @@ import (
 )
 
 const (
-	putResponse = "INSERT INTO agent_response (agent_execution_id, id, signal_id, first_pos, joined, hidden, created_at, request)" +
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+	putResponse = "INSERT INTO agent_response (agent_execution_id, id, signal_id, first_pos, joined, hidden, created_at, request, said, said_and_run)" +
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	joinResponse = "UPDATE agent_response SET joined = ? WHERE agent_execution_id = ? AND id = ?"
 	hideResponse = "UPDATE agent_response SET hidden = 1 WHERE agent_execution_id = ? AND id = ?"
 
-	responseByID = "SELECT r.agent_execution_id, r.id, r.signal_id, r.first_pos, r.joined, r.hidden, r.created_at, r.request" +
-		" FROM agent_response r JOIN agent_execution x ON x.id = r.agent_execution_id" +
-		" WHERE r.id = ?1 AND (?2 = '' OR x.org_id = ?2) AND " + hidden
+	endResponse = "UPDATE agent_response SET said = ?, said_and_run = ? WHERE agent_execution_id = ? AND id = ? AND said IS NULL"
+
+	selectResponse = "SELECT r.agent_execution_id, r.id, r.signal_id, r.first_pos, r.joined, r.hidden, r.created_at, r.request, r.said, r.said_and_run" +
+		" FROM agent_response r JOIN agent_execution x ON x.id = r.agent_execution_id"
+	responseByID    = selectResponse + " WHERE r.id = ?1 AND (?2 = '' OR x.org_id = ?2) AND " + hidden
+	responsesBySaid = selectResponse + " WHERE r.said = ?1 AND x.org_id = ?2 AND " + hidden + " ORDER BY r.created_at DESC LIMIT ?3"
 )
 
 func (t *Transaction) applyResponses(id uuid.UUID, ch *store.Changes) error {
 	for i := range ch.Responses {
 		r := &ch.Responses[i]
 		err := t.write(putResponse, id[:], r.ID, optText(r.SignalID), r.FirstPos, optText(r.Joined), flag(r.Hidden),
-			millis(r.CreatedAt), rawText(r.Request))
+			millis(r.CreatedAt), rawText(r.Request), optHash(r.History.Said), optHash(r.History.SaidAndRun))
 		if err != nil {
 			return err
 		}
@@ -33,10 +36,23 @@ func (t *Transaction) applyResponses(id uuid.UUID, ch *store.Changes) error {
 			return err
 		}
 	}
-	if ch.HideResponse == "" {
-		return nil
+	if ch.HideResponse != "" {
+		if err := t.write(hideResponse, id[:], ch.HideResponse); err != nil {
+			return err
+		}
 	}
-	return t.write(hideResponse, id[:], ch.HideResponse)
+	if end := ch.EndResponse; end != nil {
+		return t.write(endResponse, optHash(end.History.Said), optHash(end.History.SaidAndRun), id[:], end.ID)
+	}
+	return nil
+}
+
+// responseColumns are those of selectResponse.
+func responseColumns(row *store.Response) []any {
+	return []any{
+		&row.Execution, &row.ID, text[string]{&row.SignalID}, &row.FirstPos, text[string]{&row.Joined}, (*flagCol)(&row.Hidden),
+		(*timeCol)(&row.CreatedAt), raw{&row.Request}, (*hashCol)(&row.History.Said), (*hashCol)(&row.History.SaidAndRun),
+	}
 }
 
 // Response implements [store.Reader].
@@ -46,8 +62,7 @@ func (r *Reader) Response(ctx context.Context, org, id string) (*store.Response,
 		row   store.Response
 	)
 	err := r.read(ctx, func(v view) (err error) {
-		found, err = v.one(responseByID, []any{id, org}, &row.Execution, &row.ID, text[string]{&row.SignalID}, &row.FirstPos,
-			text[string]{&row.Joined}, (*flagCol)(&row.Hidden), (*timeCol)(&row.CreatedAt), raw{&row.Request})
+		found, err = v.one(responseByID, []any{id, org}, responseColumns(&row)...)
 		return err
 	})
 	if err != nil {
@@ -57,6 +72,21 @@ func (r *Reader) Response(ctx context.Context, org, id string) (*store.Response,
 		return nil, perdure.Errorf(perdure.NotFound, "there is no response %q", id)
 	}
 	return &row, nil
+}
+
+// ResponsesBySaid implements [store.Reader].
+func (r *Reader) ResponsesBySaid(ctx context.Context, org string, said perdure.Hash, limit int) ([]store.Response, error) {
+	var found []store.Response
+	err := r.read(ctx, func(v view) error {
+		found = nil // it may be read again
+		return v.each(responsesBySaid, []any{said[:], org, limit}, func(scan func(...any) error) error {
+			var row store.Response
+			err := scan(responseColumns(&row)...)
+			found = append(found, row)
+			return err
+		})
+	})
+	return found, err
 }
 
 // Signal implements [store.Reader].

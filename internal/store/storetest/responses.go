@@ -12,6 +12,7 @@ var responseTests = map[string]func(*fixture){
 	"every field of a response comes back":        responseFields,
 	"a response is joined and hidden":             responseChanges,
 	"a response is found in its own org only":     responseOrg,
+	"responses are found by what was said":        responsesBySaid,
 	"a response goes with its execution":          responsePruned,
 	"a signal is found by its id, in every state": signalByID,
 	"a definition is found by its slug":           definitionSlug,
@@ -23,7 +24,7 @@ func responseFields(f *fixture) {
 		{ID: "resp_a", Execution: id, FirstPos: 1, CreatedAt: milestone(1)},
 		{
 			ID: "resp_b", Execution: id, SignalID: "s", FirstPos: 7, Joined: "resp_a", Hidden: true, CreatedAt: milestone(2),
-			Request: json.RawMessage(`{"k": 1}`),
+			Request: json.RawMessage(`{"k": 1}`), History: store.History{Said: perdure.Hash{1}, SaidAndRun: perdure.Hash{2}},
 		},
 	}
 	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Responses: want} })
@@ -60,6 +61,40 @@ func responseOrg(f *fixture) {
 		_, err := f.s.Response(f.ctx, c.org, c.id)
 		f.wantCode(err, perdure.NotFound)
 	}
+}
+
+func responsesBySaid(f *fixture) {
+	said, other := perdure.Hash{1}, perdure.Hash{2}
+	ids := map[string]uuid.UUID{"resp_a": f.start(), "resp_b": f.start(), "resp_c": f.start()}
+	end := func(id string, h store.History) {
+		f.change(ids[id], func(*store.State) *store.Changes {
+			return &store.Changes{EndResponse: &store.ResponseEnd{ID: id, History: h}}
+		})
+	}
+	for i, id := range []string{"resp_a", "resp_b", "resp_c"} {
+		f.change(ids[id], func(*store.State) *store.Changes {
+			return &store.Changes{Responses: []store.Response{{ID: id, FirstPos: 1, CreatedAt: milestone(int64(i))}}}
+		})
+	}
+	found := func(in string, h perdure.Hash, limit int) (names []string) {
+		rows, err := f.s.ResponsesBySaid(f.ctx, in, h, limit)
+		f.must(err)
+		for _, r := range rows {
+			names = append(names, r.ID)
+		}
+		return names
+	}
+	f.equal("before the end", found(org, said, 9), []string(nil))
+	end("resp_a", store.History{Said: said, SaidAndRun: other})
+	end("resp_b", store.History{Said: said, SaidAndRun: said})
+	end("resp_c", store.History{Said: other, SaidAndRun: said})
+	end("resp_a", store.History{Said: other, SaidAndRun: other}) // it is noted already
+	f.equal("the newest first", found(org, said, 9), []string{"resp_b", "resp_a"})
+	f.equal("at most one", found(org, said, 1), []string{"resp_b"})
+	f.equal("of another org", found("other", said, 9), []string(nil))
+	a, err := f.s.Response(f.ctx, org, "resp_a")
+	f.must(err)
+	f.equal("the history", a.History, store.History{Said: said, SaidAndRun: other})
 }
 
 func responsePruned(f *fixture) {

@@ -2,7 +2,7 @@
 // OPENAI_API_KEY say where; the arguments say what.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
-import OpenAI from "openai";
+import OpenAI from "openai6";
 
 const client = new OpenAI({ maxRetries: 0 });
 const [what, ...args] = process.argv.slice(2);

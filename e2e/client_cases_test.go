@@ -1,0 +1,388 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// clientCase is what a client does, and what has to come of it.
+type clientCase struct {
+	Name    string   `json:"name"`
+	Kind    string   `json:"kind"`  // the function of the client
+	Model   string   `json:"model"` // made from script when the cases are prepared
+	Mode    string   `json:"mode"`  // who keeps the conversation, and how
+	Stream  bool     `json:"stream"`
+	Tools   bool     `json:"tools"` // the client has its tool get_weather
+	Prompts []string `json:"prompts"`
+	Image   string   `json:"image,omitempty"`
+
+	// The place and the key of the server.
+	URL string `json:"url"`
+	Key string `json:"key"`
+
+	// script is what the model plays, of clientScripts; reads says that it is the
+	// model of a definition with the tool read-file.
+	script string
+	reads  bool
+	// calls is how often the model is called, 0 for not counted.
+	calls int
+	// check returns what is wrong, "" for nothing.
+	check func(sight, []*exchange) string
+	// only are the clients that have the case; all without it.
+	only []string
+}
+
+// sight is what a client saw in a case.
+type sight struct {
+	Name   string          `json:"name"`
+	Error  string          `json:"error"`
+	Texts  []string        `json:"texts"`
+	Ran    []string        `json:"ran"` // the cities that the client's tool was asked for
+	Object json.RawMessage `json:"object"`
+	Status string          `json:"status"`
+	End    string          `json:"end"`
+	Cuts   []cutSight      `json:"cuts"`
+}
+
+// cutSight is what a client saw of a conversation whose streams were each cut
+// after N events.
+type cutSight struct {
+	N       int      `json:"n"`
+	Texts   []string `json:"texts"`
+	Ran     []string `json:"ran"`
+	Resumed int      `json:"resumed"` // how many streams were read on
+}
+
+// maxCuts bounds the search for the place behind every stream's end.
+const maxCuts = 200
+
+// cutURL is the base URL that cuts after n events; the scripts make it the same way.
+func cutURL(url string, n int) string {
+	return strings.TrimSuffix(url, "/v1") + fmt.Sprintf("/cut/%d/v1", n)
+}
+
+// clientScripts are the models of these cases.
+var clientScripts = map[string]string{
+	"own": `turn
+ text Let me look.
+ call get_weather {"city": "Paris"}
+turn
+ expect sunny in Paris
+ call get_weather {"city": "Rome"}
+turn
+ expect sunny in Rome
+ call get_weather {"city": "Oslo"}
+turn
+ expect sunny in Oslo
+ text It is sunny in three cities.
+turn
+ expect And now?
+ text I look again.
+ call get_weather {"city": "Lima"}
+turn
+ expect sunny in Lima
+ text It still is.
+`,
+	"mixed": `turn
+ thinking The note says where.
+ text I read the note.
+ call read-file {"path": "note.txt"}
+turn
+ expect Paris
+ call get_weather {"city": "Paris"}
+turn
+ expect sunny in Paris
+ call read-file {"path": "second.txt"}
+ call get_weather {"city": "Rome"}
+turn
+ expect sunny in Rome
+ thinking That is all.
+ text The notes are done.
+turn
+ expect And now?
+ thinking Once more.
+ call read-file {"path": "note.txt"}
+ call get_weather {"city": "Lima"}
+turn
+ expect sunny in Lima
+ text It still says Paris.
+`,
+	"ten":        tenTurns(),
+	"sees":       "turn\n text A red dot.\n",
+	"structured": "turn\n text {\"city\": \"Paris\", \"sunny\": true}\n",
+	"slow":       "pace 150ms\nturn\n text One two three four five six seven eight nine ten.\n",
+}
+
+// turnsOfTen is how many prompts the cases of many turns have.
+const turnsOfTen = 10
+
+// tenTurns is a script of ten answers, each of which reads a file first.
+func tenTurns() string {
+	var all strings.Builder
+	for i := range turnsOfTen {
+		fmt.Fprintf(&all, "turn\n thinking Prompt %[1]d.\n call read-file {\"path\": \"note.txt\"}\nturn\n expect Paris\n text Answer %[1]d.\n", i)
+	}
+	return all.String()
+}
+
+// dot is a PNG of one pixel.
+const dot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+// clientCases are what every client does.
+func clientCases() []clientCase {
+	var all []clientCase
+	for _, mode := range []string{"default", "stateless", "stateful", "conversation", "session"} {
+		for _, stream := range []bool{false, true} {
+			all = append(all, talks(mode, stream)...)
+		}
+		all = append(all, manyTurns(mode))
+	}
+	for _, stream := range []bool{false, true} {
+		all = append(all,
+			clientCase{Name: named("image-data", stream), Kind: "image", script: "sees", Stream: stream, Image: dot, check: sawImage(dot)},
+			clientCase{Name: named("image-url", stream), Kind: "image", script: "sees", Stream: stream, Image: imageURL, check: sawImage(imageURL)},
+			clientCase{Name: named("structured", stream), Kind: "structured", script: "structured", Stream: stream, check: structured},
+		)
+	}
+	for _, mode := range []string{"stateful", "stateless"} {
+		all = append(all, clientCase{
+			Name: "websocket-" + mode, Kind: "websocket", script: "own", calls: 6, Mode: mode, Tools: true,
+			Prompts: []string{"The weather, please.", "And now?"}, check: overWebSocket, only: []string{"openai6", "openai7", "agents", "openai-go"},
+		})
+	}
+	return append(all,
+		clientCase{Name: "cancel", Kind: "cancel", script: "slow", check: cancelled},
+		cuts("cut-own-tools", "own", false, sight{Texts: []string{"It is sunny in three cities."}, Ran: []string{"Paris", "Rome", "Oslo"}}),
+		cuts("cut-perdure-tools", "mixed", true, sight{Texts: []string{"The notes are done."}, Ran: []string{"Paris", "Rome"}}),
+	)
+}
+
+// cuts is a conversation that is had once for each event of its longest stream,
+// after which every stream breaks off and is read on.
+func cuts(name, script string, reads bool, want sight) clientCase {
+	return clientCase{Name: name, Kind: "cut", script: script, reads: reads, Mode: "default", Stream: true, Tools: true, Prompts: []string{"The weather, please."}, check: func(s sight, all []*exchange) string {
+		longest, broken := 0, map[int]int{}
+		for _, x := range creates(all) {
+			longest = max(longest, len(x.Events))
+			if x.Cut > 0 && len(x.Events) == x.Cut {
+				broken[x.Cut]++
+			}
+		}
+		if longest < 8 {
+			return fmt.Sprintf("the longest stream has %d events", longest)
+		}
+		for i, c := range s.Cuts {
+			if wrong := first(differs("the texts", want.Texts, c.Texts), differs("the client's tools ran for", want.Ran, c.Ran), differs("the streams that were read on", broken[c.N], c.Resumed)); wrong != "" {
+				return fmt.Sprintf("cut after %d events, %s", i+1, wrong)
+			}
+		}
+		return differs("the places of the cut, and none", longest+1, len(s.Cuts))
+	}}
+}
+
+// imageURL is fetched by nobody.
+const imageURL = "http://images.example/dot.png"
+
+func named(name string, stream bool) string {
+	if stream {
+		return name + "-streamed"
+	}
+	return name
+}
+
+// talks are the loops of tools in one way of keeping the conversation, each with
+// a second turn.
+func talks(mode string, stream bool) []clientCase {
+	base := clientCase{Kind: "talk", Mode: mode, Stream: stream, Tools: true, Prompts: []string{"The weather, please.", "And now?"}}
+	if mode == "session" {
+		base.only = []string{"agents"}
+	}
+	own, mixed := base, base
+	own.Name, own.script, own.calls, own.check = named("own-tools-"+mode, stream), "own", 6, ownTools
+	mixed.Name, mixed.script, mixed.reads, mixed.calls, mixed.check = named("perdure-tools-"+mode, stream), "mixed", true, 6, perdureTools
+	return []clientCase{own, mixed}
+}
+
+// manyTurns is a conversation of ten prompts.
+func manyTurns(mode string) clientCase {
+	c := clientCase{Name: "ten-turns-" + mode, Kind: "talk", script: "ten", reads: true, calls: 2 * turnsOfTen, Mode: mode, Stream: true, check: constantItems}
+	for i := range turnsOfTen {
+		c.Prompts = append(c.Prompts, fmt.Sprintf("Prompt %d?", i))
+	}
+	if mode == "session" {
+		c.only = []string{"agents"}
+	}
+	return c
+}
+
+// spoken is the part of an item that the checks look at.
+type spoken struct {
+	Type, ID, Status, Name, Arguments string
+	Role                              string
+	ServerLabel                       string `json:"server_label"`
+	Output                            any
+	Content                           json.RawMessage
+}
+
+// outputs are the items of an answer.
+func (x *exchange) outputs() []spoken {
+	var answer struct{ Output []spoken }
+	_ = json.Unmarshal(x.Answer, &answer) // a refusal has none
+	return answer.Output
+}
+
+// inputs are the items of a create; a text is one.
+func (x *exchange) inputs() []spoken {
+	var create struct{ Input json.RawMessage }
+	_ = json.Unmarshal(x.Request, &create)
+	var items []spoken
+	if json.Unmarshal(create.Input, &items) != nil {
+		return []spoken{{Type: "message", Role: "user"}}
+	}
+	return items
+}
+
+func kinds(items []spoken) []string {
+	var all []string
+	for _, i := range items {
+		all = append(all, i.Type)
+	}
+	return all
+}
+
+func creates(all []*exchange) []*exchange {
+	return slices.DeleteFunc(slices.Clone(all), func(x *exchange) bool { return x.Method != "POST" || x.Path != "/v1/responses" })
+}
+
+// differs says how two values differ, "" if they do not.
+func differs(what string, want, got any) string {
+	w, _ := json.Marshal(want)
+	g, _ := json.Marshal(got)
+	if string(w) == string(g) {
+		return ""
+	}
+	return fmt.Sprintf("%s: want %s, got %s", what, w, g)
+}
+
+func first(faults ...string) string {
+	for _, f := range faults {
+		if f != "" {
+			return f
+		}
+	}
+	return ""
+}
+
+// ownTools checks a loop of three rounds of the client's own tools, and a second
+// turn.
+func ownTools(s sight, all []*exchange) string {
+	return first(
+		differs("the client's tools ran for", []string{"Paris", "Rome", "Oslo", "Lima"}, s.Ran),
+		differs("the texts", []string{"It is sunny in three cities.", "It still is."}, s.Texts),
+		differs("the creates", 6, len(creates(all))),
+	)
+}
+
+// overWebSocket checks the same without a create of HTTP: each response is asked
+// for over one connection.
+func overWebSocket(s sight, all []*exchange) string {
+	connections := 0
+	for _, x := range all {
+		if x.Method == "GET" && x.Path == "/v1/responses" && x.Status == 101 {
+			connections++
+		}
+	}
+	return first(
+		differs("the client's tools ran for", []string{"Paris", "Rome", "Oslo", "Lima"}, s.Ran),
+		differs("the texts", []string{"It is sunny in three cities.", "It still is."}, s.Texts),
+		differs("the creates", 0, len(creates(all))),
+		differs("the connections", 1, connections),
+	)
+}
+
+// perdureTools checks a loop in which read-file runs at Perdure, in a turn of its
+// own and beside a call of the client's tool, and a second turn.
+func perdureTools(s sight, all []*exchange) string {
+	var here, there []string
+	for _, x := range creates(all) {
+		for _, item := range x.outputs() {
+			switch {
+			case item.Type == "mcp_call":
+				here = append(here, item.Name)
+				if item.ServerLabel != "perdure" || item.Status != "completed" || item.Output == nil || !strings.HasPrefix(item.ID, "mcp_") {
+					return fmt.Sprintf("the item of a call at Perdure is %+v", item)
+				}
+			case item.Type == "function_call":
+				there = append(there, item.Name)
+			case item.Type == "function_call_output":
+				return "the output has a function_call_output"
+			}
+		}
+	}
+	return first(
+		differs("the mcp_call items", []string{"read-file", "read-file", "read-file"}, here),
+		differs("the function_call items", []string{"get_weather", "get_weather", "get_weather"}, there),
+		differs("the client's tools ran for", []string{"Paris", "Rome", "Lima"}, s.Ran),
+		differs("the texts", []string{"The notes are done.", "It still says Paris."}, s.Texts),
+		differs("the creates", 5, len(creates(all))),
+	)
+}
+
+// constantItems checks that each turn has the same items, and sends as many more
+// than the turn before.
+func constantItems(s sight, all []*exchange) string {
+	var texts []string
+	for i := range turnsOfTen {
+		texts = append(texts, fmt.Sprintf("Answer %d.", i))
+	}
+	if wrong := first(differs("the texts", texts, s.Texts), differs("the creates", turnsOfTen, len(creates(all)))); wrong != "" {
+		return wrong
+	}
+	grows := []int{}
+	for i, x := range creates(all) {
+		if wrong := differs(fmt.Sprintf("the output of turn %d", i), []string{"reasoning", "mcp_call", "message"}, kinds(x.outputs())); wrong != "" {
+			return wrong
+		}
+		if i > 0 {
+			grows = append(grows, len(x.inputs())-len(creates(all)[i-1].inputs()))
+		}
+	}
+	return differs("the items that a turn sends beyond the one before", slices.Repeat(grows[:1], len(grows)), grows)
+}
+
+func sawImage(url string) func(sight, []*exchange) string {
+	return func(s sight, all []*exchange) string {
+		if len(creates(all)) != 1 || !strings.Contains(string(creates(all)[0].Request), url) {
+			return "the client did not send the image"
+		}
+		return differs("the texts", []string{"A red dot."}, s.Texts)
+	}
+}
+
+func structured(s sight, all []*exchange) string {
+	var format struct {
+		Text struct {
+			Format struct {
+				Type   string
+				Schema json.RawMessage
+			}
+		}
+	}
+	if len(creates(all)) != 1 {
+		return fmt.Sprintf("the client made %d creates", len(creates(all)))
+	}
+	_ = json.Unmarshal(creates(all)[0].Answer, &format)
+	var object any
+	_ = json.Unmarshal(s.Object, &object)
+	return first(
+		differs("the object", map[string]any{"city": "Paris", "sunny": true}, object),
+		differs("the format", "json_schema", format.Text.Format.Type),
+		differs("the schema is echoed", true, len(format.Text.Format.Schema) > 4),
+	)
+}
+
+func cancelled(s sight, _ []*exchange) string {
+	return first(differs("the cancelled response", "cancelled", s.Status), differs("its end", "cancelled", s.End))
+}

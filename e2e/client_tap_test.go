@@ -1,0 +1,177 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// tap stands between a client and a server and records what they say. The first
+// element of a path names the case; "cut" and a number after it end each created
+// stream after so many events, as a broken connection does.
+type tap struct {
+	server *httptest.Server
+	target string
+	http   *http.Client
+
+	mu        sync.Mutex
+	exchanges map[string][]*exchange // by case
+}
+
+// exchange is a request and its answer.
+type exchange struct {
+	Method  string
+	Path    string          // with the query
+	Request json.RawMessage // nil without a body
+	Status  int
+	Answer  json.RawMessage   // of a stream the response of its last event
+	Events  []json.RawMessage // of a stream
+	Cut     int               // after how many events it had to break off; 0 for never
+}
+
+// newTap stands in front of the server at the URL.
+func newTap(t *testing.T, target string) *tap {
+	t.Helper()
+	p := &tap{target: target, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, exchanges: map[string][]*exchange{}}
+	p.server = httptest.NewServer(p)
+	t.Cleanup(p.server.Close)
+	return p
+}
+
+// url is the base URL of a case.
+func (p *tap) url(name string) string { return p.server.URL + "/" + name + "/v1" }
+
+// of returns what was said in a case.
+func (p *tap) of(name string) []*exchange {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.exchanges[name]
+}
+
+// ServeHTTP implements http.Handler.
+func (p *tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, path, _ := strings.Cut(strings.TrimPrefix(r.URL.RequestURI(), "/"), "/")
+	cut := 0
+	if rest, ok := strings.CutPrefix(path, "cut/"); ok {
+		number, after, _ := strings.Cut(rest, "/")
+		cut, _ = strconv.Atoi(number)
+		path = after
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	x := &exchange{Method: r.Method, Path: "/" + path, Request: body}
+	p.mu.Lock()
+	p.exchanges[name] = append(p.exchanges[name], x)
+	p.mu.Unlock()
+	if r.Method == http.MethodPost {
+		x.Cut = cut
+	}
+	if r.Header.Get("Upgrade") != "" {
+		p.upgrade(w, r, x)
+		return
+	}
+	p.forward(w, r, x)
+}
+
+// upgrade passes a connection on that becomes a WebSocket.
+func (p *tap) upgrade(w http.ResponseWriter, r *http.Request, x *exchange) {
+	target, err := url.Parse(p.target)
+	if err != nil {
+		panic(err)
+	}
+	proxy := httputil.ReverseProxy{
+		Transport: p.http.Transport,
+		Rewrite: func(out *httputil.ProxyRequest) {
+			out.SetURL(target)
+			out.Out.URL.Path = x.Path
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			x.Status = resp.StatusCode
+			return nil
+		},
+	}
+	proxy.ServeHTTP(w, r)
+}
+
+// forward asks the server and passes its answer on.
+func (p *tap) forward(w http.ResponseWriter, r *http.Request, x *exchange) {
+	req, err := http.NewRequestWithContext(r.Context(), r.Method, p.target+x.Path, bytes.NewReader(x.Request))
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	req.Header = r.Header.Clone()
+	req.Header.Del("Accept-Encoding") // what is recorded is plain
+	resp, err := p.http.Do(req)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer resp.Body.Close()
+	for key, values := range resp.Header {
+		w.Header()[key] = values
+	}
+	w.WriteHeader(resp.StatusCode)
+	x.Status = resp.StatusCode
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		x.stream(w, resp.Body)
+		return
+	}
+	x.Answer, _ = io.ReadAll(resp.Body)
+	_, _ = w.Write(x.Answer) // the client may have left
+}
+
+// stream passes a stream on, event by event.
+func (x *exchange) stream(w http.ResponseWriter, body io.Reader) {
+	lines := bufio.NewReader(body)
+	for {
+		line, err := lines.ReadBytes('\n')
+		_, _ = w.Write(line) // the client may have left
+		if data, ok := bytes.CutPrefix(line, []byte("data: {")); ok {
+			x.event(append([]byte("{"), bytes.TrimSpace(data)...))
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			_ = http.NewResponseController(w).Flush()
+			if x.Cut > 0 && len(x.Events) == x.Cut {
+				panic(http.ErrAbortHandler)
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (x *exchange) event(data []byte) {
+	x.Events = append(x.Events, data)
+	var e struct{ Response json.RawMessage }
+	if json.Unmarshal(data, &e) == nil && e.Response != nil {
+		x.Answer = e.Response
+	}
+}
+
+// shown is a case's exchanges for a person, shortened.
+func (p *tap) shown(name string) string {
+	var all strings.Builder
+	for _, x := range p.of(name) {
+		fmt.Fprintf(&all, "%s %s\n  %s\n  %d %s\n", x.Method, x.Path, shortened(x.Request), x.Status, shortened(x.Answer))
+	}
+	return all.String()
+}
+
+func shortened(text []byte) string {
+	if len(text) > 3000 {
+		return string(text[:1500]) + " ... " + string(text[len(text)-1500:])
+	}
+	return string(text)
+}

@@ -1,0 +1,222 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+// scriptedClients are the clients from npm, and the script that drives each.
+var scriptedClients = map[string][]string{
+	"openai6":   {"openai.mjs", "openai6"},
+	"openai7":   {"openai.mjs", "openai"},
+	"ai6":       {"aisdk.mjs", "ai6", "ai6-openai"},
+	"ai7":       {"aisdk.mjs", "ai", "@ai-sdk/openai"},
+	"langchain": {"langchain.mjs"},
+	"agents":    {"agents.mjs"},
+}
+
+// clientStand is an installation that has the models of the cases.
+type clientStand struct {
+	*stand
+	cases   []clientCase
+	tap     *tap
+	journal string // of the models' calls
+}
+
+// newClientStand prepares the cases of a client: each has a model of its own, so
+// that the journal tells their calls apart.
+func newClientStand(t *testing.T, client string) *clientStand {
+	t.Helper()
+	journal := filepath.Join(t.TempDir(), "journal")
+	s := newStand(t, setup{dev: true, env: []string{"PERDURE_SCRIPTED_JOURNAL=" + journal}})
+	all := &clientStand{stand: s, tap: newTap(t, s.url), journal: journal}
+	s.write("note.txt", "The first city is Paris.\n")
+	s.write("second.txt", "The second city is Rome.\n")
+	key := s.token(filepath.Join(s.root, "data"))
+	for _, c := range clientCases() {
+		if c.only != nil && !slices.Contains(c.only, client) || !chosenCase(t, c.Name) {
+			continue
+		}
+		s.write(c.Name, clientScripts[c.script])
+		c.Model, c.URL, c.Key = "scripted/"+c.Name, all.tap.url(c.Name), key
+		if c.reads {
+			c.Model = s.reader(c.Name)
+		}
+		all.cases = append(all.cases, c)
+	}
+	return all
+}
+
+// chosenCase reports whether PERDURE_CLIENT_CASES, a regular expression, takes the
+// case in. Without the variable all cases run.
+func chosenCase(t *testing.T, name string) bool {
+	t.Helper()
+	chosen, err := regexp.MatchString(os.Getenv("PERDURE_CLIENT_CASES"), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chosen
+}
+
+// reader makes a definition with the tool read-file, which plays the script of
+// its name.
+func (s *stand) reader(name string) string {
+	s.t.Helper()
+	_, err := s.CreateDefinition(s.t.Context(), perdure.Definition{
+		Name: name, Slug: name, Tools: []string{"read-file"}, Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: name}},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return name
+}
+
+// Every client that people use drives the endpoint, unmodified: each through the
+// same cases.
+func TestClients(t *testing.T) {
+	for name, script := range scriptedClients {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newClientStand(t, name)
+			s.judge(name, s.runScript(script))
+		})
+	}
+}
+
+// The official Go client does what those from npm do.
+func TestGoClient(t *testing.T) {
+	t.Parallel()
+	s := newClientStand(t, "openai-go")
+	s.judge("openai-go", runGo(within(t), s.cases))
+}
+
+// judge holds what the client saw, what went over the wire and what the models
+// got against the cases.
+func (s *clientStand) judge(client string, sights map[string]sight) {
+	s.t.Helper()
+	s.tap.server.Close() // nothing is recorded after this
+	calls := s.modelCalls()
+	for _, c := range s.cases {
+		s.t.Run(c.Name, func(t *testing.T) {
+			seen, ran := sights[c.Name]
+			wrong := seen.Error
+			if !ran {
+				wrong = "the case was not run"
+			}
+			if wrong == "" {
+				wrong = first(c.check(seen, s.tap.of(c.Name)), prompts(c.calls, calls[c.Name]))
+			}
+			pattern, reason := pendingCase(client, c.Name)
+			if wrong != "" {
+				t.Log(wrong)
+			}
+			switch {
+			case wrong != "" && pattern == "":
+				t.Error(s.tap.shown(c.Name))
+			case wrong == "" && pattern != "":
+				t.Errorf("the case passes; take it out of %s, which waits for: %s", pattern, reason)
+			}
+		})
+	}
+}
+
+// scriptedCall is a line of the journal.
+type scriptedCall struct{ Model, SHA256, Previous string }
+
+// modelCalls are the calls of the models, by the case.
+func (s *clientStand) modelCalls() map[string][]scriptedCall {
+	s.t.Helper()
+	raw, err := os.ReadFile(s.journal)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // no model was called
+		s.t.Fatal(err)
+	}
+	all := map[string][]scriptedCall{}
+	for line := range bytes.Lines(raw) {
+		var c scriptedCall
+		if err := json.Unmarshal(line, &c); err != nil {
+			s.t.Fatal(err)
+		}
+		all[c.Model] = append(all[c.Model], c)
+	}
+	return all
+}
+
+// prompts says what is wrong with the calls of a conversation's model: each is
+// made once, and its prompt is the one before, byte for byte, and what has come
+// since.
+func prompts(want int, calls []scriptedCall) string {
+	if want == 0 {
+		return ""
+	}
+	for i, c := range calls {
+		before := ""
+		if i > 0 {
+			before = calls[i-1].SHA256
+		}
+		if c.Previous != before {
+			return fmt.Sprintf("the prompt of model call %d does not begin with the one before", i)
+		}
+	}
+	return differs("the calls of the model", want, len(calls))
+}
+
+// runScript runs the cases in one process of Node.js.
+func (s *clientStand) runScript(script []string) map[string]sight {
+	t := s.t
+	t.Helper()
+	raw, err := json.Marshal(s.cases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(within(t), nodeOfClients(t), append(slices.Clone(script), string(raw))...)
+	cmd.Dir = "clients"
+	cmd.Env = environment(s.root)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("%v: %v\n%s", script, err, stderr.String())
+	}
+	sights := map[string]sight{}
+	for line := range bytes.Lines(out) {
+		var seen sight
+		if json.Unmarshal(line, &seen) == nil && seen.Name != "" {
+			sights[seen.Name] = seen
+		}
+	}
+	return sights
+}
+
+// nodeOfClients is the Node.js that the clients run in: the one of their own
+// packages, where there is one for this machine.
+func nodeOfClients(t *testing.T) string {
+	t.Helper()
+	if _, err := os.Stat("clients/node_modules/openai/package.json"); err != nil {
+		t.Fatal("the clients are not installed; run: make deps")
+	}
+	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	own, err := filepath.Abs(filepath.Join("clients", "node_modules", "node-"+runtime.GOOS+"-"+arch, "bin", "node"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(own); err == nil {
+		return own
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Fatal("node is not installed; run: make deps")
+	}
+	return node
+}

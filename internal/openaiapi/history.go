@@ -1,0 +1,164 @@
+package openaiapi
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// history is a conversation as its client knows it, hashed turn by turn, so that a
+// client that sends all of it is recognised. Reasoning is left out, ids of items too,
+// and how texts are cut into items: clients differ in what they keep of these. Calls
+// of tools that ran here are in one of the two hashes, since some clients drop them.
+type history struct {
+	store.History
+	turn turn
+}
+
+// turn is what the other side said at once, until the client speaks again.
+type turn struct {
+	Text  []byte
+	Calls []knownCall
+	ran   []knownCall
+}
+
+// knownCall is a call as a client gives it back. Those of its own tools have an ID, the
+// others how they ended.
+type knownCall struct {
+	ID, Name, Arguments, Outcome string
+	Failed                       bool
+}
+
+// newHistory begins a conversation with an agent. Users of one client that are told
+// apart by it never share one.
+func newHistory(org string, r *request) history {
+	seed := perdure.Hash(sha256.Sum256(encoded("history", org, r.Model, r.User, r.SafetyIdentifier)))
+	return history{History: store.History{Said: seed, SaidAndRun: seed}}
+}
+
+// historyAfter goes on from the end of a response.
+func historyAfter(end store.History) history { return history{History: end} }
+
+// add takes in an item of the input. Before one that is the client's, the turn of the
+// other side is to be ended.
+func (h *history) add(i resolvedItem) {
+	if i.messages == nil || i.lost {
+		return // withdrawn, or not known
+	}
+	m := i.messages[0]
+	if i.clients() {
+		h.client(m)
+		return
+	}
+	for _, p := range m.Parts {
+		switch {
+		case p.Type == perdure.PartText:
+			h.turn.Text = append(h.turn.Text, p.Text...)
+		case p.Type == perdure.PartToolCall && i.here:
+			result := i.messages[1].Parts[0]
+			h.turn.ranHere(p, result)
+		case p.Type == perdure.PartToolCall:
+			h.turn.call(p)
+		}
+	}
+}
+
+// clients reports whether the client said the item.
+func (i resolvedItem) clients() bool {
+	return len(i.messages) > 0 && i.messages[0].Role != perdure.RoleAssistant
+}
+
+func (t *turn) call(p perdure.Part) {
+	t.Calls = append(t.Calls, knownCall{ID: p.ID, Name: p.Name, Arguments: sameArguments(p.RawArguments)})
+}
+
+func (t *turn) ranHere(call, result perdure.Part) {
+	t.ran = append(t.ran, knownCall{Name: call.Name, Arguments: sameArguments(call.RawArguments), Outcome: resultText(result.Parts), Failed: result.IsError})
+}
+
+// sameArguments writes arguments in one way: clients decode and encode them.
+func sameArguments(raw string) string {
+	var v any
+	if strings.TrimSpace(raw) == "" {
+		return "{}"
+	}
+	if json.Unmarshal([]byte(raw), &v) != nil {
+		return raw
+	}
+	return string(encoded(v))
+}
+
+// client takes in what the client said, or the result of a call that it ran.
+func (h *history) client(m perdure.InputMessage) {
+	said := []any{string(m.Role)}
+	for _, p := range m.Parts {
+		p.ID, p.ProviderID, p.ToolName = "", "", ""
+		said = append(said, p)
+	}
+	h.step(encoded(said...), nil)
+}
+
+// endTurn ends what the other side says. A turn without anything is none.
+func (h *history) endTurn() {
+	t := h.turn
+	h.turn = turn{}
+	if len(t.Text) == 0 && len(t.Calls) == 0 && len(t.ran) == 0 {
+		return
+	}
+	h.step(encoded("turn", t), encoded(t.ran))
+}
+
+func (h *history) step(said, ran []byte) {
+	h.Said = after(h.Said, said)
+	h.SaidAndRun = after(h.SaidAndRun, append(said, ran...))
+}
+
+func after(h perdure.Hash, said []byte) perdure.Hash {
+	return sha256.Sum256(append(h[:], said...))
+}
+
+func encoded(v ...any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // all of it was decoded from JSON
+	}
+	return raw
+}
+
+// end returns the history up to the end of a response whose client knows its input;
+// zero for one that its client cannot go on from.
+func (f *fold) end() store.History {
+	known := f.request.History
+	if known == nil || f.status != statusCompleted && f.status != statusIncomplete {
+		return store.History{}
+	}
+	h := historyAfter(known.history())
+	for _, g := range f.items {
+		switch {
+		case g.Type == itemMessage:
+			for _, c := range g.Content {
+				h.turn.Text = append(h.turn.Text, c.Text...)
+			}
+		case g.Type == itemToolCall:
+			h.turn.ranHere(g.part, g.answer())
+		case g.Type == itemCall:
+			h.turn.call(g.part)
+		}
+	}
+	h.endTurn()
+	return h.History
+}
+
+// keptHistory is how a history is kept with the request: that up to the end of the
+// response's input.
+type keptHistory struct {
+	Said       perdure.Hash `json:"said"`
+	SaidAndRun perdure.Hash `json:"saidAndRun"`
+}
+
+func (k *keptHistory) history() store.History {
+	return store.History{Said: k.Said, SaidAndRun: k.SaidAndRun}
+}
