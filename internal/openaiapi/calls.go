@@ -119,7 +119,7 @@ func resultText(parts []perdure.Part) string {
 		case perdure.PartText:
 			texts = append(texts, p.Text)
 		default:
-			texts = append(texts, "("+string(p.Type)+" "+p.MimeType+")")
+			texts = append(texts, "("+p.Describe()+")")
 		}
 	}
 	return strings.Join(texts, "\n")

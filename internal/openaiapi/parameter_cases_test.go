@@ -37,6 +37,17 @@ var parameterCases = map[string]func(w *wired){
 	"input": func(w *wired) {
 		o := w.sends(chat, `"input":[{"role":"user","content":"hello"}]`, sent{"messages.0.content": "hello"})
 		w.here(o.text() == "ok", "answered %s", o.raw)
+		const media = `{"type":"input_image","image_url":"https://example.com/a.png","detail":"low"},{"type":"input_file","file_data":"data:application/pdf;base64,JVBERi0xLjQK","filename":"a.pdf"},{"type":"input_file","file_id":"file-7"}`
+		for model, want := range map[string]sent{
+			claude: {"messages.0.content.0.source.url": "https://example.com/a.png", "messages.0.content.1.title": "a.pdf", "messages.0.content.2.type": "text"},
+			chat:   {"messages.0.content.0.image_url.detail": "low", "messages.0.content.1.file.filename": "a.pdf", "messages.0.content.2.file.file_id": "file-7"},
+			direct: {"input.0.content.0.detail": "low", "input.0.content.1.filename": "a.pdf", "input.0.content.2.file_id": "file-7"},
+			google: {"contents.0.parts.0.fileData.fileUri": "https://example.com/a.png", "contents.0.parts.1.inlineData.mimeType": "application/pdf"},
+		} {
+			o := w.sends(model, `"input":[{"role":"user","content":[`+media+`]}]`, want)
+			shown := string(w.call("GET", "/v1/responses/"+o.ID+"/input_items", "").body)
+			w.here(strings.Contains(shown, media), "the input is shown as %s", shown)
+		}
 		w.refuses("input", `"input":7`)
 	},
 	"instructions": func(w *wired) {

@@ -17,7 +17,7 @@ func params(req llm.Request) (*genai.GenerateContentConfig, error) {
 	if err := checkFormat(req); err != nil {
 		return nil, err
 	}
-	req = llm.Outward(req, llm.OutwardRules{Provider: Name})
+	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
 	system, rest := llm.LeadingSystem(req)
 	body := map[string]any{"contents": conversation(req, rest)}
 	if len(system) > 0 {

@@ -15,7 +15,7 @@ import (
 // message does not depend on later ones, so that the prefix stays the same from
 // turn to turn and the prompt cache hits.
 func params(req llm.Request) responses.ResponseNewParams {
-	req = llm.Outward(req, llm.OutwardRules{Provider: Name})
+	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
 	p := responses.ResponseNewParams{
 		Model: req.Model,
 		Store: param.NewOpt(false),
