@@ -105,7 +105,14 @@ export interface ToolResultPart {
 }
 
 /** One piece of a message. */
-export type Part = TextPart | ThinkingPart | ImagePart | ImageLinkPart | FilePart | ToolCallPart | ToolResultPart;
+export type Part =
+  | TextPart
+  | ThinkingPart
+  | ImagePart
+  | ImageLinkPart
+  | FilePart
+  | ToolCallPart
+  | ToolResultPart;
 
 export interface Content {
   parts: Part[];
