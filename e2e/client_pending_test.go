@@ -15,14 +15,6 @@ var pendingCases = []struct{ pattern, reason string }{
 	{"agents/*-session-streamed", noConversations},
 	{"*/*-stateless", noEncryptedContent},
 	{"*/*-stateless-streamed", noEncryptedContent},
-	{"*/perdure-tools-default*", callsOfClients},
-	{"*/perdure-tools-stateful*", callsOfClients},
-	{"*/ten-turns-default", callsOfClients},
-	{"*/ten-turns-stateful", callsOfClients},
-	{"*/cut-perdure-tools", callsOfClients},
-	{"ai?/own-tools-default*", noReferences},
-	{"ai?/own-tools-stateful*", noReferences},
-	{"ai?/cut-own-tools", noReferences},
 	{"*/websocket-*", "there is no WebSocket at /v1/responses"},
 	{"*/image-url*", "an image_url of http is refused"},
 	{"*/structured*", "text.format.schema is null in the response"},
@@ -32,8 +24,6 @@ var pendingCases = []struct{ pattern, reason string }{
 const (
 	noConversations    = "there is no /v1/conversations, nor the parameter conversation"
 	noEncryptedContent = "include with reasoning.encrypted_content is refused"
-	callsOfClients     = "calls of tools at Perdure are function_call items, which a client takes for its own"
-	noReferences       = "items of the type item_reference are refused"
 )
 
 // pendingCase returns the pattern that takes the case in, and its reason.

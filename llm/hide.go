@@ -19,21 +19,24 @@ const hiddenPiece = 12
 const hiddenKey = "[key]"
 
 // hider takes a key out of a text, in whatever pieces the text comes: the key itself,
-// URL-encoded, hexadecimal in either case, or base64 in either alphabet and wherever in
+// URL-encoded, with escapes of JSON (RFC 8259), hexadecimal in either case, or base64 in either alphabet and wherever in
 // a group of three bytes the key begins; and any 12 characters of the key in a row,
 // written in these ways. What is hidden does not depend on how the text is cut.
 type hider struct {
-	plain, decoded pass
+	plain, percent, json pass
 }
 
-// pass is one reading of a text: as it stands, or with percent escapes decoded. Both
-// are needed, since a percent sign may stand before a key by chance.
+// pass is one reading of a text: as it stands, or with escapes decoded. All are
+// needed, since what begins an escape may stand before a key by chance.
 type pass struct {
-	forms   []form
-	decodes bool
+	forms []form
+	// escape reads the escape that a text begins with: its length, 0 for none, and
+	// what it stands for. unfinished is set if more of the text has to be seen. It is
+	// nil for a text as it stands.
+	escape func(text string) (n int, char byte, unfinished bool)
 
 	held   []unit // what may still become part of a match
-	begun  string // the begin of a percent escape
+	begun  string // the begin of an escape
 	inside bool   // the last unit that left was hidden
 	hid    bool   // anything was
 }
@@ -46,7 +49,7 @@ type form struct {
 	pairs  map[[2]byte]bool // of neighbours in text: what has none of them is no match
 }
 
-// unit is a character of a text, decoded if it stands there as a percent escape.
+// unit is a character of a text, decoded if it stands there as an escape.
 type unit struct {
 	char   byte
 	raw    string
@@ -58,8 +61,13 @@ func newHider(key string) *hider {
 	if len(key) < shortestKey {
 		return nil
 	}
-	forms := formsOf(key)
-	return &hider{plain: pass{forms: forms}, decoded: pass{forms: forms, decodes: true}}
+	return hiderOf(formsOf(key))
+}
+
+func hiderOf(forms []form) *hider {
+	return &hider{
+		plain: pass{forms: forms}, percent: pass{forms: forms, escape: percentEscape}, json: pass{forms: forms, escape: jsonEscape},
+	}
 }
 
 func formsOf(key string) []form {
@@ -109,9 +117,7 @@ func formOf(text string, window int, as func(byte) byte) form {
 }
 
 // fresh returns a hider for another text.
-func (h *hider) fresh() *hider {
-	return &hider{plain: pass{forms: h.plain.forms}, decoded: pass{forms: h.plain.forms, decodes: true}}
-}
+func (h *hider) fresh() *hider { return hiderOf(h.plain.forms) }
 
 // hide takes the key out of a text that is whole.
 func (h *hider) hide(text string) string {
@@ -134,16 +140,20 @@ func (h *hider) shows(text string) bool { return h != nil && h.hide(text) != tex
 
 // piece takes in the next piece of a text and returns what of it, and of what was held
 // before, can be no part of the key any more.
-func (h *hider) piece(text string) string { return h.decoded.piece(h.plain.piece(text)) }
+func (h *hider) piece(text string) string {
+	return h.json.piece(h.percent.piece(h.plain.piece(text)))
+}
 
 // end returns what was held: nothing follows it.
 func (h *hider) end() string {
-	text := h.decoded.piece(h.plain.end())
-	return text + h.decoded.end()
+	text := h.percent.piece(h.plain.end())
+	text += h.percent.end()
+	text = h.json.piece(text)
+	return text + h.json.end()
 }
 
 // hid reports whether anything was hidden.
-func (h *hider) hid() bool { return h.plain.hid || h.decoded.hid }
+func (h *hider) hid() bool { return h.plain.hid || h.percent.hid || h.json.hid }
 
 func (p *pass) piece(text string) string {
 	p.read(p.begun + text)
@@ -163,13 +173,14 @@ func (p *pass) read(text string) {
 	p.begun = ""
 	for text != "" {
 		n, char := 1, text[0]
-		if char == '%' && p.decodes {
-			if len(text) < 3 && couldEscape(text) {
+		if p.escape != nil {
+			size, stands, unfinished := p.escape(text)
+			if unfinished {
 				p.begun = text
 				return
 			}
-			if decoded, err := hex.DecodeString(text[1:min(3, len(text))]); err == nil && len(decoded) == 1 {
-				n, char = 3, decoded[0]
+			if size > 0 {
+				n, char = size, stands
 			}
 		}
 		p.take(char, text[:n])
@@ -177,9 +188,50 @@ func (p *pass) read(text string) {
 	}
 }
 
-// couldEscape reports whether a text of less than three bytes may begin an escape.
-func couldEscape(text string) bool {
-	return len(text) < 2 || strings.IndexByte("0123456789abcdefABCDEF", text[1]) >= 0
+// percentEscape reads an escape of a URL.
+func percentEscape(text string) (n int, char byte, unfinished bool) {
+	if text[0] != '%' {
+		return 0, 0, false
+	}
+	digits := text[1:min(3, len(text))]
+	if !isHex(digits) {
+		return 0, 0, false
+	}
+	if len(digits) < 2 {
+		return 0, 0, true
+	}
+	return 3, fromHex(digits), false
+}
+
+// jsonEscape reads an escape of a string of JSON. One that stands for more than a
+// byte is none: keys have no such characters.
+func jsonEscape(text string) (n int, char byte, unfinished bool) {
+	switch {
+	case text[0] != '\\':
+		return 0, 0, false
+	case len(text) == 1:
+		return 0, 0, true
+	case strings.IndexByte(`"\/`, text[1]) >= 0:
+		return 2, text[1], false
+	}
+	// The high half is 00; the low one is a character of ASCII.
+	const high = "u00"
+	digits := text[1:min(6, len(text))]
+	if begin := min(len(digits), len(high)); digits[:begin] != high[:begin] || !isHex(digits[begin:]) {
+		return 0, 0, false
+	}
+	if len(digits) < 5 {
+		return 0, 0, true
+	}
+	return 6, fromHex(digits[3:]), false
+}
+
+func isHex(digits string) bool { return strings.Trim(digits, "0123456789abcdefABCDEF") == "" }
+
+// fromHex returns the byte that two digits stand for.
+func fromHex(digits string) byte {
+	decoded, _ := hex.DecodeString(digits) // they have been looked at
+	return decoded[0]
 }
 
 // take adds a character, and marks what it completes.

@@ -3,6 +3,7 @@ package llm
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -26,6 +27,9 @@ func writings(key string) map[string]string {
 		all[name+", URL-encoded"] = url.QueryEscape(piece)
 		all[name+", all percent"] = percent(piece, "%%%02X")
 		all[name+", all percent, lower case"] = percent(piece, "%%%02x")
+		all[name+", JSON escapes"] = percent(piece, `\u%04x`)
+		all[name+", JSON escapes, upper case"] = percent(piece, `\u%04X`)
+		all[name+", JSON escape of one"] = piece[:3] + percent(piece[3:4], `\u%04x`) + strings.ReplaceAll(piece[4:], "/", `\/`)
 		all[name+", hex"] = hex.EncodeToString([]byte(piece))
 		all[name+", HEX"] = strings.ToUpper(hex.EncodeToString([]byte(piece)))
 		for before := range 3 {
@@ -51,6 +55,10 @@ func readable(text, key string) bool {
 	decoded := []string{text}
 	if plain, err := url.PathUnescape(text); err == nil {
 		decoded = append(decoded, plain)
+	}
+	var said string
+	if json.Unmarshal([]byte(`"`+text+`"`), &said) == nil {
+		decoded = append(decoded, said)
 	}
 	for _, plain := range decoded[:len(decoded):len(decoded)] {
 		for at := range len(plain) {
@@ -107,7 +115,7 @@ func TestAKeyIsHiddenHoweverItIsWritten(t *testing.T) {
 func TestWhatIsNoKeyStays(t *testing.T) {
 	h := newHider(testKey)
 	for _, text := range []string{
-		"", "%", "100%", "%4", "%zz %", "plain ü 漢字 \U0001f600", testKey[:hiddenPiece-1], testKey[1:hiddenPiece] + " " + testKey[5:5+hiddenPiece-1],
+		"", "%", "100%", "%4", "%zz %", `\`, `a\`, `\u`, `\u00`, `\u004`, `\u12345 \n\"\\`, `\ud83d\ude00`, `C:\users`, "plain ü 漢字 \U0001f600", testKey[:hiddenPiece-1], testKey[1:hiddenPiece] + " " + testKey[5:5+hiddenPiece-1],
 		"\xff\xfe invalid", hex.EncodeToString([]byte(testKey[:hiddenPiece-1])), strings.Repeat("sk-test-", 1000), `{"a":"` + testKey[:6] + `"}`,
 	} {
 		if got := h.hide(text); got != text {
@@ -146,8 +154,8 @@ func TestCutsChangeNothing(t *testing.T) {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "cut")
 			got.WriteString(one.piece(rest[:n]))
 			rest = rest[n:]
-			if len(one.plain.held)+len(one.decoded.held) >= 4*hiddenPiece {
-				t.Fatalf("%d characters are held", len(one.plain.held)+len(one.decoded.held))
+			if len(one.plain.held)+len(one.percent.held)+len(one.json.held) >= 4*hiddenPiece {
+				t.Fatalf("%d characters are held", len(one.plain.held)+len(one.percent.held)+len(one.json.held))
 			}
 		}
 		got.WriteString(one.end())

@@ -187,7 +187,7 @@ func TestAttacksOfAnOrdinaryUser(t *testing.T) {
 		}
 	}
 	cmd := exec.Command(attacker(t, top), "-test.v", "-test.run", "^(TestNoCommandReachesASocket|TestOwnSocketsAreAllThatACommandReaches|"+
-		"TestSecret.*|TestFileToolsKnow.*|TestCommandLines.*|TestNoNetwork.*|TestOwnLoopback.*|TestOtherProcesses.*|TestWhatACommand.*|TestTerminals.*|TestNamedPipes.*|TestHomes.*|TestCaches.*|TestFilesThatRunLater.*|TestLimits.*|"+
+		"TestSecret.*|TestFileToolsKnow.*|TestCommandLines.*|TestNoNetwork.*|TestOwnLoopback.*|TestOtherProcesses.*|TestWhatACommand.*|TestTerminals.*|TestNamedPipes.*|TestHomes.*|TestCaches.*|TestOtherFamilies.*|TestAttributesOutside.*|TestSecretFolders.*|TestFilesThatRunLater.*|TestLimits.*|"+
 		"TestCallsThatTheFilterDenies|TestForeignCallsEndTheCommand|TestRenamed.*|TestInherited.*|TestTemporaryFolders.*|TestCommandsThatTheFilterLeavesAlone)$")
 	cmd.Dir = top
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), lastingVar + "=" + top, runFolderVar + "=" + runFolder}

@@ -2,8 +2,25 @@ package tool
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 )
+
+// findBwrap finds bubblewrap in PATH. One in the workspace dir is passed over: a
+// command may have put it there, and it would run unconfined.
+func findBwrap(dir string) (string, error) {
+	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
+		path, err := exec.LookPath(filepath.Join(folder, "bwrap"))
+		if err != nil || !filepath.IsAbs(path) || within(path, dir) {
+			continue
+		}
+		if real, err := realPath(path); err == nil && !within(real, dir) {
+			return real, nil
+		}
+	}
+	return "", &exec.Error{Name: "bwrap", Err: exec.ErrNotFound}
+}
 
 // rootCaps are what makes root's builds work: files of other users.
 var rootCaps = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID"}
@@ -61,6 +78,10 @@ func (l *launch) bwrapArgs() []string {
 			args = append(args, "--tmpfs", path, "--remount-ro", path)
 		}
 		for _, path := range p.Secrets {
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
+				args = append(args, "--tmpfs", path, "--remount-ro", path)
+				continue
+			}
 			args = append(args, "--ro-bind", "/dev/null", path)
 		}
 	}

@@ -32,7 +32,7 @@ func available(c confinement) (candidates []confinement, why []string) {
 	default:
 		locks = landlocks(c, abi)
 	}
-	if _, err := exec.LookPath("bwrap"); err != nil {
+	if _, err := findBwrap(c.policy.Dir); err != nil {
 		why = append(why, "bwrap: not installed")
 	} else {
 		wraps = bubblewraps(c, ready)
@@ -173,7 +173,7 @@ func (l *launch) find() error {
 		if err != nil {
 			return fmt.Errorf("a file with a secret: %w", err)
 		}
-		if slices.ContainsFunc(l.policy.Data, func(d string) bool { return within(views[0], d) }) {
+		if l.covered(views[0], secret) || slices.ContainsFunc(l.hidden, secret.same) {
 			continue
 		}
 		l.policy.Secrets = append(l.policy.Secrets, views...)
@@ -183,6 +183,21 @@ func (l *launch) find() error {
 		l.hidden = append([]*held{l.data}, l.hidden...)
 	}
 	return nil
+}
+
+// covered reports whether path lies in the data directory, or in a secret other
+// than h, which is a folder: what is covered with that has no path any more.
+func (l *launch) covered(path string, h *held) bool {
+	if slices.ContainsFunc(l.policy.Data, func(d string) bool { return within(path, d) }) {
+		return true
+	}
+	return slices.ContainsFunc(l.secrets, func(other *held) bool {
+		if other.same(h) || !other.folder() {
+			return false
+		}
+		above, err := other.path()
+		return err == nil && within(path, above)
+	})
 }
 
 // environ is env with the command's own TMPDIR.
@@ -214,7 +229,7 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("tool bash: %w", err)
 	}
 	if l.method == byBwrap {
-		path, err := exec.LookPath("bwrap")
+		path, err := findBwrap(l.policy.Dir)
 		if err != nil {
 			l.close()
 			return nil, fmt.Errorf("tool bash: %w", err)

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"io"
@@ -56,6 +57,11 @@ func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 func (w *Workspace) guard(f *os.File) error {
 	if slices.ContainsFunc(w.secrets, func(h *held) bool { return h.is(f) }) {
 		return errSecret
+	}
+	for _, h := range w.secretFolders {
+		if inside, err := h.holds(f); err != nil || inside {
+			return cmp.Or(err, errSecret)
+		}
 	}
 	if len(w.dataInside) == 0 {
 		return nil
@@ -137,6 +143,9 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	if err := w.guardNearest(folder); err != nil {
 		return false, err
 	}
+	if runsLater(w.dir, filepath.Join(w.dir, rel)) {
+		return false, errRunsLater
+	}
 	if err := w.root.MkdirAll(folder, 0o777); err != nil {
 		return false, err
 	}
@@ -155,6 +164,13 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	defer dir.Close()
 	if err := w.guard(dir); err != nil {
 		return false, err
+	}
+	at, err := openedPath(dir)
+	if err != nil {
+		return false, err
+	}
+	if runsLater(w.dir, filepath.Join(at, name)) {
+		return false, errRunsLater
 	}
 	return writeIn(parent, dir, name, data)
 }

@@ -19,17 +19,18 @@ type abi struct {
 	arch               uint32 // AUDIT_ARCH_..., which names the interface of a call
 	x32                bool   // a second interface shares arch and marks its calls by a bit
 	socket, socketpair uint32
+	prlimit            uint32
 	denied             []uint32 // whatever their arguments
 }
 
 // abis are the architectures that a filter exists for.
 var abis = map[string]abi{
 	"amd64": {
-		arch: unix.AUDIT_ARCH_X86_64, x32: true, socket: 41, socketpair: 53,
+		arch: unix.AUDIT_ARCH_X86_64, x32: true, socket: 41, socketpair: 53, prlimit: 302,
 		denied: append([]uint32{248, 249, 250}, deniedEverywhere...),
 	},
 	"arm64": {
-		arch: unix.AUDIT_ARCH_AARCH64, socket: 198, socketpair: 199,
+		arch: unix.AUDIT_ARCH_AARCH64, socket: 198, socketpair: 199, prlimit: 261,
 		denied: append([]uint32{217, 218, 219}, deniedEverywhere...),
 	},
 }
@@ -45,8 +46,8 @@ const (
 	x32Bit = 0x40000000
 	// The layout of struct seccomp_data; of an argument the low half, which is
 	// all that the kernel takes of an int.
-	offNr, offArch, offArg0, offArg1 = 0, 4, 16, 24
-	sockTypeMask                     = 0xf // the rest are SOCK_CLOEXEC and SOCK_NONBLOCK
+	offNr, offArch, offArg0, offArg1, offArg2 = 0, 4, 16, 24, 32
+	sockTypeMask                              = 0xf // the rest are SOCK_CLOEXEC and SOCK_NONBLOCK
 )
 
 var (
@@ -77,25 +78,56 @@ func (a abi) instructions(r filterRules) []bpf.Instruction {
 	for _, nr := range a.denied {
 		program = append(program, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: nr, SkipTrue: 1}, deny)
 	}
-	if r.NoNet {
-		program = append(program, a.noNet()...)
-	}
+	program = append(program, a.otherLimits()...)
+	program = append(program, a.families(r)...)
 	if !r.Unix {
 		program = append(program, a.noUnixSockets()...)
 	}
 	return append(program, allow)
 }
 
-// noNet denies sockets of all families but AF_UNIX, which noUnixSockets is for. A
-// new family is denied with them.
-func (a abi) noNet() []bpf.Instruction {
+// otherLimits denies a process to set the limits of another one, which the kernel
+// allows between processes of one user: it could take the worker's files or time.
+func (a abi) otherLimits() []bpf.Instruction {
 	return []bpf.Instruction{
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.socket, SkipTrue: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.prlimit, SkipTrue: 8},
 		bpf.LoadAbsolute{Off: offArg0, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_UNIX, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 5}, // its own
+		bpf.LoadAbsolute{Off: offArg2, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 2},
+		bpf.LoadAbsolute{Off: offArg2 + 4, Size: 4}, // the other half of the pointer
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
 		deny,
 		bpf.LoadAbsolute{Off: offNr, Size: 4},
 	}
+}
+
+// netFamilies are the families of sockets that a network namespace holds, and that
+// programs need. Others are denied: AF_VSOCK reaches the machine's host past every
+// namespace, and AF_PACKET reads what others of the machine send.
+var netFamilies = []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
+
+// families denies sockets of all families but netFamilies, which NoNet denies,
+// too, and AF_UNIX, which noUnixSockets is for. A new family is denied with them.
+func (a abi) families(r filterRules) []bpf.Instruction {
+	allowed := []uint32{unix.AF_UNIX}
+	if !r.NoNet {
+		allowed = append(allowed, netFamilies...)
+	}
+	return append(onlyFamilies(a.socket, allowed), onlyFamilies(a.socketpair, allowed[:1])...)
+}
+
+// onlyFamilies denies the call nr for families that are not allowed.
+func onlyFamilies(nr uint32, allowed []uint32) []bpf.Instruction {
+	n := len(allowed)
+	program := []bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: nr, SkipTrue: uint8(n + 3)},
+		bpf.LoadAbsolute{Off: offArg0, Size: 4},
+	}
+	for i, family := range allowed {
+		program = append(program, bpf.JumpIf{Cond: bpf.JumpEqual, Val: family, SkipTrue: uint8(n - i)})
+	}
+	return append(program, deny, bpf.LoadAbsolute{Off: offNr, Size: 4})
 }
 
 // noUnixSockets denies socket(AF_UNIX), and the socketpair whose ends can be

@@ -51,7 +51,15 @@ func TestFilterDecides(t *testing.T) {
 			want(on(a.socketpair, unix.AF_UNIX, unix.SOCK_SEQPACKET), allow.Val, "socketpair(SOCK_SEQPACKET)")
 			want(on(a.socketpair, unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK), deny.Val, "socketpair(SOCK_DGRAM)")
 			want(on(a.socketpair, unix.AF_UNIX, unix.SOCK_RAW), deny.Val, "socketpair(SOCK_RAW)")
-			want(on(a.socketpair, unix.AF_TIPC, unix.SOCK_DGRAM), allow.Val, "socketpair(AF_TIPC)")
+			want(on(a.socketpair, unix.AF_TIPC, unix.SOCK_DGRAM), deny.Val, "socketpair(AF_TIPC)")
+			want(verdict(t, a, filterRules{Unix: true}, a.arch, a.socketpair, unix.AF_UNIX, unix.SOCK_DGRAM), allow.Val, "own pair")
+			for _, family := range []uint64{unix.AF_PACKET, unix.AF_VSOCK, unix.AF_ALG, unix.AF_TIPC, unix.AF_XDP, unix.AF_VSOCK | 1<<32, 200} {
+				want(on(a.socket, family, unix.SOCK_STREAM), deny.Val, "socket of another family")
+			}
+			want(on(a.prlimit, 0, 7, 1), allow.Val, "prlimit of its own")
+			want(on(a.prlimit, 7, 7, 0, 1), allow.Val, "prlimit that only looks")
+			want(on(a.prlimit, 7, 7, 1), deny.Val, "prlimit of another process")
+			want(on(a.prlimit, 7, 7, 1<<32), deny.Val, "prlimit with the high half of a pointer")
 			want(on(a.socket+100), allow.Val, "another call")
 			none := filterRules{NoNet: true}
 			for _, family := range []uint64{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK, unix.AF_PACKET, unix.AF_VSOCK, unix.AF_UNIX, unix.AF_INET | 1<<32, 200} {
@@ -84,7 +92,7 @@ func TestFilterNumbers(t *testing.T) {
 		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_IO_URING_SETUP,
 		unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_PIDFD_GETFD,
 	}
-	if a.socket != unix.SYS_SOCKET || a.socketpair != unix.SYS_SOCKETPAIR || len(a.denied) != len(want) {
+	if a.socket != unix.SYS_SOCKET || a.socketpair != unix.SYS_SOCKETPAIR || a.prlimit != unix.SYS_PRLIMIT64 || len(a.denied) != len(want) {
 		t.Fatalf("%+v", a)
 	}
 	for i, nr := range want {

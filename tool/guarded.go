@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,18 +13,17 @@ import (
 // startFiles are what a user's shells, editors and tools run or obey when they
 // start, below the home directory.
 var startFiles = []string{
-	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".inputrc",
+	".bashrc", ".bash_aliases", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".inputrc",
 	".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login",
 	".config/fish", ".config/git", ".config/autostart", ".config/systemd/user", ".config/environment.d",
 	".gitconfig", ".ssh", ".vimrc", ".config/nvim/init.lua", ".config/nvim/init.vim", ".npmrc", ".pypirc",
+	".emacs", ".emacs.d/init.el", ".tmux.conf", ".screenrc", ".gdbinit", ".psqlrc", ".sqliterc", ".direnvrc",
+	".config/direnv", ".config/zsh", ".config/pip/pip.conf", ".pip/pip.conf", ".docker/config.json", ".kube/config",
+	".aws/config", ".gnupg/gpg.conf", ".gnupg/gpg-agent.conf", ".xinitrc", ".xsession",
 	".xprofile", ".xsessionrc", ".pam_environment", ".local/bin", "bin",
 }
 
 const (
-	// reposDepth is how deep below the workspace repositories are looked for.
-	reposDepth = 2
-	// reposEntries bounds the entries that are looked at for it.
-	reposEntries = 2000
 	// guardedEntries bounds what of one guarded folder is compared.
 	guardedEntries = 500
 	// changesShown bounds the paths that a result names.
@@ -35,8 +35,11 @@ const (
 // above, the home directory what shells start with.
 func guardedPaths(dir string) []string {
 	var paths []string
-	for _, repo := range repositories(dir) {
-		for _, name := range []string{"hooks", "config", "config.worktree", "info/attributes"} {
+	links, repos := repositories(dir)
+	paths = append(paths, links...)
+	for _, repo := range repos {
+		// commondir names a folder that config and hooks are taken from instead.
+		for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "info/attributes"} {
 			paths = append(paths, filepath.Join(repo, name))
 		}
 	}
@@ -52,48 +55,16 @@ func guardedPaths(dir string) []string {
 	return paths
 }
 
-// repositories are the folders named .git in dir and a little below, and those of
-// submodules in them. dir/.git is one also where it does not exist.
-func repositories(dir string) []string {
-	found := []string{filepath.Join(dir, ".git")}
-	left := reposEntries
-	var look func(folder string, depth int)
-	look = func(folder string, depth int) {
-		for _, e := range someEntries(folder, left) {
-			left--
-			path := filepath.Join(folder, e.Name())
-			switch {
-			case !e.IsDir() || slices.Contains(skippedFolders[1:], e.Name()):
-			case e.Name() == ".git":
-				if !slices.Contains(found, path) {
-					found = append(found, path)
-				}
-			case depth < reposDepth:
-				look(path, depth+1)
-			}
-		}
-	}
-	look(dir, 0)
-	for _, repo := range found {
-		for _, e := range someEntries(filepath.Join(repo, "modules"), left) {
-			left--
-			if e.IsDir() {
-				found = append(found, filepath.Join(repo, "modules", e.Name()))
-			}
-		}
-	}
-	return found
-}
+// errRunsLater is for file tools, which no fence holds.
+var errRunsLater = errors.New("programs outside of the sandbox run or obey it, so file tools do not write it")
 
-// someEntries are at most n entries of folder; none if it cannot be read.
-func someEntries(folder string, n int) []os.DirEntry {
-	f, err := os.Open(folder)
-	if err != nil || n <= 0 {
-		return nil
+// runsLater reports whether path, in the workspace dir, is one of guardedPaths, lies
+// in one, or in a repository's folder, of which only git writes files.
+func runsLater(dir, path string) bool {
+	if rel, err := filepath.Rel(dir, path); err == nil && slices.Contains(strings.Split(rel, string(filepath.Separator)), ".git") {
+		return true
 	}
-	defer f.Close()
-	entries, _ := f.ReadDir(n)
-	return entries
+	return slices.ContainsFunc(guardedPaths(dir), func(g string) bool { return within(path, g) })
 }
 
 // fixedFiles are those guarded paths in dir that exist: files and folders, and no

@@ -66,6 +66,12 @@ func identityOf(fd int) (identity, error) {
 	return identity{uint64(st.Dev), st.Ino}, nil
 }
 
+// folder reports whether h is a folder.
+func (h *held) folder() bool {
+	var st unix.Stat_t
+	return unix.Fstat(int(h.file.Fd()), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+}
+
 func (h *held) deleted() bool {
 	var st unix.Stat_t
 	return unix.Fstat(int(h.file.Fd()), &st) != nil || st.Nlink == 0

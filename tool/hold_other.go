@@ -25,6 +25,12 @@ func (h *held) is(f *os.File) bool {
 	return err == nil && within(path, h.at)
 }
 
+// folder reports whether h is a folder.
+func (h *held) folder() bool {
+	info, err := os.Stat(h.at)
+	return err == nil && info.IsDir()
+}
+
 func (h *held) deleted() bool { return false }
 
 func (h *held) path() (string, error) { return h.at, nil }

@@ -26,6 +26,9 @@ var processAttacks = map[string]func(args []string) error{
 	"write":         func(args []string) error { return attackWriteOpen(args[0]) },
 	"terminal":      func([]string) error { return closing(newTerminal()) },
 	"eat":           attackEat,
+	"limit":         attackLimit,
+	"raw":           attackRaw,
+	"clock":         attackClock,
 }
 
 func attackConnect(args []string) error {

@@ -162,6 +162,9 @@ func (s childSpec) arrangeMounts() (terminals bool, err error) {
 	if err := mountPrivate(s.Policy); err != nil {
 		return false, fmt.Errorf("sandbox: private folders: %w", err)
 	}
+	if err := ownWorkspaceMount(s.Policy.Dir); err != nil {
+		return false, fmt.Errorf("sandbox: workspace: %w", err)
+	}
 	if err := fixFiles(s.Policy.Fixed); err != nil {
 		return false, fmt.Errorf("sandbox: files that run later: %w", err)
 	}
@@ -170,6 +173,9 @@ func (s childSpec) arrangeMounts() (terminals bool, err error) {
 		if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
 			return false, fmt.Errorf("sandbox: /proc: %w", err)
 		}
+	}
+	if err := readOnlyOutside(s.Policy); err != nil {
+		return false, fmt.Errorf("sandbox: make read-only: %w", err)
 	}
 	return terminals, nil
 }
@@ -196,14 +202,13 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// dropped are the capabilities that lead around Landlock: into other processes
-// (SYS_PTRACE; PERFMON reads their memory, SYS_ADMIN implies it), past paths
-// (DAC_READ_SEARCH opens by handle, MKNOD and SYS_RAWIO reach disks), into the
-// kernel, over limits (SYS_RESOURCE), or past a network namespace (NET_ADMIN).
-var dropped = []uintptr{
-	unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_BPF, unix.CAP_DAC_READ_SEARCH,
-	unix.CAP_MKNOD, unix.CAP_SYS_RAWIO, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT, unix.CAP_MAC_ADMIN,
-	unix.CAP_MAC_OVERRIDE, unix.CAP_SYSLOG, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_SYS_RESOURCE, unix.CAP_NET_ADMIN,
+// keptCaps are the capabilities that root's builds need: files of other users, becoming
+// another user, and low ports. All others are dropped, also those to come: they lead
+// around Landlock, into the kernel, over limits, to what others send on the network
+// (NET_RAW), or change the machine (SYS_TIME).
+var keptCaps = []uintptr{
+	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_SETUID, unix.CAP_SETGID,
+	unix.CAP_NET_BIND_SERVICE,
 }
 
 // dropCapabilities gives up what ownMounts gave. bounding keeps root from
@@ -216,16 +221,32 @@ func dropCapabilities(bounding bool) error {
 	if os.Geteuid() != 0 || !bounding {
 		return nil
 	}
-	for _, c := range dropped {
+	for c := uintptr(0); ; c++ {
 		held, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
-		if err != nil || held == 0 {
-			continue // unknown to this kernel, or not ours anyway
+		if err != nil {
+			return inheritNothing() // the kernel knows no more
+		}
+		if held == 0 || slices.Contains(keptCaps, c) {
+			continue
 		}
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
 			return err
 		}
 	}
-	return nil
+}
+
+// inheritNothing clears the inheritable capabilities, which root would regain
+// whatever the bounding set says.
+func inheritNothing() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&header, &sets[0]); err != nil {
+		return err
+	}
+	for i := range sets {
+		sets[i].Inheritable = 0
+	}
+	return unix.Capset(&header, &sets[0])
 }
 
 // verify makes sure that what is hidden is out of reach by all of its paths.

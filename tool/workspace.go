@@ -22,7 +22,8 @@ type WorkspaceOptions struct {
 	// Names ending in _API_KEY or beginning with PERDURE_ are never passed on.
 	Env []string
 	// Secrets are files with secrets of this program: keys, credentials,
-	// certificates' keys. Tools must not read them. A path may name nothing yet.
+	// certificates' keys, and data directories of other processes of this user.
+	// Tools must not read them. A path may name nothing yet.
 	Secrets []string
 	// Unconfined runs bash without Landlock or bubblewrap although they may be
 	// there.
@@ -73,9 +74,11 @@ type Workspace struct {
 	data *held  // the data directory; nil if there is none
 	// secrets are files that no tool reads.
 	secrets []*held
-	env     []string
-	box     confinement
-	options WorkspaceOptions
+	// secretFolders are those of secrets that are folders in the workspace.
+	secretFolders []*held
+	env           []string
+	box           confinement
+	options       WorkspaceOptions
 	// dataInside are the paths in the workspace that show the data directory, so
 	// that the file tools have to look out for it themselves.
 	dataInside []string
@@ -114,6 +117,9 @@ func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
 		return err
 	}
 	if w.secrets, err = holdSecrets(o.Secrets); err != nil {
+		return err
+	}
+	if err := w.keepOutOfFolders(); err != nil {
 		return err
 	}
 	if o.DataDir != "" {
@@ -162,6 +168,28 @@ func (w *Workspace) keepOut(dataDir string) error {
 		}
 		if within(view, w.dir) {
 			w.dataInside = append(w.dataInside, view)
+		}
+	}
+	return nil
+}
+
+// keepOutOfFolders finds the secrets that are folders in the workspace.
+func (w *Workspace) keepOutOfFolders() error {
+	for _, h := range w.secrets {
+		if !h.folder() {
+			continue
+		}
+		views, err := h.views()
+		if err != nil {
+			return err
+		}
+		for _, view := range views {
+			if within(w.dir, view) {
+				return perdure.FieldErrorf("workspace", "%s lies inside %s, which holds secrets", w.dir, view)
+			}
+		}
+		if slices.ContainsFunc(views, func(view string) bool { return within(view, w.dir) }) {
+			w.secretFolders = append(w.secretFolders, h)
 		}
 	}
 	return nil

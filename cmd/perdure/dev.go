@@ -301,7 +301,7 @@ func (s *serving) invite(own *server.Server, open string, say func(what, value s
 
 // confinement says what keeps bash in the workspace.
 func (s *standard) confinement(data string) string {
-	w, err := tool.OpenWorkspace(s.workspace, "", s.fences.options(data, s.secretPaths()))
+	w, err := tool.OpenWorkspace(s.workspace, "", s.fences.options(data, s.secretPaths(data)))
 	if err != nil {
 		return plainError(err)
 	}

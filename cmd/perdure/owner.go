@@ -37,6 +37,7 @@ func ownerFile(data string) string { return filepath.Join(data, "owner.json") }
 
 // write makes the file whole or not at all: others read it at any time.
 func (o owner) write(data string) error {
+	listData(data)
 	raw, err := json.Marshal(o)
 	if err != nil {
 		return err

@@ -105,12 +105,14 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// secretPaths is nil for a worker without flags.
-func (s *standard) secretPaths() []string {
+// secretPaths are what tools keep out of besides data: files with secrets that
+// this process was given, and other data directories of this user.
+func (s *standard) secretPaths(data string) []string {
+	others := otherData(data)
 	if s.secrets == nil {
-		return nil
+		return others
 	}
-	return s.secrets()
+	return append(s.secrets(), others...)
 }
 
 // checkFence refuses to start with --confine require where nothing confines bash.
@@ -118,7 +120,7 @@ func (s *standard) checkFence(data string) error {
 	if s.fences.confine != string(tool.ConfineRequire) {
 		return nil
 	}
-	w, err := tool.OpenWorkspace(s.workspace, "", s.fences.options(data, s.secretPaths()))
+	w, err := tool.OpenWorkspace(s.workspace, "", s.fences.options(data, s.secretPaths(data)))
 	if err != nil {
 		return usageError{"--confine require: " + plainError(err), "docs/security.md says what confines bash, or give --confine auto"}
 	}
@@ -178,7 +180,7 @@ func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store, sc
 	c := react.Config{
 		Providers: providers, Tools: tool.Builtin(), Record: record, Counters: &s.counts, Observer: seesReact, Ended: scratch.Drop,
 		Workspaces: func(dir string) (*tool.Workspace, error) {
-			o := s.fences.options(data, s.secretPaths())
+			o := s.fences.options(data, s.secretPaths(data))
 			o.Scratch = scratch
 			return tool.OpenWorkspace(s.workspace, dir, o)
 		},
@@ -240,8 +242,9 @@ func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (
 		return nil, err
 	}
 	s.id = kept.WorkerID()
+	listData(data)
 	// From here on a rename above the data directory uncovers nothing.
-	if err := errors.Join(tool.HoldDataDir(data), tool.HoldSecrets(s.secretPaths())); err != nil {
+	if err := errors.Join(tool.HoldDataDir(data), tool.HoldSecrets(s.secretPaths(data))); err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}
 	if err := s.checkFence(data); err != nil {

@@ -1,0 +1,61 @@
+package tool
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// With mounts a command changes neither mode, owner nor times of what lies outside,
+// and all of that in the workspace, its temporary folders and caches.
+func TestAttributesOutsideAreNotChanged(t *testing.T) {
+	for _, place := range []string{"data", "ws/data"} {
+		t.Run(place, func(t *testing.T) {
+			dir, data := layout(t, place)
+			beside := filepath.Join(filepath.Dir(dir), "beside")
+			file := filepath.Join(beside, "b.txt")
+			then := time.Unix(1e9, 0)
+			eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
+				if err := os.Chtimes(file, then, then); err != nil {
+					t.Fatal(err)
+				}
+				r := sh(t, w, "chmod 4777 "+file+"; chmod 777 "+beside+"; touch -d 2020-01-01 "+file+"; chmod 700 "+filepath.Dir(dir)+"; chmod 755 /etc; echo tried")
+				info, err := os.Stat(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				changed := info.Mode().Perm() != 0o644 || info.Mode()&os.ModeSetuid != 0 || !info.ModTime().Equal(then)
+				open := w.box.method == byLandlock && !w.box.mounts
+				if changed != open {
+					t.Errorf("changed = %v: %s", changed, r.PlainText())
+				}
+				for path, mode := range map[string]os.FileMode{file: 0o644, beside: 0o755, filepath.Dir(dir): 0o755} {
+					if err := os.Chmod(path, mode); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if open {
+					return // caches are made by who uses them
+				}
+				wantOK(t, sh(t, w, `set -e; for d in . "$TMPDIR" "${GOCACHE:-$HOME/.cache}"; do f=$(mktemp -p "$d"); chmod 700 $f; touch -d 2020-01-01 $f; ln $f $f.2; rm $f $f.2; done; echo fine`), "fine")
+			})
+		})
+	}
+}
+
+// The nearest folder that is named decides whether a mount is written to.
+func TestWhatMountsAreWritten(t *testing.T) {
+	p := policy{
+		Dir: "/home/me/ws", Write: []string{"/home/me/ws"}, Kept: []string{"/home/me"}, Fixed: []string{"/home/me/ws/.git/config"},
+		Private: []private{{Path: "/home"}, {Path: "/tmp"}}, Caches: []cacheFolder{{Path: "/home/me/.cache"}},
+	}
+	for point, want := range map[string]bool{
+		"/": false, "/home": true, "/home/me": false, "/home/me/ws": true, "/home/me/ws/mounted": true, "/home/me/other": false,
+		"/home/me/.cache": true, "/home/me/.cachet": false, "/tmp": true, "/usr": false, "/proc": false, "/home/me/ws/.git/config": false,
+	} {
+		if p.writes(point) != want {
+			t.Errorf("%s: %v", point, !want)
+		}
+	}
+}
