@@ -13,18 +13,11 @@ var pendingCases = []struct{ pattern, reason string }{
 	{"*/*-conversation-streamed", noConversations},
 	{"agents/*-session", noConversations},
 	{"agents/*-session-streamed", noConversations},
-	{"*/*-stateless", noEncryptedContent},
-	{"*/*-stateless-streamed", noEncryptedContent},
 	{"*/websocket-*", "there is no WebSocket at /v1/responses"},
-	{"*/image-url*", "an image_url of http is refused"},
-	{"*/structured*", "text.format.schema is null in the response"},
 }
 
-// What cases wait for.
-const (
-	noConversations    = "there is no /v1/conversations, nor the parameter conversation"
-	noEncryptedContent = "include with reasoning.encrypted_content is refused"
-)
+// noConversations is what several cases wait for.
+const noConversations = "there is no /v1/conversations, nor the parameter conversation"
 
 // pendingCase returns the pattern that takes the case in, and its reason.
 func pendingCase(client, name string) (pattern, reason string) {
