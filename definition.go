@@ -115,6 +115,15 @@ func (c AgentConfig) CheckThinking() error {
 	return nil
 }
 
+// strictness is larger for what allows less; what is unknown counts as the most, so
+// that a merge keeps it and CheckNet refuses it.
+func strictness(net string) int {
+	if net != "" && !slices.Contains(nets, net) {
+		return len(nets)
+	}
+	return slices.Index(nets, net)
+}
+
 // CheckNet reports whether Net is one of its values. The error is
 // invalid_argument.
 func (c AgentConfig) CheckNet() error {
@@ -139,7 +148,7 @@ func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	if over.Thinking != "" {
 		c.Thinking = over.Thinking
 	}
-	if slices.Index(nets, over.Net) > slices.Index(nets, c.Net) {
+	if strictness(over.Net) > strictness(c.Net) {
 		c.Net = over.Net
 	}
 	return c

@@ -39,3 +39,14 @@ func TestNetworkOfAConfig(t *testing.T) {
 		}
 	}
 }
+
+// What is no network is not lost in a merge: the result is refused.
+func TestAnUnknownNetworkStaysInAMerge(t *testing.T) {
+	for _, net := range []string{"", "open", "loopback", "none"} {
+		for _, c := range []perdure.AgentConfig{(perdure.AgentConfig{Net: net}).Merge(perdure.AgentConfig{Net: "lan"}), (perdure.AgentConfig{Net: "lan"}).Merge(perdure.AgentConfig{Net: net})} {
+			if c.CheckNet() == nil {
+				t.Errorf("lan merged with %q is %q", net, c.Net)
+			}
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/conversations"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/packages/ssestream"
@@ -142,5 +143,65 @@ func goCancels(t *testing.T, c openai.Client) {
 	var refused *openai.Error
 	if _, err := c.Responses.Get(ctx, r.ID, responses.ResponseGetParams{}); !errors.As(err, &refused) || refused.StatusCode != 404 {
 		t.Errorf("a deleted response: %v", err)
+	}
+}
+
+// The official Go client keeps a conversation: it creates one with items, adds to it,
+// speaks in it, and pages through its items.
+func TestOfficialGoClientConverses(t *testing.T) {
+	t.Parallel()
+	s := newResponseStand(t)
+	c, ctx := s.openaiGo(), within(t)
+	user := func(text string) responses.ResponseInputItemUnionParam {
+		return responses.ResponseInputItemParamOfMessage(text, responses.EasyInputMessageRoleUser)
+	}
+	conversation, err := c.Conversations.New(ctx, conversations.ConversationNewParams{
+		Items: []responses.ResponseInputItemUnionParam{user("before")}, Metadata: map[string]string{"topic": "test"},
+	})
+	if err != nil || conversation.RawJSON() == "" {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"First answer.", "Second answer."} {
+		ask := asks("scripted/chain", fmt.Sprint("turn ", i))
+		ask.Conversation = responses.ResponseNewParamsConversationUnion{OfString: param.NewOpt(conversation.ID)}
+		r, err := c.Responses.New(ctx, ask)
+		if err != nil || r.OutputText() != want || r.Conversation.ID != conversation.ID {
+			t.Fatalf("turn %d: %v, %s", i, err, r.RawJSON())
+		}
+	}
+	added, err := c.Conversations.Items.New(ctx, conversation.ID, conversations.ItemNewParams{Items: []responses.ResponseInputItemUnionParam{user("after")}})
+	if err != nil || len(added.Data) != 1 {
+		t.Fatal(err)
+	}
+	var texts []string
+	pages := c.Conversations.Items.ListAutoPaging(ctx, conversation.ID, conversations.ItemListParams{Limit: param.NewOpt[int64](2), Order: "asc"})
+	for pages.Next() {
+		item := pages.Current()
+		if item.Type == "reasoning" {
+			texts = append(texts, item.AsReasoning().Summary[0].Text)
+		} else {
+			texts = append(texts, item.AsMessage().Content[0].Text)
+		}
+		one, err := c.Conversations.Items.Get(ctx, conversation.ID, item.ID, conversations.ItemGetParams{})
+		if err != nil || one.RawJSON() != item.RawJSON() {
+			t.Errorf("the item %s: %v, %s", item.RawJSON(), err, one.RawJSON())
+		}
+	}
+	if diff := cmp.Diff([]string{"before", "turn 0", "Let me see.", "First answer.", "turn 1", "Second answer.", "after"}, texts); diff != "" || pages.Err() != nil {
+		t.Errorf("%v, the items:\n%s", pages.Err(), diff)
+	}
+	changed, err := c.Conversations.Update(ctx, conversation.ID, conversations.ConversationUpdateParams{Metadata: map[string]string{"topic": "other"}})
+	if err != nil || fmt.Sprint(changed.Metadata) != "map[topic:other]" {
+		t.Errorf("the metadata: %v, %s", err, changed.RawJSON())
+	}
+	var refused *openai.Error
+	if _, err := c.Conversations.Items.Delete(ctx, conversation.ID, added.Data[0].ID); !errors.As(err, &refused) || refused.StatusCode != 405 {
+		t.Errorf("an item is deleted: %v", err)
+	}
+	if gone, err := c.Conversations.Delete(ctx, conversation.ID); err != nil || !gone.Deleted || gone.ID != conversation.ID {
+		t.Errorf("deleted: %v", err)
+	}
+	if _, err := c.Conversations.Get(ctx, conversation.ID); !errors.As(err, &refused) || refused.StatusCode != 404 {
+		t.Errorf("a deleted conversation: %v", err)
 	}
 }

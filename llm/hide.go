@@ -56,9 +56,9 @@ type unit struct {
 	hidden bool
 }
 
-// newHider returns nil for a key that is too short to be looked for.
+// newHider returns nil for a key that is not looked for ([PlainKey]).
 func newHider(key string) *hider {
-	if len(key) < shortestKey {
+	if PlainKey(key) {
 		return nil
 	}
 	return hiderOf(formsOf(key))

@@ -29,10 +29,29 @@ if [ ${#missing[@]} -gt 0 ]; then
 	"${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"
 fi
 
+# Debian's packages are not pinned: a point release removes the older ones from its
+# servers. The run's log has the versions instead, and the oldest that work are
+# checked.
+at_least() { # NAME VERSION MINIMUM
+	echo "$1 $2"
+	if [ "$(printf '%s\n' "$3" "$2" | sort -V | head -n 1)" != "$3" ]; then
+		echo "$1 is $2; at least $3 is needed" >&2
+		exit 1
+	fi
+}
+postgres=$(command -v postgres || ls /usr/lib/postgresql/*/bin/postgres | sort -V | tail -n 1)
+number() { grep -oE '[0-9]+(\.[0-9]+)+' | head -n 1; }
+at_least node "$(node --version | number)" 20.0
+at_least npm "$(npm --version | number)" 9.0
+at_least postgresql "$("$postgres" --version | number)" 15.0
+at_least python3 "$(python3 --version | number)" 3.9
+at_least git "$(git --version | number)" 2.30
+at_least chromium "$(chromium --version 2>/dev/null | number)" 100.0
+
 for dir in e2e/aimock e2e/clients e2e/durablestreams web; do
 	stamp=$dir/node_modules/.lock-installed
 	if ! cmp -s "$dir/package-lock.json" "$stamp"; then
-		npm ci --no-audit --no-fund --prefix "$dir"
+		npm ci --ignore-scripts --no-audit --no-fund --prefix "$dir"
 		cp "$dir/package-lock.json" "$stamp"
 	fi
 done

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/grpcapi"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // access tells whose a bearer is: the data directory's token, or a stored key.
@@ -63,6 +64,7 @@ func (b backend) Dispatch(org string) perdure.Dispatch { return b.engine.Remote(
 
 // Signal implements grpcapi.Backend.
 func (b backend) Signal(ctx context.Context, org string, execution uuid.UUID, name string, value perdure.Payload, id string) (string, perdure.Status, error) {
+	ctx = store.ForOrg(ctx, org)
 	r := engine.SignalRequest{Name: name, Value: value.Bytes, ID: id}
 	if value.Blob != nil {
 		r.Ref = &value.Blob.ID
@@ -73,6 +75,7 @@ func (b backend) Signal(ctx context.Context, org string, execution uuid.UUID, na
 
 // LatestCheckpoint implements grpcapi.Backend.
 func (b backend) LatestCheckpoint(ctx context.Context, org string, execution uuid.UUID) (*perdure.Checkpoint, error) {
+	ctx = store.ForOrg(ctx, org)
 	read := b.engine.Read().Lazy()
 	if _, err := read.Execution(ctx, org, execution); err != nil {
 		return nil, err

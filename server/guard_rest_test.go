@@ -207,6 +207,10 @@ func (w *world) strangeNames() map[string]string {
 			names[what] = strings.Repeat("0", 64)
 		case "response":
 			names[what] = "resp_" + strings.Repeat("0", len(names[what])-5)
+		case "conversation":
+			names[what] = "conv_" + strings.Repeat("0", len(names[what])-5)
+		case "item":
+			names[what] = "msg_" + strings.Repeat("0", 24) + "p0"
 		case "path", "slug":
 			names[what] = "no-such-" + what
 		default:
@@ -273,6 +277,9 @@ func TestReferencesToAnotherOrgAreUnknown(t *testing.T) {
 	w.must(err)
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/v1/responses", `{"model":"scripted/m","input":"hi","background":true,"previous_response_id":"{response}"}`},
+		{"POST", "/v1/responses", `{"model":"scripted/m","input":"hi","background":true,"conversation":"{conversation}"}`},
+		{"POST", "/v1/responses", `{"model":"scripted/m","input":[{"type":"item_reference","id":"{item}"}],"background":true}`},
+		{"POST", "/v1/conversations", `{"items":[{"type":"item_reference","id":"{item}"}]}`},
 		{"POST", "/v1/responses", `{"model":"{slug}","input":"hi","background":true}`},
 		{"POST", "/api/orgs/rival/agent-executions", `{"agentDefinitionId":"{definition}","userPrompt":"hi"}`},
 		{"GET", "/api/orgs/rival/agent-executions?agentDefinitionId={definition}", ""},
@@ -305,7 +312,7 @@ func (w *world) everything() string {
 	for _, name := range []string{
 		"GET /api/orgs/{org}/agent-definitions", "GET /api/orgs/{org}/agent-executions", "GET /api/orgs/{org}/keys", "GET /api/orgs/{org}/audit", "GET /api/orgs/{org}/retention",
 		"GET /api/orgs/{org}/agent-executions/{id}/events", "GET /api/orgs/{org}/agent-executions/{id}/entries", "GET /api/orgs/{org}/agent-executions/{id}/tasks",
-		"GET /v1/stream/{path}", "GET /v1/responses/{response}",
+		"GET /v1/stream/{path}", "GET /v1/responses/{response}", "GET /v1/conversations/{conversation}", "GET /v1/conversations/{conversation}/items",
 	} {
 		a := w.request(name, w.keys["acme admin"], w.names)
 		if a.status != http.StatusOK {

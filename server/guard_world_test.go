@@ -105,6 +105,11 @@ func (w *world) furnish(admin *client.Client) {
 	var response struct{ ID string }
 	w.json("POST", "/v1/responses", `{"model":"scripted/m","input":"`+canary+`","background":true}`, &response)
 	w.names["response"] = response.ID
+	var conversation struct{ ID string }
+	w.json("POST", "/v1/conversations", `{"metadata":{"k":"`+canary+`"},"items":[{"role":"user","content":"`+canary+`"}]}`, &conversation)
+	var items struct{ Data []struct{ ID string } }
+	w.json("GET", "/v1/conversations/"+conversation.ID+"/items", "", &items)
+	w.names["conversation"], w.names["item"] = conversation.ID, items.Data[0].ID
 	content := `"` + strings.Repeat(canary, 4000) + `"` // over what rests in a row
 	var ref struct {
 		BlobID string `json:"blobId"`

@@ -108,6 +108,21 @@ func TestQuotasOverREST(t *testing.T) {
 	if got := []int{stream("PUT", strings.Repeat("s", 1000)), stream("POST", strings.Repeat("s", 1000)), stream("POST", strings.Repeat("s", 1000))}; got[0] != 201 || got[1] != 204 || got[2] != 429 {
 		t.Errorf("three thousand bytes into a stream: %v", got)
 	}
+	var conversation struct{ ID string }
+	add := func(path string, size int) int {
+		a := w.ask(w.keys["acme shop"], "POST", path, `{"items":[{"role":"user","content":"`+strings.Repeat("s", size)+`"}]}`, "Content-Type", "application/json")
+		if a.status == 200 && path == "/v1/conversations" {
+			w.must(json.Unmarshal([]byte(a.body), &conversation))
+		}
+		return a.status
+	}
+	if got := []int{add("/v1/conversations", 2000), add("/v1/conversations", 100)}; got[0] != 429 || got[1] != 200 {
+		t.Errorf("conversations: %v", got)
+	}
+	items := "/v1/conversations/" + conversation.ID + "/items"
+	if got := []int{add(items, 100), add(items, 2000)}; got[0] != 200 || got[1] != 429 {
+		t.Errorf("items into a conversation: %v", got)
+	}
 	_, err = w.client("acme", "admin").Cancel(t.Context(), x.ID)
 	w.must(err)
 	zero := int64(0)

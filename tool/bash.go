@@ -57,11 +57,11 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 		return Result{}, err
 	}
 	box := w.withNet(call.Net)
-	box.announce(call)
 	t := &transcript{kept: keep{limit: bashOutput}}
 	p := &process{
 		argv: []string{shell, "-c", in.Command}, dir: w.dir, env: environ(w.env), box: box, record: call.Record,
-		stdout: t.stream(call.Stdout),
+		bounded: func(by string) { box.announce(call, by) },
+		stdout:  t.stream(call.Stdout),
 	}
 	before := takeSnapshot(w.dir)
 	end, err := p.run(ctx, timeout)
@@ -74,13 +74,14 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 	return t.result(ctx, end, timeout)
 }
 
-// announce says once in a run's events which fence its commands have on this
-// worker.
-func (c confinement) announce(call *Call) {
-	if !c.scratch.first(c.run) {
+// announce emits an event that says which fence a run's commands have on this
+// worker, and what holds their limits: once, and again where a command's limits are
+// held by something else.
+func (c confinement) announce(call *Call, boundBy string) {
+	if !c.scratch.first(c.run, boundBy) {
 		return
 	}
-	e := Event{Type: "tool.confined", Fence: string(c.method), Note: c.note}
+	e := Event{Type: "tool.confined", Fence: string(c.method), Limits: boundBy, Note: c.note}
 	if c.method == notConfined {
 		e.Type = "tool.unconfined"
 	}

@@ -1,15 +1,11 @@
 package tool
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // ownCaches takes the caches of toolchains out of what a command writes, and gives
@@ -75,61 +71,4 @@ func cacheVariables(slot, home string) []string {
 		}
 	}
 	return vars
-}
-
-// mountCaches puts the caches in place. What of the workspace lies in one is shown
-// above it.
-func mountCaches(p policy) error {
-	if len(p.Caches) == 0 {
-		return nil
-	}
-	workspace, err := openPath(p.Dir)
-	if err != nil {
-		return &os.PathError{Op: "open", Path: p.Dir, Err: err}
-	}
-	defer unix.Close(workspace)
-	inside := false
-	for _, c := range p.Caches {
-		if err := c.mount(); err != nil {
-			return fmt.Errorf("cache %s: %w", c.Path, err)
-		}
-		inside = inside || within(p.Dir, c.Path)
-	}
-	if !inside {
-		return nil
-	}
-	return bindAt(workspace, p.Dir)
-}
-
-// mount lays c over what is at its path, or where the file systems do not allow
-// that, puts an empty folder there.
-func (c cacheFolder) mount() error {
-	target, err := openPath(c.Path)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(target)
-	if !c.NoLayer && c.layer(target) == nil {
-		return nil
-	}
-	empty, err := openPath(c.Empty)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(empty)
-	return unix.Mount(atFd(empty), atFd(target), "", unix.MS_BIND, "")
-}
-
-var layerEscapes = strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`)
-
-// layer mounts an overlay at target.
-func (c cacheFolder) layer(target int) error {
-	options := "lowerdir=" + layerEscapes.Replace(c.Path) + ",upperdir=" + layerEscapes.Replace(c.Upper) + ",workdir=" + layerEscapes.Replace(c.Work)
-	if os.Geteuid() != 0 {
-		options += ",userxattr"
-	}
-	if len(options) >= os.Getpagesize() {
-		return errors.New("the paths are too long")
-	}
-	return unix.Mount("overlay", atFd(target), "overlay", unix.MS_NOSUID|unix.MS_NODEV, options)
 }

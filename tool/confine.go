@@ -12,15 +12,29 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// method is a way to confine bash.
-type method string
+// What of a confinement a sandbox child is told.
+type (
+	method      = sandbox.Method
+	policy      = sandbox.Policy
+	private     = sandbox.Private
+	cacheFolder = sandbox.CacheFolder
+)
 
 const (
-	byLandlock  method = "landlock"
-	byBwrap     method = "bwrap"
-	notConfined method = "none"
+	byLandlock  = sandbox.ByLandlock
+	byBwrap     = sandbox.ByBwrap
+	notConfined = sandbox.NotConfined
+)
+
+// What holds the limits of processes and memory of a command.
+const (
+	boundByGroup   = "cgroup"
+	boundByWatcher = "watcher"
+	boundByNothing = "none"
 )
 
 // confinement is how commands of a workspace are confined.
@@ -42,54 +56,20 @@ type confinement struct {
 	sockets  Sockets
 	net      Net
 	limits   Limits
-	data     *held   // nil if there is none
-	secrets  []*held // files that commands must not read
+	groups   *ControlGroups // nil: a watcher holds the limits
+	data     *held          // nil if there is none
+	secrets  []*held        // files that commands must not read
 	scratch  *Scratch
 	run      string
 	// refusal is why no command may run, "" if they may.
 	refusal string
 }
 
-// policy says what commands may do: read and run everything outside Data, write
-// below Write, in their own Private folders and to the usual devices, use the
-// network.
-type policy struct {
-	Dir     string   // where they run
-	Data    []string // all paths of the data directory
-	Secrets []string // all paths of files with secrets
-	Write   []string // existing, free of symlinks
-	// Caches of toolchains are the run's own, over what is there.
-	Caches []cacheFolder
-	// Fixed are files and folders in Write that cannot be changed.
-	Fixed   []string
-	Private []private
-	// Kept are shown below Private folders all the same.
-	Kept []string
-	// Temp is TMPDIR.
-	Temp string
-	// Own lets commands see no more than they need, so that there is no socket
-	// that somebody else has made.
-	Own bool
-	// Sockets are files in Write that are covered.
-	Sockets []string
-}
-
-// private is a folder that commands have as their own at the place of another.
-type private struct{ Path, Source string }
-
-// cacheFolder is a cache of a toolchain as commands have it: a layer of the run's
-// own over the user's, or where that cannot be, an empty folder.
-type cacheFolder struct {
-	Path, Upper, Work, Empty string
-	// NoLayer keeps what is there out of sight.
-	NoLayer bool
-}
-
 // chooseConfinement takes the first way that works here. What works is tried by
 // running a command under it.
 func chooseConfinement(w *Workspace, o WorkspaceOptions) confinement {
 	c := confinement{
-		sockets: o.Sockets, net: o.Net.stricter(NetOpen), limits: o.Limits.filled(), data: w.data, secrets: w.secrets,
+		sockets: o.Sockets, net: o.Net.stricter(NetOpen), limits: o.Limits.filled(), groups: o.Groups, data: w.data, secrets: w.secrets,
 		scratch: o.Scratch, policy: policy{Dir: w.dir},
 	}
 	if o.Unconfined || o.Confine == ConfineOff {
@@ -100,11 +80,22 @@ func chooseConfinement(w *Workspace, o WorkspaceOptions) confinement {
 	for _, c := range candidates {
 		err := probed(c)
 		if err == nil {
+			if note := linkedNote(c.secrets, c.data); note != "" {
+				c.note = joined(c.note, note)
+			}
 			return c
 		}
 		why = append(why, fmt.Sprintf("%s: %v", c.method, err))
 	}
 	return unconfined(c, "bash is not confined: it can do all that its user can ("+strings.Join(why, "; ")+")")
+}
+
+// joined adds a clause to a note.
+func joined(note, clause string) string {
+	if note == "" {
+		return clause
+	}
+	return note + "; " + clause
 }
 
 // unconfined is c without a fence but the system call filter, where that works.
@@ -167,7 +158,7 @@ func probe(c confinement) error {
 		return err
 	}
 	t := &transcript{kept: keep{limit: 2000}}
-	c.scratch = nil // the folders of a run are not for probes
+	c.scratch, c.groups = nil, nil // those of a run are not for probes
 	p := &process{
 		argv: []string{shell, "-c", "exit 0"}, dir: c.policy.Dir, env: environ(nil), box: c,
 		stdout: t.stream(nil), stderr: t.stream(nil),
@@ -251,6 +242,11 @@ func (c cache) path(home string) string {
 	return path
 }
 
-// sandboxReady is set once the program has shown that it calls
-// MaybeSandboxChild. Started as a child without it, it would run as itself.
+// sandboxReady is set once the program has called MaybeSandboxChild.
 var sandboxReady atomic.Bool
+
+// MaybeSandboxChild makes Landlock and the system call filter available to bash, on
+// Linux. Call it first thing in main, and in TestMain: bash starts this program
+// again, and that child confines itself and becomes the command. It does so while
+// packages are initialized, before main.
+func MaybeSandboxChild() { sandboxReady.Store(true) }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/perdure/perdure/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,15 +19,15 @@ const selfExe = "/proc/self/exe"
 // available lists the ways to confine that are worth a try, best first, and why
 // others are not.
 func available(c confinement) (candidates []confinement, why []string) {
-	c.filtered, c.mounts, c.pids, c.child, c.note = hasFilter(), false, false, false, ""
-	abi := landlockABI()
+	c.filtered, c.mounts, c.pids, c.child, c.note = sandbox.HasFilter(), false, false, false, ""
+	abi := sandbox.LandlockABI()
 	ready := sandboxReady.Load()
 	var locks, wraps []confinement
 	switch {
 	case c.sockets == SocketsOwn:
 		why = append(why, "landlock: it does not keep sockets with a path apart")
-	case abi < landlockMin:
-		why = append(why, fmt.Sprintf("landlock: the kernel has version %d, at least %d is needed", abi, landlockMin))
+	case abi < sandbox.LandlockMin:
+		why = append(why, fmt.Sprintf("landlock: the kernel has version %d, at least %d is needed", abi, sandbox.LandlockMin))
 	case !ready:
 		why = append(why, "landlock: this program does not call tool.MaybeSandboxChild")
 	default:
@@ -37,7 +38,7 @@ func available(c confinement) (candidates []confinement, why []string) {
 	} else {
 		wraps = bubblewraps(c, ready)
 	}
-	if abi < landlockScoped {
+	if abi < sandbox.LandlockScoped {
 		return append(wraps, locks...), why
 	}
 	return append(locks, wraps...), why
@@ -46,7 +47,7 @@ func available(c confinement) (candidates []confinement, why []string) {
 // landlocks are the variants of Landlock, with what each leaves open.
 func landlocks(c confinement, abi int) []confinement {
 	c.method, c.child = byLandlock, true
-	if abi < landlockScoped {
+	if abi < sandbox.LandlockScoped {
 		c.note = "commands can send signals to other processes of their user (Landlock before version 6)"
 	}
 	whole, masked, plain := c, c, c
@@ -62,14 +63,6 @@ func landlocks(c confinement, abi int) []confinement {
 		plain.note = joined(plain.note, "in the folders above the data directory and secrets commands cannot list or make entries")
 	}
 	return []confinement{whole, masked, plain}
-}
-
-// joined adds a clause to a note.
-func joined(note, clause string) string {
-	if note == "" {
-		return clause
-	}
-	return note + "; " + clause
 }
 
 // bubblewraps are the variants of bubblewrap. The first covers the data directory
@@ -94,6 +87,7 @@ type launch struct {
 	vars    []string   // variables that say where caches are, name=path
 	shared  []*os.File // descriptors for the child, after those that it has anyway
 	release func()
+	control *commandGroup // nil if it has none
 }
 
 // launch prepares a command: its own folders, and where the data directory is
@@ -107,6 +101,7 @@ func (c confinement) launch() (*launch, error) {
 		l.release()
 		return nil, fmt.Errorf("tool bash: %w", err)
 	}
+	l.control = l.groups.take(l.limits)
 	return l, nil
 }
 
@@ -209,8 +204,33 @@ func (l *launch) environ(env []string) []string {
 	return append(env, l.vars...)
 }
 
-// end gives back what the command used.
-func (l *launch) end() { l.release() }
+// end gives back what the command used, and kills what is left of it.
+func (l *launch) end() {
+	l.control.close()
+	l.release()
+}
+
+// boundBy is what holds the limits of processes and memory.
+func (l *launch) boundBy() string {
+	if l.control != nil {
+		return boundByGroup
+	}
+	return boundByWatcher
+}
+
+func (l *launch) startError(err error) error {
+	if l.control != nil {
+		return fmt.Errorf("tool bash: %w: %w", errInGroup, err)
+	}
+	return fmt.Errorf("tool bash: start: %w", err)
+}
+
+// group is what becomes of the command's first process, pid.
+func (l *launch) group(pid int) *group {
+	g := newGroup(pid)
+	g.first, g.control, g.leaves = l.pids, l.control, l.method == notConfined
+	return g
+}
 
 // close closes the descriptors for the child, which has them by now.
 func (l *launch) close() { closeAll(l.shared); l.shared = nil }
@@ -220,6 +240,9 @@ func (l *launch) close() { closeAll(l.shared); l.shared = nil }
 // that it could read or feed.
 func (l *launch) command(argv []string) (*exec.Cmd, error) {
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if l.control != nil {
+		attr.UseCgroupFD, attr.CgroupFD = true, int(l.control.file.Fd())
+	}
 	// What this process has inherited is not for commands. Descriptors that Go
 	// opened have the mark already; a kernel too old for the call lets a child
 	// do it.
@@ -254,22 +277,15 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 			attr.Cloneflags |= syscall.CLONE_NEWNET
 		}
 	}
-	return &exec.Cmd{Path: selfExe, Args: append([]string{selfExe, childMark, spec}, argv...), SysProcAttr: attr}, nil
+	return &exec.Cmd{Path: selfExe, Args: append([]string{selfExe, sandbox.Mark, spec}, argv...), SysProcAttr: attr}, nil
 }
-
-// Where the child finds what is shared with it. A sandbox child's report comes
-// first, then what it covers.
-const (
-	reportFd      = 3
-	childHiddenFd = 4
-)
 
 // filterFd is where bubblewrap finds its filter.
 func (l *launch) filterFd() int {
 	if !l.child {
 		return 3
 	}
-	return childHiddenFd + len(l.hidden)
+	return sandbox.HiddenFd + len(l.hidden)
 }
 
 // share opens what the child needs: what a sandbox child covers, and the filter
@@ -295,9 +311,9 @@ func (l *launch) share() error {
 	return nil
 }
 
-// filterRules are what the filter leaves alone.
-func (l *launch) filterRules() filterRules {
-	return filterRules{Unix: l.sockets == SocketsOwn, NoNet: l.net == NetNone}
+// sandbox.FilterRules are what the filter leaves alone.
+func (l *launch) filterRules() sandbox.FilterRules {
+	return sandbox.FilterRules{Unix: l.sockets == SocketsOwn, NoNet: l.net == NetNone}
 }
 
 // ownMounts gives the child a mount namespace. Whoever is not root needs a user
@@ -317,9 +333,10 @@ func ownMounts(attr *syscall.SysProcAttr) {
 }
 
 func (l *launch) spec() (string, error) {
-	s := childSpec{
+	s := sandbox.Spec{
 		Parent: os.Getpid(), Method: l.method, Policy: l.policy, Mounts: l.mounts, Pids: l.pids,
-		HasData: l.data != nil, Filtered: l.filtered, Rules: l.filterRules(), Net: l.net, Limits: l.limits,
+		HasData: l.data != nil, Filtered: l.filtered, Rules: l.filterRules(), Limits: l.limits.rlimits(),
+		Loopback: l.net == NetLoopback,
 	}
 	for _, h := range l.hidden {
 		s.Hidden = append(s.Hidden, h.id)

@@ -4,6 +4,7 @@ package tool
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -11,9 +12,6 @@ import (
 
 // selfExe is no program's path here: there are no sandbox children.
 const selfExe = ""
-
-// MaybeSandboxChild does nothing on this system, which has no Landlock.
-func MaybeSandboxChild() {}
 
 func available(confinement) ([]confinement, []string) {
 	return nil, []string{"neither Landlock nor bubblewrap exists on this system"}
@@ -40,6 +38,12 @@ func (*launch) environ(env []string) []string { return env }
 func (*launch) end() {}
 
 func (*launch) close() {}
+
+func (*launch) boundBy() string { return boundByNothing }
+
+func (*launch) startError(err error) error { return fmt.Errorf("tool bash: start: %w", err) }
+
+func (*launch) group(pid int) *group { return newGroup(pid) }
 
 // command makes the command line that runs argv in a session of its own.
 func (*launch) command(argv []string) (*exec.Cmd, error) {

@@ -5,13 +5,9 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/perdure/perdure/internal/sandbox"
 )
-
-// endMark begins a report of the command's end; what else a sandbox child reports
-// is why it could not start the command.
-const endMark = "\x00end "
-
-func endReport(code, signal int) string { return fmt.Sprintf("%s%d %d\n", endMark, code, signal) }
 
 // status collects what a sandbox child reports.
 type status struct {
@@ -40,10 +36,10 @@ func (s *status) Close() error { return nil }
 
 func (s *status) end() (code, signal int, ok bool) {
 	text := s.text.String()
-	if !strings.HasPrefix(text, endMark) || !strings.HasSuffix(text, "\n") {
+	if !strings.HasPrefix(text, sandbox.EndMark) || !strings.HasSuffix(text, "\n") {
 		return 0, 0, false
 	}
-	_, err := fmt.Sscanf(text, endMark+"%d %d\n", &code, &signal)
+	_, err := fmt.Sscanf(text, sandbox.EndMark+"%d %d\n", &code, &signal)
 	return code, signal, err == nil
 }
 
@@ -51,7 +47,7 @@ func (s *status) end() (code, signal int, ok bool) {
 func (s *status) problem() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if strings.HasPrefix(s.text.String(), endMark) {
+	if strings.HasPrefix(s.text.String(), sandbox.EndMark) {
 		return ""
 	}
 	return s.text.String()

@@ -70,7 +70,12 @@ type group struct {
 	// first is set if the leader is the first process of a PID namespace: it is no
 	// part of the command, and takes all others with it.
 	first bool
-	known map[int]uint64 // pid and start of all members seen
+	// control is the command's control group, nil if it has none.
+	control *commandGroup
+	// leaves is set if the command can leave its control group, whose files it may
+	// write.
+	leaves bool
+	known  map[int]uint64 // pid and start of all members seen
 }
 
 func newGroup(id int) *group { return &group{id: id, known: map[int]uint64{}} }
@@ -79,6 +84,9 @@ func newGroup(id int) *group { return &group{id: id, known: map[int]uint64{}} }
 func (g *group) members() []proc {
 	procs := allProcs()
 	family := map[int]bool{g.id: true}
+	for _, pid := range g.control.members() {
+		family[pid] = true
+	}
 	for grown := true; grown; {
 		grown = false
 		for _, p := range procs {
@@ -101,6 +109,24 @@ func (g *group) members() []proc {
 func (g *group) knows(p proc) bool {
 	start, known := g.known[p.pid]
 	return known && start == p.start
+}
+
+// excess explains which limit the command is over, "" if none.
+func (g *group) excess(l Limits) string {
+	if g.control != nil {
+		if over := g.control.excess(g.first); over != "" || !g.leaves {
+			return over
+		}
+	}
+	return l.excess(g.usage(l))
+}
+
+// killedFor explains for which limit the kernel killed the command, "" if for none.
+func (g *group) killedFor() string {
+	if g.control == nil {
+		return ""
+	}
+	return g.control.outOfMemory()
 }
 
 func (g *group) alive() int { return len(g.members()) }
@@ -160,6 +186,7 @@ func (g *group) kill() {
 		if len(members) == 0 {
 			return
 		}
+		g.control.kill()
 		_ = syscall.Kill(-g.id, syscall.SIGKILL)
 		for _, p := range members {
 			signalProc(p, syscall.SIGKILL)

@@ -17,6 +17,11 @@ type group struct {
 	first bool // there are no PID namespaces
 }
 
+// excess is "" here: the limits of processes and memory do not hold.
+func (*group) excess(Limits) string { return "" }
+
+func (*group) killedFor() string { return "" }
+
 func newGroup(id int) *group { return &group{id: id} }
 
 // alive is 1 if the group has members. Its leader, ended and not reaped, is one

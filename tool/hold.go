@@ -1,9 +1,10 @@
 package tool
 
 import (
-	"fmt"
 	"path/filepath"
 	"sync"
+
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 // holds are the data directories that this process has opened, by the path that
@@ -46,6 +47,4 @@ func hold(path string) (*held, error) {
 }
 
 // identity names a folder whatever its path is.
-type identity struct{ Dev, Ino uint64 }
-
-func (i identity) String() string { return fmt.Sprintf("%d:%d", i.Dev, i.Ino) }
+type identity = sandbox.Identity

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 
+	"github.com/perdure/perdure/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,7 +22,7 @@ func openHeld(path string) (*held, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	id, err := identityOf(fd)
+	id, err := sandbox.IdentityOf(fd)
 	if err != nil {
 		unix.Close(fd)
 		return nil, err
@@ -36,7 +36,7 @@ func openHeldFile(path string) (*held, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	id, err := identityOf(fd)
+	id, err := sandbox.IdentityOf(fd)
 	if err != nil {
 		unix.Close(fd)
 		return nil, err
@@ -55,15 +55,7 @@ func (h *held) is(f *os.File) bool {
 		return false
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && identity{uint64(st.Dev), st.Ino} == h.id
-}
-
-func identityOf(fd int) (identity, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return identity{}, err
-	}
-	return identity{uint64(st.Dev), st.Ino}, nil
+	return ok && identity{Dev: uint64(st.Dev), Ino: st.Ino} == h.id
 }
 
 // folder reports whether h is a folder.
@@ -78,32 +70,7 @@ func (h *held) deleted() bool {
 }
 
 // path is where the folder is now.
-func (h *held) path() (string, error) { return pathOf(int(h.file.Fd()), h.id) }
-
-// pathOf is the path of the folder id, which fd refers to. A folder that moves
-// meanwhile is looked for again.
-func pathOf(fd int, id identity) (string, error) {
-	for range 100 {
-		path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
-		if err != nil {
-			return "", err
-		}
-		if at, err := identityAt(path); err == nil && at == id {
-			return path, nil
-		}
-	}
-	return "", errors.New("the data directory has no path here: it was deleted, moved out of sight, or keeps moving")
-}
-
-// identityAt is the identity of what path names, without following a link in its
-// last element.
-func identityAt(path string) (identity, error) {
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return identity{}, err
-	}
-	return identity{uint64(st.Dev), st.Ino}, nil
-}
+func (h *held) path() (string, error) { return sandbox.PathOf(int(h.file.Fd()), h.id) }
 
 // views are all paths that show the folder now: its own first, then those of
 // other mounts of it, of a folder above it, or of one in it.
@@ -112,7 +79,7 @@ func (h *held) views() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	others, err := otherViews(path, h.id)
+	others, err := sandbox.OtherViews(path, h.id)
 	if err != nil {
 		return nil, fmt.Errorf("mounts: %w", err)
 	}
@@ -139,7 +106,7 @@ func (h *held) holds(f *os.File) (bool, error) {
 
 func (h *held) above(path string) bool {
 	for {
-		if at, err := identityAt(path); err == nil && at == h.id {
+		if at, err := sandbox.IdentityAt(path); err == nil && at == h.id {
 			return true
 		}
 		parent := filepath.Dir(path)

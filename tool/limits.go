@@ -63,11 +63,19 @@ func (l Limits) Check() error {
 func (l Limits) excess(u usage) string {
 	switch {
 	case l.Processes > 0 && u.processes > l.Processes:
-		return fmt.Sprintf("it had %d processes, and the limit is %d", u.processes, l.Processes)
+		return processExcess(u.processes, l.Processes)
 	case l.Memory > 0 && u.memory > l.Memory:
-		return fmt.Sprintf("it used %d MiB of memory, and the limit is %d MiB", u.memory>>20, l.Memory>>20)
+		return memoryExcess(u.memory, l.Memory)
 	}
 	return ""
+}
+
+func processExcess(had, most int64) string {
+	return fmt.Sprintf("it had %d processes, and the limit is %d", had, most)
+}
+
+func memoryExcess(used, most int64) string {
+	return fmt.Sprintf("it used %d MiB of memory, and the limit is %d MiB", used>>20, most>>20)
 }
 
 // usage is what the processes of a command use together.

@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 // privatePaths are the folders that programs meet in: each run has its own in
 // their place.
-var privatePaths = []string{"/tmp", "/var/tmp", "/run", "/dev/shm"}
+var privatePaths = sandbox.PrivatePaths
 
 // systemPaths are what every program needs of the system.
 var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store"}
@@ -44,7 +46,7 @@ func privateFolder(dir, path string) (private, error) {
 	if err := os.Mkdir(source, 0o700); err != nil && !os.IsExist(err) {
 		return private{}, err
 	}
-	return private{path, source}, nil
+	return private{Path: path, Source: source}, nil
 }
 
 // keptPaths are what commands need of what lies below places: how names are

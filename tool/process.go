@@ -3,8 +3,8 @@ package tool
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"runtime"
@@ -32,8 +32,11 @@ type process struct {
 	env    []string
 	box    confinement
 	record func(pgid int) (forget func())
-	stdout io.WriteCloser
-	stderr io.WriteCloser // nil: both streams are one pipe, which keeps their order
+	// bounded is called, if it is not nil, with what holds the limits of processes
+	// and memory, before the command starts.
+	bounded func(by string)
+	stdout  io.WriteCloser
+	stderr  io.WriteCloser // nil: both streams are one pipe, which keeps their order
 }
 
 // ending says how a process ended.
@@ -46,9 +49,23 @@ type ending struct {
 	changed             []string
 }
 
+// errInGroup reports that a command could not be started in its control group.
+var errInGroup = errors.New("start in a control group")
+
 // run starts the process and returns when it and its group are gone and its
-// output is drained. The error is a failure to start or to confine it.
+// output is drained. The error is a failure to start or to confine it. Where it
+// does not start in a control group, it runs without.
 func (p *process) run(ctx context.Context, timeout time.Duration) (ending, error) {
+	end, err := p.runOnce(ctx, timeout)
+	if errors.Is(err, errInGroup) {
+		slog.Warn("a command runs without a control group", "error", err)
+		p.box.groups = nil
+		return p.runOnce(ctx, timeout)
+	}
+	return end, err
+}
+
+func (p *process) runOnce(ctx context.Context, timeout time.Duration) (ending, error) {
 	l, err := p.box.launch()
 	if err != nil {
 		return ending{}, err
@@ -66,10 +83,13 @@ func (p *process) run(ctx context.Context, timeout time.Duration) (ending, error
 	}
 	defer out.close()
 	cmd.ExtraFiles = append(cmd.ExtraFiles, l.shared...)
+	if p.bounded != nil {
+		p.bounded(l.boundBy())
+	}
 	child, err := start(cmd)
 	l.close()
 	if err != nil {
-		return ending{}, fmt.Errorf("tool bash: start: %w", err)
+		return ending{}, l.startError(err)
 	}
 	forget := func() {}
 	if p.record != nil {
@@ -79,9 +99,11 @@ func (p *process) run(ctx context.Context, timeout time.Duration) (ending, error
 		l.limits.applyTo(child.pid)
 	}
 	out.begin()
-	g := newGroup(child.pid)
-	g.first = l.pids
+	g := l.group(child.pid)
 	end := child.watch(ctx, watched{g, l.limits, timeout}, out)
+	if end.excess == "" {
+		end.excess = g.killedFor()
+	}
 	state := child.reap()
 	forget()
 	if problem := out.status.problem(); problem != "" {
@@ -182,7 +204,7 @@ func (c *child) wait(ctx context.Context, w watched, out *output) (end ending) {
 			end.cancelled = true
 			return end
 		case <-tick.C:
-			if end.excess = w.limits.excess(w.g.usage(w.limits)); end.excess != "" {
+			if end.excess = w.g.excess(w.limits); end.excess != "" {
 				return end
 			}
 		}

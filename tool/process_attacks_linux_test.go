@@ -112,7 +112,9 @@ func attackEat(args []string) error {
 		memory[i] = 1
 	}
 	fmt.Println("eaten")
-	select {}
+	for {
+		_ = unix.Pause() // with its memory; select would end as a deadlock
+	}
 }
 
 // newTerminal returns both ends of a new pseudo-terminal.

@@ -43,19 +43,3 @@ func TestAttributesOutsideAreNotChanged(t *testing.T) {
 		})
 	}
 }
-
-// The nearest folder that is named decides whether a mount is written to.
-func TestWhatMountsAreWritten(t *testing.T) {
-	p := policy{
-		Dir: "/home/me/ws", Write: []string{"/home/me/ws"}, Kept: []string{"/home/me"}, Fixed: []string{"/home/me/ws/.git/config"},
-		Private: []private{{Path: "/home"}, {Path: "/tmp"}}, Caches: []cacheFolder{{Path: "/home/me/.cache"}},
-	}
-	for point, want := range map[string]bool{
-		"/": false, "/home": true, "/home/me": false, "/home/me/ws": true, "/home/me/ws/mounted": true, "/home/me/other": false,
-		"/home/me/.cache": true, "/home/me/.cachet": false, "/tmp": true, "/usr": false, "/proc": false, "/home/me/ws/.git/config": false,
-	} {
-		if p.writes(point) != want {
-			t.Errorf("%s: %v", point, !want)
-		}
-	}
-}

@@ -1,9 +1,6 @@
 package tool
 
 import (
-	"errors"
-	"syscall"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -11,24 +8,6 @@ import (
 // no core files: they may hold what it read, and nobody looks for them.
 func (l Limits) rlimits() map[int]int64 {
 	return map[int]int64{unix.RLIMIT_NOFILE: l.OpenFiles, unix.RLIMIT_FSIZE: l.FileSize, unix.RLIMIT_CORE: 0}
-}
-
-// apply limits this process and what it becomes.
-func (l Limits) apply() error {
-	var failed error
-	for resource, most := range l.rlimits() {
-		if most < 0 {
-			continue
-		}
-		var now syscall.Rlimit
-		if err := syscall.Getrlimit(resource, &now); err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		value := min(uint64(most), now.Max)
-		failed = errors.Join(failed, syscall.Setrlimit(resource, &syscall.Rlimit{Cur: value, Max: value}))
-	}
-	return failed
 }
 
 // applyTo limits a command that no child of this program prepares.

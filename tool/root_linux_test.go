@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,17 +19,21 @@ func TestACommandOfRootIsNoRoot(t *testing.T) {
 	}
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
+	var works []string // unfenced; root of a container may have less
 	for _, how := range []string{"family packet", "raw", "clock"} {
-		if out, err := exec.Command("bash", "-c", program+" "+attackMark+" "+how).CombinedOutput(); err != nil {
-			t.Fatalf("unfenced, %s fails: %s", how, out)
+		out, err := exec.Command("bash", "-c", program+" "+attackMark+" "+how).CombinedOutput()
+		if err != nil {
+			t.Logf("unfenced, %s fails: %s", how, out)
+			continue
 		}
+		works = append(works, how)
 	}
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
-		for _, how := range []string{"family packet", "raw", "clock"} {
+		for _, how := range works {
 			wantError(t, sh(t, w, program+" "+attackMark+" "+how), "failed: ")
 		}
 		var mask uint64
-		for _, c := range keptCaps {
+		for _, c := range sandbox.KeptCapabilities {
 			mask |= 1 << c
 		}
 		r := sh(t, w, "grep CapEff /proc/self/status")

@@ -35,8 +35,8 @@ type scratchRun struct {
 	dir   string
 	users int
 	used  time.Time
-	slots []bool // which slots a command uses
-	told  bool   // which fence holds was said
+	slots []bool   // which slots a command uses
+	told  []string // what the run's events say holds the limits
 }
 
 // scratchFolders are what one command has of a run's folders: dir is shared by
@@ -161,18 +161,18 @@ func (s *Scratch) of(run string) (*scratchRun, error) {
 	return r, nil
 }
 
-// first reports whether it is asked about run for the first time.
-func (s *Scratch) first(run string) bool {
+// first reports whether it is asked about run and boundBy for the first time.
+func (s *Scratch) first(run, boundBy string) bool {
 	if s == nil || run == "" {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, err := s.of(run)
-	if err != nil || r.told {
+	if err != nil || slices.Contains(r.told, boundBy) {
 		return false
 	}
-	r.told = true
+	r.told = append(r.told, boundBy)
 	return true
 }
 

@@ -230,8 +230,8 @@ func TestCallsThatTheFilterDenies(t *testing.T) {
 		"pidfd_getfd": fmt.Sprint(unix.SYS_PIDFD_GETFD),
 	}
 	if runtime.GOARCH == "amd64" {
-		denied["x32 socket"] = fmt.Sprint(x32Bit | unix.SYS_SOCKET)
-		denied["x32 getpid"] = fmt.Sprint(x32Bit | unix.SYS_GETPID)
+		denied["x32 socket"] = fmt.Sprint(0x40000000 | unix.SYS_SOCKET)
+		denied["x32 getpid"] = fmt.Sprint(0x40000000 | unix.SYS_GETPID)
 	}
 	for name, nr := range denied {
 		command := []string{attackMark, "call", strconv.Itoa(int(unix.EPERM)), nr}

@@ -57,8 +57,8 @@ type Call struct {
 
 // Event is what the built-in tools emit: file_read and file_write with a path,
 // artifact with a path and an action, created or modified; tool.confined or
-// tool.unconfined once a run and worker, with the fence of bash and what it leaves
-// open; tool.guarded_change with the paths that a command changed although they
+// tool.unconfined once a run and worker, with the fence of bash, what it leaves open,
+// and what holds the limits of memory and processes: cgroup, watcher or none; tool.guarded_change with the paths that a command changed although they
 // run outside of the fence later. Paths are relative to the workspace, with
 // slashes.
 type Event struct {
@@ -66,6 +66,7 @@ type Event struct {
 	Path   string   `json:"path,omitempty"`
 	Action string   `json:"action,omitempty"`
 	Fence  string   `json:"fence,omitempty"`
+	Limits string   `json:"limits,omitempty"`
 	Note   string   `json:"note,omitempty"`
 	Paths  []string `json:"paths,omitempty"`
 }

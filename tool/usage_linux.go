@@ -3,6 +3,7 @@ package tool
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ func machineMemory() int64 {
 		return 0
 	}
 	most := int64(info.Totalram) * int64(info.Unit)
-	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+	for _, file := range memoryLimitFiles() {
 		raw, err := os.ReadFile(file)
 		if err != nil {
 			continue
@@ -27,6 +28,21 @@ func machineMemory() int64 {
 		}
 	}
 	return most
+}
+
+// memoryLimitFiles are the files that limit the memory of this process, some of
+// which may not exist: of its own control group, and those above.
+func memoryLimitFiles() []string {
+	files := []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
+	here, err := ownCgroup()
+	if err != nil {
+		return files
+	}
+	for path := here.path; path != "/" && path != "."; path = filepath.Dir(path) {
+		files = append(files, filepath.Join(here.dir, "memory.max"))
+		here.dir = filepath.Dir(here.dir)
+	}
+	return files
 }
 
 // usage sums the members. Pages that several processes share after a fork count

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 // WorkspaceOptions says what surrounds a workspace. The zero value declares
@@ -40,6 +41,9 @@ type WorkspaceOptions struct {
 	// Scratch keeps the temporary folders of runs. Without it each command has
 	// folders of its own, removed at its end.
 	Scratch *Scratch
+	// Groups give commands control groups of their own, which hold their limits of
+	// processes and memory. Without it a watcher does.
+	Groups *ControlGroups
 }
 
 // Confine says what becomes of bash where nothing confines it.
@@ -126,6 +130,9 @@ func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
 		if err := w.keepOut(o.DataDir); err != nil {
 			return err
 		}
+	}
+	if note := linkedNote(w.secrets, nil); o.Confine == ConfineRequire && note != "" {
+		return perdure.FieldErrorf("secrets", "%s", note)
 	}
 	w.options, w.box = o, chooseConfinement(w, o)
 	if o.Confine == ConfineRequire && w.box.method == notConfined {
@@ -232,19 +239,9 @@ func (w *Workspace) Confinement() string { return string(w.box.method) }
 // there is none; "" if there is nothing to say.
 func (w *Workspace) ConfinementNote() string { return w.box.note }
 
-func realPath(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(abs)
-}
+func realPath(path string) (string, error) { return sandbox.RealPath(path) }
 
-// within tells whether path is dir or lies below it. Both are absolute and clean.
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
+func within(path, dir string) bool { return sandbox.Within(path, dir) }
 
 var (
 	errOutside = errors.New("it is outside the workspace")

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/internal/bench"
@@ -49,7 +50,7 @@ one is made beside NAME), or several of them with commas.`,
 	f.IntVar(&c.Rounds, "rounds", 5, "how often what is quick is repeated")
 	f.StringVar(&c.Profiles, "profiles", "", "keep profiles of CPU and memory in this folder")
 	a.jsonFlag(cmd)
-	cmd.AddCommand(a.latencyCommand(), a.scaleCommand(), &cobra.Command{
+	cmd.AddCommand(a.latencyCommand(), a.scaleCommand(), a.hostileCommand(), &cobra.Command{
 		Use: "child", Hidden: true, DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error { return bench.Child(cmd.Context(), args) },
 	})
@@ -86,5 +87,25 @@ func (a *app) scaleCommand() *cobra.Command {
 	f.StringVar(&s.Worker, "worker", "grpc", "where the worker is: grpc (a process of its own), inprocess (the server's)")
 	f.StringVar(&s.Folder, "folder", "", "where the database is (default: the system's temporary folder)")
 	f.StringVar(&s.Profiles, "profiles", "", "keep the profiles in this folder")
+	return cmd
+}
+
+func (a *app) hostileCommand() *cobra.Command {
+	var h bench.Hostile
+	cmd := &cobra.Command{
+		Use: "hostile", Short: "Measure what one hostile org costs the others", Args: cobra.NoArgs,
+		Long: `Measures well-behaved orgs alone, and then beside one that asks for all that its
+key allows, at once and without end. The table has the times of the well-behaved
+orgs, and how much the hostile one got done.`,
+		Example: `  perdure bench hostile --store sqlite,postgres
+  perdure bench hostile --attack searches,pages --for 10s`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return h.Run(cmd.Context(), a.stdout) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&h.Stores, "store", []string{"sqlite"}, "stores to measure")
+	f.StringSliceVar(&h.Attacks, "attack", nil, "what the hostile org does (default: all of it): "+strings.Join(bench.Attacks(), ", "))
+	f.IntVar(&h.Orgs, "orgs", 8, "how many orgs behave well")
+	f.DurationVar(&h.For, "for", 20*time.Second, "how long each of the two runs measures")
+	f.StringVar(&h.Folder, "folder", "", "where the databases are (default: the system's temporary folder)")
 	return cmd
 }

@@ -19,6 +19,8 @@ func (d *definer) flags(cmd *cobra.Command) {
 	f.Lookup("model").Usage = "provider/model; may be repeated"
 	f.Lookup("tools").Usage = "names of the tools that the model may use, or none (default: all built-in ones)"
 	f.Lookup("metadata").Usage = "KEY=VALUE; may be repeated"
+	f.StringVar(&d.spec.net, "net", "", "network of bash: open, loopback (each command's own) or none; a start and a worker may be stricter")
+	_ = cmd.RegisterFlagCompletionFunc("net", cobra.FixedCompletions([]string{"open", "loopback", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	f.StringVarP(&d.file, "file", "f", "", "JSON file with the definition; - is standard input")
 	f.StringVar(&d.name, "name", "", "name for people")
 	f.StringVar(&d.slug, "slug", "", "name for commands (default: made from the name)")
@@ -64,6 +66,9 @@ func (d *definer) fill(into *perdure.Definition) error {
 		into.Tools = builtinNames()
 	}
 	into.Config = into.Config.Merge(d.spec.config())
+	if d.spec.given("net") {
+		into.Config.Net = d.spec.net // also where that is less strict than it was
+	}
 	if d.spec.given("metadata") {
 		members, err := d.spec.metadataJSON()
 		if err != nil {

@@ -91,6 +91,7 @@ func (a *app) readPrompt(prompt string) (string, error) {
 // check finds what is wrong before anything is created, and fills the request.
 func (r *runner) check(prompt string) (client.StartRequest, error) {
 	r.spec.typed = r.definition != ""
+	r.spec.net = r.standard.fences.net
 	q := client.StartRequest{OneShot: !r.chat, Config: r.spec.config(), Tools: r.spec.toolNames(), Queue: r.queue}
 	if r.chat && prompt == "-" {
 		return q, usageError{"--chat reads what you type from standard input, so that the prompt cannot come from there", "give it as an argument"}

@@ -23,6 +23,7 @@ type spec struct {
 	maxTokens   int
 	temperature float64
 	thinking    string
+	net         string
 	metadata    []string
 }
 
@@ -68,6 +69,9 @@ func (s *spec) config() perdure.AgentConfig {
 	if s.given("thinking") {
 		c.Thinking = s.thinking
 	}
+	if s.given("net") {
+		c.Net = s.net
+	}
 	if s.given("max-turns") {
 		c.MaxTurns = &s.maxTurns
 	}
@@ -91,6 +95,9 @@ func (s *spec) check() error {
 		return usageError{"--temperature must be from 0 to 2", ""}
 	case s.thinking != "" && !slices.Contains(perdure.Thinkings, s.thinking):
 		return usageError{"--thinking " + s.thinking + " is unknown", "it is one of " + strings.Join(perdure.Thinkings, ", ")}
+	}
+	if s.given("net") && (perdure.AgentConfig{Net: s.net}).CheckNet() != nil || s.given("net") && s.net == "" {
+		return usageError{"--net " + s.net + " is not known", "give open, loopback or none"}
 	}
 	if _, err := s.metadataJSON(); err != nil {
 		return err

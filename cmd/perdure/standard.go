@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -156,10 +157,30 @@ func (s *standard) providers() (*llm.Providers, error) {
 	), nil
 }
 
+// warnOfPlainKeys says which keys of providers are not hidden in what these answer,
+// because they are words. The key itself is not said.
+func (s *standard) warnOfPlainKeys() error {
+	endpoints, err := s.endpoints()
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range endpoints.Allowed() {
+		if key := os.Getenv(e.APIKeyEnv); key != "" && llm.PlainKey(key) && !slices.Contains(names, e.APIKeyEnv) {
+			names = append(names, e.APIKeyEnv)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		s.logger.Warn("the key is a plain word or too short, so it is not hidden where a provider repeats it; if it is a secret, use a longer one", "variable", name)
+	}
+	return nil
+}
+
 // worker makes the worker. data is the data directory, which tools must not
-// reach; kept is the store of the worker's LOCAL runs there, and scratch keeps the
-// temporary folders of runs.
-func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store, scratch *tool.Scratch) (*worker.Worker, error) {
+// reach; kept is the store of the worker's LOCAL runs there, scratch keeps the
+// temporary folders of runs, and groups bound commands.
+func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store, scratch *tool.Scratch, groups *tool.ControlGroups) (*worker.Worker, error) {
 	providers, err := s.providers()
 	if err != nil {
 		return nil, err
@@ -177,11 +198,14 @@ func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store, sc
 		}
 		seesWorker, seesReact = counted.Worker(), counted.React()
 	}
+	if err := s.warnOfPlainKeys(); err != nil {
+		return nil, err
+	}
 	c := react.Config{
 		Providers: providers, Tools: tool.Builtin(), Record: record, Counters: &s.counts, Observer: seesReact, Ended: scratch.Drop,
 		Workspaces: func(dir string) (*tool.Workspace, error) {
 			o := s.fences.options(data, s.secretPaths(data))
-			o.Scratch = scratch
+			o.Scratch, o.Groups = scratch, groups
 			return tool.OpenWorkspace(s.workspace, dir, o)
 		},
 	}
@@ -234,6 +258,18 @@ func (s *standard) endWith(kept *local.Store, ended <-chan struct{}) {
 	}
 }
 
+// controlGroups bound commands where the system has delegated its control group to
+// this process; nil where it has not, and a watcher bounds them.
+func (s *standard) controlGroups() *tool.ControlGroups {
+	groups, err := tool.OpenControlGroups()
+	if err != nil {
+		s.logger.Info("a watcher holds the limits of commands", "no control groups", err)
+		return nil
+	}
+	s.logger.Info("control groups hold the limits of commands")
+	return groups
+}
+
 // start runs the worker in the background until stop is called, once or more
 // often, and returns once the server knows it.
 func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (stop func(), err error) {
@@ -254,9 +290,10 @@ func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (
 	if err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}
-	w, err := s.worker(d, data, kept, scratch)
+	groups := s.controlGroups()
+	w, err := s.worker(d, data, kept, scratch, groups)
 	if err != nil {
-		return nil, errors.Join(err, scratch.Close(), kept.Close())
+		return nil, errors.Join(err, groups.Close(), scratch.Close(), kept.Close())
 	}
 	live, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
@@ -267,6 +304,9 @@ func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (
 		}
 		if closed := scratch.Close(); closed != nil {
 			s.logger.Warn("temporary folders of runs are left", "error", closed)
+		}
+		if closed := groups.Close(); closed != nil {
+			s.logger.Warn("control groups of commands are left", "error", closed)
 		}
 		ended <- err
 	}()

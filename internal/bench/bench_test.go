@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -119,6 +121,39 @@ func TestTooLateIsBegunAgain(t *testing.T) {
 		})
 		if !errors.Is(err, c.want) || tries != c.tries || l.Ahead != c.ahead {
 			t.Errorf("%s: %v after %d tries, with %v more", c.name, err, tries, l.Ahead)
+		}
+	}
+}
+
+// TestHostileRuns measures beside one org that does a little of all.
+func TestHostileRuns(t *testing.T) {
+	folder := t.TempDir()
+	var out strings.Builder
+	h := Hostile{Stores: []string{"sqlite"}, Attacks: []string{"starts", "signals", "searches", "durable", "polls"}, Orgs: 2, For: 2 * time.Second, Folder: folder}
+	if err := h.Run(t.Context(), &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range append(guestVerbs, h.Attacks...) {
+		if !strings.Contains(out.String(), "\n| "+row+" | ") {
+			t.Errorf("there is no row of %s in\n%s", row, out.String())
+		}
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("it left %v in its folder (%v)", left, err)
+	}
+}
+
+func TestWhatIsNoAttackIsRefused(t *testing.T) {
+	for field, h := range map[string]Hostile{
+		"attack": {Attacks: []string{"none"}, Orgs: 1, For: time.Minute},
+		"orgs":   {Orgs: 0, For: time.Minute},
+		"for":    {Orgs: 1, For: time.Second},
+		"store":  {Stores: []string{"mysql://h/d"}, Orgs: 1, For: time.Minute},
+	} {
+		err := h.Run(t.Context(), io.Discard)
+		var coded *perdure.Error
+		if !errors.As(err, &coded) || coded.Code != perdure.InvalidArgument || !strings.Contains(fmt.Sprint(coded.Fields, err), field) {
+			t.Errorf("a wrong %s gives %v", field, err)
 		}
 	}
 }

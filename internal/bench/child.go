@@ -43,7 +43,7 @@ func Child(ctx context.Context, args []string) error {
 
 // roles are what a child can be.
 var roles = map[string]func(ctx context.Context, args []string) error{
-	"server": serverRole, "worker": workerRole, "readers": readersRole,
+	"server": serverRole, "worker": workerRole, "readers": readersRole, "guests": guestsRole, "attacker": attackerRole,
 }
 
 func spawn(ctx context.Context, role string, args ...string) (*child, error) {

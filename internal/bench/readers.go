@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure/client"
 )
 
 // toFollow is a stream that a reader is to follow.
@@ -39,6 +41,7 @@ type heard struct {
 // readers is the child that reads.
 type readers struct {
 	addr, token string
+	org         string // "" is the default one
 	ctx         context.Context
 	cancel      context.CancelFunc
 	mu          sync.Mutex    // guards got
@@ -149,7 +152,7 @@ func (one *reading) follow(r *readers) error {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(r.ctx, func() { _ = conn.Close() })()
-	req := fmt.Sprintf("GET /api/orgs/default/agent-executions/%s/stream/consolidated HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n\r\n", one.Execution, r.addr, r.token)
+	req := fmt.Sprintf("GET /api/orgs/%s/agent-executions/%s/stream/consolidated HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n\r\n", cmp.Or(r.org, client.DefaultOrg), one.Execution, r.addr, r.token)
 	if _, err := conn.Write([]byte(req)); err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type standSpec struct {
 	slots     int // of the worker, for agents and as many for tasks
 	inProcess bool
 	readers   bool
+	noWorker  bool
 }
 
 // setUp starts the processes, on a database of their own. The worker speaks to
@@ -55,6 +56,9 @@ func setUp(ctx context.Context, all *stores, store string, spec standSpec) (_ *s
 		return nil, err
 	}
 	s.api = client.Socket(s.at.Socket, s.at.Token)
+	if spec.noWorker {
+		return s, nil
+	}
 	if spec.inProcess {
 		s.worker, err = s.server, s.server.ask("work", workerSpec{Slots: spec.slots}, nil)
 	} else {

@@ -32,12 +32,12 @@ type watch struct {
 	changed chan struct{} // closed at each change, and replaced
 }
 
-func (s *Streams) join(id uuid.UUID) *watch {
+func (s *Streams) join(org string, id uuid.UUID) *watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.watches[id]
 	if w == nil {
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(store.ForOrg(context.Background(), org))
 		w = &watch{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{})}
 		s.watches[id] = w
 		go s.look(ctx, id, w)
@@ -115,7 +115,7 @@ func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
 // is called about once a second until then, and ends it by an error. Errors:
 // not_found once the stream is deleted, and the cause of the context's end.
 func (s *Streams) await(ctx context.Context, id uuid.UUID, after int64, idle func() error) error {
-	w := s.join(id)
+	w := s.join(store.OrgOf(ctx), id)
 	defer s.leave(id, w)
 	timer := time.NewTicker(tick)
 	defer timer.Stop()

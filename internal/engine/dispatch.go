@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // Dispatch gives what workers of an org speak to, in this process. With
@@ -36,11 +37,13 @@ type dispatch struct {
 }
 
 func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure.Settings, error) {
+	ctx = store.ForOrg(ctx, d.org)
 	settings := perdure.Settings{Lease: d.e.Lease, PayloadLimit: d.e.PayloadLimit, Org: d.org}
 	return settings, d.e.register(ctx, d.org, r)
 }
 
 func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
+	ctx = store.ForOrg(ctx, d.org)
 	p.Embedded = d.embedded
 	d.e.gone.back(d.org, p.WorkerID)
 	defer d.e.polling(d.org, p)()
@@ -59,6 +62,7 @@ func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Age
 }
 
 func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
+	ctx = store.ForOrg(ctx, d.org)
 	p.Embedded = d.embedded
 	defer d.e.polling(d.org, p)()
 	claims, err := d.e.claimTasks(ctx, d.org, p)
@@ -76,16 +80,19 @@ func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Task
 }
 
 func (d dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
+	ctx = store.ForOrg(ctx, d.org)
 	d.e.beating(d.org, h.WorkerID)
 	d.e.gone.back(d.org, h.WorkerID)
 	return d.e.heartbeat(ctx, d.org, h)
 }
 
 func (d dispatch) Release(ctx context.Context, r perdure.Release) error {
+	ctx = store.ForOrg(ctx, d.org)
 	return d.e.release(ctx, d.org, r)
 }
 
 func (d dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
+	ctx = store.ForOrg(ctx, d.org)
 	if c.Eager.Embedded = d.embedded; !d.e.claims(ctx, d.org) {
 		c.Eager.Slots = 0
 	}
@@ -97,6 +104,7 @@ func (d dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitR
 }
 
 func (d dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
+	ctx = store.ForOrg(ctx, d.org)
 	f.Embedded = d.embedded
 	f.Parked = f.Parked && d.e.claims(ctx, d.org)
 	reply, err := d.e.finishTask(ctx, d.org, f)
@@ -107,10 +115,12 @@ func (d dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure
 }
 
 func (d dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
+	ctx = store.ForOrg(ctx, d.org)
 	return d.e.appendFrames(ctx, d.org, frames)
 }
 
 func (d dispatch) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
+	ctx = store.ForOrg(ctx, d.org)
 	return func(yield func(perdure.Entry, error) bool) {
 		if err := d.own(ctx, q.ExecutionID); err != nil {
 			yield(perdure.Entry{}, err)
@@ -121,10 +131,12 @@ func (d dispatch) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[p
 }
 
 func (d dispatch) Execution(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
+	ctx = store.ForOrg(ctx, d.org)
 	return d.read().Execution(ctx, d.org, id)
 }
 
 func (d dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
+	ctx = store.ForOrg(ctx, d.org)
 	if err := d.own(ctx, execution); err != nil {
 		return nil, err
 	}
@@ -132,6 +144,7 @@ func (d dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUI
 }
 
 func (d dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
+	ctx = store.ForOrg(ctx, d.org)
 	if err := checkTexts("patterns", patterns); err != nil {
 		return nil, err
 	}
@@ -142,10 +155,12 @@ func (d dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []s
 }
 
 func (d dispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
+	ctx = store.ForOrg(ctx, d.org)
 	return d.e.putBlob(ctx, d.org, owner, length, content)
 }
 
 func (d dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error) {
+	ctx = store.ForOrg(ctx, d.org)
 	if err := d.own(ctx, execution); err != nil {
 		return nil, err
 	}
@@ -153,6 +168,7 @@ func (d dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.Re
 }
 
 func (d dispatch) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
+	ctx = store.ForOrg(ctx, d.org)
 	return d.e.serve(ctx, d.org, worker, source)
 }
 

@@ -25,6 +25,8 @@ type SignalRequest struct {
 	Head string
 	// Response is set where a client asked for a response.
 	Response *ResponseRequest
+	// Conversation, if set, is the one whose next response this begins.
+	Conversation *ConversationTurn
 }
 
 // SignalReply says under which id the signal is stored, and where the
@@ -51,7 +53,7 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 	if r.Turn != nil {
 		messages = r.Turn.Messages
 	}
-	response := NewResponseID()
+	response := r.Conversation.response()
 	h := e.reserve(ctx, org, id)
 	d, err := e.one(ctx, store.Command{
 		Name: "signal", Lane: store.LaneCommits, Org: org, Execution: id, Bytes: len(r.Value),
@@ -63,6 +65,7 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 			if r.Ref != nil {
 				n.Blobs = []uuid.UUID{*r.Ref}
 			}
+			r.Conversation.needs(&n)
 			h.needs(&n)
 			return n
 		},
@@ -142,6 +145,9 @@ func (e *Engine) decideSignal(s *store.State, r SignalRequest, checked bool, mes
 	d.event(perdure.EventSignal, perdure.Place{ResponseID: response}, members)
 	if r.Name == perdure.UserMessage {
 		d.c.Responses = []store.Response{r.Response.row(d, response, r.ID)}
+	}
+	if err := r.Conversation.begin(d, nil); err != nil {
+		return nil, err
 	}
 	waited := d.x.WaitReason
 	if d.wake(facts{signals: []string{r.Name}}, perdure.WokeSignal) {

@@ -48,6 +48,8 @@ type StartRequest struct {
 	// 24 hours answer with the execution that the first one made.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
+	// Conversation, if set, is the one whose next response this begins.
+	Conversation *ConversationTurn
 }
 
 const (
@@ -75,7 +77,9 @@ func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdur
 	d, err := e.one(ctx, store.Command{
 		Name: "start", Lane: store.LaneCommits, Org: org, Execution: x.ID, Bytes: len(x.Input),
 		Needs: func(*perdure.Execution) store.Needs {
-			return store.Needs{Idempotency: r.IdempotencyKey, Definition: r.DefinitionID, UseOf: x.KeyID}
+			n := store.Needs{Idempotency: r.IdempotencyKey, Definition: r.DefinitionID, UseOf: x.KeyID}
+			r.Conversation.needs(&n)
+			return n
 		},
 		Decide: func(s *store.State) (*store.Changes, error) {
 			return decideStart(s, *x, r, binary.BigEndian.Uint64(epoch[:]))
@@ -95,7 +99,7 @@ func decideStart(s *store.State, x perdure.Execution, r StartRequest, epoch uint
 	}
 	if known := s.Idempotency; known != nil {
 		if known.RequestHash != r.RequestHash {
-			return nil, perdure.Errorf(perdure.IdempotencyKeyReused, "the Idempotency-Key %q was used with another body within the last 24 hours", r.IdempotencyKey)
+			return nil, keyReused(r.IdempotencyKey)
 		}
 		return answerOf(known.Execution), nil
 	}
@@ -110,6 +114,9 @@ func decideStart(s *store.State, x perdure.Execution, r StartRequest, epoch uint
 	d := begin(s)
 	d.event(perdure.EventCreated, perdure.Place{ResponseID: x.ResponseID}, map[string]any{"kind": x.Kind, "status": x.Status})
 	d.c.Responses = []store.Response{r.Response.row(d, x.ResponseID, "")}
+	if err := r.Conversation.begin(d, &x.ID); err != nil {
+		return nil, err
+	}
 	d.hint(notify.Agents(x.Org, x.Queue))
 	if s.Definition != nil {
 		d.c.Retain = s.Definition.Retention
@@ -156,7 +163,7 @@ func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perd
 		ID: id, InputBlob: ref, Org: org, Kind: r.Kind, Status: perdure.StatusPending, Woke: perdure.WokeStart,
 		PersistenceMode: r.PersistenceMode, DefinitionID: r.DefinitionID, Input: input,
 		Queue: r.Queue, Workspace: r.Workspace, Traceparent: r.Traceparent, Metadata: r.Metadata,
-		ResponseID: NewResponseID(),
+		ResponseID: r.Conversation.response(),
 	}, nil
 }
 
@@ -325,4 +332,8 @@ func checkConfig(c perdure.AgentConfig) error {
 		return err
 	}
 	return c.CheckNet()
+}
+
+func keyReused(key string) error {
+	return perdure.Errorf(perdure.IdempotencyKeyReused, "the Idempotency-Key %q was used with another body within the last 24 hours", key)
 }

@@ -25,6 +25,7 @@ const (
 // has no goroutine: whoever of its readers takes a hint reads for all of them,
 // so that a log on which nothing happens costs a little memory and no time.
 type follower struct {
+	org       string // whose reads it makes
 	execution uuid.UUID
 	refs      int             // guarded by Log.mu
 	hints     <-chan struct{} // that the log has grown
@@ -45,8 +46,8 @@ type follower struct {
 }
 
 // follow gives the log's follower, which is ready unless the store fails.
-func (l *Log) follow(execution uuid.UUID) *follower {
-	f := l.join(execution)
+func (l *Log) follow(org string, execution uuid.UUID) *follower {
+	f := l.join(org, execution)
 	if !f.isReady() {
 		l.advance(f)
 	}
@@ -55,12 +56,12 @@ func (l *Log) follow(execution uuid.UUID) *follower {
 
 // join adds a reader to the log's follower, which is made for the first one. It
 // subscribes before its first look, so that no hint falls between.
-func (l *Log) join(execution uuid.UUID) *follower {
+func (l *Log) join(org string, execution uuid.UUID) *follower {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.followers[execution]
 	if f == nil {
-		f = &follower{execution: execution, changed: make(chan struct{})}
+		f = &follower{org: org, execution: execution, changed: make(chan struct{})}
 		f.hints, f.stop = l.hints.Subscribe(notify.Log(execution))
 		l.followers[execution] = f
 		if len(l.followers) == 1 {
@@ -95,12 +96,15 @@ func (f *follower) isReady() bool {
 	return f.ready
 }
 
+// context is that of reads for all readers of the log.
+func (f *follower) context() context.Context { return store.ForOrg(context.Background(), f.org) }
+
 // advance reads until there is nothing new. It is done for all readers, so that
 // the end of the one that does it is no reason to end it; each read is short.
 func (l *Log) advance(f *follower) {
 	f.reading.Lock()
 	defer f.reading.Unlock()
-	ctx := context.Background()
+	ctx := f.context()
 	for {
 		var items []Item
 		var head store.Head
@@ -140,7 +144,7 @@ func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Reco
 	if !f.ends(head, records[0].Pos-1) {
 		return false
 	}
-	joined, n, err := l.joinEntries(context.Background(), execution, records)
+	joined, n, err := l.joinEntries(f.context(), execution, records)
 	if err != nil || n < len(records) {
 		return false
 	}
@@ -224,7 +228,7 @@ func (f *follower) isAway() bool {
 // backAgain reads a log that could not be read for a while: it may have been put back
 // meanwhile, and have grown since. The caller holds reading.
 func (l *Log) backAgain(f *follower) error {
-	nonces, head, err := l.read.Nonces(context.Background(), f.execution, f.head.LastPos)
+	nonces, head, err := l.read.Nonces(f.context(), f.execution, f.head.LastPos)
 	if err != nil {
 		return err
 	}

@@ -161,7 +161,7 @@ func (t *tail) give(item Item) error {
 // that gets a hint reads for all that follow the log.
 func (t *tail) wait(ctx context.Context, changed <-chan struct{}) error {
 	if t.follower == nil {
-		t.follower = t.log.follow(t.execution)
+		t.follower = t.log.follow(store.OrgOf(ctx), t.execution)
 		t.turn = t.follower.turns()
 		return nil // look again, now that nothing can be missed
 	}

@@ -21,7 +21,7 @@ func (s *server) onBehalf(ctx context.Context, w http.ResponseWriter, r *http.Re
 	id := requestID(r)
 	w.Header().Set(requestIDHeader, id)
 	ctx = context.WithValue(ctx, callerKey{}, c)
-	return store.By(ctx, c.actor(r, id))
+	return store.ForOrg(store.By(ctx, c.actor(r, id)), c.org)
 }
 
 // requestID is the client's own, if it is one that a log can bear, else a new

@@ -35,7 +35,7 @@ var rules = map[string][]string{
 	"llm/internal/gpt":                 nil,
 	"llm/scripted":                     {"llm"},
 	"llm/llmtest":                      {"llm", "llm/..."},
-	"tool":                             {"internal/schema"},
+	"tool":                             {"internal/schema", "internal/sandbox"},
 	"client":                           nil,
 	"agent/agenttest":                  {"internal/bubble", "agent", "worker", "react", "llm", "llm/scripted", "tool", "server", "internal/engine", "internal/store", "internal/store/storetest"},
 	"api/perdure/v1":                   nil,
@@ -45,11 +45,14 @@ var rules = map[string][]string{
 	// Server side.
 	"internal/engine":                      {"internal/store", "internal/notify", "internal/response", "internal/schema"},
 	"internal/schema":                      nil, // pure: the worker's side uses it, too
+	"internal/sandbox":                     nil, // initialized early, so it needs little
 	"internal/store":                       nil,
-	"internal/store/commit":                {"internal/store"},
+	"internal/store/commit":                {"internal/store", "internal/store/turns"},
+	"internal/store/turns":                 nil,
+	"internal/store/floodtest":             {"internal/engine", "internal/store"},
 	"internal/store/relational":            {"internal/store", "internal/store/commit"},
-	"internal/store/sqlite":                {"internal/disk", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/relational"},
-	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational"},
+	"internal/store/sqlite":                {"internal/disk", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},
+	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},
 	"internal/store/postgres/cluster":      nil,
 	"internal/store/postgres/postgrestest": {"internal/store/postgres/cluster"},
 	"internal/store/check":                 {"internal/store"},

@@ -30,7 +30,7 @@ type Config struct {
 	Reading func() (left func())
 }
 
-// API serves /v1/responses and /v1/models to callers that are known already.
+// API serves /v1/responses, /v1/conversations and /v1/models to callers that are known already.
 type API struct {
 	Config
 	mux *http.ServeMux
@@ -43,7 +43,7 @@ const (
 
 // Owns tells whether a path is this API's.
 func Owns(path string) bool {
-	for _, own := range []string{responsesPath, modelsPath} {
+	for _, own := range []string{responsesPath, conversationsPath, modelsPath} {
 		if path == own || strings.HasPrefix(path, own+"/") {
 			return true
 		}
@@ -59,6 +59,7 @@ func New(c Config) *API {
 	a.mux.HandleFunc("DELETE "+responsesPath+"/{id}", a.delete)
 	a.mux.HandleFunc("POST "+responsesPath+"/{id}/cancel", a.cancel)
 	a.mux.HandleFunc("GET "+responsesPath+"/{id}/input_items", a.inputItems)
+	a.handleConversations()
 	a.mux.HandleFunc("GET "+modelsPath, a.models)
 	a.mux.HandleFunc("GET "+modelsPath+"/{id...}", a.model)
 	return a

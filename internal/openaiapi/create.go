@@ -100,6 +100,13 @@ func (a *API) begin(ctx context.Context, org string, req *request, idem idempote
 		return nil, err
 	}
 	b := &beginning{API: a, org: org, req: req, idem: idem, who: who, settings: settings}
+	if req.Conversation != "" {
+		id, err := b.turn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return a.find(ctx, org, id, true)
+	}
 	if err := b.know(ctx); err != nil {
 		return nil, err
 	}
@@ -203,8 +210,12 @@ func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
 }
 
 // goOn sends input to the execution that waits at the end of the previous response.
-// Errors: conflict, execution_ended.
+// Errors: conflict, also for a response of a conversation, which goes on by itself;
+// execution_ended.
 func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.InputMessage) (string, error) {
+	if id := previous.request.Conversation; id != "" {
+		return "", perdure.Errorf(perdure.Conflict, "the execution is that of conversation %s", id)
+	}
 	messages, err := answering(previous.open(), input)
 	if err != nil {
 		return "", err
@@ -221,15 +232,9 @@ func (b *beginning) execution(ctx context.Context, previous *found, open []strin
 	if err != nil {
 		return "", err
 	}
-	s := b.settings
-	start := engine.StartRequest{
-		Kind: perdure.ReactKind, DefinitionID: b.who.definition, SystemPrompt: &s.SystemPrompt, Models: s.Models, Tools: &s.Tools,
-		Config: s.Config, Messages: messages, Turns: s.Turns, Response: b.asked, IdempotencyKey: b.idem.key, RequestHash: b.idem.hash,
-	}
-	if len(b.req.Metadata) > 0 {
-		if start.Metadata, err = json.Marshal(b.req.Metadata); err != nil {
-			return "", &perdure.Error{Code: perdure.Internal, Message: "metadata does not encode", Err: err}
-		}
+	start, err := b.startRequest(messages)
+	if err != nil {
+		return "", err
 	}
 	if previous != nil {
 		start.Queue, start.Workspace = previous.execution.Queue, previous.execution.Workspace
@@ -240,6 +245,22 @@ func (b *beginning) execution(ctx context.Context, previous *found, open []strin
 		return "", err
 	}
 	return b.first(ctx, x.ID)
+}
+
+func (b *beginning) startRequest(messages []perdure.InputMessage) (engine.StartRequest, error) {
+	s := b.settings
+	start := engine.StartRequest{
+		Kind: perdure.ReactKind, DefinitionID: b.who.definition, SystemPrompt: &s.SystemPrompt, Models: s.Models, Tools: &s.Tools,
+		Config: s.Config, Messages: messages, Turns: s.Turns, Response: b.asked, IdempotencyKey: b.idem.key, RequestHash: b.idem.hash,
+	}
+	if len(b.req.Metadata) == 0 {
+		return start, nil
+	}
+	var err error
+	if start.Metadata, err = json.Marshal(b.req.Metadata); err != nil {
+		return start, &perdure.Error{Code: perdure.Internal, Message: "metadata does not encode", Err: err}
+	}
+	return start, nil
 }
 
 // first is the response of an execution's own input, by its first event: a create

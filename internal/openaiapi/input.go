@@ -44,18 +44,25 @@ func parseInput(r *request, raw json.RawMessage) error {
 		r.items = []readItem{{at: "input", messages: []perdure.InputMessage{m}}}
 		return nil
 	}
+	var err error
+	r.items, err = readItems(raw, "input", "a string or an array of items")
+	return err
+}
+
+func readItems(raw json.RawMessage, param, kind string) ([]readItem, error) {
 	var items []givenItem
-	if err := decode(raw, "input", &items, "a string or an array of items"); err != nil {
-		return err
+	if err := decode(raw, param, &items, kind); err != nil {
+		return nil, err
 	}
+	var all []readItem
 	for i, item := range items {
-		one, err := item.read("input[" + strconv.Itoa(i) + "]")
+		one, err := item.read(param + "[" + strconv.Itoa(i) + "]")
 		if err != nil {
-			return err
+			return nil, err
 		}
-		r.items = append(r.items, one)
+		all = append(all, one)
 	}
-	return nil
+	return all, nil
 }
 
 func (i givenItem) read(at string) (readItem, error) {

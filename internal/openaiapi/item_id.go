@@ -14,6 +14,8 @@ type side byte
 const (
 	sideInput  side = 'i'
 	sideOutput side = 'o'
+	// sidePending are items that were added to a conversation before the response.
+	sidePending side = 'p'
 )
 
 const responsePrefix = "resp_"
@@ -35,7 +37,7 @@ type itemPlace struct {
 // placeOf reads the id of an item.
 func placeOf(id string) (itemPlace, bool) {
 	prefix, rest, found := strings.Cut(id, "_")
-	at := strings.LastIndexAny(rest, "io")
+	at := strings.LastIndexAny(rest, "iop")
 	if !found || at < 0 {
 		return itemPlace{}, false
 	}

@@ -197,7 +197,7 @@ func itemOf(m perdure.InputMessage) Item {
 	case perdure.RoleAssistant:
 		p := m.Parts[0]
 		switch p.Type {
-		case perdure.PartThinking:
+		case perdure.PartThinking, partBlock:
 			return Item{Type: itemReasoning, Summary: []Content{{Type: contentSummary, Text: p.Thinking}}}
 		case perdure.PartToolCall:
 			return Item{Type: itemCall, Status: done, CallID: p.ID, Name: p.Name, Arguments: p.RawArguments}

@@ -16,7 +16,7 @@ func (r *request) object() Response {
 		Reasoning:         reasoningField{Effort: shownEffort(r.Effort), Summary: r.Summary}, Store: r.stored(), Temperature: 1, TopP: 1,
 		Text: textField{Format: formatField{Type: "text"}, Verbosity: r.Verbosity}, ToolChoice: r.ToolChoice, Tools: r.Tools,
 		Truncation: cmp.Or(r.Truncation, "disabled"), ServiceTier: "default", Metadata: r.Metadata, MaxToolCalls: r.MaxToolCalls,
-		User: r.User, SafetyIdentifier: r.SafetyIdentifier, PromptCacheKey: r.PromptCacheKey,
+		User: r.User, SafetyIdentifier: r.SafetyIdentifier, PromptCacheKey: r.PromptCacheKey, Conversation: r.field(),
 	}
 	if r.TopP != nil {
 		o.TopP = *r.TopP

@@ -183,7 +183,13 @@ var parameterCases = map[string]func(w *wired){
 		w.echoes(`"input":"a"`, sent{"truncation": "disabled"})
 		w.refuses("truncation", `"truncation":"some"`)
 	},
-	"conversation":           func(w *wired) { w.refuses("conversation", `"conversation":"conv_1"`) },
+	"conversation": func(w *wired) {
+		id, _ := at(value(w.t, w.call("POST", "/v1/conversations", `{}`).body), "id").(string)
+		w.echoes(`"input":"a","conversation":"`+id+`"`, sent{"conversation.id": id})
+		o := w.echoes(`"input":"b","conversation":{"id":"`+id+`"}`, sent{"conversation.id": id})
+		w.here(strings.Contains(w.lastMessages(), "user: a"), "the model does not know of the first response: %s", o.raw)
+		w.refuses("conversation", `"conversation":"`+id+`","previous_response_id":"resp_1"`)
+	},
 	"prompt":                 func(w *wired) { w.refuses("prompt", `"prompt":{"id":"p"}`) },
 	"prompt_cache_retention": func(w *wired) { w.refuses("prompt_cache_retention", `"prompt_cache_retention":"24h"`) },
 	"context_management":     func(w *wired) { w.refuses("context_management", `"context_management":[{"type":"compaction"}]`) },

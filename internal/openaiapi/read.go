@@ -35,6 +35,11 @@ func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, er
 	if err != nil {
 		return nil, err
 	}
+	return a.foundIn(ctx, org, row, x, hidden)
+}
+
+// foundIn begins the fold of a response of an execution.
+func (a *API) foundIn(ctx context.Context, org string, row *store.Response, x *perdure.Execution, hidden bool) (*found, error) {
 	r, err := requestOf(row.Request, x)
 	if err != nil {
 		return nil, err

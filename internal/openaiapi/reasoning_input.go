@@ -35,7 +35,11 @@ func (o *opener) open(ctx context.Context, i *readItem) (err error) {
 		return invalid(i.at+".encrypted_content", "invalid_encrypted_content",
 			"Invalid '%s.encrypted_content': %v. Give it back as it came, or leave it out.", i.at, err)
 	}
-	i.messages = []perdure.InputMessage{{Role: perdure.RoleAssistant, Parts: []perdure.Part{{Type: partBlock, Native: raw}}}}
+	block := perdure.Part{Type: partBlock, Native: raw}
+	for _, m := range i.messages {
+		block.Thinking += m.Parts[0].Thinking // to show
+	}
+	i.messages = []perdure.InputMessage{{Role: perdure.RoleAssistant, Parts: []perdure.Part{block}}}
 	return nil
 }
 

@@ -14,24 +14,30 @@ const maxReferred = 1_000
 // resolve makes messages of the input's items. Those that refer to items of stored
 // responses become what these were made of, with what a client never sees: signatures,
 // and all of a tool's result.
-func (a *API) resolve(ctx context.Context, org string, r *request) error {
+func (a *API) resolve(ctx context.Context, org string, r *request) (err error) {
+	r.resolved, err = a.resolveItems(ctx, org, r.items)
+	r.input = join(r.resolved)
+	return err
+}
+
+func (a *API) resolveItems(ctx context.Context, org string, items []readItem) ([]resolvedItem, error) {
 	refs := references{API: a, org: org, responses: map[string]*found{}}
+	var all []resolvedItem
 	blocks := opener{API: a, org: org}
-	for _, i := range r.items {
+	for _, i := range items {
 		if err := blocks.open(ctx, &i); err != nil {
-			return err
+			return nil, err
 		}
 		item := resolvedItem{entry: refs.origin(i), messages: i.messages, lost: i.lost}
 		if i.refers {
 			var err error
 			if item, err = refs.item(ctx, i); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		r.resolved = append(r.resolved, item)
+		all = append(all, item)
 	}
-	r.input = join(r.resolved)
-	return nil
+	return all, nil
 }
 
 // resolvedItem is an item of the input as messages: one, and the result behind it for
@@ -107,16 +113,21 @@ func (r *references) item(ctx context.Context, i readItem) (resolvedItem, error)
 	if !ok || i.whole && place.prefix != prefixToolCall {
 		return resolvedItem{}, noItem(i)
 	}
+	if place.side == sidePending {
+		if item, there, err := r.pendingItem(ctx, place, i.id); there || err != nil {
+			return item, err
+		}
+	}
 	f, err := r.response(ctx, place.response, i)
 	if err != nil {
 		return resolvedItem{}, err
 	}
 	var item resolvedItem
 	var there bool
-	if place.side == sideInput {
-		item, there, err = r.ofInput(ctx, f, place)
-	} else {
+	if place.side == sideOutput {
 		item, there = ofOutput(f, place)
+	} else {
+		item, there, err = r.ofInput(ctx, f, i.id)
 	}
 	if err == nil && !there {
 		err = noItem(i)
@@ -150,7 +161,10 @@ func (r *references) response(ctx context.Context, id string, i readItem) (*foun
 		err = noItem(i) // an alias has no items
 	}
 	if err == nil && f.row.Hidden && (f.request.stored() || !i.whole) {
-		err = noItem(i)
+		var belongs bool
+		if belongs, err = r.belongs(ctx, f); err == nil && !belongs {
+			err = noItem(i)
+		}
 	}
 	if err == nil {
 		err = r.current(ctx, f.fold)
@@ -164,12 +178,17 @@ func (r *references) response(ctx context.Context, id string, i readItem) (*foun
 	return f, err
 }
 
-func (r *references) ofInput(ctx context.Context, f *found, place itemPlace) (resolvedItem, bool, error) {
-	given, err := r.inputParts(ctx, f)
-	if err != nil || place.index >= len(given) || prefixOf(itemOf(given[place.index]).Type) != place.prefix {
+func (r *references) ofInput(ctx context.Context, f *found, id string) (resolvedItem, bool, error) {
+	parts, err := r.inputParts(ctx, f)
+	if err != nil {
 		return resolvedItem{}, false, err
 	}
-	return resolvedItem{messages: given[place.index : place.index+1]}, true, nil
+	for _, i := range f.inputItems(parts) {
+		if i.ID == id {
+			return resolvedItem{messages: i.messages, here: len(i.messages) > 1}, true, nil
+		}
+	}
+	return resolvedItem{}, false, nil
 }
 
 // ofOutput returns nothing for an item that was withdrawn.

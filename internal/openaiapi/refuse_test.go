@@ -37,7 +37,6 @@ func TestBadCreatesNameTheParameter(t *testing.T) {
 		`{"model":"elsewhere/m","input":"a"}`:        {"model", "model_not_found"},
 		`{"model":"test/","input":"a"}`:              {"model", "model_not_found"},
 		`{"model":"00000000-0000-0000-0000-000000000000","input":"a"}`:                                          {"model", "model_not_found"},
-		with(`"conversation":"conv_1"`):                                                                         {"conversation", "unsupported_parameter"},
 		with(`"conversation":"conv_1","previous_response_id":"resp_1"`):                                         {"conversation", "mutually_exclusive_parameters"},
 		with(`"previous_response_id":"resp_1"`):                                                                 {"previous_response_id", "previous_response_not_found"},
 		with(`"stream_options":{"include_obfuscation":true}`):                                                   {"stream_options", "unsupported_parameter"},

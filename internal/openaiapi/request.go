@@ -44,6 +44,8 @@ type request struct {
 	// History is what the client knows of the conversation up to the end of the input.
 	History *keptHistory `json:"history,omitempty"`
 
+	inConversation
+
 	Stream     bool                   `json:"-"`
 	items      []readItem             // of the input
 	resolved   []resolvedItem         // the same, with what they refer to
@@ -80,6 +82,7 @@ var parsers = map[string]parser{
 	"tools":                parseTools,
 	"tool_choice":          parseToolChoice,
 	"input":                parseInput,
+	"conversation":         parseConversation,
 }
 
 // neutral are parameters that are not supported, and the values that ask for
@@ -88,25 +91,22 @@ var neutral = map[string][]string{
 	"presence_penalty": {"0", "0.0"}, "frequency_penalty": {"0", "0.0"}, "top_logprobs": {"0"},
 	"service_tier":           {`"auto"`, `"default"`},
 	"stream_options":         {"{}", `{"include_obfuscation":false}`},
-	"prompt_cache_retention": nil, "prompt": nil, "conversation": nil, "context_management": nil,
+	"prompt_cache_retention": nil, "prompt": nil, "context_management": nil,
 }
 
 // parse reads the body of a create. A parameter that is unknown, or that is not
 // supported, is refused.
 func parse(body []byte) (*request, error) {
-	if err := checkBody(body); err != nil {
+	if err := checkBody(body, bodyRules); err != nil {
 		return nil, err
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil || members == nil {
 		return nil, invalid("", "invalid_json", "We could not parse the JSON body of your request: it has to be a JSON object.")
 	}
-	if given(members["conversation"]) {
-		if given(members["previous_response_id"]) {
-			return nil, invalid("conversation", "mutually_exclusive_parameters",
-				"Mutually exclusive parameters: 'conversation' and 'previous_response_id'. Ensure you are only providing one of them.")
-		}
-		return nil, unsupported("conversation", "use 'previous_response_id'")
+	if given(members["conversation"]) && given(members["previous_response_id"]) {
+		return nil, invalid("conversation", "mutually_exclusive_parameters",
+			"Mutually exclusive parameters: 'conversation' and 'previous_response_id'. Ensure you are only providing one of them.")
 	}
 	r := &request{}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -133,9 +133,9 @@ var bodyRules = perdure.DocumentRules{Values: 1_000_000, Arrays: map[string]int{
 }}
 
 // checkBody checks the text before anything of it is decoded.
-func checkBody(body []byte) error {
+func checkBody(body []byte, rules perdure.DocumentRules) error {
 	var refused *perdure.Error
-	if !errors.As(perdure.CheckDocumentBytes("", body, bodyRules), &refused) {
+	if !errors.As(perdure.CheckDocumentBytes("", body, rules), &refused) {
 		return nil
 	}
 	at := refused.Fields[0]

@@ -24,6 +24,7 @@ type Response struct {
 	CompletedAt        *int64             `json:"completed_at"`
 	Status             string             `json:"status"`
 	Background         bool               `json:"background"`
+	Conversation       *conversationField `json:"conversation"`
 	Error              *responseError     `json:"error"`
 	IncompleteDetails  *incompleteDetails `json:"incomplete_details"`
 	Instructions       *string            `json:"instructions"`

@@ -165,10 +165,8 @@ func (a *API) inputOf(r *http.Request, f *found) ([]Item, error) {
 		return nil, err
 	}
 	var items []Item
-	for i, m := range given {
-		item := itemOf(m)
-		item.ID = itemID(prefixOf(item.Type), f.id(), sideInput, i)
-		items = append(items, item)
+	for _, i := range f.inputItems(given) {
+		items = append(items, i.Item)
 	}
 	return items, nil
 }
@@ -231,36 +229,55 @@ type itemPage struct {
 	HasMore bool    `json:"has_more"`
 }
 
-// pageOf cuts a page out of all items.
-func pageOf(items []Item, q url.Values) (itemPage, error) {
-	page := itemPage{Object: "list", Data: []Item{}}
-	limit := 20
+// pageQuery is what a page is asked for.
+type pageQuery struct {
+	after  string
+	limit  int
+	newest bool
+}
+
+func pageQueryOf(q url.Values) (pageQuery, error) {
+	asked := pageQuery{after: q.Get("after"), limit: 20, newest: true}
 	if text := q.Get("limit"); text != "" {
 		var err error
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > 100 {
-			return page, invalid("limit", "invalid_value", "Invalid 'limit': must be from 1 to 100.")
+		if asked.limit, err = strconv.Atoi(text); err != nil || asked.limit < 1 || asked.limit > 100 {
+			return asked, invalid("limit", "invalid_value", "Invalid 'limit': must be from 1 to 100.")
 		}
 	}
 	switch order := q.Get("order"); order {
 	case "asc":
+		asked.newest = false
 	case "", "desc":
-		slices.Reverse(items)
 	default:
-		return page, invalid("order", "invalid_value", "Invalid 'order': '%s' is none of asc, desc.", order)
+		return asked, invalid("order", "invalid_value", "Invalid 'order': '%s' is none of asc, desc.", order)
 	}
-	if after := q.Get("after"); after != "" {
-		i := slices.IndexFunc(items, func(i Item) bool { return i.ID == after })
+	return asked, nil
+}
+
+// pageOf cuts a page out of all items.
+func pageOf(items []Item, q url.Values) (itemPage, error) {
+	asked, err := pageQueryOf(q)
+	if err != nil {
+		return itemPage{}, err
+	}
+	if asked.newest {
+		slices.Reverse(items)
+	}
+	if asked.after != "" {
+		i := slices.IndexFunc(items, func(i Item) bool { return i.ID == asked.after })
 		if i < 0 {
-			return page, invalid("after", "invalid_value", "Invalid 'after': there is no item '%s'.", after)
+			return itemPage{}, invalid("after", "invalid_value", "Invalid 'after': there is no item '%s'.", asked.after)
 		}
 		items = items[i+1:]
 	}
-	if page.HasMore = len(items) > limit; page.HasMore {
-		items = items[:limit]
-	}
-	page.Data = append(page.Data, items...)
+	more := len(items) > asked.limit
+	return newItemPage(items[:min(len(items), asked.limit)], more), nil
+}
+
+func newItemPage(items []Item, more bool) itemPage {
+	page := itemPage{Object: "list", Data: append([]Item{}, items...), HasMore: more}
 	if n := len(items); n > 0 {
 		page.FirstID, page.LastID = &items[0].ID, &items[n-1].ID
 	}
-	return page, nil
+	return page
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -27,10 +28,9 @@ import (
 	"github.com/perdure/perdure/react"
 	"github.com/perdure/perdure/tool"
 	"github.com/perdure/perdure/worker"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 
 // answer is what a model says to a request. It gives why it stops.
 type answer func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error)
@@ -189,13 +189,24 @@ func (s *stage) reading() (left func()) {
 
 func newStage(t *testing.T, answers ...answer) *stage {
 	t.Helper()
-	return newStageWith(t, nil, answers...)
+	return newStageOn(t, opentest.Store(t), answers...)
+}
+
+// newStageOn is newStage on a store.
+func newStageOn(t *testing.T, on store.Store, answers ...answer) *stage {
+	t.Helper()
+	return stageOf(t, on, nil, answers...)
 }
 
 // newStageWith has other providers, too.
 func newStageWith(t *testing.T, others []llm.Provider, answers ...answer) *stage {
 	t.Helper()
-	s := &stage{t: t, model: &model{answers: answers}, others: others, store: opentest.Store(t)}
+	return stageOf(t, opentest.Store(t), others, answers...)
+}
+
+func stageOf(t *testing.T, on store.Store, others []llm.Provider, answers ...answer) *stage {
+	t.Helper()
+	s := &stage{t: t, model: &model{answers: answers}, others: others, store: on}
 	s.engine = engine.New(engine.Config{Store: s.store, Lease: 5 * time.Second, CancelGrace: 2 * time.Second})
 	ctx, cancel := context.WithCancel(context.Background())
 	engineDone := make(chan error, 1)

@@ -80,6 +80,19 @@ type Reader interface {
 	// Response gives the row of a response by its id, hidden ones too; not_found
 	// if none.
 	Response(ctx context.Context, org, id string) (*Response, error)
+	// ResponsesOf returns rows of an execution's responses in the order of their
+	// inputs, hidden ones too. It leaves out those that have joined another.
+	ResponsesOf(ctx context.Context, execution uuid.UUID, q ResponseQuery) ([]Response, error)
+	// Conversation returns a conversation, and ConversationByResponse the one whose
+	// next response gets that id; not_found if there is none.
+	Conversation(ctx context.Context, org, id string) (*Conversation, error)
+	ConversationByResponse(ctx context.Context, org, response string) (*Conversation, error)
+	// ConversationItems returns at most limit pending items, in their order, from the
+	// one with the index from on.
+	ConversationItems(ctx context.Context, id string, from, limit int) ([]json.RawMessage, error)
+	// ConversationExecutions returns the executions of a conversation that are not
+	// deleted, oldest first.
+	ConversationExecutions(ctx context.Context, id string) ([]uuid.UUID, error)
 	// ResponsesBySaid returns an org's responses with that hash in their history, the
 	// newest first, at most limit.
 	ResponsesBySaid(ctx context.Context, org string, said perdure.Hash, limit int) ([]Response, error)

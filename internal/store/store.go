@@ -146,6 +146,8 @@ type Needs struct {
 	KeyID       *uuid.UUID
 	Session     *uuid.UUID
 	Org         bool // the command's
+	// Conversation is the id of a conversation of the command's org.
+	Conversation string
 	// UseOf is a key whose limits are decided on: State.Limited. Of a stream that
 	// is there it is the one that the stream was made with, unasked.
 	UseOf *uuid.UUID
@@ -199,7 +201,10 @@ type State struct {
 	Idempotency *Idempotency // not expired
 	Key         *perdure.APIKey
 	Session     *perdure.Session // expired or not
-	Org         *perdure.Org
+	// Conversation is exact: the commands of a conversation are decided one after the
+	// other.
+	Conversation *Conversation
+	Org          *perdure.Org
 	// Limited is the key of Needs.UseOf, if it is not of another org, revoked or
 	// not. Its Use is there only if the store counts for its limits, and only
 	// what it counts for them. It is exact: no two commands see the same room.
@@ -346,6 +351,7 @@ type Changes struct {
 	Responses    []Response
 	Join         []Join
 	HideResponse string
+	Conversation *ConversationChange
 	// EndResponse sets the history of a response, once.
 	EndResponse *ResponseEnd
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/turns"
 )
 
 const (
@@ -18,6 +19,10 @@ const (
 	// a batch before the more urgent lanes fill it, so that none starves.
 	laneShare      = 16
 	laneShareBytes = 512 << 10
+	// orgShare and orgShareBytes are what one org may take of a batch in each lane while it is not
+	// alone: whoever comes next waits for the batch that runs.
+	orgShare      = 8
+	orgShareBytes = 512 << 10
 	// queueLimit is how many commands of one org may wait, renewals and claims
 	// not counted.
 	queueLimit = 10_000
@@ -56,18 +61,22 @@ func (l *lane) push(c *Call) {
 	l.orgs[c.Org] = append(l.orgs[c.Org], c)
 }
 
-// next gives the call whose turn it is, nil if there is none.
-func (l *lane) next() *Call {
-	if len(l.turn) == 0 {
-		return nil
+// next returns the call whose turn it is among the orgs that may go, nil if there is
+// none, and the place of its org.
+func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
+	for at, org := range l.turn {
+		if c := l.orgs[org][0]; may(c) {
+			return c, at
+		}
 	}
-	return l.orgs[l.turn[0]][0]
+	return nil, 0
 }
 
-// pop takes next out and gives the turn to the org after.
-func (l *lane) pop() {
-	org := l.turn[0]
-	l.turn = l.turn[1:]
+// pop takes out the next call of the org at that place, and puts the org behind the
+// others.
+func (l *lane) pop(at int) {
+	org := l.turn[at]
+	l.turn = slices.Delete(l.turn, at, at+1)
 	if rest := l.orgs[org][1:]; len(rest) > 0 {
 		l.orgs[org] = rest
 		l.turn = append(l.turn, org)
@@ -85,6 +94,8 @@ type Queue struct {
 	mu      sync.Mutex
 	lanes   [store.Lanes]lane
 	waiting map[string]int // by org, without LaneClaims
+	company turns.Company
+	batches int64 // taken
 	closed  bool
 	wake    chan struct{} // holds a token if there may be something to take
 }
@@ -112,6 +123,7 @@ func (q *Queue) push(c *Call) error {
 		}
 		q.waiting[c.Org]++
 	}
+	q.company.Asks(c.Org, q.batches)
 	q.lanes[c.Lane].push(c)
 	q.signal()
 	return nil
@@ -155,7 +167,11 @@ func (q *Queue) TakeNow() []*Call {
 func (q *Queue) takeNow() (batch []*Call, end bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.batches++
 	b := batchOf{q: q}
+	if q.company.Present(q.batches) {
+		b.shares = map[orgLane]share{}
+	}
 	b.fill(store.LaneClaims, batchCommands-(store.Lanes-1)*laneShare, batchBytes)
 	for lane := store.LaneClaims + 1; lane < store.Lanes; lane++ {
 		b.fill(lane, laneShare, laneShareBytes)
@@ -181,6 +197,43 @@ type batchOf struct {
 	calls [store.Lanes][]*Call
 	n     int
 	bytes int
+	// shares are what each org has taken; nil where one org may take it all.
+	shares map[orgLane]share
+}
+
+// orgLane is an org in one lane: its claims must not starve what else it writes.
+type orgLane struct {
+	org  string
+	lane store.Lane
+}
+
+// share is what an org has taken of a batch in one lane.
+type share struct{ commands, bytes int }
+
+// may reports whether the call's org may take it, too. Its first one may have any size.
+func (b *batchOf) may(c *Call) bool {
+	if b.shares == nil || c.Org == "" {
+		return true
+	}
+	s := b.shares[orgLane{c.Org, c.Lane}]
+	return s.commands == 0 || s.commands < shareOf(c.Lane) && s.bytes+c.Bytes <= orgShareBytes
+}
+
+// shareOf is how many commands of a lane an org may have: renewals and claims, which come
+// first, more than others.
+func shareOf(lane store.Lane) int {
+	if lane == store.LaneClaims {
+		return 4 * orgShare
+	}
+	return orgShare
+}
+
+func (b *batchOf) takes(c *Call) {
+	if b.shares != nil {
+		s := b.shares[orgLane{c.Org, c.Lane}]
+		b.shares[orgLane{c.Org, c.Lane}] = share{s.commands + 1, s.bytes + c.Bytes}
+	}
+	b.n, b.bytes = b.n+1, b.bytes+c.Bytes
 }
 
 // fill takes up to that many commands and bytes from a lane, but no more than
@@ -189,17 +242,17 @@ type batchOf struct {
 func (b *batchOf) fill(lane store.Lane, commands, bytes int) {
 	l := &b.q.lanes[lane]
 	for taken, size := 0, 0; taken < commands && b.n < batchCommands; {
-		c := l.next()
+		c, at := l.next(b.may)
 		if c == nil || b.n > 0 && b.bytes+c.Bytes > batchBytes || taken > 0 && size+c.Bytes > bytes {
 			return
 		}
-		l.pop()
+		l.pop(at)
 		b.leave(c)
 		if !c.started.CompareAndSwap(false, true) {
 			continue // its caller has gone
 		}
 		b.calls[lane] = append(b.calls[lane], c)
-		b.n, b.bytes = b.n+1, b.bytes+c.Bytes
+		b.takes(c)
 		taken, size = taken+1, size+c.Bytes
 	}
 }

@@ -145,3 +145,77 @@ func TestHalvesKeepTheOrderOfAnExecution(t *testing.T) {
 		t.Errorf("the bad one is told %v", o.Err)
 	}
 }
+
+// While two orgs are there, one of them has a small part of each batch: who comes next
+// waits for the batch that runs.
+func TestABatchHasLittleOfOneOrg(t *testing.T) {
+	q := NewQueue()
+	for i := range 1000 {
+		enqueue(t, q, store.LaneCommits, "hostile", fmt.Sprint("hostile ", i), 1)
+	}
+	if got := len(taken(q)); got != batchCommands {
+		t.Fatalf("an org that is alone has %d of a batch", got)
+	}
+	enqueue(t, q, store.LaneSweeps, "", "sweep", 0)
+	if got := len(taken(q)); got != batchCommands {
+		t.Fatalf("beside the process itself an org has %d of a batch", got)
+	}
+	enqueue(t, q, store.LaneCommits, "quiet", "quiet", 1)
+	for n := range 3 {
+		got := taken(q)
+		quiet := slices.Index(got, "quiet")
+		if n == 0 && (quiet < 0 || quiet > 1) || len(got) > orgShare+1 {
+			t.Errorf("batch %d has %d commands, and quiet's at %d", n, len(got), quiet)
+		}
+	}
+}
+
+// The share of an org is one of each lane, and of bytes.
+func TestTheShareOfAnOrg(t *testing.T) {
+	q := NewQueue()
+	enqueue(t, q, store.LaneCommits, "quiet", "quiet", 1)
+	for range 100 {
+		for lane := range store.Lane(store.Lanes) {
+			enqueue(t, q, lane, "hostile", "hostile", 1)
+		}
+	}
+	if got := len(taken(q)); got != (int(store.Lanes)+3)*orgShare+1 {
+		t.Errorf("a batch has %d commands", got)
+	}
+	q = NewQueue()
+	enqueue(t, q, store.LaneCommits, "quiet", "quiet", 1)
+	for range 4 {
+		enqueue(t, q, store.LaneCommits, "hostile", "large", 1<<20)
+	}
+	if got := fmt.Sprint(taken(q)); got != "[quiet large]" {
+		t.Errorf("the first batch is %s", got)
+	}
+}
+
+// No command is lost or overtakes one of its org and lane, whoever else is there.
+func TestSharesLoseNothing(t *testing.T) {
+	q := NewQueue()
+	const n = 500
+	for i := range n {
+		for _, org := range []string{"a", "b", "c"} {
+			if org == "a" || i%(10*len(org)) == 0 {
+				enqueue(t, q, store.LaneCommits, org, fmt.Sprintf("%s %04d", org, i), i%7*100_000)
+			}
+		}
+	}
+	q.Close()
+	last := map[byte]string{}
+	count := 0
+	for batch := taken(q); len(batch) > 0; batch = taken(q) {
+		for _, name := range batch {
+			if name <= last[name[0]] {
+				t.Fatalf("%q comes behind %q", name, last[name[0]])
+			}
+			last[name[0]] = name
+			count++
+		}
+	}
+	if count != n+2*n/10 {
+		t.Errorf("%d commands were taken", count)
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/turns"
 )
 
 const (
@@ -55,6 +56,7 @@ type Store struct {
 	relational.Reader
 	db         *database
 	pool       *pgxpool.Pool
+	turns      *turns.Turns // at the pool's connections
 	clock      *clock
 	committers []*committer
 	closing    sync.Once
@@ -85,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if _, _, err := Migrate(ctx, o.URL); err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, clock: &clock{fixed: o.Clock}, stop: make(chan struct{})}
+	s := &Store{db: db, turns: turns.New(o.Readers, max(2, o.Readers/4)), clock: &clock{fixed: o.Clock}, stop: make(chan struct{})}
 	if err := s.start(ctx, o); err != nil {
 		return nil, errors.Join(refusal(err), s.Close())
 	}
@@ -174,6 +176,11 @@ func (s *Store) learn(ctx context.Context) error {
 // read runs a read that sees one moment. Whatever fails comes back as a coded
 // error, except the context's end.
 func (s *Store) read(ctx context.Context, read func(c relational.Conn) error) error {
+	org := store.OrgOf(ctx)
+	if err := s.turns.Take(ctx, org); err != nil {
+		return err
+	}
+	defer s.turns.Leave(org)
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -32,6 +32,7 @@ func (t *Transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 		func() error { return t.applyNames(id, ch, numbers) },
 		func() error { return t.applySignals(id, ch) },
 		func() error { return t.applyResponses(id, ch) },
+		func() error { return t.applyConversation(org, ch.Conversation) },
 		func() error { return t.applyLog(id, l.head.LastSeq, k, ch, numbers) },
 		func() error { return t.applyStored(id, l, ch) },
 		func() error { return t.applyOutside(org, ch) },

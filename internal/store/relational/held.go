@@ -64,6 +64,9 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	if n.Session != nil {
 		names = append(names, "session "+n.Session.String())
 	}
+	if n.Conversation != "" {
+		names = append(names, "conversation "+n.Conversation)
+	}
 	if n.Org {
 		names = append(names, "org "+org)
 	}

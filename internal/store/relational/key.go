@@ -54,6 +54,7 @@ const (
 		" WHERE x.key_id = ?1 AND x.completed_at IS NULL)" +
 		" + (SELECT coalesce(sum(stored), 0) FROM agent_execution INDEXED BY idx_agent_execution_key_ended WHERE key_id = ?1 AND completed_at IS NOT NULL)" +
 		" + (SELECT coalesce(sum(tail), 0) FROM durable_stream INDEXED BY idx_durable_stream_key WHERE key_id = ?1 AND deleted = 0)" +
+		" + (SELECT coalesce(sum(bytes), 0) FROM conversation INDEXED BY idx_conversation_key WHERE key_id = ?1)" +
 		" AS BIGINT)"
 )
 

@@ -92,7 +92,7 @@ var parts = []part{
 // asksOutside tells whether something is needed that does not belong to an
 // execution.
 func asksOutside(n store.Needs) bool {
-	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Stream != "" || n.Kinds
+	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Conversation != "" || n.Stream != "" || n.Kinds
 }
 
 func (t *Transaction) loadNamedTasks(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
@@ -286,6 +286,11 @@ func loadOutside(v view, org string, now perdure.Time, n store.Needs, s *store.S
 	}
 	if n.Org {
 		if s.Org, err = loadOrg(v, org); err != nil {
+			return err
+		}
+	}
+	if n.Conversation != "" {
+		if s.Conversation, err = loadConversation(v, conversationByID, n.Conversation, org); err != nil {
 			return err
 		}
 	}

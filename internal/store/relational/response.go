@@ -2,6 +2,7 @@ package relational
 
 import (
 	"context"
+	"math"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -20,6 +21,9 @@ const (
 		" FROM agent_response r JOIN agent_execution x ON x.id = r.agent_execution_id"
 	responseByID    = selectResponse + " WHERE r.id = ?1 AND (?2 = '' OR x.org_id = ?2) AND " + hidden
 	responsesBySaid = selectResponse + " WHERE r.said = ?1 AND x.org_id = ?2 AND " + hidden + " ORDER BY r.created_at DESC LIMIT ?3"
+	// Those that have joined another are left out.
+	responsesAfter  = selectResponse + " WHERE r.agent_execution_id = ?1 AND r.first_pos > ?2 AND r.joined IS NULL AND " + hidden + " ORDER BY r.first_pos LIMIT ?3"
+	responsesBefore = selectResponse + " WHERE r.agent_execution_id = ?1 AND r.first_pos < ?2 AND r.joined IS NULL AND " + hidden + " ORDER BY r.first_pos DESC LIMIT ?3"
 )
 
 func (t *Transaction) applyResponses(id uuid.UUID, ch *store.Changes) error {
@@ -72,6 +76,26 @@ func (r *Reader) Response(ctx context.Context, org, id string) (*store.Response,
 		return nil, perdure.Errorf(perdure.NotFound, "there is no response %q", id)
 	}
 	return &row, nil
+}
+
+// ResponsesOf implements [store.Reader].
+func (r *Reader) ResponsesOf(ctx context.Context, execution uuid.UUID, q store.ResponseQuery) (all []store.Response, err error) {
+	query, from := responsesAfter, q.After
+	if q.Newest {
+		if query = responsesBefore; from == 0 {
+			from = math.MaxInt64
+		}
+	}
+	err = r.read(ctx, func(v view) error {
+		all = nil // it may be read again
+		return v.each(query, []any{execution[:], from, q.Limit}, func(row func(...any) error) error {
+			var one store.Response
+			err := row(responseColumns(&one)...)
+			all = append(all, one)
+			return err
+		})
+	})
+	return all, err
 }
 
 // ResponsesBySaid implements [store.Reader].

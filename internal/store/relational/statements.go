@@ -23,6 +23,8 @@ func Statements(w *Words) map[string]string {
 		"blob": blobByID, "blob by hash": blobBySum, "whole": blobIsWhole, "definition by slug": definitionBySlug, "idempotency": idempotencyByKey, "sweep idempotency": sweepIdempotency,
 		"key": keyByHash, "keys": keysOfOrg, "session": sessionByCookie, "sessions": sessionsOfOrg, "sessions of a key": sessionsOfKey,
 		"expired session": expiredSession, "sweep sessions": sweepSessions, "trim sessions": trimSessions, "drop sessions of a key": dropSessionsOf,
+		"responses in order": responsesAfter, "responses from the end": responsesBefore, "conversation": conversationByID, "conversation of a response": conversationByResponse,
+		"conversation items": conversationItems, "take items": takeConversationItems, "conversation executions": conversationExecutions,
 		"orgs of agents": orgsOfAgents, "orgs of tasks": orgsOfTasks,
 		"running of a key": runningOfKey, "waiting of a key": waitingOfKey, "running on a queue": runningOnQueue, "waiting on a queue": waitingOnQueue,
 		"block": blockTask, "unblock": unblock, "held by": heldByWorker, "holds": holds, "count held": countHeld,

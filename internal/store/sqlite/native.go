@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"unsafe"
@@ -121,6 +122,16 @@ func (n *native) stop() *int32 { return (*int32)(at(n.stopped)) }
 
 // progress is called by SQLite every now and then.
 func progress(_ *libc.TLS, stopped uintptr) int32 { return atomic.LoadInt32((*int32)(at(stopped))) }
+
+// givesWay lets other goroutines run between the steps of long statements.
+func (n *native) givesWay() {
+	lib.Xsqlite3_progress_handler(n.tls, n.db, stopEvery, callback(progressGivingWay), n.stopped)
+}
+
+func progressGivingWay(tls *libc.TLS, stopped uintptr) int32 {
+	runtime.Gosched()
+	return progress(tls, stopped)
+}
 
 // callback gives a function that is none of an object as SQLite calls it.
 func callback[F any](f F) uintptr {

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
-	"runtime"
 	"sync"
 	"time"
 
@@ -174,7 +173,7 @@ func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve) 
 	if err := writer.gather(); err != nil { // which its first transaction has opened the log for
 		return nil, err
 	}
-	pool, err := openPool(ctx, o.Path, max(4, runtime.GOMAXPROCS(0)))
+	pool, err := openPool(ctx, o.Path, poolSize())
 	if err != nil {
 		return nil, err
 	}

@@ -3,18 +3,29 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/turns"
 )
 
 // pool is the connections that read. They are opened read-only, so that none
 // of them can write whatever it is asked.
 type pool struct {
-	free  chan struct{} // a token for each of idle
-	mu    sync.Mutex
-	idle  []*conn // the one that was used last is last
-	conns []*conn
+	turns  *turns.Turns
+	closed chan struct{}
+	mu     sync.Mutex
+	idle   []*conn // the one that was used last is last
+	conns  []*conn
+}
+
+// poolSize is how many connections read: one org may have as many at once as there are
+// cores, and at least 4, and leaves some to others.
+func poolSize() int {
+	each := max(4, runtime.GOMAXPROCS(0))
+	return each + max(2, each/3)
 }
 
 func openPool(ctx context.Context, path string, size int) (*pool, error) {
@@ -22,42 +33,44 @@ func openPool(ctx context.Context, path string, size int) (*pool, error) {
 }
 
 func openPoolAs(ctx context.Context, path string, mode access, size int) (*pool, error) {
-	p := &pool{free: make(chan struct{}, size)}
+	p := &pool{turns: turns.New(size, runtime.GOMAXPROCS(0)/2), closed: make(chan struct{})}
 	for range size {
 		c, err := openConn(ctx, path, mode, "query_only(1)", "cache_size(-2048)")
 		if err != nil {
 			return nil, errors.Join(err, p.close())
 		}
 		p.conns = append(p.conns, c)
-		p.put(c)
+		c.givesWay()
+		p.idle = append(p.idle, c)
 	}
 	return p, nil
 }
 
-// take gives the free connection that was used last, which has the least to read
-// anew; the caller puts it back.
+// take returns the idle connection that was used last, which has the least to read
+// again. The caller puts it back.
 func (p *pool) take(ctx context.Context) (*conn, error) {
-	select {
-	case _, open := <-p.free:
-		if !open {
-			return nil, unavailable(nil, "the store is closed")
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		last := len(p.idle) - 1
-		c := p.idle[last]
-		p.idle = p.idle[:last]
-		return c, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := p.turns.Take(ctx, store.OrgOf(ctx)); err != nil {
+		return nil, err
 	}
+	select {
+	case <-p.closed:
+		p.turns.Leave(store.OrgOf(ctx))
+		return nil, unavailable(nil, "the store is closed")
+	default:
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.idle) - 1
+	c := p.idle[last]
+	p.idle = p.idle[:last]
+	return c, nil
 }
 
-func (p *pool) put(c *conn) {
+func (p *pool) put(ctx context.Context, c *conn) {
 	p.mu.Lock()
 	p.idle = append(p.idle, c)
 	p.mu.Unlock()
-	p.free <- struct{}{}
+	p.turns.Leave(store.OrgOf(ctx))
 }
 
 // read runs a read that sees one moment. Whatever fails comes back as a coded
@@ -67,7 +80,7 @@ func (p *pool) read(ctx context.Context, f func(v view) error) error {
 	if err != nil {
 		return err
 	}
-	defer p.put(c)
+	defer p.put(ctx, c)
 	always := view{conn: c, ctx: context.Background()}
 	if _, err := always.exec("BEGIN"); err != nil {
 		return refusal(err)
@@ -94,10 +107,13 @@ func (p *pool) readRows(ctx context.Context, read func(c relational.Conn) error)
 // comes later is unavailable.
 func (p *pool) close() error {
 	var errs []error
+	close(p.closed)
 	for range p.conns {
-		<-p.free
+		_ = p.turns.Take(context.Background(), "") // a context without an end
 	}
-	close(p.free)
+	for range p.conns {
+		p.turns.Leave("")
+	}
 	for _, c := range p.conns {
 		errs = append(errs, c.close())
 	}

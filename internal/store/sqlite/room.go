@@ -142,10 +142,14 @@ const frameSize = 4096 + 24
 
 func (c *committer) logBytes() int64 { return int64(c.conn.logPages()) * frameSize }
 
+// limitPatience is how many milliseconds the reads have that are in the way of emptying
+// a log at its limit: nothing could be written meanwhile anyway.
+const limitPatience = 1000
+
 // logHasRoom reports whether the log is below its limit, and empties it where it is
-// not and no read is in the way.
+// not and the reads in the way end.
 func (c *committer) logHasRoom() bool {
-	return c.logBytes() < c.walLimit || c.beginAnew(100)
+	return c.logBytes() < c.walLimit || c.beginAnew(limitPatience)
 }
 
 // lookForRoom decides whether the disk is full.

@@ -26,6 +26,8 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 		"INSERT INTO task_execution (agent_execution_id, id, org_id, kind, status, queue, task_key, input_hash, options, priority, created_at)" +
 			" VALUES (?1, ?2, 'o', 'k', 'PENDING', 'q', 't', x'00', '{}', 5, 1)",
 		"INSERT INTO agent_response (agent_execution_id, id, first_pos, created_at) VALUES (?1, 'r', 1, 1)",
+		"INSERT INTO conversation (id, org_id, key_id, response_id, items, bytes, metadata, created_at, executions) VALUES ('c', 'o', ?2, 'r', 0, 0, '{}', 1, 1)",
+		"INSERT INTO conversation_execution (conversation_id, number, agent_execution_id) VALUES ('c', 1, ?1)",
 		"INSERT INTO agent_timer (agent_execution_id, due_at) VALUES (?1, 1)",
 		"INSERT INTO log_head (agent_execution_id, last_seq, last_pos, epoch) VALUES (?1, 1, 1, 1)",
 		"INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at) VALUES (?1, 1, 1, 'error', 1)",
@@ -47,7 +49,7 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 		}
 	}
 	tables := []string{
-		"agent_execution", "agent_entry", "agent_checkpoint", "agent_signal", "agent_response", "task_execution", "agent_timer", "log_head",
+		"agent_execution", "agent_entry", "agent_checkpoint", "agent_signal", "agent_response", "conversation_execution", "task_execution", "agent_timer", "log_head",
 		"log_record", "log_block", "agent_entry_text", "log_chunk", "blob", "blob_chunk", "idempotency",
 	}
 	if _, err := v.exec("DELETE FROM agent_definition"); err != nil {

@@ -2,7 +2,7 @@ import { type ReactNode, useId, useState } from "react";
 import type { ModelConfig } from "../../client/src/index";
 import { CloseIcon, PlusIcon } from "../components/icons";
 import { Button, Field, IconButton, inputClass, inputLook } from "../components/ui";
-import { type AgentDraft, builtInTools, type Faults, providers, thinkingLevels } from "./draft";
+import { type AgentDraft, builtInTools, type Faults, networks, providers, thinkingLevels } from "./draft";
 
 export interface FieldsProps {
   draft: AgentDraft;
@@ -165,6 +165,25 @@ export function LimitFields({ draft, faults, onChange }: FieldsProps) {
             <option value="">default</option>
             {thinkingLevels.map((l) => (
               <option key={l}>{l}</option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <Field
+        label="Network of bash"
+        error={faults.net}
+        hint="loopback: each command's own; a start and a worker may be stricter."
+      >
+        {(props) => (
+          <select
+            {...props}
+            value={draft.net}
+            onChange={(e) => onChange({ net: e.target.value })}
+            className={inputClass}
+          >
+            <option value="">default</option>
+            {networks.map((n) => (
+              <option key={n}>{n}</option>
             ))}
           </select>
         )}

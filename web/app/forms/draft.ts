@@ -3,6 +3,7 @@ import { PerdureError } from "../../client/src/index";
 
 export const providers = ["anthropic", "openai", "openai-responses", "gemini", "scripted"];
 export const builtInTools = ["bash", "read-file", "write-file", "edit-file", "grep", "find"];
+export const networks = ["open", "loopback", "none"];
 export const thinkingLevels = ["off", "low", "medium", "high", "xhigh"];
 
 /** What a form holds of an agent; numbers as they are typed. */
@@ -14,6 +15,7 @@ export interface AgentDraft {
   maxTokens: string;
   temperature: string;
   thinking: string;
+  net: string;
 }
 
 export const emptyDraft: AgentDraft = {
@@ -24,6 +26,7 @@ export const emptyDraft: AgentDraft = {
   maxTokens: "",
   temperature: "",
   thinking: "",
+  net: "",
 };
 
 const shown = (n: number | undefined) => (n === undefined ? "" : String(n));
@@ -38,6 +41,7 @@ export function draftOf(d: Definition): AgentDraft {
     maxTokens: shown(config.maxTokens),
     temperature: shown(config.temperature),
     thinking: config.thinking ?? "",
+    net: config.net ?? "",
   };
 }
 
@@ -68,6 +72,7 @@ export function configOf(d: AgentDraft): AgentConfig {
     ...(d.maxTokens.trim() ? { maxTokens: Number(d.maxTokens) } : {}),
     ...(d.temperature.trim() ? { temperature: Number(d.temperature) } : {}),
     ...(d.thinking ? { thinking: d.thinking } : {}),
+    ...(d.net ? { net: d.net } : {}),
   };
 }
 

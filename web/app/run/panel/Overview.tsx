@@ -64,6 +64,7 @@ export function Overview({ id, state }: PanelProps) {
             ["Tokens at most", input.config?.maxTokens],
             ["Temperature", input.config?.temperature],
             ["Thinking", input.config?.thinking],
+            ["Network of bash", input.config?.net],
             [
               "System prompt",
               input.systemPrompt && (

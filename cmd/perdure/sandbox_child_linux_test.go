@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/internal/sandbox"
+)
+
+// Every command of bash starts this program again. That child ends before the
+// packages are initialized that take long: they cost more than all else.
+func TestSandboxChildrenComeBeforeLargePackages(t *testing.T) {
+	large := []string{"github.com/alecthomas/chroma/v2/lexers", "github.com/santhosh-tekuri/jsonschema/v6", "google.golang.org/grpc"}
+	child := initialized(t, sandbox.Mark, "{", "true")
+	all := initialized(t, "-test.run", "^$")
+	for _, name := range large {
+		if strings.Contains(child, "init "+name+" ") {
+			t.Errorf("%s is initialized first", name)
+		}
+		if !strings.Contains(all, "init "+name+" ") {
+			t.Errorf("%s is not a part of this program", name)
+		}
+	}
+}
+
+// initialized is the runtime's list of packages that this program initializes with
+// these arguments.
+func initialized(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	var trace bytes.Buffer
+	cmd.Env, cmd.Stderr = append(os.Environ(), "GODEBUG=inittrace=1"), &trace
+	_ = cmd.Run() // a child that cannot read its orders fails
+	if !strings.Contains(trace.String(), "init internal/godebug ") {
+		t.Errorf("%v: %s", args, trace.String())
+	}
+	return trace.String()
+}

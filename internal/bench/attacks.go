@@ -1,0 +1,190 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/worker"
+)
+
+// checkedKind is a kind whose inputs cost as much to check as they may.
+const checkedKind = "hostile-checked"
+
+// attacks are what an org with a key of the role admin may ask for, at its worst. Many
+// of each are under way at once.
+var attacks = map[string]attack{
+	"starts":   {32, start},
+	"signals":  {32, noise},
+	"large":    {4, large},
+	"deep":     {8, deep},
+	"uploads":  {4, upload},
+	"searches": {32, search},
+	"pages":    {16, page},
+	"schemas":  {2, schemas},
+	"checks":   {4, check},
+	"streams":  {1000, stream},
+	"polls":    {200, poll},
+	"durable":  {16, durable},
+	"prunes":   {2, prune},
+}
+
+// waiter is a worker that takes all that is started, and waits.
+func (a *attacker) waiter() *worker.Worker {
+	w := worker.New(worker.Config{Dispatch: a.worker, Agents: 64, Tasks: 64, Parked: 10_000, Logger: slog.New(slog.DiscardHandler)})
+	w.RegisterAgent(agent.DefineFunc(waitKind, func(ctx agent.Context, _ struct{}) (string, error) {
+		_, err := ctx.WaitSignal("never", 0)
+		return "", err
+	}))
+	return w
+}
+
+// start starts an execution that a worker of the org takes, and which then waits.
+func start(ctx context.Context, a *attacker) error {
+	_, err := a.api.Start(ctx, client.StartRequest{
+		Kind: waitKind, Input: json.RawMessage(`{}`), Metadata: json.RawMessage(fmt.Sprintf(`{"n":"%d"}`, a.next())),
+	})
+	return err
+}
+
+// noise sends a signal that nobody takes.
+func noise(ctx context.Context, a *attacker) error {
+	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", small)
+}
+
+var small = fmt.Appendf(nil, `{"signalName":"noise","signalValue":%q}`, body(1<<10))
+
+// large sends a signal with a value of 1 MiB.
+func large(ctx context.Context, a *attacker) error {
+	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", big)
+}
+
+var big = fmt.Appendf(nil, `{"signalName":"noise","signalValue":%q}`, body(1<<20))
+
+// deep starts an execution with an input of 1 MiB that is as deep as an input may be.
+func deep(ctx context.Context, a *attacker) error {
+	return a.send(ctx, "POST", a.path(""), "application/json", deepStart)
+}
+
+// depth is how deep the values of such an input are.
+const depth = 900
+
+var deepStart = func() []byte {
+	one := strings.Repeat("[", depth) + strings.Repeat("]", depth)
+	return fmt.Appendf(nil, `{"kind":%q,"queue":"nobody","input":[%s]}`, idleKind, strings.TrimSuffix(strings.Repeat(one+",", 1<<20/len(one)), ","))
+}()
+
+// upload uploads 1 MiB that nothing names.
+func upload(ctx context.Context, a *attacker) error {
+	content := big[len(`{"signalName":"noise","signalValue":`) : len(big)-1]
+	_, err := a.api.PutContent(ctx, a.target, int64(len(content)), bytes.NewReader(content))
+	return err
+}
+
+// search looks for what is in no execution, so that all are looked at.
+func search(ctx context.Context, a *attacker) error {
+	query := "?limit=1000&q=nowhere"
+	if a.next()%2 == 0 {
+		query = "?limit=1000&metadata.n=nowhere"
+	}
+	return a.send(ctx, "GET", a.path(query), "", nil)
+}
+
+// page asks for the longest page that there is.
+func page(ctx context.Context, a *attacker) error {
+	return a.send(ctx, "GET", a.path("?limit=1000"), "", nil)
+}
+
+// schemas registers kinds with schemas that nobody has seen before.
+func schemas(ctx context.Context, a *attacker) error {
+	r := perdure.Registration{WorkerID: uuid.New()}
+	for i := range 16 {
+		r.Agents = append(r.Agents, perdure.KindSpec{Kind: fmt.Sprintf("hostile-%d", i), InputSchema: largeSchema(a.next())})
+	}
+	_, err := a.worker.Register(ctx, r)
+	return err
+}
+
+// largeSchema is a schema near the limits of what a schema may have: properties, each
+// with a pattern.
+func largeSchema(number int) json.RawMessage {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"title":"%d","type":"array","items":{"properties":{`, number)
+	for i := range 400 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `"p%d":{"type":"string","pattern":"^(a|b|ab)*$"}`, i)
+	}
+	b.WriteString(`}}}`)
+	return json.RawMessage(b.String())
+}
+
+// check starts an execution whose input takes as long to check as it may.
+func check(ctx context.Context, a *attacker) error {
+	return a.send(ctx, "POST", a.path(""), "application/json", checkedStart)
+}
+
+var checkedStart = func() []byte {
+	one := `{"p1":"` + strings.Repeat("ab", 500) + `","p2":"` + strings.Repeat("ab", 500) + `"}`
+	return fmt.Appendf(nil, `{"kind":%q,"queue":"nobody","input":[%s]}`, checkedKind, strings.TrimSuffix(strings.Repeat(one+",", 50), ","))
+}()
+
+// stream reads a log from its start for some seconds, and then begins again.
+func stream(ctx context.Context, a *attacker) error {
+	ctx, cancel := context.WithTimeout(ctx, streamTime)
+	defer cancel()
+	err := a.send(ctx, "GET", a.path("/"+a.target.String()+"/stream/consolidated"), "", nil)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// streamTime is how long the hostile org keeps a stream.
+const streamTime = 5 * time.Second
+
+// poll waits for a task on a queue of its own.
+func poll(ctx context.Context, a *attacker) error {
+	_, err := a.worker.PollTasks(ctx, perdure.Poll{
+		WorkerID: uuid.New(), Queues: []string{fmt.Sprintf("q%d", a.next())}, Kinds: []string{"none"}, Slots: 100, Wait: 200 * time.Millisecond,
+	})
+	return err
+}
+
+// durable makes a stream, appends 64 KiB, reads them and deletes the stream.
+func durable(ctx context.Context, a *attacker) error {
+	path := fmt.Sprintf("/v1/stream/hostile/%d", a.next())
+	for _, step := range []struct {
+		method, path, contentType string
+		body                      []byte
+	}{
+		{"PUT", path, "text/plain", nil}, {"POST", path, "text/plain", big[:64<<10]}, {"GET", path + "?offset=-1", "", nil}, {"DELETE", path, "", nil},
+	} {
+		if err := a.send(ctx, step.method, step.path, step.contentType, step.body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prune deletes what has ended. It starts and cancels one first, so that there is some.
+func prune(ctx context.Context, a *attacker) error {
+	x, err := a.api.Start(ctx, client.StartRequest{Kind: idleKind, Input: json.RawMessage(`{}`), Queue: "nobody"})
+	if err != nil {
+		return err
+	}
+	if _, err := a.api.Cancel(ctx, x.ID); err != nil {
+		return err
+	}
+	_, err = a.api.Prune(ctx, client.PruneRequest{OlderThan: "0"})
+	return err
+}

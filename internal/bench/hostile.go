@@ -1,0 +1,192 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// Hostile says how to measure what one hostile org costs the others on its server.
+type Hostile struct {
+	Stores  []string      // as Config has them
+	Attacks []string      // of [Attacks]; none are all of them at once
+	Orgs    int           // well-behaved ones
+	For     time.Duration // how long each window is
+	Folder  string        // for the databases; "" is the system's temporary one
+}
+
+// guestVerbs are what a well-behaved org does, in the order of the table.
+var guestVerbs = []string{"start", "step", "task", "signal", "get", "list", "log", "stream"}
+
+// Run measures and prints a table for each store: the well-behaved orgs alone, and
+// then beside the hostile one. Errors: invalid_argument for an attack or a store that
+// there is not.
+func (h Hostile) Run(ctx context.Context, out io.Writer) error {
+	if err := h.check(); err != nil {
+		return err
+	}
+	return inFolder(h.Folder, func(all *stores) (err error) {
+		defer func() { err = errors.Join(err, all.close()) }()
+		m, err := machine(all.folder)
+		if err != nil {
+			return err
+		}
+		for _, store := range h.Stores {
+			if m.Postgres, err = all.begin(ctx, store, m.Postgres); err != nil {
+				return err
+			}
+		}
+		m.print(out)
+		for _, store := range h.Stores {
+			if err := h.on(ctx, all, store, out); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (h Hostile) check() error {
+	for _, name := range h.Attacks {
+		if !slices.Contains(Attacks(), name) {
+			return perdure.FieldErrorf("attack", "there is no attack %q; there are %s", name, strings.Join(Attacks(), ", "))
+		}
+	}
+	switch {
+	case h.Orgs < 1 || h.Orgs > 100:
+		return perdure.FieldErrorf("orgs", "must be from 1 to 100")
+	case h.For < 2*time.Second:
+		return perdure.FieldErrorf("for", "must be at least 2s")
+	}
+	c := Config{Stores: h.Stores}
+	_, err := c.normal()
+	return err
+}
+
+// on measures on one store.
+func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Writer) (err error) {
+	s, err := setUp(ctx, all, store, standSpec{noWorker: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	guests, err := h.guests(s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, guests.close()) }()
+	var warm, alone, beside map[string][]time.Duration
+	if err := guests.ask("window", max(2*time.Second, h.For/4), &warm); err != nil {
+		return err
+	}
+	if err := guests.ask("window", h.For, &alone); err != nil {
+		return err
+	}
+	attacker, err := h.attacker(s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, attacker.close()) }()
+	if err := attacker.ask("begin", h.Attacks, nil); err != nil {
+		return err
+	}
+	if err := guests.ask("window", max(2*time.Second, h.For/4), &warm); err != nil { // until it is at full force
+		return err
+	}
+	var before, after usageOf
+	if err := s.server.ask("used", false, &before); err != nil {
+		return err
+	}
+	var done attackCounts
+	if err := attacker.ask("counts", struct{}{}, &done); err != nil { // from here on
+		return err
+	}
+	if err := guests.ask("window", h.For, &beside); err != nil {
+		return err
+	}
+	if err := attacker.ask("counts", struct{}{}, &done); err != nil {
+		return err
+	}
+	if err := s.server.ask("used", false, &after); err != nil {
+		return err
+	}
+	kind, _, _ := strings.Cut(store, ":")
+	if done.nothing() {
+		return fmt.Errorf("the hostile org got nothing done: %v", done.Refused)
+	}
+	fmt.Fprintf(out, "\n%s, %d orgs beside a hostile one; the server used %.2f cores\n\n", kind, h.Orgs, (after.CPU-before.CPU).Seconds()/done.For.Seconds())
+	printGuests(out, alone, beside)
+	fmt.Fprintln(out)
+	done.print(out)
+	return nil
+}
+
+func (h Hostile) guests(s *stand) (*child, error) {
+	var specs []orgSpec
+	for i := range h.Orgs {
+		spec, err := s.newOrg(fmt.Sprintf("guest-%d", i))
+		if err != nil {
+			return nil, err
+		}
+		specs = append(specs, spec)
+	}
+	return s.spawnFor("guests", specs)
+}
+
+// attacker starts the hostile org's process. It has the lowest priority: its clients
+// would have machines of their own, and take no time of the server's cores.
+func (h Hostile) attacker(s *stand) (*child, error) {
+	spec, err := s.newOrg("hostile")
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.spawnFor("attacker", spec)
+	if err != nil {
+		return nil, err
+	}
+	const lowest = 19
+	return c, syscall.Setpriority(syscall.PRIO_PGRP, c.cmd.Process.Pid, lowest)
+}
+
+func (s *stand) spawnFor(role string, spec any) (*child, error) {
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	return spawn(s.ctx, role, string(raw))
+}
+
+// newOrg makes an org with a key of the role admin that has no limits.
+func (s *stand) newOrg(name string) (orgSpec, error) {
+	if _, err := s.api.CreateOrg(s.ctx, name); err != nil {
+		return orgSpec{}, err
+	}
+	key, err := s.api.With(func(o *client.Options) { o.Org = name }).CreateKey(s.ctx, "bench", perdure.KeyAdmin)
+	if err != nil {
+		return orgSpec{}, err
+	}
+	return orgSpec{HTTP: s.at.HTTP, GRPC: s.at.GRPC, Org: name, Key: key.Key}, nil
+}
+
+func printGuests(out io.Writer, alone, beside map[string][]time.Duration) {
+	fmt.Fprintln(out, "| others | samples | p50 alone ms | p50 beside ms | ratio | p99 alone ms | p99 beside ms | ratio |")
+	fmt.Fprintln(out, "|---|---:|---:|---:|---:|---:|---:|---:|")
+	for _, name := range guestVerbs {
+		a, b := slices.Sorted(slices.Values(alone[name])), slices.Sorted(slices.Values(beside[name]))
+		fmt.Fprintf(out, "| %s | %d, %d |", name, len(a), len(b))
+		for _, q := range []float64{0.5, 0.99} {
+			x, y := quantile(a, q), quantile(b, q)
+			fmt.Fprintf(out, " %s | %s | %.1f |", ms(x), ms(y), float64(y)/float64(max(1, x)))
+		}
+		fmt.Fprintln(out)
+	}
+}

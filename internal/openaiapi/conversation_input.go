@@ -1,0 +1,228 @@
+package openaiapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// pendingItem is an item that a client added to a conversation, as it is stored: what
+// it referred to is found already.
+type pendingItem struct {
+	Messages []perdure.InputMessage `json:"messages"`
+	Entry    uuid.UUID              `json:"entry,omitzero"`
+	// Here and Lost are those of a resolvedItem.
+	Here bool `json:"here,omitempty"`
+	Lost bool `json:"lost,omitempty"`
+}
+
+func (p pendingItem) resolved() resolvedItem {
+	return resolvedItem{entry: p.Entry, messages: p.Messages, here: p.Here, lost: p.Lost}
+}
+
+// pendingItems finds what items refer to, and checks them as the input of a create is
+// checked, behind those that are pending and the calls that are open.
+func (a *API) pendingItems(ctx context.Context, org string, items []readItem, pending []pendingItem, open []string) ([]pendingItem, error) {
+	resolved, err := a.resolveItems(ctx, org, items)
+	if err != nil {
+		return nil, err
+	}
+	added := []pendingItem{}
+	for i, r := range resolved {
+		if len(r.messages) == 0 {
+			return nil, noItem(items[i]) // withdrawn
+		}
+		if len(r.messages[0].Parts) == 0 {
+			return nil, invalid(items[i].at, "invalid_value", "Invalid '%s': it has no content.", items[i].at)
+		}
+		added = append(added, pendingItem{r.messages, r.entry, r.here, r.lost})
+	}
+	return added, checkAdded(messagesOf(added), messagesOf(pending), open)
+}
+
+func messagesOf(items []pendingItem) []perdure.InputMessage {
+	var all []resolvedItem
+	for _, i := range items {
+		all = append(all, i.resolved())
+	}
+	return join(all)
+}
+
+// checkAdded checks that a create could take the items. The calls among them have
+// their results; results beside are of calls that are open and have none yet.
+func checkAdded(added, pending []perdure.InputMessage, open []string) error {
+	results := func(messages []perdure.InputMessage) (ids []string) {
+		for _, m := range messages {
+			if m.Role == perdure.RoleToolResult {
+				ids = append(ids, m.Parts[0].ToolCallID)
+			}
+		}
+		return ids
+	}
+	had, brought := results(pending), results(added)
+	open = slices.DeleteFunc(slices.Clone(open), func(id string) bool { return slices.Contains(had, id) || !slices.Contains(brought, id) })
+	messages, err := answering(open, added)
+	if err == nil {
+		err = perdure.CheckMessages("items", open, messages)
+	}
+	var mine *Error
+	var coded *perdure.Error
+	switch {
+	case errors.As(err, &mine):
+		return invalid("items", "invalid_value", "%s", mine.Message)
+	case errors.As(err, &coded) && len(coded.Fields) > 0:
+		return invalid("items", "invalid_value", "Invalid '%s': it %s.", coded.Fields[0].Location, coded.Fields[0].Message)
+	}
+	return err
+}
+
+func encodeItems(items []pendingItem) ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	for _, i := range items {
+		raw, err := json.Marshal(i)
+		if err != nil {
+			return nil, &perdure.Error{Code: perdure.Internal, Message: "an item does not encode", Err: err}
+		}
+		all = append(all, raw)
+	}
+	return all, nil
+}
+
+// pending reads pending items from an index on.
+func (a *API) pending(ctx context.Context, c *store.Conversation, from, limit int) ([]pendingItem, error) {
+	stored, err := a.Engine.Store.ConversationItems(ctx, c.ID, from, limit)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]pendingItem, len(stored))
+	for i, raw := range stored {
+		if err := json.Unmarshal(raw, &items[i]); err != nil {
+			return nil, &perdure.Error{Code: perdure.Internal, Message: "a pending item does not decode", Err: err}
+		}
+	}
+	return items, nil
+}
+
+// pendingID returns the id of a pending item. It has it for ever: the response that
+// takes the item has the id that the conversation's next response gets.
+func pendingID(response string, p pendingItem, index int) string {
+	return itemID(prefixOf(itemOfMessages(p.Messages).Type), response, sidePending, index)
+}
+
+// shownPending returns a pending item as an item.
+func shownPending(c *store.Conversation, p pendingItem, index int) Item {
+	i := itemOfMessages(p.Messages)
+	i.ID = pendingID(c.Response, p, index)
+	return i
+}
+
+// itemOfMessages shows what one item was made to: a message, or a call of a tool that
+// ran here with its result.
+func itemOfMessages(messages []perdure.InputMessage) Item {
+	if len(messages) < 2 {
+		return itemOf(messages[0])
+	}
+	call, result := messages[0].Parts[0], messages[1].Parts[0]
+	text := resultText(result.Parts)
+	i := Item{Type: itemToolCall, Status: statusCompleted, Name: call.Name, Arguments: call.RawArguments, Result: &text}
+	if i.Arguments == "" {
+		i.Arguments = "{}"
+	}
+	if result.IsError {
+		i.Status, i.Result, i.Failure = statusFailed, nil, &text
+	}
+	return i
+}
+
+// inputItem is an item of a response's input, with what it was made to.
+type inputItem struct {
+	Item
+	messages []perdure.InputMessage
+}
+
+// inputItems makes items of the parts of the response's input. Those that were one
+// item of a conversation are that item.
+func (f *found) inputItems(parts []perdure.InputMessage) []inputItem {
+	var all []inputItem
+	at := map[string]int{} // by the ids of items of a conversation
+	for i, m := range parts {
+		id := ""
+		if i < len(f.request.InputIDs) {
+			id = f.request.InputIDs[i]
+		}
+		if n, there := at[id]; there {
+			all[n].add(m)
+			continue
+		}
+		if id != "" {
+			at[id] = len(all)
+		}
+		all = append(all, inputItem{Item: Item{ID: id}, messages: []perdure.InputMessage{m}})
+		if id == "" {
+			all[len(all)-1].ID = itemID(prefixOf(itemOf(m).Type), f.id(), sideInput, i)
+		}
+	}
+	for i := range all {
+		id := all[i].ID
+		all[i].Item = itemOfMessages(all[i].messages)
+		all[i].ID = id
+	}
+	return all
+}
+
+func (i *inputItem) add(m perdure.InputMessage) {
+	if m.Role == perdure.RoleToolResult {
+		i.messages = append(i.messages, m)
+		return
+	}
+	first := &i.messages[0]
+	first.Parts = slices.Concat(first.Parts, m.Parts)
+}
+
+// inputIDs returns, for each part of the messages that a create made of pending items
+// and its own, the id of the pending item that it is of, or "".
+func inputIDs(response string, pending []pendingItem, messages []perdure.InputMessage) []string {
+	var said []string // ids of parts in their order, but for results
+	results := map[string][]string{}
+	for n, p := range pending {
+		id := pendingID(response, p, n)
+		for _, m := range p.Messages {
+			for _, part := range split(m) {
+				if m.Role == perdure.RoleToolResult {
+					call := part.Parts[0].ToolCallID
+					results[call] = append(results[call], id)
+				} else {
+					said = append(said, id)
+				}
+			}
+		}
+	}
+	next := func(from []string) (string, []string) {
+		if len(from) == 0 {
+			return "", nil
+		}
+		return from[0], from[1:]
+	}
+	var ids []string
+	for _, m := range messages {
+		for _, part := range split(m) {
+			id := ""
+			if m.Role == perdure.RoleToolResult {
+				call := part.Parts[0].ToolCallID
+				id, results[call] = next(results[call])
+			} else {
+				id, said = next(said)
+			}
+			ids = append(ids, id)
+		}
+	}
+	for len(ids) > 0 && ids[len(ids)-1] == "" {
+		ids = ids[:len(ids)-1]
+	}
+	return ids
+}

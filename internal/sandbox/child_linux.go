@@ -1,0 +1,265 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A sandbox child becomes the command while packages are initialized. Those that
+// need more than this one come later, and the child never pays for them.
+func init() {
+	if len(os.Args) < 4 || os.Args[1] != Mark {
+		return
+	}
+	err := becomeCommand(os.Args[2], os.Args[3:])
+	_, _ = unix.Write(ReportFd, []byte(err.Error()))
+	os.Exit(126)
+}
+
+// becomeCommand returns only if it fails.
+func becomeCommand(rawSpec string, argv []string) error {
+	// Landlock, the filter, no_new_privs and the parent-death signal belong to a
+	// thread. The thread that execs is the one that survives.
+	runtime.LockOSThread()
+	var s Spec
+	if err := json.Unmarshal([]byte(rawSpec), &s); err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	if err := s.guardDescriptors(); err != nil {
+		return fmt.Errorf("sandbox: descriptors: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("sandbox: parent-death signal: %w", err)
+	}
+	if s.orphaned() {
+		return errors.New("sandbox: the parent is gone")
+	}
+	if s.Pids {
+		return s.runFirst(argv)
+	}
+	if err := s.confine(); err != nil {
+		return err
+	}
+	return fmt.Errorf("sandbox: exec %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
+}
+
+// orphaned reports whether the parent is gone. In a PID namespace it has no pid,
+// and shows by the other end of the pipe that it reads.
+func (s Spec) orphaned() bool {
+	if !s.Pids {
+		return os.Getppid() != s.Parent
+	}
+	fds := []unix.PollFd{{Fd: ReportFd}}
+	_, err := unix.Poll(fds, 0)
+	return err != nil || fds[0].Revents&unix.POLLERR != 0
+}
+
+// guardDescriptors lets the command inherit nothing but its streams, and
+// bubblewrap its filter.
+func (s Spec) guardDescriptors() error {
+	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return err
+	}
+	if s.FilterFd == 0 {
+		return nil
+	}
+	_, err := unix.FcntlInt(uintptr(s.FilterFd), unix.F_SETFD, 0)
+	return err
+}
+
+// confine confines the calling thread.
+func (s Spec) confine() error {
+	if err := applyLimits(s.Limits); err != nil {
+		return fmt.Errorf("sandbox: limits: %w", err)
+	}
+	terminals := false
+	if s.Mounts {
+		var err error
+		if terminals, err = s.arrangeMounts(); err != nil {
+			return err
+		}
+	}
+	if s.Method == ByLandlock && s.Loopback {
+		if err := raiseLoopback(); err != nil {
+			return fmt.Errorf("sandbox: network: %w", err)
+		}
+	}
+	if s.Method == ByLandlock {
+		if err := applyLandlock(s.Policy, s.Mounts, terminals); err != nil {
+			return fmt.Errorf("sandbox: landlock: %w", err)
+		}
+	}
+	if s.Method != NotConfined {
+		// Where the child keeps root's capabilities, bubblewrap drops them.
+		if err := dropCapabilities(s.Method == ByLandlock); err != nil {
+			return fmt.Errorf("sandbox: capabilities: %w", err)
+		}
+	}
+	if s.Method == ByLandlock || s.Mounts {
+		if err := s.verify(); err != nil {
+			return err
+		}
+	}
+	if s.Filtered && s.FilterFd == 0 {
+		if err := installFilter(s.Rules); err != nil {
+			return fmt.Errorf("sandbox: system call filter: %w", err)
+		}
+	}
+	return nil
+}
+
+// arrangeMounts covers the data directory and secrets, puts caches in place, and
+// under Landlock the command's own folders. bubblewrap does the latter itself. It
+// reports whether the command has terminals of its own.
+func (s Spec) arrangeMounts() (terminals bool, err error) {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return false, fmt.Errorf("sandbox: mounts: %w", err)
+	}
+	for i, id := range s.Hidden {
+		if err := mask(HiddenFd+i, id); err != nil {
+			return false, fmt.Errorf("sandbox: cover the %s: %w", s.hiddenName(i), err)
+		}
+		unix.Close(HiddenFd + i)
+	}
+	if !s.Policy.Own {
+		if err := mountCaches(s.Policy); err != nil {
+			return false, fmt.Errorf("sandbox: %w", err)
+		}
+		terminals = ownTerminals()
+	}
+	if s.Method != ByLandlock {
+		return terminals, nil
+	}
+	if err := mountPrivate(s.Policy); err != nil {
+		return false, fmt.Errorf("sandbox: private folders: %w", err)
+	}
+	if err := ownWorkspaceMount(s.Policy.Dir); err != nil {
+		return false, fmt.Errorf("sandbox: workspace: %w", err)
+	}
+	if err := fixFiles(s.Policy.Fixed); err != nil {
+		return false, fmt.Errorf("sandbox: files that run later: %w", err)
+	}
+	if s.Pids {
+		const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+		if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
+			return false, fmt.Errorf("sandbox: /proc: %w", err)
+		}
+	}
+	if err := readOnlyOutside(s.Policy); err != nil {
+		return false, fmt.Errorf("sandbox: make read-only: %w", err)
+	}
+	return terminals, nil
+}
+
+func (s Spec) hiddenName(i int) string {
+	if s.HasData && i == 0 {
+		return "data directory"
+	}
+	return "secrets"
+}
+
+// raiseLoopback makes the loopback interface of a new network namespace usable.
+func raiseLoopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+}
+
+// KeptCapabilities are the capabilities that root's builds need: files of other users, becoming
+// another user, and low ports. All others are dropped, also those to come: they lead
+// around Landlock, into the kernel, over limits, to what others send on the network
+// (NET_RAW), or change the machine (SYS_TIME).
+var KeptCapabilities = []uintptr{
+	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_SETUID, unix.CAP_SETGID,
+	unix.CAP_NET_BIND_SERVICE,
+}
+
+// dropCapabilities gives up what ownMounts gave. bounding keeps root from
+// regaining the dropped ones when it execs. Other users have none, and
+// no_new_privs keeps it so.
+func dropCapabilities(bounding bool) error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 || !bounding {
+		return nil
+	}
+	for c := uintptr(0); ; c++ {
+		held, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
+		if err != nil {
+			return inheritNothing() // the kernel knows no more
+		}
+		if held == 0 || slices.Contains(KeptCapabilities, c) {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+			return err
+		}
+	}
+}
+
+// inheritNothing clears the inheritable capabilities, which root would regain
+// whatever the bounding set says.
+func inheritNothing() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&header, &sets[0]); err != nil {
+		return err
+	}
+	for i := range sets {
+		sets[i].Inheritable = 0
+	}
+	return unix.Capset(&header, &sets[0])
+}
+
+// verify makes sure that what is hidden is out of reach by all of its paths.
+func (s Spec) verify() error {
+	for _, path := range append(slices.Clone(s.Policy.Data), s.Policy.Secrets...) {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		at, err := IdentityOf(fd)
+		unix.Close(fd)
+		if err != nil {
+			return fmt.Errorf("sandbox: %w", err)
+		}
+		if i := slices.Index(s.Hidden, at); i >= 0 {
+			return fmt.Errorf("sandbox: the %s can still be read", s.hiddenName(i))
+		}
+	}
+	return nil
+}
+
+// applyLimits limits this process and what it becomes.
+func applyLimits(limits map[int]int64) error {
+	var failed error
+	for resource, most := range limits {
+		if most < 0 {
+			continue
+		}
+		var now syscall.Rlimit
+		if err := syscall.Getrlimit(resource, &now); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		value := min(uint64(most), now.Max)
+		failed = errors.Join(failed, syscall.Setrlimit(resource, &syscall.Rlimit{Cur: value, Max: value}))
+	}
+	return failed
+}

@@ -1,0 +1,98 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// runFirst starts the command from the first process of a PID namespace, which
+// stays: the kernel gives that one to no signal that it does not handle, and kills
+// all others when it ends. It returns only if the command cannot be started.
+//
+// The calling thread is confined and starts the command, which inherits that. This
+// process is not for the command to look into: it lies outside of the command's
+// Landlock domain, and is not dumpable.
+func (s Spec) runFirst(argv []string) error {
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
+	type started struct {
+		pid int
+		err error
+	}
+	result := make(chan started)
+	go func() {
+		// A thread that its goroutine has not given back ends with it, so that none
+		// is left in the command's domain.
+		runtime.LockOSThread()
+		pid, err := s.start(argv)
+		result <- started{pid, err}
+	}()
+	r := <-result
+	if r.err != nil {
+		return r.err
+	}
+	leaveStreams()
+	end := awaitFirst(r.pid)
+	_, _ = unix.Write(ReportFd, []byte(end))
+	reapForEver()
+	return nil
+}
+
+func (s Spec) start(argv []string) (pid int, err error) {
+	if err := s.confine(); err != nil {
+		return 0, err
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return 0, fmt.Errorf("sandbox: %w", err)
+	}
+	pid, err = syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
+	if err != nil {
+		return 0, fmt.Errorf("sandbox: exec %s: %w", argv[0], err)
+	}
+	return pid, nil
+}
+
+// leaveStreams lets go of the command's streams, which end with their last holder.
+func leaveStreams() {
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	for fd := range 3 {
+		_ = unix.Dup3(null, fd, 0)
+	}
+	unix.Close(null)
+}
+
+// awaitFirst reaps processes until pid has ended, and describes how it did.
+func awaitFirst(pid int) string {
+	for {
+		var status unix.WaitStatus
+		got, err := unix.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return endReport(1, 0)
+		case got == pid && status.Signaled():
+			return endReport(0, int(status.Signal()))
+		case got == pid && status.Exited():
+			return endReport(status.ExitStatus(), 0)
+		}
+	}
+}
+
+// reapForEver reaps what the command left in the background until the worker ends
+// it all.
+func reapForEver() {
+	for {
+		_, err := unix.Wait4(-1, nil, 0, nil)
+		if err == unix.ECHILD {
+			os.Exit(0)
+		}
+	}
+}

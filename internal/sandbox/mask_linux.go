@@ -1,0 +1,197 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// mask covers the file or folder id, which fd refers to, with an empty one in this
+// mount namespace, at all of its paths. Landlock then keeps anyone from unmounting
+// it, and bubblewrap's user namespace or lack of capabilities does.
+//
+// A path may lead elsewhere by the time that something is mounted there. So each
+// is opened, looked at, and covered by its descriptor.
+func mask(fd int, id Identity) error {
+	for range 20 {
+		path, err := PathOf(fd, id)
+		if err != nil {
+			return err
+		}
+		others, err := OtherViews(path, id)
+		if err != nil {
+			return err
+		}
+		covered, err := coverIf(path, id)
+		if err != nil {
+			return err
+		}
+		for _, view := range others {
+			if err := coverView(view); err != nil {
+				return err
+			}
+		}
+		now, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+		if err != nil {
+			return err
+		}
+		if covered && now == path {
+			return nil
+		}
+		if covered {
+			return errors.New("it moves while it is covered")
+		}
+	}
+	return errors.New("it keeps moving")
+}
+
+// coverIf covers path if id is there, and reports whether it was.
+func coverIf(path string, id Identity) (bool, error) {
+	fd, err := openPath(path)
+	if err != nil {
+		return false, nil // moved meanwhile
+	}
+	defer unix.Close(fd)
+	at, err := IdentityOf(fd)
+	if err != nil || at != id {
+		return false, err
+	}
+	return true, cover(fd)
+}
+
+// coverView covers what another mount shows of it.
+func coverView(view string) error {
+	fd, err := openPath(view)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return cover(fd)
+}
+
+func cover(fd int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return unix.Mount("/dev/null", atFd(fd), "", unix.MS_BIND, "")
+	}
+	return coverWithNothing(fd)
+}
+
+func coverWithNothing(fd int) error {
+	const flags = unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	return unix.Mount("tmpfs", atFd(fd), "tmpfs", flags, "size=4k,mode=0555")
+}
+
+// openPath opens path without following a symlink anywhere in it.
+func openPath(path string) (int, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	return unix.Openat2(unix.AT_FDCWD, path, &how)
+}
+
+func atFd(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// mountPrivate puts the command's own folders in place, and below them what is
+// to be seen there all the same.
+func mountPrivate(p Policy) error {
+	type source struct {
+		path string
+		fd   int
+	}
+	open := func(path string, flags int) (source, error) {
+		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
+		if err != nil {
+			return source{}, &os.PathError{Op: "open", Path: path, Err: err}
+		}
+		return source{path, fd}, nil
+	}
+	var shown []source
+	paths := append(append([]string{}, p.Kept...), p.Write...)
+	for _, c := range p.Caches {
+		paths = append(paths, c.Path)
+	}
+	slices.Sort(paths) // folders before what is in them
+	for _, path := range paths {
+		if !slices.ContainsFunc(p.Private, func(f Private) bool { return path != f.Path && Within(path, f.Path) }) {
+			continue
+		}
+		s, err := open(path, 0)
+		if err != nil {
+			return err
+		}
+		shown = append(shown, s)
+	}
+	var folders []source
+	for _, f := range p.Private {
+		s, err := open(f.Source, unix.O_NOFOLLOW)
+		if err != nil {
+			return err
+		}
+		s.path = f.Path
+		folders = append(folders, s)
+	}
+	for _, s := range append(folders, shown...) {
+		if err := bindAt(s.fd, s.path); err != nil {
+			return fmt.Errorf("%s: %w", s.path, err)
+		}
+	}
+	return os.Chdir(filepath.Clean(p.Dir))
+}
+
+// bindAt shows what fd refers to at path, too, with all that is mounted in it.
+func bindAt(fd int, path string) error {
+	target, err := openPath(path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(target)
+	return unix.Mount(atFd(fd), atFd(target), "", unix.MS_BIND|unix.MS_REC, "")
+}
+
+// fixFiles lets nobody write what is at paths. What has gone meanwhile is not
+// there to be written.
+func fixFiles(paths []string) error {
+	for _, path := range paths {
+		if err := fixFile(path); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ELOOP) {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func fixFile(path string) error {
+	fd, err := openPath(path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Mount(atFd(fd), atFd(fd), "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	top, err := openPath(path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(top)
+	return unix.MountSetattr(top, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
+
+// ownTerminals gives the command pseudo-terminals of its own, and reports whether
+// it could.
+func ownTerminals() bool {
+	const flags = unix.MS_NOSUID | unix.MS_NOEXEC
+	if unix.Mount("devpts", "/dev/pts", "devpts", flags, "newinstance,ptmxmode=0666,mode=0620") != nil {
+		return false
+	}
+	if target, err := os.Readlink("/dev/ptmx"); err == nil && (target == "pts/ptmx" || target == "/dev/pts/ptmx") {
+		return true
+	}
+	return unix.Mount("/dev/pts/ptmx", "/dev/ptmx", "", unix.MS_BIND, "") == nil
+}

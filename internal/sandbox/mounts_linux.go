@@ -1,0 +1,111 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Mount is a line of /proc/self/mountinfo, see proc_pid_mountinfo(5).
+type Mount struct {
+	ID    int
+	Dev   string // major:minor of the file system
+	Root  string // what of it is mounted
+	Point string // where
+	Kind  string // of file system
+}
+
+// Mounts are the mounts that this process sees.
+func Mounts() ([]Mount, error) {
+	raw, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	var mounts []Mount
+	for line := range strings.Lines(string(raw)) {
+		f := strings.Fields(line)
+		if len(f) < 5 {
+			continue
+		}
+		id, err := strconv.Atoi(f[0])
+		if err != nil {
+			return nil, fmt.Errorf("mountinfo: %w", err)
+		}
+		m := Mount{ID: id, Dev: f[2], Root: unescapeMount(f[3]), Point: unescapeMount(f[4])}
+		// Optional fields end with a dash.
+		if i := slices.Index(f, "-"); i > 0 && i+1 < len(f) {
+			m.Kind = f[i+1]
+		}
+		mounts = append(mounts, m)
+	}
+	return mounts, nil
+}
+
+var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+func unescapeMount(s string) string { return mountEscapes.Replace(s) }
+
+// mountID is the mount that path is reached by.
+func mountID(path string) (int, error) {
+	var st unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &st); err != nil {
+		return 0, err
+	}
+	return int(st.Mnt_id), nil
+}
+
+// OtherViews are the paths other than path by which mounts show the folder id,
+// which is at path, or a part of it.
+func OtherViews(path string, id Identity) ([]string, error) {
+	mounts, err := Mounts()
+	if err != nil {
+		return nil, err
+	}
+	own, err := mountID(path)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(mounts, func(m Mount) bool { return m.ID == own })
+	if i < 0 {
+		return nil, fmt.Errorf("%s is on a mount that is not listed", path)
+	}
+	inside, err := filepath.Rel(mounts[i].Point, path)
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Join(mounts[i].Root, inside)
+	var views []string
+	for _, m := range mounts {
+		if m.ID == own || m.Dev != mounts[i].Dev {
+			continue
+		}
+		if view, shown := m.shows(folder, id); shown && view != path {
+			views = append(views, view)
+		}
+	}
+	return views, nil
+}
+
+// shows reports whether m shows folder, a path in its file system, or a part of
+// it, and where.
+func (m Mount) shows(folder string, id Identity) (view string, shown bool) {
+	if Within(m.Root, folder) && m.Root != folder {
+		at, err := mountID(m.Point)
+		return m.Point, err == nil && at == m.ID
+	}
+	if !Within(folder, m.Root) {
+		return "", false
+	}
+	rel, err := filepath.Rel(m.Root, folder)
+	if err != nil {
+		return "", false
+	}
+	view = filepath.Join(m.Point, rel)
+	at, err := IdentityAt(view)
+	return view, err == nil && at == id
+}

@@ -1,0 +1,22 @@
+package sandbox
+
+import "path/filepath"
+
+// PrivatePaths are the folders that programs meet in.
+var PrivatePaths = []string{"/tmp", "/var/tmp", "/run", "/dev/shm"}
+
+// RealPath is path, absolute and without symlinks.
+func RealPath(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// Within reports whether path is dir or lies below it. Both are absolute and
+// clean.
+func Within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}

@@ -1,0 +1,85 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// ownWorkspaceMount gives the workspace a mount of its own, so that it stays
+// writable when what is around it does not.
+func ownWorkspaceMount(dir string) error {
+	fd, err := openPath(dir)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	defer unix.Close(fd)
+	if err := bindAt(fd, dir); err != nil {
+		return err
+	}
+	return os.Chdir(dir) // into the new mount
+}
+
+// readOnlyOutside makes all mounts read-only but those that commands write to.
+// Landlock guards content and names, but neither modes, owners, times nor extended
+// attributes.
+func readOnlyOutside(p Policy) error {
+	mounts, err := Mounts()
+	if err != nil {
+		return err
+	}
+	for _, m := range mounts {
+		if p.writes(m.Point) {
+			continue
+		}
+		if err := makeReadOnly(m.Point); err != nil {
+			return fmt.Errorf("%s: %w", m.Point, err)
+		}
+	}
+	return nil
+}
+
+// writes reports whether commands write to a mount at point: the nearest folder
+// above it that the policy names decides.
+func (p Policy) writes(point string) bool {
+	nearest, writes := "", false
+	name := func(path string, writable bool) {
+		if Within(point, path) && len(path) >= len(nearest) {
+			nearest, writes = path, writable
+		}
+	}
+	for _, f := range p.Private {
+		name(f.Path, true)
+	}
+	for _, path := range p.Kept {
+		name(path, false)
+	}
+	for _, c := range p.Caches {
+		name(c.Path, true)
+	}
+	for _, path := range p.Write {
+		name(path, true)
+	}
+	return writes && !slices.Contains(p.Fixed, point)
+}
+
+// makeReadOnly makes the mount at point read-only. One that cannot be reached is
+// none that a command could use.
+func makeReadOnly(point string) error {
+	fd, err := openPath(point)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	if errors.Is(err, unix.EINVAL) {
+		return nil // covered by another mount: it is no mount's root that is seen here
+	}
+	return err
+}

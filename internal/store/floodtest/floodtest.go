@@ -1,0 +1,150 @@
+// Package floodtest checks on a store that what one org has stored, and has waiting,
+// costs the others nothing. It counts what the store looks at; there is no clock in it.
+package floodtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// flooded is how many executions a hostile org has waiting, and how many signals the
+// first of them.
+const flooded = 1500
+
+// Visit opens the store, uses it and returns how much was looked at: rows, or steps
+// that grow with them.
+type Visit func(use func(s store.Store)) (looked int)
+
+// Run compares the day of a quiet org without another org and beside one that has
+// flooded the server. least is what a day looks at, at the least, so that a count of
+// nothing is noticed.
+func Run(t *testing.T, visit Visit, least int) {
+	days := func(s store.Store) {
+		quiet := newGuest(t, s, "quiet")
+		quiet.register()
+		quiet.day()
+	}
+	visit(days) // statements are compiled, caches filled
+	alone := visit(days)
+	visit(func(s store.Store) {
+		hostile := newGuest(t, s, "hostile")
+		hostile.register()
+		hostile.flood()
+	})
+	visit(days)
+	beside := visit(days)
+	if alone < least {
+		t.Fatalf("only %d were counted", alone)
+	}
+	if beside > alone+alone/4 {
+		t.Errorf("a day of a quiet org looks at %d beside a flood of another, at %d without", beside, alone)
+	}
+	t.Logf("a day looks at %d alone, at %d beside %d executions of another org", alone, beside, flooded)
+}
+
+// guest is an org with a worker and a client.
+type guest struct {
+	*testing.T
+	e   *engine.Engine
+	s   store.Store
+	org string
+}
+
+func newGuest(t *testing.T, s store.Store, org string) guest {
+	return guest{T: t, e: engine.New(engine.Config{Store: s, Tick: time.Hour}), s: s, org: org}
+}
+
+func (g guest) must(err error) {
+	g.Helper()
+	if err != nil {
+		g.Fatal(err)
+	}
+}
+
+func (g guest) worker() perdure.Dispatch { return g.e.Dispatch(g.org, false) }
+
+func (g guest) register() {
+	_, err := g.worker().Register(g.Context(), perdure.Registration{WorkerID: uuid.New(), Queues: []string{"default"}, Agents: []perdure.KindSpec{{Kind: "agent"}}})
+	g.must(err)
+}
+
+func (g guest) start(input string) *perdure.Execution {
+	x, err := g.e.Start(g.Context(), g.org, engine.StartRequest{Kind: "agent", Input: json.RawMessage(input)})
+	g.must(err)
+	return x
+}
+
+// day is what an org does: it starts an execution, signals, lists and reads it, claims
+// it, takes a step, gives the claim back and cancels it.
+func (g guest) day() {
+	x := g.start(`{"a":1}`)
+	g.signal(x.ID, "s1")
+	_, err := g.s.Execution(g.Context(), g.org, x.ID)
+	g.must(err)
+	_, err = g.s.PendingSignals(g.Context(), x.ID, nil, 0, 10)
+	g.must(err)
+	_, err = g.s.LogHead(g.Context(), x.ID)
+	g.must(err)
+	g.list()
+	worker := uuid.New()
+	claims, err := g.worker().PollAgents(g.Context(), perdure.Poll{WorkerID: worker, Queues: []string{"default"}, Kinds: []string{"agent"}, Slots: 1})
+	g.must(err)
+	if len(claims) != 1 || claims[0].Execution.ID != x.ID {
+		g.Fatalf("%s claimed %+v, want the execution %s", g.org, claims, x.ID)
+	}
+	lease := claims[0].Lease
+	_, err = g.worker().Commit(g.Context(), perdure.Commit{Lease: lease, Number: 1, Steps: []perdure.StepRecord{{Name: "s", Key: perdure.StepKey(x.ID, "s", ""), Result: perdure.Payload{Bytes: json.RawMessage(`1`)}}}})
+	g.must(err)
+	_, err = g.worker().Heartbeat(g.Context(), perdure.Heartbeat{WorkerID: worker})
+	g.must(err)
+	g.must(g.worker().Release(g.Context(), perdure.Release{WorkerID: worker, Agents: []perdure.AgentRelease{{Lease: lease}}}))
+	_, _, err = g.e.Cancel(g.Context(), g.org, x.ID)
+	g.must(err)
+}
+
+func (g guest) signal(id uuid.UUID, signal string) {
+	_, err := g.e.Signal(g.Context(), g.org, id, engine.SignalRequest{Name: "s", Value: json.RawMessage(`1`), ID: signal})
+	g.must(err)
+}
+
+func (g guest) list() {
+	for _, f := range []store.ExecutionFilter{{Limit: 20}, {Limit: 20, Status: []perdure.Status{perdure.StatusPending}}, {Limit: 20, Kind: "agent"}, {Limit: 20, Query: "nothing"}, {Limit: 20, Metadata: map[string]string{"n": "nothing"}}} {
+		_, err := g.s.Executions(g.Context(), g.org, f)
+		g.must(err)
+	}
+	_, err := g.s.Kinds(g.Context(), g.org)
+	g.must(err)
+}
+
+// flood starts executions that nobody claims, and sends signals that nobody takes.
+func (g guest) flood() {
+	target := g.start(`{}`)
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			for range flooded / 50 {
+				id := uuid.NewString()
+				_, err := g.e.Start(context.WithoutCancel(g.Context()), g.org, engine.StartRequest{
+					Kind: "agent", Input: json.RawMessage(fmt.Sprintf(`{"a":%q}`, id)), Metadata: json.RawMessage(fmt.Sprintf(`{"n":%q}`, id)),
+				})
+				if err == nil {
+					_, err = g.e.Signal(context.WithoutCancel(g.Context()), g.org, target.ID, engine.SignalRequest{Name: "s", Value: json.RawMessage(`1`), ID: id})
+				}
+				if err != nil {
+					g.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,48 @@
+package storetest
+
+import (
+	"sync"
+
+	"github.com/perdure/perdure/internal/store"
+)
+
+var turnTests = map[string]func(*fixture){
+	"reads of one org leave connections to another, and to the process": readsLeaveRoom,
+}
+
+// manyReads are more than any store has connections.
+const manyReads = 200
+
+// reads makes reads of the org that last until release, and returns once one of them
+// runs.
+func (f *fixture) reads(org string) (release func()) {
+	var (
+		group sync.WaitGroup
+		one   = make(chan struct{}, manyReads)
+		end   = make(chan struct{})
+	)
+	for range manyReads {
+		group.Go(func() {
+			err := f.s.Together(store.ForOrg(f.ctx, org), func(r store.Reader) error {
+				one <- struct{}{}
+				<-end
+				return nil
+			})
+			if err != nil {
+				f.Error(err)
+			}
+		})
+	}
+	<-one
+	return sync.OnceFunc(func() { close(end); group.Wait() })
+}
+
+func readsLeaveRoom(f *fixture) {
+	id := f.start()
+	release := f.reads("hostile")
+	defer release()
+	for _, who := range []string{"quiet", ""} {
+		_, err := f.s.Execution(store.ForOrg(f.ctx, who), org, id)
+		f.must(err)
+	}
+}

@@ -1,0 +1,163 @@
+package turns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+)
+
+// readers are reads that wait for their places.
+type readers struct {
+	*Turns
+	t    *testing.T
+	went []string // orgs, in the order in which they were served
+}
+
+func (r *readers) wait(org string) {
+	go func() {
+		if err := r.Take(context.Background(), org); err != nil {
+			r.t.Error(err)
+			return
+		}
+		r.went = append(r.went, org)
+	}()
+	synctest.Wait()
+}
+
+func (r *readers) take(org string) {
+	r.t.Helper()
+	if err := r.Take(r.t.Context(), org); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *readers) leave(org string) {
+	r.Leave(org)
+	synctest.Wait()
+}
+
+// However many reads of one org wait, one of another org that comes last has at most
+// one of them before it.
+func TestAReadWaitsForOneOfAnotherOrg(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &readers{Turns: New(1, 1), t: t}
+		r.take("hostile")
+		for range 1000 {
+			r.wait("hostile")
+		}
+		r.wait("quiet")
+		r.wait("quiet")
+		for range 1002 {
+			r.leave(last(r.went, "hostile"))
+		}
+		if got := fmt.Sprint(r.went[:5]); got != "[hostile quiet hostile quiet hostile]" {
+			t.Errorf("served first were %s", got)
+		}
+		if len(r.went) != 1002 {
+			t.Errorf("%d of 1002 were served", len(r.went))
+		}
+	})
+}
+
+// last is the org that was served last, which holds the one place.
+func last(went []string, first string) string {
+	if len(went) == 0 {
+		return first
+	}
+	return went[len(went)-1]
+}
+
+// One org leaves places to others, and a read of another one has its place at once.
+func TestOneOrgHasNotAllPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for places, each := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 6: 4, 16: 12, 21: 16} {
+			r := &readers{Turns: New(places, 1), t: t}
+			for range places + 1 {
+				r.wait("hostile")
+			}
+			if len(r.went) != each {
+				t.Errorf("of %d places one org has %d, want %d", places, len(r.went), each)
+			}
+			if each < places {
+				r.take("quiet")
+				r.leave("quiet")
+			}
+			for served := 0; served <= places; served++ {
+				r.leave("hostile")
+			}
+			if len(r.went) != places+1 || r.free != places || len(r.held)+len(r.waiting)+len(r.order) != 0 {
+				t.Errorf("of %d places %d are free at the end", places, r.free)
+			}
+		}
+	})
+}
+
+// The process's own reads may have all places.
+func TestTheProcessHasAllPlaces(t *testing.T) {
+	r := &readers{Turns: New(4, 1), t: t}
+	for range 4 {
+		r.take("")
+	}
+}
+
+// Who no longer waits is not served, and hands on what it was given.
+func TestWhoLeavesIsNotServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &readers{Turns: New(1, 1), t: t}
+		r.take("one")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- r.Take(ctx, "two") }()
+		synctest.Wait()
+		r.wait("three")
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("it ends with %v", err)
+		}
+		r.leave("one")
+		if fmt.Sprint(r.went) != "[three]" {
+			t.Errorf("served are %v", r.went)
+		}
+		w := r.enter("two")
+		r.leave("three") // two is given its place
+		r.withdraw("two", w)
+		if r.free != 1 {
+			t.Error("a place was lost")
+		}
+	})
+}
+
+// An org that has company has fewer places, and as many as before when it is alone
+// again.
+func TestCompanyTakesPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &readers{Turns: New(16, 2), t: t}
+		r.take("quiet")
+		r.leave("quiet")
+		for range 20 {
+			r.wait("hostile")
+		}
+		if len(r.went) != 2 {
+			t.Errorf("beside another org one has %d places", len(r.went))
+		}
+		for range 20 {
+			r.leave("hostile")
+		}
+		for range lately {
+			r.take("hostile")
+			r.leave("hostile")
+		}
+		r.went = nil
+		for range 20 {
+			r.wait("hostile")
+		}
+		if len(r.went) != 12 {
+			t.Errorf("alone it has %d places", len(r.went))
+		}
+		for range 20 {
+			r.leave("hostile")
+		}
+	})
+}

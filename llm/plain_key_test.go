@@ -1,0 +1,47 @@
+package llm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+var plainKeys = []string{
+	"", "none", "password", "Password", "PASSWORD", "not-needed", "lm-studio", "changeme.now", "No Key Needed", "12345678", "2024-01-01",
+	"00000000", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "abababababababababab", "--------",
+}
+
+var secretKeys = []string{
+	testKey, "password1", "aBcDeFgH", "p4ssw0rd", "correct-horse-battery-staple", "sk-abcdefgh1", "hunter2!", "0123456789012345678901",
+}
+
+// A key that is a word is no secret, and a text that says the word stays as it is.
+func TestPlainKeysAreNotHidden(t *testing.T) {
+	for _, key := range plainKeys {
+		if !PlainKey(key) {
+			t.Errorf("%q counts as a secret", key)
+		}
+		said := "Enter your " + key + " here."
+		var heard string
+		resp, err := Guarded(key, func(d Delta) error { heard += d.Text; return nil }, func(emit func(Delta) error) (*Response, error) {
+			err := emit(Delta{Kind: DeltaText, Text: said})
+			return &Response{Content: perdure.Content{Parts: []perdure.Part{{Type: perdure.PartText, Text: said}}}}, err
+		})
+		if err != nil || heard != said || resp.Parts[0].Text != said {
+			t.Errorf("with the key %q it says %q and %+v (%v)", key, heard, resp, err)
+		}
+	}
+}
+
+// A key with any variety is hidden, however short it is from 8 characters on.
+func TestSecretKeysAreHidden(t *testing.T) {
+	for _, key := range secretKeys {
+		if PlainKey(key) {
+			t.Errorf("%q counts as no secret", key)
+		}
+		if got := newHider(key).hide("it is " + key + "."); strings.Contains(got, key) {
+			t.Errorf("of %q stays %q", key, got)
+		}
+	}
+}

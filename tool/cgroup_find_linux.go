@@ -1,0 +1,116 @@
+package tool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/perdure/perdure/internal/sandbox"
+	"golang.org/x/sys/unix"
+)
+
+// cgroupHere is the control group of this process: its folder, and the path that
+// the kernel names it by, "/" for the root of a cgroup namespace.
+type cgroupHere struct{ dir, path string }
+
+// errNoCgroup reports a system without control groups of version 2.
+var errNoCgroup = errors.New("control groups of version 2 are not mounted")
+
+// ownCgroup finds the control group of this process, see cgroups(7).
+func ownCgroup() (cgroupHere, error) {
+	membership, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return cgroupHere{}, err
+	}
+	mounts, err := sandbox.Mounts()
+	if err != nil {
+		return cgroupHere{}, err
+	}
+	return findCgroup(string(membership), mounts)
+}
+
+// findCgroup is ownCgroup for the content of /proc/self/cgroup and these mounts.
+func findCgroup(membership string, mounts []sandbox.Mount) (cgroupHere, error) {
+	path := ""
+	for line := range strings.Lines(membership) {
+		if rest, found := strings.CutPrefix(line, "0::"); found {
+			path = strings.TrimSuffix(rest, "\n")
+		}
+	}
+	for _, m := range mounts {
+		if m.Kind != "cgroup2" || path == "" {
+			continue
+		}
+		// A path with .. lies outside of the namespace that the mount shows.
+		if rel, err := filepath.Rel(m.Root, path); err == nil && filepath.IsLocal(rel) && !strings.Contains(path, "..") {
+			return cgroupHere{filepath.Join(m.Point, rel), path}, nil
+		}
+	}
+	return cgroupHere{}, errNoCgroup
+}
+
+// usable returns why h cannot have groups for commands, nil if it can.
+func (h cgroupHere) usable() error {
+	if kind, err := h.read("cgroup.type"); err != nil || strings.TrimSpace(kind) != "domain" {
+		return errors.New("the worker's control group is the machine's root, or threaded")
+	}
+	controllers, err := h.read("cgroup.controllers")
+	if err != nil {
+		return err
+	}
+	for _, wanted := range []string{"memory", "pids"} {
+		if !slices.Contains(strings.Fields(controllers), wanted) {
+			return fmt.Errorf("the worker's control group has no controller %q", wanted)
+		}
+	}
+	for _, name := range []string{"", "cgroup.procs", "cgroup.subtree_control"} {
+		if err := unix.Access(filepath.Join(h.dir, name), unix.W_OK); err != nil {
+			return fmt.Errorf("the worker's control group is not delegated to it: %s: %w", filepath.Join(h.dir, name), err)
+		}
+	}
+	if !h.delegated() {
+		return errors.New("the worker's control group is writable but not delegated to it; give the service Delegate=yes")
+	}
+	return nil
+}
+
+// delegated reports whether h is meant for this process to divide: it is the root
+// of a cgroup namespace, systemd marks it so, or it is this user's within somebody
+// else's. A service manager of the user, and root, can write groups that they have
+// not delegated.
+func (h cgroupHere) delegated() bool {
+	if h.path == "/" {
+		return true
+	}
+	for _, name := range []string{"user.delegate", "trusted.delegate"} {
+		value := make([]byte, 8)
+		if n, err := unix.Getxattr(h.dir, name, value); err == nil && string(value[:n]) == "1" {
+			return true
+		}
+	}
+	own, err := ownerOf(h.dir)
+	above, errAbove := ownerOf(filepath.Dir(h.dir))
+	return err == nil && errAbove == nil && own == os.Geteuid() && above != own
+}
+
+func ownerOf(path string) (int, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, fs.ErrInvalid
+	}
+	return int(st.Uid), nil
+}
+
+func (h cgroupHere) read(name string) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(h.dir, name))
+	return string(raw), err
+}
