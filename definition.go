@@ -92,7 +92,7 @@ type AgentConfig struct {
 	// MaxTokens bounds the output of one model call; default: the provider's.
 	MaxTokens   *int     `json:"maxTokens,omitempty"`
 	Temperature *float64 `json:"temperature,omitempty"`
-	// Thinking is off, low, medium or high; default off.
+	// Thinking is one of Thinkings; default off.
 	Thinking string `json:"thinking,omitempty"`
 	// Net limits the network of the commands that bash runs: open, loopback or
 	// none; default open. The stricter of this and the worker's own limit holds.
@@ -101,6 +101,19 @@ type AgentConfig struct {
 
 // nets are the values of Net, those that allow less last.
 var nets = []string{"open", "loopback", "none"}
+
+// Thinkings are the values of AgentConfig.Thinking, the least first. The last is the
+// highest level that the model has.
+var Thinkings = []string{"off", "low", "medium", "high", "xhigh"}
+
+// CheckThinking reports whether Thinking is one of its values. The error is
+// invalid_argument.
+func (c AgentConfig) CheckThinking() error {
+	if c.Thinking != "" && !slices.Contains(Thinkings, c.Thinking) {
+		return FieldErrorf("config.thinking", "%q is not one of %s", c.Thinking, strings.Join(Thinkings, ", "))
+	}
+	return nil
+}
 
 // strictness is larger for what allows less; what is unknown counts as the most, so
 // that a merge keeps it and CheckNet refuses it.
@@ -183,54 +196,15 @@ type ReactInput struct {
 	Turns
 }
 
-// Turns is what the turns of a response may be asked for besides the agent's
-// configuration.
-type Turns struct {
-	// ClientTools are run by the client, not here: a call of one ends the
-	// response, and the next message brings its result.
-	ClientTools []ClientTool `json:"clientTools,omitempty"`
-	// ToolChoice is auto, none, required or tool; "" is auto. tool asks for
-	// ToolName. It is for the first turn of a response; required and tool would
-	// never let it end.
-	ToolChoice string `json:"toolChoice,omitempty"`
-	ToolName   string `json:"toolName,omitempty"`
-	// ParallelToolCalls lets a turn call several tools; nil leaves it to the
-	// provider.
-	ParallelToolCalls *bool `json:"parallelToolCalls,omitempty"`
-	// Format is what the text has to be; nil is free.
-	Format *OutputFormat `json:"format,omitempty"`
-}
-
-// The values of Turns.ToolChoice.
-const (
-	ToolChoiceAuto     = "auto"
-	ToolChoiceNone     = "none"
-	ToolChoiceRequired = "required"
-	ToolChoiceTool     = "tool"
-)
-
-// ClientTool tells the model of a tool that the client runs.
-type ClientTool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Schema      json.RawMessage `json:"schema,omitempty"` // of the arguments
-	Strict      *bool           `json:"strict,omitempty"`
-}
-
-// OutputFormat is what a model's text has to be: JSON that fits Schema, or any
-// JSON object where that is nil.
-type OutputFormat struct {
-	Name        string          `json:"name,omitempty"`
-	Description string          `json:"description,omitempty"`
-	Schema      json.RawMessage `json:"schema,omitempty"`
-	Strict      *bool           `json:"strict,omitempty"`
-}
-
 // InputMessage is a message that a client gives: what the user says, what an
 // assistant has said elsewhere, or the result of a call of a client's tool.
 type InputMessage struct {
 	Role  Role   `json:"role"`
 	Parts []Part `json:"parts"`
+	// Provider and Model are of an assistant's message whose parts came back as that
+	// model made them: only it takes their signatures.
+	Provider string `json:"provider,omitempty"`
+	Model    string `json:"model,omitempty"`
 }
 
 // EntryRef names an entry of an execution.

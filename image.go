@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -33,12 +34,21 @@ func imageType(header []byte) string {
 	return ""
 }
 
-// checkImage refuses an image that a provider would: one without data, whose data
-// is not base64, over MaxImageBytes, cut off, damaged in its structure, or whose bytes
-// are not of its MIME type.
+// details are the values of Part.Detail.
+var details = []string{"", "low", "high", "auto", "original"}
+
+// checkImage refuses an image that a provider would: one without data or a URL, whose
+// data is not base64, over MaxImageBytes, cut off, damaged in its structure, or whose
+// bytes are not of its MIME type. What a URL leads to is not looked at.
 func checkImage(at string, p Part) error {
+	if !slices.Contains(details, p.Detail) {
+		return FieldErrorf(at+".detail", "is %s; it is low, high, auto or original", clip(p.Detail))
+	}
+	if p.URL != "" {
+		return checkLink(at, p)
+	}
 	if p.Data == "" {
-		return FieldErrorf(at+".data", "is missing; give the image's bytes as base64")
+		return FieldErrorf(at+".data", "is missing; give the image's bytes as base64, or its url")
 	}
 	if base64.StdEncoding.DecodedLen(len(p.Data)) > MaxImageBytes+2 { // two bytes of padding at most
 		return FieldErrorf(at+".data", "is an image of over %d bytes", MaxImageBytes)

@@ -19,6 +19,7 @@ const (
 	PartText       PartType = "text"
 	PartThinking   PartType = "thinking"
 	PartImage      PartType = "image"
+	PartFile       PartType = "file"
 	PartToolCall   PartType = "toolCall"
 	PartToolResult PartType = "toolResult"
 )
@@ -39,9 +40,16 @@ type Part struct {
 	ThinkingSignature string `json:"thinkingSignature,omitempty"`
 	Redacted          bool   `json:"redacted,omitempty"`
 
-	// Data (base64) and its MIME type, for PartImage.
+	// An image or a file: its Data (base64) and MIME type, or the URL that the
+	// provider fetches it from. A file may instead have the FileID that its provider
+	// gave it. Detail is how closely a model looks at an image: low, high, auto or
+	// original.
 	Data     string `json:"data,omitempty"`
 	MimeType string `json:"mimeType,omitempty"`
+	URL      string `json:"url,omitempty"`
+	FileID   string `json:"fileId,omitempty"`
+	Filename string `json:"filename,omitempty"`
+	Detail   string `json:"detail,omitempty"`
 
 	// A tool call. ID is ours, unique in the execution; ProviderID is what the
 	// provider called it. RawArguments is the text as received, kept verbatim;

@@ -7,13 +7,13 @@ import (
 
 var partsOfRole = map[Role][]PartType{
 	RoleSystem:     {PartText},
-	RoleUser:       {PartText, PartImage},
+	RoleUser:       {PartText, PartImage, PartFile},
 	RoleAssistant:  {PartText, PartThinking, PartImage, PartToolCall},
 	RoleToolResult: {PartToolResult},
 }
 
 // partsOfResult are the parts that a tool result holds.
-var partsOfResult = []PartType{PartText, PartImage}
+var partsOfResult = []PartType{PartText, PartImage, PartFile}
 
 // UnnamedTool is the name under which a tool call is stored that a model made
 // without one. No tool has it.
@@ -43,6 +43,8 @@ func checkPart(role Role, at string, p Part) error {
 	switch p.Type {
 	case PartImage:
 		return checkImage(at, p)
+	case PartFile:
+		return checkFile(at, p)
 	case PartToolCall:
 		if p.Name == "" {
 			return FieldErrorf(at+".name", "is missing: a tool call names its tool")
@@ -75,6 +77,8 @@ func checkResultPart(at string, p Part) error {
 		return FieldErrorf(at+".type", "is %s; a tool result takes %s", clip(string(p.Type)), listed(partsOfResult))
 	case p.Type == PartImage:
 		return checkImage(at, p)
+	case p.Type == PartFile:
+		return checkFile(at, p)
 	}
 	return nil
 }
@@ -143,7 +147,7 @@ func mendParts(parts []Part, mend func(Part) (Part, bool)) []Part {
 
 // refused is the text that stands for a part that no provider takes.
 func refused(p Part) Part {
-	if p.Type == PartImage {
+	if p.Type == PartImage && p.URL == "" {
 		return Text("(an image stood here that cannot be shown: its data is no valid png, jpeg, gif or webp)")
 	}
 	return Text(fmt.Sprintf("(a part of type %s stood here that cannot be shown)", clip(string(p.Type))))

@@ -66,7 +66,7 @@ func parseUserParts(field string, value json.RawMessage) ([]Part, error) {
 	for i, one := range raw {
 		at := partAt(field, i)
 		if err := json.Unmarshal(one, &parts[i]); err != nil {
-			return nil, FieldErrorf(at, `must be {"type": "text", "text": "..."} or {"type": "image", "data": "...", "mimeType": "..."}`)
+			return nil, FieldErrorf(at, `must be {"type": "text", "text": "..."}, {"type": "image", "data": "...", "mimeType": "..."} or {"type": "file", "data": "...", "mimeType": "..."}`)
 		}
 		if err := checkUserMembers(at, parts[i].Type, one); err != nil {
 			return nil, err
@@ -75,8 +75,8 @@ func parseUserParts(field string, value json.RawMessage) ([]Part, error) {
 	return parts, checkUserContent(field, parts)
 }
 
-// CheckUserParts refuses parts that a user's message cannot hold: others than text
-// and images, and members that a part of its type does not have. No parts are none
+// CheckUserParts refuses parts that a user's message cannot hold: others than texts,
+// images and files, and members that a part of its type does not have. No parts are none
 // to refuse. The error is invalid_argument and names the part under field.
 func CheckUserParts(field string, parts []Part) error {
 	if len(parts) == 0 {
@@ -103,7 +103,8 @@ func partAt(field string, i int) string { return field + "[" + strconv.Itoa(i) +
 // calls and blocks of a provider are what a model says.
 var userMembers = map[PartType][]string{
 	PartText:  {"type", "text"},
-	PartImage: {"type", "data", "mimeType"},
+	PartImage: {"type", "data", "mimeType", "url", "detail"},
+	PartFile:  {"type", "data", "mimeType", "url", "fileId", "filename"},
 }
 
 // checkUserMembers refuses members by their exact names: a decoder that ignores case
@@ -111,7 +112,7 @@ var userMembers = map[PartType][]string{
 func checkUserMembers(at string, kind PartType, raw json.RawMessage) error {
 	known, ok := userMembers[kind]
 	if !ok {
-		return FieldErrorf(at+".type", "a user's part is text or image, not %q", kind)
+		return FieldErrorf(at+".type", "a user's part is text, image or file, not %q", kind)
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {

@@ -9,17 +9,7 @@ import (
 // what each waits for. A case that passes fails its test until no pattern takes it
 // in.
 var pendingCases = []struct{ pattern, reason string }{
-	{"*/[^w]*-stateless", noEncryptedContent},
-	{"agents/websocket-stateless", noEncryptedContent},
-	{"*/*-stateless-streamed", noEncryptedContent},
-	{"*/image-url*", "an image_url of http is refused"},
-	{"*/structured*", "text.format.schema is null in the response"},
 }
-
-// What cases wait for.
-const (
-	noEncryptedContent = "include with reasoning.encrypted_content is refused"
-)
 
 // pendingCase returns the pattern that takes the case in, and its reason.
 func pendingCase(client, name string) (pattern, reason string) {

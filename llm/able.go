@@ -22,13 +22,15 @@ type Able interface {
 	Abilities() []Ability
 }
 
+// Can reports whether a provider has an ability.
+func Can(p Provider, ability Ability) bool {
+	able, ok := p.(Able)
+	return ok && slices.Contains(able.Abilities(), ability)
+}
+
 // CheckRequest refuses a request that asks for what the provider cannot do: it
 // would be ignored. The error is an *Error that is not worth a retry.
 func CheckRequest(p Provider, req Request) error {
-	var can []Ability
-	if able, ok := p.(Able); ok {
-		can = able.Abilities()
-	}
 	for _, asked := range []struct {
 		ability Ability
 		is      bool
@@ -38,7 +40,7 @@ func CheckRequest(p Provider, req Request) error {
 		{AbleToFormat, req.Format != nil && req.Format.Schema != nil},
 		{AbleToSayObject, req.Format != nil && req.Format.Schema == nil},
 	} {
-		if asked.is && !slices.Contains(can, asked.ability) {
+		if asked.is && !Can(p, asked.ability) {
 			return &Error{Kind: InvalidRequest, Provider: p.Name(), Message: "the provider does not take " + string(asked.ability)}
 		}
 	}

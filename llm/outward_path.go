@@ -16,6 +16,8 @@ type OutwardRules struct {
 	Provider string
 	// ImageBase64 is the most bytes of an image as base64; 0 is no limit.
 	ImageBase64 int
+	// Takes reports whether the provider takes an image by its URL, or a file.
+	Takes func(perdure.Part) bool
 }
 
 // Outward returns a request as it goes to a provider. What is stored may be older
@@ -50,19 +52,31 @@ func (r OutwardRules) parts(m perdure.Message) []perdure.Part {
 	parts := slices.Clone(perdure.AcceptableParts(m.Role, m.Parts))
 	for i := range parts {
 		switch p := &parts[i]; p.Type {
-		case perdure.PartImage:
-			*p = r.image(*p)
+		case perdure.PartImage, perdure.PartFile:
+			*p = r.shown(*p)
 		case perdure.PartToolCall:
 			p.Name = outwardName(r.Provider, p.Name)
 		case perdure.PartToolResult:
 			p.ToolName = outwardName(r.Provider, p.ToolName)
 			p.Parts = slices.Clone(p.Parts)
 			for n := range p.Parts {
-				p.Parts[n] = r.image(p.Parts[n])
+				p.Parts[n] = r.shown(p.Parts[n])
 			}
 		}
 	}
 	return parts
+}
+
+// shown returns a part of a message, or a text that names it where the provider does
+// not take it. The server fetches nothing: what it is remains unknown then.
+func (r OutwardRules) shown(p perdure.Part) perdure.Part {
+	if p.Type == perdure.PartFile || p.Type == perdure.PartImage && p.URL != "" {
+		if r.Takes != nil && r.Takes(p) {
+			return p
+		}
+		return perdure.Text("(" + p.Describe() + " stood here, which this model's provider does not take)")
+	}
+	return r.image(p)
 }
 
 func (r OutwardRules) image(p perdure.Part) perdure.Part {

@@ -27,6 +27,7 @@ const (
 	ThinkingLow    Thinking = "low"
 	ThinkingMedium Thinking = "medium"
 	ThinkingHigh   Thinking = "high"
+	ThinkingXHigh  Thinking = "xhigh" // the highest that the model has
 )
 
 // On tells whether reasoning is asked for.
@@ -47,6 +48,8 @@ type Request struct {
 	MaxTokens   int
 	Temperature *float64
 	Thinking    Thinking
+	// Hints are left out where the provider, or the model, does not take them.
+	perdure.Hints
 	// What follows is asked of providers that are Able to. ToolChoice is as
 	// perdure.Turns has it, with ToolName.
 	ToolChoice, ToolName string

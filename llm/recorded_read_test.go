@@ -46,7 +46,12 @@ func readAnthropic(lines []string) said {
 			Piece                     string `json:"partial_json"`
 			Stop                      string `json:"stop_reason"`
 		}
-		Usage usage
+		Usage struct {
+			usage
+			Details struct {
+				Thinking *int64 `json:"thinking_tokens"`
+			} `json:"output_tokens_details"`
+		}
 	}
 	var s said
 	var stop string
@@ -67,7 +72,7 @@ func readAnthropic(lines []string) said {
 			s.Usage = perdure.Usage{Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
 		}
 		if e.Type == "message_delta" {
-			s.Usage.Output, stop = e.Usage.Output, e.Delta.Stop
+			s.Usage.Output, s.Usage.Reasoning, stop = e.Usage.Output, e.Usage.Details.Thinking, e.Delta.Stop
 		}
 	})
 	for i := range s.Calls {
@@ -100,6 +105,9 @@ func readChat(lines []string) said {
 				Cached  int64 `json:"cached_tokens"`
 				Written int64 `json:"cache_write_tokens"`
 			} `json:"prompt_tokens_details"`
+			Out struct {
+				Reasoning *int64 `json:"reasoning_tokens"`
+			} `json:"completion_tokens_details"`
 		}
 	}
 	var s said
@@ -125,7 +133,7 @@ func readChat(lines []string) said {
 		}
 		if u := c.Usage; u != nil {
 			d := u.Details
-			s.Usage = perdure.Usage{Input: u.Prompt - d.Cached - d.Written, Output: u.Completion, CacheRead: d.Cached, CacheWrite: d.Written}
+			s.Usage = perdure.Usage{Input: u.Prompt - d.Cached - d.Written, Output: u.Completion, Reasoning: u.Out.Reasoning, CacheRead: d.Cached, CacheWrite: d.Written}
 		}
 	})
 	s.Stop = stopOf(reason, s.Calls)
@@ -152,6 +160,9 @@ func readResponses(lines []string) said {
 				Details struct {
 					Cached int64 `json:"cached_tokens"`
 				} `json:"input_tokens_details"`
+				Out struct {
+					Reasoning *int64 `json:"reasoning_tokens"`
+				} `json:"output_tokens_details"`
 			}
 		}
 	}
@@ -177,7 +188,7 @@ func readResponses(lines []string) said {
 			}
 		}
 		u := e.Response.Usage
-		s.Usage = perdure.Usage{Input: u.Input - u.Details.Cached, Output: u.Output, CacheRead: u.Details.Cached}
+		s.Usage = perdure.Usage{Input: u.Input - u.Details.Cached, Output: u.Output, Reasoning: u.Out.Reasoning, CacheRead: u.Details.Cached}
 	})
 	s.Stop = stopOf("", s.Calls)
 	return s
@@ -200,10 +211,10 @@ func readGemini(lines []string) said {
 			Reason string `json:"finishReason"`
 		}
 		Usage struct {
-			Prompt     int64 `json:"promptTokenCount"`
-			Candidates int64 `json:"candidatesTokenCount"`
-			Thoughts   int64 `json:"thoughtsTokenCount"`
-			Cached     int64 `json:"cachedContentTokenCount"`
+			Prompt     int64  `json:"promptTokenCount"`
+			Candidates int64  `json:"candidatesTokenCount"`
+			Thoughts   *int64 `json:"thoughtsTokenCount"`
+			Cached     int64  `json:"cachedContentTokenCount"`
 		} `json:"usageMetadata"`
 	}
 	var s said
@@ -226,7 +237,10 @@ func readGemini(lines []string) said {
 			reason += candidate.Reason
 		}
 		u := c.Usage
-		s.Usage = perdure.Usage{Input: u.Prompt - u.Cached, Output: u.Candidates + u.Thoughts, CacheRead: u.Cached}
+		s.Usage = perdure.Usage{Input: u.Prompt - u.Cached, Output: u.Candidates, Reasoning: u.Thoughts, CacheRead: u.Cached}
+		if u.Thoughts != nil {
+			s.Usage.Output += *u.Thoughts
+		}
 	})
 	s.Stop = stopOf(reason, s.Calls)
 	return s

@@ -117,7 +117,7 @@ func (l *loop) appendInput(key string, open []call, messages []perdure.InputMess
 		}
 		parts := namedResults(perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts)), names)
 		perdure.AddCallNames(names, parts)
-		if _, err := l.ctx.Append(perdure.Message{Role: m.Role, Content: perdure.Content{Parts: parts}}, agent.WithKey(id)); err != nil {
+		if _, err := l.ctx.Append(perdure.Message{Role: m.Role, Content: perdure.Content{Parts: parts, Provider: m.Provider, Model: m.Model}}, agent.WithKey(id)); err != nil {
 			return err
 		}
 	}

@@ -138,7 +138,7 @@ func (l *loop) idle() (done bool, err error) {
 	}
 	open := l.st.Open
 	said := read(signal, open)
-	l.st.ResponseID, l.st.ResponseTurns, l.st.Text, l.st.Try = signal.ResponseID, 0, "", 0
+	l.st.ResponseID, l.st.ResponseTurns, l.st.ResponseCalls, l.st.Text, l.st.Try = signal.ResponseID, 0, 0, "", 0
 	l.st.Open, l.st.Settings = nil, said.Settings
 	l.goOn()
 	return false, l.appendInput(signal.EntryKey(), open, said.Messages)
@@ -311,6 +311,10 @@ func (l *loop) callsOf(c perdure.Content) []call {
 			one.Refused = fmt.Sprintf("there is no tool %q; the tools are: %v", part.Name, l.asked().Tools)
 		case !json.Valid([]byte(one.Arguments)):
 			one.Refused = "the arguments are not valid JSON; nothing was run"
+		case l.spent():
+			one.Refused = fmt.Sprintf("not run: the response may call %d tools, and has called them; answer without", *l.asked().MaxToolCalls)
+		default:
+			l.st.ResponseCalls++
 		}
 		one.Barrier = ok && t.Barrier && !one.Client
 		calls = append(calls, one)

@@ -29,6 +29,8 @@ type modelRequest struct {
 	// that it is not the first turn of the response.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
 	Later    bool                `json:"later,omitempty"`
+	// Spent says that the response may call no more tools that run here.
+	Spent bool `json:"spent,omitempty"`
 }
 
 // modelAnswer is the result of a model task.
@@ -52,7 +54,14 @@ func (l *loop) request(p *pending) modelRequest {
 	r := modelRequest{Turn: p.Turn, Try: p.Try, Model: p.Model, LeafEntryID: *l.ctx.Leaf(), EntryID: p.EntryID, Settings: l.st.Settings}
 	// Only where it tells something, so that the requests of others stay as they were.
 	r.Later = l.asked().ToolChoice != "" && l.st.ResponseTurns > 0
+	r.Spent = l.spent()
 	return r
+}
+
+// spent reports whether the response has made all the calls of tools that it may.
+func (l *loop) spent() bool {
+	most := l.asked().MaxToolCalls
+	return most != nil && l.st.ResponseCalls >= *most
 }
 
 func modelOptions(p *pending, at perdure.Place) []agent.TaskOption {
@@ -100,7 +109,7 @@ func modelTask(c Config) agent.TaskDefinition {
 		if err != nil {
 			return modelAnswer{}, agent.Permanent(err)
 		}
-		request, prompt, err := lately.ask(ctx, c, in)
+		request, prompt, err := lately.ask(ctx, c, provider, in)
 		if err != nil {
 			return modelAnswer{}, err
 		}
@@ -126,8 +135,8 @@ func modelTask(c Config) agent.TaskDefinition {
 
 // ask makes the request, and its hash, from what is known of the conversation here
 // and what is new of it.
-func (c *conversations) ask(ctx agent.TaskContext, config Config, in modelRequest) (r llm.Request, p llm.Prompt, err error) {
-	if r, err = buildRequest(ctx, config, in); err != nil {
+func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.Provider, in modelRequest) (r llm.Request, p llm.Prompt, err error) {
+	if r, err = buildRequest(ctx, config, provider, in); err != nil {
 		return r, p, err
 	}
 	id := ctx.Task().ExecutionID
@@ -146,7 +155,7 @@ func (c *conversations) ask(ctx agent.TaskContext, config Config, in modelReques
 
 // buildRequest makes all of the request but its messages: the same bytes for the
 // same path, wherever it runs, so that a provider's prompt cache hits.
-func buildRequest(ctx agent.TaskContext, c Config, in modelRequest) (llm.Request, error) {
+func buildRequest(ctx agent.TaskContext, c Config, provider llm.Provider, in modelRequest) (llm.Request, error) {
 	input, err := settingsOf(ctx, in)
 	if err != nil {
 		return llm.Request{}, err
@@ -154,7 +163,7 @@ func buildRequest(ctx agent.TaskContext, c Config, in modelRequest) (llm.Request
 	r := llm.Request{
 		Model: in.Model.ModelID, BaseURL: in.Model.BaseURL, APIKeyEnv: in.Model.APIKeyEnv,
 		System: input.SystemPrompt, Temperature: input.Config.Temperature, Thinking: llm.Thinking(input.Config.Thinking),
-		Tools: specs(c.Tools, input.Tools), ParallelToolCalls: input.ParallelToolCalls, Format: input.Format,
+		Tools: specs(c.Tools, input.Tools), ParallelToolCalls: input.ParallelToolCalls, Format: input.Format, Hints: input.Hints,
 	}
 	for _, t := range input.ClientTools {
 		r.Tools = append(r.Tools, llm.ToolSpec{Name: t.Name, Description: t.Description, Schema: t.Schema, Strict: t.Strict})
@@ -165,7 +174,25 @@ func buildRequest(ctx agent.TaskContext, c Config, in modelRequest) (llm.Request
 	if n := input.Config.MaxTokens; n != nil {
 		r.MaxTokens = *n
 	}
+	if in.Spent {
+		r = withoutCalls(r, provider, input.ClientTools)
+	}
 	return r, nil
+}
+
+// withoutCalls returns the request of a turn that may call no more tools that run
+// here. The tools stay in it, for the provider's prompt cache, and the choice says
+// that none is called. A client's own may still be: then, and where the provider takes
+// no choice, only those are offered.
+func withoutCalls(r llm.Request, provider llm.Provider, client []perdure.ClientTool) llm.Request {
+	if len(client) == 0 && llm.Can(provider, llm.AbleToChooseTools) {
+		r.ToolChoice, r.ToolName = perdure.ToolChoiceNone, ""
+		return r
+	}
+	r.Tools = slices.DeleteFunc(slices.Clone(r.Tools), func(t llm.ToolSpec) bool {
+		return !slices.ContainsFunc(client, func(c perdure.ClientTool) bool { return c.Name == t.Name })
+	})
+	return r
 }
 
 // settingsOf gives what the call is made with.

@@ -16,9 +16,11 @@ type state struct {
 	TotalUsage   perdure.Usage            `json:"totalUsage"`
 	UsageByModel map[string]perdure.Usage `json:"usageByModel"`
 	TurnIndex    int                      `json:"turnIndex"`
-	// ResponseID and ResponseTurns are of the running response.
+	// ResponseID, ResponseTurns and ResponseCalls are of the running response.
 	ResponseID    string `json:"responseId"`
 	ResponseTurns int    `json:"responseTurns"`
+	// ResponseCalls counts the calls of tools that run here, for Turns.MaxToolCalls.
+	ResponseCalls int `json:"responseCalls,omitempty"`
 	// Pending is what the loop awaits; nil between turns.
 	Pending *pending `json:"pending,omitempty"`
 	// Idle says that the response has ended, with StopReason, Text and, if the

@@ -76,12 +76,21 @@ func line(m perdure.Message) string {
 		case perdure.PartThinking:
 			said = append(said, fmt.Sprintf("(%s)", p.Thinking))
 		case perdure.PartImage:
-			said = append(said, fmt.Sprintf("[%s, %d bytes]", p.MimeType, len(p.Data)))
+			said = append(said, imageText(p))
+		case perdure.PartFile:
+			said = append(said, "["+p.Describe()+"]")
 		default:
 			said = append(said, p.Text)
 		}
 	}
 	return strings.Join(said, " ")
+}
+
+func imageText(p perdure.Part) string {
+	if p.URL != "" {
+		return "[" + p.Describe() + "]"
+	}
+	return fmt.Sprintf("[%s, %d bytes]", p.MimeType, len(p.Data))
 }
 
 // names renames ids.

@@ -228,7 +228,7 @@ func (v *textView) entry(e client.Event) error {
 
 func (v *textView) user(m perdure.Content) {
 	v.p.section("user")
-	v.p.indented(styleUser, "› ", cleanAll(m.PlainText()))
+	v.p.indented(styleUser, "› ", cleanAll(wordsOf(m.Parts)))
 	v.p.newline()
 }
 

@@ -126,7 +126,7 @@ func (v *textView) told(e perdure.Entry) error {
 		case perdure.PartToolResult:
 			v.tools.named(part.ToolCallID, part.ToolName)
 			v.tools.result(part.ToolCallID, toolResult{
-				IsError: part.IsError, Text: perdure.Content{Parts: part.Parts}.PlainText(),
+				IsError: part.IsError, Text: wordsOf(part.Parts),
 			})
 		}
 	}

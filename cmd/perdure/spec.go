@@ -36,9 +36,9 @@ func (s *spec) flags(cmd *cobra.Command) {
 	f.IntVar(&s.maxTurns, "max-turns", 0, "most model calls of one answer (default 50)")
 	f.IntVar(&s.maxTokens, "max-tokens", 0, "most tokens that a model call may write")
 	f.Float64Var(&s.temperature, "temperature", 0, "sampling temperature, 0 to 2")
-	f.StringVar(&s.thinking, "thinking", "", "how much to reason: off, low, medium or high")
+	f.StringVar(&s.thinking, "thinking", "", "how much to reason: off, low, medium, high or xhigh")
 	f.StringArrayVar(&s.metadata, "metadata", nil, "KEY=VALUE to find the run by; may be repeated")
-	_ = cmd.RegisterFlagCompletionFunc("thinking", cobra.FixedCompletions([]string{"off", "low", "medium", "high"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("thinking", cobra.FixedCompletions(perdure.Thinkings, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(builtinNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -93,8 +93,8 @@ func (s *spec) check() error {
 		return usageError{"--max-tokens must be at least 1", ""}
 	case s.given("temperature") && (s.temperature < 0 || s.temperature > 2):
 		return usageError{"--temperature must be from 0 to 2", ""}
-	case !slices.Contains([]string{"", "off", "low", "medium", "high"}, s.thinking):
-		return usageError{"--thinking " + s.thinking + " is unknown", "it is off, low, medium or high"}
+	case s.thinking != "" && !slices.Contains(perdure.Thinkings, s.thinking):
+		return usageError{"--thinking " + s.thinking + " is unknown", "it is one of " + strings.Join(perdure.Thinkings, ", ")}
 	}
 	if s.given("net") && (perdure.AgentConfig{Net: s.net}).CheckNet() != nil || s.given("net") && s.net == "" {
 		return usageError{"--net " + s.net + " is not known", "give open, loopback or none"}

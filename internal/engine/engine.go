@@ -56,6 +56,7 @@ type Engine struct {
 	Config
 	keys       keyCache
 	orgs       orgCache
+	secret     secretCache
 	sessions   sessionCache
 	sources    sources
 	promotions promotions

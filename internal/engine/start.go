@@ -327,8 +327,9 @@ func checkConfig(c perdure.AgentConfig) error {
 		return perdure.FieldErrorf("config.maxTokens", "must be at least 1")
 	case c.Temperature != nil && (*c.Temperature < 0 || *c.Temperature > 2):
 		return perdure.FieldErrorf("config.temperature", "must be from 0 to 2")
-	case !slices.Contains([]string{"", "off", "low", "medium", "high"}, c.Thinking):
-		return perdure.FieldErrorf("config.thinking", "%q is not one of off, low, medium, high", c.Thinking)
+	}
+	if err := c.CheckThinking(); err != nil {
+		return err
 	}
 	return c.CheckNet()
 }

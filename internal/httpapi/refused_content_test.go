@@ -23,8 +23,13 @@ func TestContentThatNoProviderTakesIsRefused(t *testing.T) {
 		image("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg", "image/png"):    "data",
 		image("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "image/jpeg"): "mimeType",
 		image("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", ""):           "mimeType",
-		`{"type":"video","data":"aGk="}`:          "type",
-		`{"type":"toolCall","id":"a","name":"b"}`: "type",
+		`{"type":"image","url":"file:///etc/passwd"}`:                    "url",
+		`{"type":"image","url":"https://u:p@example.com/a.png"}`:         "url",
+		`{"type":"file","data":"aGk=","mimeType":"application/pdf"}`:     "data",
+		`{"type":"file","url":"https://example.com/a.pdf","fileId":"f"}`: "data",
+		`{"type":"file","fileId":"f","detail":"low"}`:                    "detail",
+		`{"type":"video","data":"aGk="}`:                                 "type",
+		`{"type":"toolCall","id":"a","name":"b"}`:                        "type",
 	} {
 		parts := "[" + text + "," + part + "]"
 		h.call("POST", at+"/signal", `{"signalName":"userMessage","signalValue":{"parts":`+parts+`}}`).

@@ -237,7 +237,7 @@ func TestPartsHaveTheirNames(t *testing.T) {
 		`"assistant" {"parts":[{"type":"thinking","thinking":"hm","thinkingSignature":"sig"},{"type":"thinking","thinkingSignature":"sealed","redacted":true,"thinking":""},` +
 			`{"type":"text","text":"so","textSignature":"sig"},{"type":"toolCall","id":"call_1","name":"bash","arguments":{"a":1},"rawArguments":"{\"a\": 1}"},` +
 			`{"type":"toolCall","id":"call_2","name":"bash","arguments":{},"rawArguments":"{}"}],"provider":"scripted","model":"m",` +
-			`"usage":{"input":1,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":null,"calls":1},"stopReason":"tool_use"}`,
+			`"usage":{"input":1,"output":0,"reasoning":null,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":null,"calls":1},"stopReason":"tool_use"}`,
 		`"tool_result" {"parts":[{"type":"toolResult","toolCallId":"call_1","toolName":"bash","parts":[{"type":"text","text":""}],"isError":false}]}`,
 		`"tool_result" {"parts":[{"type":"toolResult","toolCallId":"call_2","toolName":"bash","parts":[],"isError":true}]}`,
 	}

@@ -21,11 +21,6 @@ func (f *fold) open() []string {
 	})
 }
 
-// isClients reports whether the client runs the tool.
-func (f *fold) isClients(name string) bool {
-	return slices.ContainsFunc(f.request.Tools, func(t functionTool) bool { return t.Name == name })
-}
-
 // called takes in a call, whole: only a call that is stored may be run.
 func (f *fold) called(r record, p perdure.Part) {
 	arguments := p.RawArguments
@@ -33,7 +28,7 @@ func (f *fold) called(r record, p perdure.Part) {
 		arguments = "{}"
 	}
 	var g *growing
-	if f.isClients(p.Name) {
+	if f.request.isClients(p.Name) {
 		g = f.callOfClient(p, arguments)
 	} else {
 		g = f.callHere(p, arguments)
@@ -124,7 +119,7 @@ func resultText(parts []perdure.Part) string {
 		case perdure.PartText:
 			texts = append(texts, p.Text)
 		default:
-			texts = append(texts, "("+string(p.Type)+" "+p.MimeType+")")
+			texts = append(texts, "("+p.Describe()+")")
 		}
 	}
 	return strings.Join(texts, "\n")

@@ -230,7 +230,7 @@ func (l *itemList) foldOf(ctx context.Context, row *store.Response) (*found, err
 		}
 		l.loaded = x
 	}
-	f, err := l.foundIn(l.c.Org, row, l.loaded, true)
+	f, err := l.foundIn(ctx, l.c.Org, row, l.loaded, true)
 	if err == nil {
 		err = l.current(ctx, f.fold)
 	}

@@ -110,6 +110,9 @@ func (a *API) prepare(ctx context.Context, org string, req *request, idem idempo
 	if err := checkTools(settings, req.Model); err != nil {
 		return nil, err
 	}
+	if err := req.toolChoice.narrow(&settings, req.Model); err != nil {
+		return nil, err
+	}
 	if err := a.resolve(ctx, org, req); err != nil {
 		return nil, err
 	}

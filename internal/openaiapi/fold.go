@@ -29,10 +29,11 @@ type fold struct {
 	incomplete string
 	told       *response.Merger // what is said of the response as a whole: usage, finish reasons
 	items      []*growing
-	blocks     map[int64]*growing  // open ones, by their seq
-	calls      map[string]*growing // made in this response, by call id
-	order      []string            // of the calls
-	leaf       *uuid.UUID          // the last entry of the response
+	blocks     map[int64]*growing            // open ones, by their seq
+	calls      map[string]*growing           // made in this response, by call id
+	order      []string                      // of the calls
+	leaf       *uuid.UUID                    // the last entry of the response
+	makers     map[uuid.UUID]perdure.Content // Provider and Model of the answers
 }
 
 // source is where a fold finds what the log does not hold.
@@ -43,6 +44,9 @@ type source struct {
 	joined func(ctx context.Context) (string, error)
 	// other begins the fold of that response.
 	other func(ctx context.Context, id string) (*fold, error)
+	// seal makes a text that only the response's org can give back; nil where no
+	// block is shown.
+	seal func(plain []byte) string
 	// noteEnd is called once the fold has come to the response's end, before anybody is
 	// shown it.
 	noteEnd func(ctx context.Context, f *fold)
@@ -143,7 +147,7 @@ func (f *fold) own(ctx context.Context, r record) error {
 
 func (f *fold) begin(r record) {
 	f.created, f.status = r.CreatedAt, statusInProgress
-	f.blocks, f.calls = map[int64]*growing{}, map[string]*growing{}
+	f.blocks, f.calls, f.makers = map[int64]*growing{}, map[string]*growing{}, map[uuid.UUID]perdure.Content{}
 	if f.request.Background {
 		f.status = statusQueued
 	}
@@ -212,6 +216,11 @@ func (f *fold) contentOf(ctx context.Context, r record) (perdure.Content, error)
 // done, and the rest is shown at once.
 func (f *fold) answered(r record, c perdure.Content) {
 	f.told.Add(response.Update{ResponseID: f.id(), FinishReason: c.StopReason, Usage: c.Usage})
+	f.makers[r.EntryID] = perdure.Content{Provider: c.Provider, Model: c.Model}
+	blocks := f.sealedBlocks(r, c)
+	if blocks.extra != "" {
+		f.reasoningBlock(r, blocks.extra)
+	}
 	shown := slices.DeleteFunc(slices.Clone(f.items), func(g *growing) bool { return g.over || !g.isText() || g.message != r.MessageID })
 	last := lastText(c)
 	for i, p := range c.Parts {
@@ -221,9 +230,9 @@ func (f *fold) answered(r record, c perdure.Content) {
 		}
 		switch {
 		case p.Type == perdure.PartText && p.Text != "":
-			f.complete(&shown, itemMessage, r, p, status)
+			f.complete(&shown, itemMessage, r, p, status, "")
 		case p.Type == perdure.PartThinking && p.Thinking != "":
-			f.complete(&shown, itemReasoning, r, p, status)
+			f.complete(&shown, itemReasoning, r, p, status, blocks.of[i])
 		case p.Type == perdure.PartToolCall:
 			f.called(r, p)
 		}
@@ -245,7 +254,7 @@ func lastText(c perdure.Content) int {
 }
 
 // complete finishes the first item of a kind that was shown, or shows it.
-func (f *fold) complete(shown *[]*growing, kind string, r record, p perdure.Part, status string) {
+func (f *fold) complete(shown *[]*growing, kind string, r record, p perdure.Part, status, encrypted string) {
 	text := p.Text
 	if kind == itemReasoning {
 		text = p.Thinking
@@ -258,7 +267,7 @@ func (f *fold) complete(shown *[]*growing, kind string, r record, p perdure.Part
 		g = f.show(kind, r.MessageID)
 		f.delta(g, text)
 	}
-	g.entry, g.part = r.EntryID, p
+	g.entry, g.part, g.Encrypted = r.EntryID, p, encrypted
 	f.done(g, text, status)
 }
 

@@ -35,7 +35,7 @@ type knownCall struct {
 // newHistory begins a conversation with an agent. Users of one client that are told
 // apart by it never share one.
 func newHistory(org string, r *request) history {
-	seed := perdure.Hash(sha256.Sum256(encoded("history", org, r.Model)))
+	seed := perdure.Hash(sha256.Sum256(encoded("history", org, r.Model, r.User, r.SafetyIdentifier)))
 	return history{History: store.History{Said: seed, SaidAndRun: seed}}
 }
 

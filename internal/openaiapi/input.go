@@ -1,9 +1,7 @@
 package openaiapi
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +21,7 @@ type givenItem struct {
 	Arguments *string         `json:"arguments"`
 	Output    json.RawMessage `json:"output"`
 	Summary   json.RawMessage `json:"summary"`
+	Encrypted string          `json:"encrypted_content"`
 }
 
 // readItem is an item of a create's input that has been read. What it says stands in
@@ -33,6 +32,7 @@ type readItem struct {
 	whole    bool // an mcp_call: it refers, though all of it may be given
 	lost     bool // an mcp_call without an id
 	id       string
+	sealed   string // encrypted_content of reasoning
 	messages []perdure.InputMessage
 }
 
@@ -67,6 +67,9 @@ func readItems(raw json.RawMessage, param, kind string) ([]readItem, error) {
 
 func (i givenItem) read(at string) (readItem, error) {
 	one := readItem{at: at, id: i.ID}
+	if i.Type == itemReasoning {
+		one.sealed = i.Encrypted
+	}
 	var err error
 	switch {
 	case i.Type == itemToolCall && i.ID == "":
@@ -138,8 +141,8 @@ func (i givenItem) said(at string) (perdure.InputMessage, error) {
 		return perdure.InputMessage{}, invalid(at+".role", "invalid_value", "Invalid '%s.role': '%s' is none of user, assistant, system, developer.", at, i.Role)
 	}
 	parts, err := contentParts(i.Content, at+".content")
-	if err == nil && role != perdure.RoleUser && slices.ContainsFunc(parts, func(p perdure.Part) bool { return p.Type == perdure.PartImage }) {
-		err = unsupportedValue(at+".content", "images are for the role user.")
+	if err == nil && role != perdure.RoleUser && slices.ContainsFunc(parts, func(p perdure.Part) bool { return p.Type != perdure.PartText }) {
+		err = unsupportedValue(at+".content", "images and files are for the role user.")
 	}
 	return perdure.InputMessage{Role: role, Parts: parts}, err
 }
@@ -197,71 +200,6 @@ func (i givenItem) reasoning(at string) ([]perdure.Part, error) {
 
 func missing(param string) *Error {
 	return invalid(param, "missing_required_parameter", "Missing required parameter: '%s'.", param)
-}
-
-// contentParts reads a string or a list of content.
-func contentParts(raw json.RawMessage, at string) ([]perdure.Part, error) {
-	var text string
-	if !given(raw) {
-		return nil, missing(at)
-	}
-	if json.Unmarshal(raw, &text) == nil {
-		return []perdure.Part{perdure.Text(text)}, nil
-	}
-	var given []struct {
-		Type     string  `json:"type"`
-		Text     string  `json:"text"`
-		Refusal  string  `json:"refusal"`
-		ImageURL *string `json:"image_url"`
-		Detail   string  `json:"detail"`
-	}
-	if err := decode(raw, at, &given, "a string or an array of content"); err != nil {
-		return nil, err
-	}
-	parts := []perdure.Part{}
-	for i, c := range given {
-		here := at + "[" + strconv.Itoa(i) + "]"
-		switch c.Type {
-		case contentInput, contentOutput, "text":
-			parts = append(parts, perdure.Text(c.Text))
-		case "refusal":
-			parts = append(parts, perdure.Text(c.Refusal))
-		case contentImage:
-			p, err := image(c.ImageURL, c.Detail, here)
-			if err != nil {
-				return nil, err
-			}
-			parts = append(parts, p)
-		default:
-			return nil, unsupportedValue(here+".type", "'%s' is none of input_text, input_image, output_text, refusal.", c.Type)
-		}
-	}
-	return parts, nil
-}
-
-// image reads a data URL: the server fetches nothing for a client.
-func image(url *string, detail, at string) (perdure.Part, error) {
-	none := perdure.Part{}
-	if detail != "" && detail != "auto" {
-		return none, unsupportedValue(at+".detail", "'%s'; only auto is.", detail)
-	}
-	if url == nil {
-		return none, missing(at + ".image_url")
-	}
-	head, data, isData := strings.Cut(strings.TrimPrefix(*url, "data:"), ",")
-	mime, isBase64 := strings.CutSuffix(head, ";base64")
-	if !strings.HasPrefix(*url, "data:") || !isData || !isBase64 || !strings.HasPrefix(mime, "image/") {
-		return none, unsupportedValue(at+".image_url", "give the image in place, as data:image/...;base64,...")
-	}
-	if _, err := base64.StdEncoding.DecodeString(data); err != nil {
-		return none, invalid(at+".image_url", "invalid_base64", "Invalid '%s.image_url': the data is not base64.", at)
-	}
-	part := perdure.Part{Type: perdure.PartImage, Data: data, MimeType: mime}
-	var bad *perdure.Error
-	if err := perdure.CheckParts(perdure.RoleUser, "image", []perdure.Part{part}); errors.As(err, &bad) {
-		return none, invalid(at+".image_url", "invalid_image", "Invalid '%s.image_url': the image %s.", at, bad.Fields[0].Message)
-	}
-	return part, nil
 }
 
 // answering orders the input so that the results of the calls that are open come

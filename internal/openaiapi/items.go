@@ -1,6 +1,7 @@
 package openaiapi
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/perdure/perdure"
@@ -24,8 +25,9 @@ type Item struct {
 	// while it runs. Such a call has Name and Arguments, too.
 	Result, Failure *string
 
-	// Reasoning.
-	Summary []Content
+	// Reasoning. Encrypted is what a client gives back without knowing it.
+	Summary   []Content
+	Encrypted string
 }
 
 // The types of items.
@@ -43,6 +45,10 @@ type Content struct {
 	Type     string
 	Text     string
 	ImageURL string
+	Detail   string // of an image
+
+	// A file has one of the first three.
+	FileData, FileURL, FileID, Filename string
 }
 
 // The types of content.
@@ -50,6 +56,7 @@ const (
 	contentInput   = "input_text"
 	contentOutput  = "output_text"
 	contentImage   = "input_image"
+	contentFile    = "input_file"
 	contentSummary = "summary_text"
 )
 
@@ -68,7 +75,15 @@ func (c Content) MarshalJSON() ([]byte, error) {
 			Type     string `json:"type"`
 			ImageURL string `json:"image_url"`
 			Detail   string `json:"detail"`
-		}{c.Type, c.ImageURL, "auto"})
+		}{c.Type, c.ImageURL, cmp.Or(c.Detail, "auto")})
+	case contentFile:
+		return json.Marshal(struct {
+			Type string `json:"type"`
+			Data string `json:"file_data,omitempty"`
+			URL  string `json:"file_url,omitempty"`
+			ID   string `json:"file_id,omitempty"`
+			Name string `json:"filename,omitempty"`
+		}{c.Type, c.FileData, c.FileURL, c.FileID, c.Filename})
 	}
 	return json.Marshal(struct {
 		Type string `json:"type"`
@@ -107,7 +122,8 @@ func (i Item) MarshalJSON() ([]byte, error) {
 			Type    string    `json:"type"`
 			ID      string    `json:"id"`
 			Summary []Content `json:"summary"`
-		}{i.Type, i.ID, list(i.Summary)})
+			Sealed  string    `json:"encrypted_content,omitempty"`
+		}{i.Type, i.ID, list(i.Summary), i.Encrypted})
 	}
 	return json.Marshal(struct {
 		Type    string    `json:"type"`
@@ -144,11 +160,19 @@ func contentOf(parts []perdure.Part, text string) []Content {
 		case perdure.PartText:
 			all = append(all, Content{Type: text, Text: p.Text})
 		case perdure.PartImage:
-			all = append(all, Content{Type: contentImage, ImageURL: "data:" + p.MimeType + ";base64," + p.Data})
+			all = append(all, Content{Type: contentImage, ImageURL: cmp.Or(p.URL, dataURL(p)), Detail: p.Detail})
+		case perdure.PartFile:
+			c := Content{Type: contentFile, FileURL: p.URL, FileID: p.FileID, Filename: p.Filename}
+			if p.Data != "" {
+				c.FileData = dataURL(p)
+			}
+			all = append(all, c)
 		}
 	}
 	return all
 }
+
+func dataURL(p perdure.Part) string { return "data:" + p.MimeType + ";base64," + p.Data }
 
 // split cuts a message into what makes one item each: the parts of an assistant and
 // results of tools are items of their own.
@@ -173,7 +197,7 @@ func itemOf(m perdure.InputMessage) Item {
 	case perdure.RoleAssistant:
 		p := m.Parts[0]
 		switch p.Type {
-		case perdure.PartThinking:
+		case perdure.PartThinking, partBlock:
 			return Item{Type: itemReasoning, Summary: []Content{{Type: contentSummary, Text: p.Thinking}}}
 		case perdure.PartToolCall:
 			return Item{Type: itemCall, Status: done, CallID: p.ID, Name: p.Name, Arguments: p.RawArguments}

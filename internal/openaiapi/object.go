@@ -1,6 +1,7 @@
 package openaiapi
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/perdure/perdure"
@@ -12,16 +13,19 @@ func (r *request) object() Response {
 	o := Response{
 		Model: r.Model, Background: r.Background, Instructions: r.Instructions, MaxOutputTokens: r.MaxOutputTokens,
 		ParallelToolCalls: r.ParallelToolCalls == nil || *r.ParallelToolCalls,
-		Reasoning:         reasoningField{Effort: shownEffort(r.Effort)}, Store: r.stored(), Temperature: 1, TopP: 1,
-		Text: textField{formatField{Type: "text"}}, ToolChoice: r.ToolChoice, Tools: r.Tools,
-		Truncation: "disabled", ServiceTier: "default", Metadata: r.Metadata, Conversation: r.field(),
+		Reasoning:         reasoningField{Effort: shownEffort(r.Effort), Summary: r.Summary}, Store: r.stored(), Temperature: 1, TopP: 1,
+		Text: textField{Format: formatField{Type: "text"}, Verbosity: r.Verbosity}, ToolChoice: r.ToolChoice, Tools: r.Tools,
+		Truncation: cmp.Or(r.Truncation, "disabled"), ServiceTier: "default", Metadata: r.Metadata, MaxToolCalls: r.MaxToolCalls,
+		User: r.User, SafetyIdentifier: r.SafetyIdentifier, PromptCacheKey: r.PromptCacheKey, Conversation: r.field(),
+	}
+	if r.TopP != nil {
+		o.TopP = *r.TopP
 	}
 	if r.Temperature != nil {
 		o.Temperature = *r.Temperature
 	}
 	if r.Format != nil {
 		o.Text.Format = *r.Format
-		o.Text.Format.Schema = nil
 	}
 	if o.ToolChoice == nil {
 		o.ToolChoice = json.RawMessage(`"auto"`)
@@ -74,6 +78,9 @@ func requestOf(raw json.RawMessage, x *perdure.Execution) (request, error) {
 		r.Format = &formatField{}
 		err = json.Unmarshal(r.FormatRaw, r.Format)
 	}
+	if err == nil && r.ToolChoice != nil {
+		err = parseToolChoice(&r, r.ToolChoice)
+	}
 	if err != nil {
 		return r, &perdure.Error{Code: perdure.Internal, Message: "a kept request does not decode", Err: err}
 	}
@@ -112,6 +119,7 @@ func (r *request) settings(base perdure.ReactInput) perdure.ReactInput {
 		}
 		base.ClientTools = append(base.ClientTools, one)
 	}
+	base.Hints, base.MaxToolCalls = r.hints(), r.MaxToolCalls
 	if r.toolChoice.mode != perdure.ToolChoiceAuto {
 		base.ToolChoice, base.ToolName = r.toolChoice.mode, r.toolChoice.name
 	}

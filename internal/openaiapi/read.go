@@ -35,17 +35,25 @@ func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, er
 	if err != nil {
 		return nil, err
 	}
-	return a.foundIn(org, row, x, hidden)
+	return a.foundIn(ctx, org, row, x, hidden)
 }
 
 // foundIn begins the fold of a response of an execution.
-func (a *API) foundIn(org string, row *store.Response, x *perdure.Execution, hidden bool) (*found, error) {
+func (a *API) foundIn(ctx context.Context, org string, row *store.Response, x *perdure.Execution, hidden bool) (*found, error) {
 	r, err := requestOf(row.Request, x)
 	if err != nil {
 		return nil, err
 	}
+	from := a.sourceOf(org, row, x.Kind, hidden)
+	if r.wants(includeReasoning) {
+		box, err := a.box(ctx, org)
+		if err != nil {
+			return nil, err
+		}
+		from.seal = box.Seal
+	}
 	of := response.Identity{Execution: row.Execution, Response: row.ID}
-	return &found{row, x, newFold(of, row.FirstPos, r, a.sourceOf(org, row, x.Kind, hidden))}, nil
+	return &found{row, x, newFold(of, row.FirstPos, r, from)}, nil
 }
 
 func (a *API) sourceOf(org string, row *store.Response, kind string, hidden bool) source {

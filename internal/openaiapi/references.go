@@ -23,7 +23,11 @@ func (a *API) resolve(ctx context.Context, org string, r *request) (err error) {
 func (a *API) resolveItems(ctx context.Context, org string, items []readItem) ([]resolvedItem, error) {
 	refs := references{API: a, org: org, responses: map[string]*found{}}
 	var all []resolvedItem
+	blocks := opener{API: a, org: org}
 	for _, i := range items {
+		if err := blocks.open(ctx, &i); err != nil {
+			return nil, err
+		}
 		item := resolvedItem{entry: refs.origin(i), messages: i.messages, lost: i.lost}
 		if i.refers {
 			var err error
@@ -51,7 +55,7 @@ func join(items []resolvedItem) []perdure.InputMessage {
 	for _, i := range items {
 		t.add(i)
 	}
-	return t.end()
+	return restored(t.end())
 }
 
 // transcript puts items together into messages: neighbours that an assistant said,
@@ -75,6 +79,9 @@ func (t *transcript) add(i resolvedItem) {
 	last := len(t.messages) - 1
 	if m.Role == perdure.RoleAssistant && last >= 0 && t.messages[last].Role == m.Role {
 		t.messages[last].Parts = append(t.messages[last].Parts, m.Parts...)
+		if t.messages[last].Provider == "" {
+			t.messages[last].Provider, t.messages[last].Model = m.Provider, m.Model
+		}
 	} else {
 		t.messages = append(t.messages, m)
 	}
@@ -196,7 +203,9 @@ func ofOutput(f *found, place itemPlace) (resolvedItem, bool) {
 	if g.part.Type == "" {
 		return resolvedItem{}, true
 	}
-	item := resolvedItem{entry: g.entry, messages: []perdure.InputMessage{{Role: perdure.RoleAssistant, Parts: []perdure.Part{g.part}}}}
+	made := f.makers[g.entry]
+	said := perdure.InputMessage{Role: perdure.RoleAssistant, Parts: []perdure.Part{g.part}, Provider: made.Provider, Model: made.Model}
+	item := resolvedItem{entry: g.entry, messages: []perdure.InputMessage{said}}
 	if g.Type == itemToolCall {
 		item.here = true
 		item.messages = append(item.messages, perdure.InputMessage{Role: perdure.RoleToolResult, Parts: []perdure.Part{g.answer()}})

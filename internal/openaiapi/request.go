@@ -24,7 +24,16 @@ type request struct {
 	ParallelToolCalls  *bool             `json:"parallel_tool_calls,omitempty"`
 	MaxOutputTokens    *int              `json:"max_output_tokens,omitempty"`
 	Temperature        *float64          `json:"temperature,omitempty"`
+	TopP               *float64          `json:"top_p,omitempty"`
+	User               *string           `json:"user,omitempty"`
+	SafetyIdentifier   *string           `json:"safety_identifier,omitempty"`
+	PromptCacheKey     *string           `json:"prompt_cache_key,omitempty"`
+	MaxToolCalls       *int              `json:"max_tool_calls,omitempty"`
+	Truncation         string            `json:"truncation,omitempty"`
+	Include            []string          `json:"include,omitempty"`
 	Effort             *string           `json:"effort,omitempty"`
+	Summary            *string           `json:"summary,omitempty"`
+	Verbosity          *string           `json:"verbosity,omitempty"`
 	Format             *formatField      `json:"-"`
 	FormatRaw          json.RawMessage   `json:"format,omitempty"`
 	Metadata           map[string]string `json:"metadata,omitempty"`
@@ -64,8 +73,6 @@ func (r *request) origin() origin {
 
 func (r *request) stored() bool { return r.Store == nil || *r.Store }
 
-type toolChoice struct{ mode, name string }
-
 // parser reads one parameter into the request.
 type parser func(r *request, raw json.RawMessage) error
 
@@ -76,6 +83,13 @@ var parsers = map[string]parser{
 	"parallel_tool_calls":  into("parallel_tool_calls", func(r *request) any { return &r.ParallelToolCalls }, "a boolean"),
 	"max_output_tokens":    into("max_output_tokens", func(r *request) any { return &r.MaxOutputTokens }, "a whole number"),
 	"temperature":          into("temperature", func(r *request) any { return &r.Temperature }, "a number"),
+	"top_p":                into("top_p", func(r *request) any { return &r.TopP }, "a number"),
+	"user":                 into("user", func(r *request) any { return &r.User }, "a string"),
+	"safety_identifier":    into("safety_identifier", func(r *request) any { return &r.SafetyIdentifier }, "a string"),
+	"prompt_cache_key":     into("prompt_cache_key", func(r *request) any { return &r.PromptCacheKey }, "a string"),
+	"max_tool_calls":       into("max_tool_calls", func(r *request) any { return &r.MaxToolCalls }, "a whole number"),
+	"truncation":           parseTruncation,
+	"include":              parseInclude,
 	"store":                into("store", func(r *request) any { return &r.Store }, "a boolean"),
 	"background":           into("background", func(r *request) any { return &r.Background }, "a boolean"),
 	"stream":               into("stream", func(r *request) any { return &r.Stream }, "a boolean"),
@@ -92,11 +106,10 @@ var parsers = map[string]parser{
 // neutral are parameters that are not supported, and the values that ask for
 // nothing beyond what is done anyway. null is always one.
 var neutral = map[string][]string{
-	"top_p": {"1", "1.0"}, "presence_penalty": {"0", "0.0"}, "frequency_penalty": {"0", "0.0"}, "top_logprobs": {"0"},
-	"truncation": {`"disabled"`}, "service_tier": {`"auto"`, `"default"`}, "include": {"[]"},
-	"stream_options": {"{}", `{"include_obfuscation":false}`},
-	"max_tool_calls": nil, "user": nil, "safety_identifier": nil, "prompt_cache_key": nil, "prompt_cache_retention": nil,
-	"prompt": nil, "context_management": nil,
+	"presence_penalty": {"0", "0.0"}, "frequency_penalty": {"0", "0.0"}, "top_logprobs": {"0"},
+	"service_tier":           {`"auto"`, `"default"`},
+	"stream_options":         {"{}", `{"include_obfuscation":false}`},
+	"prompt_cache_retention": nil, "prompt": nil, "context_management": nil,
 }
 
 // parse reads the body of a create. A parameter that is unknown, or that is not
@@ -223,10 +236,10 @@ func (r *request) check() error {
 	case r.Temperature != nil && (*r.Temperature < 0 || *r.Temperature > 2):
 		return invalid("temperature", "invalid_value", "Invalid 'temperature': must be from 0 to 2.")
 	}
-	if r.toolChoice.name != "" && !slices.ContainsFunc(r.Tools, func(t functionTool) bool { return t.Name == r.toolChoice.name }) {
-		return invalid("tool_choice", "invalid_value", "Tool choice '%s' not found in 'tools' parameter.", r.toolChoice.name)
+	if err := r.checkHints(); err != nil {
+		return err
 	}
-	return nil
+	return r.checkChoice()
 }
 
 func parseMetadata(r *request, raw json.RawMessage) error {
@@ -239,50 +252,6 @@ func parseMetadata(r *request, raw json.RawMessage) error {
 	for key, value := range r.Metadata {
 		if len(key) > 64 || len(value) > 512 {
 			return invalid("metadata", "invalid_value", "Invalid 'metadata': a key has at most 64 characters, a value 512.")
-		}
-	}
-	return nil
-}
-
-// efforts are the levels of reasoning, by what OpenAI calls them.
-var efforts = map[string]string{"none": "off", "minimal": "low", "low": "low", "medium": "medium", "high": "high"}
-
-func parseReasoning(r *request, raw json.RawMessage) error {
-	var v map[string]json.RawMessage
-	if err := decode(raw, "reasoning", &v, "an object"); err != nil {
-		return err
-	}
-	for name, member := range v {
-		if !given(member) {
-			continue
-		}
-		if name != "effort" {
-			return unsupported("reasoning."+name, "leave it out")
-		}
-		if err := decode(member, "reasoning.effort", &r.Effort, "a string"); err != nil {
-			return err
-		}
-		if efforts[*r.Effort] == "" {
-			return unsupportedValue("reasoning.effort", "'%s' is none of none, minimal, low, medium, high.", *r.Effort)
-		}
-	}
-	return nil
-}
-
-func parseText(r *request, raw json.RawMessage) error {
-	var v map[string]json.RawMessage
-	if err := decode(raw, "text", &v, "an object"); err != nil {
-		return err
-	}
-	for name, member := range v {
-		switch {
-		case !given(member), name == "verbosity" && string(member) == `"medium"`:
-		case name != "format":
-			return unsupported("text."+name, "leave it out")
-		default:
-			if err := parseFormat(r, member); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -355,28 +324,5 @@ func parseTools(r *request, raw json.RawMessage) error {
 		}
 		seen[t.Name] = true
 	}
-	return nil
-}
-
-func parseToolChoice(r *request, raw json.RawMessage) error {
-	var mode string
-	if json.Unmarshal(raw, &mode) == nil {
-		if !slices.Contains([]string{perdure.ToolChoiceAuto, perdure.ToolChoiceNone, perdure.ToolChoiceRequired}, mode) {
-			return unsupportedValue("tool_choice", "'%s' is none of none, auto, required.", mode)
-		}
-		r.ToolChoice, r.toolChoice = raw, toolChoice{mode: mode}
-		return nil
-	}
-	var one struct {
-		Type string `json:"type"`
-		Name string `json:"name"`
-	}
-	if err := decode(raw, "tool_choice", &one, "a string or an object"); err != nil {
-		return err
-	}
-	if one.Type != "function" || one.Name == "" {
-		return unsupportedValue("tool_choice", `give none, auto, required or {"type": "function", "name": ...}.`)
-	}
-	r.ToolChoice, r.toolChoice = raw, toolChoice{mode: perdure.ToolChoiceTool, name: one.Name}
 	return nil
 }

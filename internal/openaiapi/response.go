@@ -46,6 +46,7 @@ type Response struct {
 	FrequencyPenalty   float64            `json:"frequency_penalty"`
 	Truncation         string             `json:"truncation"`
 	ServiceTier        string             `json:"service_tier"`
+	User               *string            `json:"user,omitempty"`
 	SafetyIdentifier   *string            `json:"safety_identifier"`
 	PromptCacheKey     *string            `json:"prompt_cache_key"`
 	Usage              *usageField        `json:"usage"`
@@ -67,11 +68,11 @@ type reasoningField struct {
 }
 
 type textField struct {
-	Format formatField `json:"format"`
+	Format    formatField `json:"format"`
+	Verbosity *string     `json:"verbosity,omitempty"`
 }
 
-// formatField is a text format. The object of a response has no schema in it:
-// the published shape of the object wants null there.
+// formatField is a text format.
 type formatField struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name,omitempty"`
@@ -122,7 +123,11 @@ type outputTokenDetails struct {
 // written to one is input.
 func usageOf(u perdure.Usage) *usageField {
 	in := u.Input + u.CacheRead + u.CacheWrite
-	return &usageField{
+	f := &usageField{
 		InputTokens: in, InputTokensDetails: inputTokensDetails{u.CacheRead}, OutputTokens: u.Output, TotalTokens: in + u.Output,
 	}
+	if u.Reasoning != nil {
+		f.OutputDetails.ReasoningTokens = *u.Reasoning
+	}
+	return f
 }

@@ -171,6 +171,7 @@ const (
 type stage struct {
 	t      *testing.T
 	model  *model
+	others []llm.Provider
 	engine *engine.Engine
 	store  store.Store
 	url    string
@@ -188,24 +189,30 @@ func (s *stage) reading() (left func()) {
 
 func newStage(t *testing.T, answers ...answer) *stage {
 	t.Helper()
-	return newStageOf(t, opentest.Store(t), func(*openaiapi.Config) {}, answers)
+	return newStageOf(t, opentest.Store(t), func(*openaiapi.Config) {}, nil, answers)
 }
 
 // newStageOn is newStage on a store.
 func newStageOn(t *testing.T, on store.Store, answers ...answer) *stage {
 	t.Helper()
-	return newStageOf(t, on, func(*openaiapi.Config) {}, answers)
+	return newStageOf(t, on, func(*openaiapi.Config) {}, nil, answers)
 }
 
 // newStageWith is newStage with a changed configuration.
 func newStageWith(t *testing.T, change func(*openaiapi.Config), answers ...answer) *stage {
 	t.Helper()
-	return newStageOf(t, opentest.Store(t), change, answers)
+	return newStageOf(t, opentest.Store(t), change, nil, answers)
 }
 
-func newStageOf(t *testing.T, on store.Store, change func(*openaiapi.Config), answers []answer) *stage {
+// newStageBeside has other providers, too.
+func newStageBeside(t *testing.T, others []llm.Provider, answers ...answer) *stage {
 	t.Helper()
-	s := &stage{t: t, model: &model{answers: answers}, store: on}
+	return newStageOf(t, opentest.Store(t), func(*openaiapi.Config) {}, others, answers)
+}
+
+func newStageOf(t *testing.T, on store.Store, change func(*openaiapi.Config), others []llm.Provider, answers []answer) *stage {
+	t.Helper()
+	s := &stage{t: t, model: &model{answers: answers}, others: others, store: on}
 	s.engine = engine.New(engine.Config{Store: s.store, Lease: 5 * time.Second, CancelGrace: 2 * time.Second})
 	ctx, cancel := context.WithCancel(context.Background())
 	engineDone := make(chan error, 1)
@@ -246,7 +253,7 @@ func (s *stage) work(org string) {
 	s.t.Helper()
 	folder := s.t.TempDir()
 	c := react.Config{
-		Providers: llm.NewProviders(s.model), Tools: tool.Builtin(),
+		Providers: llm.NewProviders(append([]llm.Provider{s.model}, s.others...)...), Tools: tool.Builtin(),
 		Workspaces: func(dir string) (*tool.Workspace, error) {
 			return tool.OpenWorkspace(folder, dir, tool.WorkspaceOptions{})
 		},

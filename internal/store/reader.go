@@ -181,6 +181,9 @@ type Reader interface {
 	Sessions(ctx context.Context, q SessionQuery) ([]*perdure.Session, error)
 	// ExpiredSessions reports whether a session has expired and is still stored.
 	ExpiredSessions(ctx context.Context, now perdure.Time) (bool, error)
+	// Secret returns a secret of the installation; not_found if there is none of that
+	// name.
+	Secret(ctx context.Context, name string) ([]byte, error)
 	// OrgByID returns an org; not_found if there is none of that id.
 	OrgByID(ctx context.Context, id string) (*perdure.Org, error)
 	// OrgList returns at most limit orgs whose ids come after the given one, by id.

@@ -372,6 +372,7 @@ type Changes struct {
 	// SweepSessions deletes at most that many expired sessions.
 	SweepSessions int
 	Org           *perdure.Org         // inserted or replaced
+	Secret        *Secret              // inserted, unless there is one of its name
 	Audit         *perdure.AuditRecord // appended
 	Kinds         []Kind               // remembered per org
 	Stream        *StreamChange
@@ -391,6 +392,14 @@ type Staged struct {
 type Entry struct {
 	perdure.Entry
 	Open []string
+}
+
+// Secret is a random secret of the installation, from which keys are derived. It never
+// changes.
+type Secret struct {
+	Name      string
+	Value     []byte
+	CreatedAt perdure.Time
 }
 
 // Kind is a kind that a worker has registered.

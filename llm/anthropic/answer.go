@@ -38,6 +38,7 @@ func (a *answer) take(e anthropic.MessageStreamEventUnion) error {
 		a.id = e.Message.ID
 		u := e.Message.Usage
 		a.count(u.InputTokens, u.OutputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens)
+		a.countThinking(u.OutputTokensDetails)
 	case "content_block_start":
 		return a.start(e.Index, e.ContentBlock)
 	case "content_block_delta":
@@ -48,6 +49,7 @@ func (a *answer) take(e anthropic.MessageStreamEventUnion) error {
 		a.stop = e.Delta.StopReason
 		u := e.Usage
 		a.count(u.InputTokens, u.OutputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens)
+		a.countThinking(u.OutputTokensDetails)
 	case "message_stop":
 		a.done = true
 	}
@@ -61,6 +63,13 @@ func (a *answer) count(input, output, cacheRead, cacheWrite int64) {
 	a.usage.Output = max(a.usage.Output, output)
 	a.usage.CacheRead = max(a.usage.CacheRead, cacheRead)
 	a.usage.CacheWrite = max(a.usage.CacheWrite, cacheWrite)
+}
+
+// countThinking takes over what of the output was reasoning, where the API tells it.
+func (a *answer) countThinking(d anthropic.OutputTokensDetails) {
+	if d.JSON.ThinkingTokens.Valid() && (a.usage.Reasoning == nil || *a.usage.Reasoning < d.ThinkingTokens) {
+		a.usage.Reasoning = &d.ThinkingTokens
+	}
 }
 
 func (a *answer) start(index int64, b anthropic.ContentBlockStartEventContentBlockUnion) error {

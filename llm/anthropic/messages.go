@@ -85,8 +85,12 @@ func content(parts []perdure.Part) []anthropic.ContentBlockParamUnion {
 		switch {
 		case p.Type == perdure.PartText && !blank(p.Text):
 			blocks = append(blocks, anthropic.NewTextBlock(p.Text))
+		case p.Type == perdure.PartImage && p.URL != "":
+			blocks = append(blocks, anthropic.NewImageBlock(anthropic.URLImageSourceParam{URL: p.URL}))
 		case p.Type == perdure.PartImage:
 			blocks = append(blocks, anthropic.NewImageBlockBase64(p.MimeType, p.Data))
+		case p.Type == perdure.PartFile:
+			blocks = append(blocks, document(p))
 		}
 	}
 	return blocks
@@ -109,7 +113,7 @@ func (c *converter) results(results []perdure.Part) []anthropic.ContentBlockPara
 			block.IsError = param.NewOpt(true)
 		}
 		for _, b := range content(r.Parts) {
-			block.Content = append(block.Content, anthropic.ToolResultBlockParamContentUnion{OfText: b.OfText, OfImage: b.OfImage})
+			block.Content = append(block.Content, anthropic.ToolResultBlockParamContentUnion{OfText: b.OfText, OfImage: b.OfImage, OfDocument: b.OfDocument})
 		}
 		if r.IsError && len(block.Content) == 0 { // the API wants an error to say something
 			block.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: "error"}}}

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 
@@ -16,7 +17,8 @@ type traits struct {
 	maxTokens  int64  // asked for where the request sets no limit
 	noThinking bool   // cannot reason
 	adaptive   bool   // reasons by effort; a budget is refused or deprecated
-	noSampling bool   // refuses a temperature
+	noSampling bool   // refuses a temperature and a top_p
+	oneSampler bool   // refuses a temperature together with a top_p
 	offWith    string // the thinking type that turns reasoning off, where it is on by default
 }
 
@@ -41,6 +43,7 @@ func traitsOf(model string) traits {
 		noThinking: version < 37,
 		adaptive:   version >= 46,
 		noSampling: version >= 47,
+		oneSampler: version >= 41,
 	}
 	switch {
 	case version < 35:
@@ -68,12 +71,13 @@ var budgets = map[llm.Thinking]int64{
 	llm.ThinkingLow:    2048,
 	llm.ThinkingMedium: 8192,
 	llm.ThinkingHigh:   20480,
+	llm.ThinkingXHigh:  32768,
 }
 
 // minBudget is the least that the API accepts.
 const minBudget = 1024
 
-// setLimits sets max_tokens, the reasoning and the temperature. A budget takes
+// setLimits sets max_tokens, the reasoning and the sampling. A budget takes
 // at most half of the request's MaxTokens, and where that would be less than
 // the API's minimum max_tokens grows by the budget, which it must exceed.
 func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
@@ -94,8 +98,31 @@ func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
 		}
 		p.Thinking = anthropic.ThinkingConfigParamOfEnabled(budget)
 	}
-	if req.Temperature != nil && !thinks && !t.noSampling {
+	if !t.noSampling {
+		setSampling(p, req, thinks, t.oneSampler)
+	}
+}
+
+// leastTopP is the least top_p that the API accepts of a model that reasons.
+const leastTopP = 0.95
+
+// setSampling sets the temperature and the top_p, as far as they are accepted: not
+// all of them beside reasoning, and of models from 4.1 on one of them, which is the
+// temperature.
+func setSampling(p *anthropic.MessageNewParams, req llm.Request, thinks, one bool) {
+	if req.Temperature != nil && !thinks {
 		p.Temperature = param.NewOpt(*req.Temperature)
+	}
+	if req.TopP == nil || thinks && *req.TopP < leastTopP || one && p.Temperature.Valid() {
+		return
+	}
+	p.TopP = param.NewOpt(*req.TopP)
+}
+
+// setUser tells of the end user under one name: the API has one field for it.
+func setUser(p *anthropic.MessageNewParams, req llm.Request) {
+	if id := cmp.Or(req.User, req.SafetyIdentifier); id != "" {
+		p.Metadata.UserID = param.NewOpt(id)
 	}
 }
 
@@ -106,6 +133,9 @@ func setAdaptive(p *anthropic.MessageNewParams, t traits, level llm.Thinking) bo
 	if level.On() {
 		p.Thinking.OfAdaptive = &anthropic.ThinkingConfigAdaptiveParam{Display: anthropic.ThinkingConfigAdaptiveDisplaySummarized}
 		p.OutputConfig.Effort = anthropic.OutputConfigEffort(level)
+		if level == llm.ThinkingXHigh {
+			p.OutputConfig.Effort = anthropic.OutputConfigEffortMax // the highest, which all of these have
+		}
 		return true
 	}
 	if level != llm.ThinkingOff {

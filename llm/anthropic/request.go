@@ -17,7 +17,7 @@ const imageBase64 = 10 << 20
 // message does not depend on the messages after it, so that the prefix stays
 // the same from turn to turn and the prompt cache hits.
 func params(req llm.Request) anthropic.MessageNewParams {
-	req = llm.Outward(req, llm.OutwardRules{Provider: Name, ImageBase64: imageBase64})
+	req = llm.Outward(req, llm.OutwardRules{Provider: Name, ImageBase64: imageBase64, Takes: takes})
 	system, rest := llm.LeadingSystem(req)
 	p := anthropic.MessageNewParams{Model: req.Model, Messages: conversation(req, rest)}
 	for _, text := range system {
@@ -27,6 +27,7 @@ func params(req llm.Request) anthropic.MessageNewParams {
 		p.Tools = append(p.Tools, tool(t))
 	}
 	setLimits(&p, req)
+	setUser(&p, req)
 	setChoice(&p, req)
 	setBreakpoints(&p)
 	return p

@@ -102,6 +102,9 @@ func (a *answer) count(u *genai.GenerateContentResponseUsageMetadata) {
 	a.usage.CacheRead = max(a.usage.CacheRead, int64(u.CachedContentTokenCount))
 	a.usage.Input = max(a.usage.Input, int64(u.PromptTokenCount+u.ToolUsePromptTokenCount-u.CachedContentTokenCount))
 	a.usage.Output = max(a.usage.Output, int64(u.CandidatesTokenCount+u.ThoughtsTokenCount))
+	if thoughts := int64(u.ThoughtsTokenCount); thoughts > 0 && (a.usage.Reasoning == nil || *a.usage.Reasoning < thoughts) {
+		a.usage.Reasoning = &thoughts
+	}
 }
 
 // finish needs a finish reason, or word that the prompt was blocked: a stream

@@ -18,6 +18,7 @@ type part struct {
 	Text             *string   `json:"text,omitempty"`
 	Thought          bool      `json:"thought,omitempty"`
 	InlineData       *blob     `json:"inlineData,omitempty"`
+	FileData         *link     `json:"fileData,omitempty"`
 	FunctionCall     *call     `json:"functionCall,omitempty"`
 	FunctionResponse *response `json:"functionResponse,omitempty"`
 	ThoughtSignature string    `json:"thoughtSignature,omitempty"`
@@ -96,8 +97,8 @@ func shown(in []perdure.Part) []part {
 		switch {
 		case p.Type == perdure.PartText && !blank(p.Text):
 			parts = append(parts, textPart(p.Text))
-		case p.Type == perdure.PartImage:
-			parts = append(parts, part{InlineData: &blob{MimeType: p.MimeType, Data: p.Data}})
+		case p.Type == perdure.PartImage || p.Type == perdure.PartFile:
+			parts = append(parts, mediaPart(p))
 		}
 	}
 	return parts
@@ -138,7 +139,7 @@ func (c *converter) said(m perdure.Message) []part {
 				parts = append(parts, part{Text: &p.Thinking, Thought: true, ThoughtSignature: p.ThinkingSignature})
 			}
 		case perdure.PartImage:
-			parts = append(parts, part{InlineData: &blob{MimeType: p.MimeType, Data: p.Data}})
+			parts = append(parts, mediaPart(p))
 		case perdure.PartToolCall:
 			parts = append(parts, c.call(p, signature(p.ThinkingSignature), calls == 0))
 			calls++
@@ -179,7 +180,7 @@ func (c *converter) results(results []perdure.Part) {
 				continue
 			}
 			images = append(images, p)
-			texts = append(texts, "(image: see the message after the tool results)")
+			texts = append(texts, "("+what(p)+": see the message after the tool results)")
 		}
 		member := "output"
 		if r.IsError {

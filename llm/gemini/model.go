@@ -49,22 +49,34 @@ var budgets = map[llm.Thinking]int32{
 	llm.ThinkingLow:    2048,
 	llm.ThinkingMedium: 8192,
 	llm.ThinkingHigh:   20480,
+	llm.ThinkingXHigh:  24576, // the most of the smaller models; the others have more
 }
+
+// proBudget is the most that a Pro model with a budget may spend.
+const proBudget = 32768
 
 // minBudget is the least that a model which always reasons takes.
 const minBudget = 128
 
-// thinking is nil for models that cannot be told.
-func (f family) thinking(level llm.Thinking) *genai.ThinkingConfig {
+// thinking is nil for models that cannot be told. summary asks for summaries of what
+// a model thinks, at whatever level.
+func (f family) thinking(level llm.Thinking, summary bool) *genai.ThinkingConfig {
 	switch {
+	case level == "" && !summary:
+		return nil
+	case level == "" && f.version >= 25:
+		return &genai.ThinkingConfig{IncludeThoughts: true}
 	case f.version >= 30:
-		return &genai.ThinkingConfig{IncludeThoughts: level.On(), ThinkingLevel: f.level(level)}
+		return &genai.ThinkingConfig{IncludeThoughts: level.On() || summary, ThinkingLevel: f.level(level)}
 	case f.version >= 25:
 		budget := budgets[level]
+		if level == llm.ThinkingXHigh && f.pro {
+			budget = proBudget
+		}
 		if level == llm.ThinkingOff && f.pro {
 			budget = minBudget
 		}
-		return &genai.ThinkingConfig{IncludeThoughts: level.On(), ThinkingBudget: &budget}
+		return &genai.ThinkingConfig{IncludeThoughts: level.On() || summary, ThinkingBudget: &budget}
 	}
 	return nil
 }
@@ -78,7 +90,7 @@ func (f family) level(level llm.Thinking) genai.ThinkingLevel {
 			return genai.ThinkingLevelHigh
 		}
 		return genai.ThinkingLevelMedium
-	case llm.ThinkingHigh:
+	case llm.ThinkingHigh, llm.ThinkingXHigh:
 		return genai.ThinkingLevelHigh
 	}
 	if f.pro {

@@ -17,7 +17,7 @@ func params(req llm.Request) (*genai.GenerateContentConfig, error) {
 	if err := checkFormat(req); err != nil {
 		return nil, err
 	}
-	req = llm.Outward(req, llm.OutwardRules{Provider: Name})
+	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
 	system, rest := llm.LeadingSystem(req)
 	body := map[string]any{"contents": conversation(req, rest)}
 	if len(system) > 0 {
@@ -75,7 +75,9 @@ func setLimits(c *genai.GenerateContentConfig, req llm.Request) {
 		t := float32(*req.Temperature)
 		c.Temperature = &t
 	}
-	if req.Thinking != "" {
-		c.ThinkingConfig = familyOf(req.Model).thinking(req.Thinking)
+	if req.TopP != nil {
+		p := float32(*req.TopP)
+		c.TopP = &p
 	}
+	c.ThinkingConfig = familyOf(req.Model).thinking(req.Thinking, req.ReasoningSummary != "")
 }

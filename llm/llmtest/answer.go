@@ -9,10 +9,12 @@ type Answer struct {
 	Thinking, Signature string
 	// Redacted is the data of a redacted thinking block, where the wire has them.
 	Redacted string
-	Text     []string // streamed in these pieces
-	Calls    []Call
-	Stop     perdure.StopReason // default: tool_use after calls, else end_turn
-	Usage    perdure.Usage      // cache counts are not part of Input
+	// CallSignature signs the first call, where the wire has that.
+	CallSignature string
+	Text          []string // streamed in these pieces
+	Calls         []Call
+	Stop          perdure.StopReason // default: tool_use after calls, else end_turn
+	Usage         perdure.Usage      // cache counts are not part of Input
 
 	// Status, if set, is the HTTP status of a failure, Header and Body go with it.
 	Status int

@@ -28,10 +28,34 @@ func (c *Path) texts() []perdure.Part {
 // picture is the least that is taken for an image.
 var picture = perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"}
 
+func file(p perdure.Part) perdure.Part {
+	p.Type = perdure.PartFile
+	return p
+}
+
+// Media are images and files as clients give them: by data, by URL and by id, of types
+// that all providers take, some or none.
+var Media = []perdure.Part{
+	picture,
+	{Type: perdure.PartImage, Data: picture.Data, MimeType: picture.MimeType, Detail: "low"},
+	{Type: perdure.PartImage, URL: "https://example.com/a.png?b=c#d", Detail: "original"},
+	{Type: perdure.PartImage, URL: "http://example.com/picture"},
+	file(perdure.Part{Data: "JVBERi0xLjQK", MimeType: "application/pdf", Filename: "a \"b\".pdf"}),
+	file(perdure.Part{Data: "JVBERi0xLjQK", MimeType: "application/pdf"}),
+	file(perdure.Part{Data: "aGVsbG8=", MimeType: "text/plain", Filename: "a.txt"}),
+	file(perdure.Part{Data: "IAo=", MimeType: "text/plain"}), // blank
+	file(perdure.Part{Data: "YSxiCg==", MimeType: "text/csv"}),
+	file(perdure.Part{Data: "UEsDBA==", MimeType: "application/zip", Filename: "a.zip"}),
+	file(perdure.Part{URL: "https://example.com/a.pdf", Filename: "a.pdf"}),
+	file(perdure.Part{URL: "https://example.com/a.docx"}),
+	file(perdure.Part{URL: "https://example.com/download?id=7"}),
+	file(perdure.Part{FileID: "file-abc"}),
+}
+
 func (c *Path) shown() []perdure.Part {
 	parts := c.texts()
-	if rapid.Bool().Draw(c.t, "image") {
-		parts = append(parts, picture)
+	for range rapid.IntRange(0, 2).Draw(c.t, "media") {
+		parts = append(parts, rapid.SampledFrom(Media).Draw(c.t, "medium"))
 	}
 	return parts
 }

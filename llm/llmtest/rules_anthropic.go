@@ -94,8 +94,25 @@ func (c *checker) anthropicShown(b obj) {
 		c.text(b["text"])
 	case "image":
 		source, _ := b["source"].(obj)
+		if source["type"] == "url" {
+			c.link(source["url"])
+			return
+		}
 		c.want(source["type"] == "base64", "an image is of type %v", source["type"])
 		c.image(str(source["media_type"]), str(source["data"]), 10<<20)
+	case "document":
+		source, _ := b["source"].(obj)
+		switch source["type"] {
+		case "url":
+			c.link(source["url"])
+		case "base64":
+			c.pdf(str(source["media_type"]), str(source["data"]))
+		case "text":
+			c.want(source["media_type"] == "text/plain", "a text is of type %v", source["media_type"])
+			c.text(source["data"])
+		default:
+			c.fault("a document is of type %v", source["type"])
+		}
 	default:
 		c.fault("the user has a block of type %v", b["type"])
 	}

@@ -3,6 +3,7 @@ package llmtest
 import (
 	"encoding/base64"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,7 +55,28 @@ func (c *checker) image(mime, data string, mostBase64 int) {
 	c.want(slices.Contains(taken, mime) && mime == found, "an image is said to be %q and is %q", mime, found)
 }
 
-// dataURL checks an image that is given as a URL.
+// link checks what the provider fetches.
+func (c *checker) link(v any) {
+	u, err := url.Parse(str(v))
+	c.want(err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil, "a URL is %q", v)
+}
+
+// pdf checks a file that is a PDF.
+func (c *checker) pdf(mime, data string) {
+	raw, err := base64.StdEncoding.DecodeString(data)
+	c.want(err == nil && mime == "application/pdf" && strings.HasPrefix(string(raw), "%PDF-"), "a file is said to be %q and is no PDF: %v", mime, err)
+}
+
+// imageURL checks an image that is given as a URL, or as data in one.
+func (c *checker) imageURL(url string) {
+	if strings.HasPrefix(url, "data:") {
+		c.dataURL(url)
+		return
+	}
+	c.link(url)
+}
+
+// dataURL checks an image that is given as data in a URL.
 func (c *checker) dataURL(url string) {
 	head, data, ok := strings.Cut(url, ";base64,")
 	mime, isData := strings.CutPrefix(head, "data:")

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 func geminiRules(c *checker, body obj) {
@@ -41,12 +42,25 @@ func geminiRules(c *checker, body obj) {
 	c.want(before == "user" && len(calls) == 0, "the user does not speak last")
 }
 
+// geminiData checks an image, a PDF or a text.
+func (c *checker) geminiData(mime, data string) {
+	switch {
+	case mime == "application/pdf":
+		c.pdf(mime, data)
+	case strings.HasPrefix(mime, "text/"):
+		_, err := base64.StdEncoding.DecodeString(data)
+		c.want(err == nil, "a text is not base64: %v", err)
+	default:
+		c.image(mime, data, 0)
+	}
+}
+
 // geminiParts gives the calls and the results by id and name, and checks that
 // each part is one thing.
 func (c *checker) geminiParts(parts []obj) (calls, results []string) {
 	for _, p := range parts {
 		kinds := 0
-		for _, kind := range []string{"text", "inlineData", "functionCall", "functionResponse"} {
+		for _, kind := range []string{"text", "inlineData", "fileData", "functionCall", "functionResponse"} {
 			if p[kind] != nil {
 				kinds++
 			}
@@ -59,7 +73,10 @@ func (c *checker) geminiParts(parts []obj) (calls, results []string) {
 			c.text(p["text"])
 		}
 		if b, ok := p["inlineData"].(obj); ok {
-			c.image(str(b["mimeType"]), str(b["data"]), 0)
+			c.geminiData(str(b["mimeType"]), str(b["data"]))
+		}
+		if f, ok := p["fileData"].(obj); ok {
+			c.link(f["fileUri"])
 		}
 		if f, ok := p["functionCall"].(obj); ok {
 			c.call(str(f["id"]), 64)

@@ -2,6 +2,7 @@ package llmtest
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -86,9 +87,51 @@ func (c *checker) openAIContent(content any, text, image string) {
 			if inner, ok := p["image_url"].(obj); ok {
 				url = str(inner["url"])
 			}
-			c.dataURL(url)
+			c.imageURL(url)
+			if detail := detailOf(p, image); detail != nil {
+				c.want(slices.Contains([]any{"auto", "low", "high", "original"}, detail), "an image has the detail %v", detail)
+			}
+		case "file":
+			c.want(text == "text", "a part of type file")
+			f, _ := p["file"].(obj)
+			c.openAIFile(f, true)
+		case "input_file":
+			c.want(text == "input_text", "a part of type input_file")
+			c.openAIFile(p, false)
 		default:
 			c.fault("a part of type %v", p["type"])
+		}
+	}
+}
+
+func detailOf(p obj, image string) any {
+	if inner, ok := p[image].(obj); ok {
+		return inner["detail"]
+	}
+	return p["detail"]
+}
+
+// openAIFile checks that a file is given in one way. Chat Completions takes no URL, and
+// of data PDF alone.
+func (c *checker) openAIFile(f obj, chat bool) {
+	given := 0
+	for _, member := range []string{"file_id", "file_url", "file_data"} {
+		if str(f[member]) != "" {
+			given++
+		}
+	}
+	c.want(given == 1, "a file is given in %d ways", given)
+	if url, ok := f["file_url"]; ok {
+		c.want(!chat, "a file has a URL")
+		c.link(url)
+	}
+	if data, ok := f["file_data"]; ok {
+		c.want(str(f["filename"]) != "", "a file has no name")
+		head, data, _ := strings.Cut(str(data), ";base64,")
+		mime, isData := strings.CutPrefix(head, "data:")
+		c.want(isData, "a file is no data URL")
+		if chat || mime == "application/pdf" {
+			c.pdf(mime, data)
 		}
 	}
 }

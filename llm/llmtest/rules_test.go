@@ -52,7 +52,7 @@ func TestTheCheckerRefusesWhatProvidersRefuse(t *testing.T) {
 			{`"name":"b"`, `"name":"a"`},
 			{`"name":"a","arg`, `"name":"a.b","arg`},
 			{"image/png", "image/webp"},
-			{"data:image/png;", "https://e/"},
+			{"data:image/png;", "ftp://e/"},
 			{`output","call_id":"c1`, `output","call_id":"c2`},
 			{`{"role":"user","content":"x"}`, `{"role":"assistant","content":"x"}`},
 		}},

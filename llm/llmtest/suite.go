@@ -27,6 +27,8 @@ type Case struct {
 	// NoCacheWrite says that the provider does not count what it writes to its
 	// cache.
 	NoCacheWrite bool
+	// NoReasoningCount says that the provider does not count reasoning tokens.
+	NoReasoningCount bool
 }
 
 // Run checks that the provider keeps the contract of llm.Provider.
@@ -99,6 +101,9 @@ func checkFold(t *testing.T, resp *llm.Response, deltas []llm.Delta) {
 
 func testText(t *testing.T, c Case) {
 	a := Answer{Text: []string{"Hello, ", "wörld", "!"}, Usage: perdure.Usage{Input: 10, Output: 5, CacheRead: 3, CacheWrite: 2}}
+	if !c.NoReasoningCount {
+		a.Usage.Reasoning = new(int64(2))
+	}
 	p := c.New(t, a)
 	resp, deltas := Ask(t, p, c.request("hi"))
 	checkFold(t, resp, deltas)

@@ -30,10 +30,14 @@ var Gemini = Wire{
 	},
 	after: func(a Answer) []any {
 		var events []any
-		for _, call := range a.Calls {
+		for i, call := range a.Calls {
+			signed := ""
+			if i == 0 && a.CallSignature != "" {
+				signed = `,"thoughtSignature":` + strconv.Quote(a.CallSignature)
+			}
 			events = append(events, verbatim(fmt.Sprintf(
-				`{"responseId":"gemini_1","candidates":[{"index":0,"content":{"role":"model","parts":[{"functionCall":{"id":%s,"name":%s,"args":%s}}]}}]}`,
-				strconv.Quote(call.ID), strconv.Quote(call.Name), call.Arguments)))
+				`{"responseId":"gemini_1","candidates":[{"index":0,"content":{"role":"model","parts":[{"functionCall":{"id":%s,"name":%s,"args":%s}%s}]}}]}`,
+				strconv.Quote(call.ID), strconv.Quote(call.Name), call.Arguments, signed)))
 		}
 		return events
 	},
@@ -43,14 +47,15 @@ var Gemini = Wire{
 			perdure.StopMaxTokens: "MAX_TOKENS", perdure.StopRefusal: "SAFETY",
 		}[a.stop()]
 		u := a.Usage
-		thoughts := u.Output / 3
+		usage := obj{
+			"promptTokenCount": u.Input + u.CacheRead, "cachedContentTokenCount": u.CacheRead,
+			"candidatesTokenCount": u.Output, "totalTokenCount": u.Input + u.CacheRead + u.Output,
+		}
+		if u.Reasoning != nil {
+			usage["candidatesTokenCount"], usage["thoughtsTokenCount"] = u.Output-*u.Reasoning, *u.Reasoning
+		}
 		return []any{obj{
-			"responseId": "gemini_1", "candidates": []any{obj{"index": 0, "finishReason": reason}},
-			"usageMetadata": obj{
-				"promptTokenCount": u.Input + u.CacheRead, "cachedContentTokenCount": u.CacheRead,
-				"candidatesTokenCount": u.Output - thoughts, "thoughtsTokenCount": thoughts,
-				"totalTokenCount": u.Input + u.CacheRead + u.Output,
-			},
+			"responseId": "gemini_1", "candidates": []any{obj{"index": 0, "finishReason": reason}}, "usageMetadata": usage,
 		}}
 	},
 }

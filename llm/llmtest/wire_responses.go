@@ -91,7 +91,7 @@ func responsesEnd(a Answer) []any {
 			"input_tokens": u.Input + u.CacheRead + u.CacheWrite, "output_tokens": u.Output,
 			"total_tokens":          u.Input + u.CacheRead + u.CacheWrite + u.Output,
 			"input_tokens_details":  obj{"cached_tokens": u.CacheRead, "cache_write_tokens": u.CacheWrite},
-			"output_tokens_details": obj{"reasoning_tokens": 0},
+			"output_tokens_details": details("reasoning_tokens", u.Reasoning),
 		},
 	}
 	reason := map[perdure.StopReason]string{

@@ -13,7 +13,7 @@ var Anthropic = Wire{
 		return []any{
 			obj{
 				"type": "message_delta", "delta": obj{"stop_reason": a.stop(), "stop_sequence": nil},
-				"usage": obj{"output_tokens": a.Usage.Output},
+				"usage": obj{"output_tokens": a.Usage.Output, "output_tokens_details": details("thinking_tokens", a.Usage.Reasoning)},
 			},
 			obj{"type": "message_stop"},
 		}
@@ -68,6 +68,14 @@ func anthropicCalls(a Answer) []any {
 	return events
 }
 
+// details tells a part of the output tokens, null where it is not known.
+func details(member string, count *int64) any {
+	if count == nil {
+		return nil
+	}
+	return obj{member: *count}
+}
+
 func start(index int, block obj) obj {
 	return obj{"type": "content_block_start", "index": index, "content_block": block}
 }
@@ -115,8 +123,9 @@ var OpenAI = Wire{
 			"id": "chatcmpl_1", "object": "chat.completion.chunk", "choices": []any{},
 			"usage": obj{
 				"prompt_tokens": u.Input + u.CacheRead + u.CacheWrite, "completion_tokens": u.Output,
-				"total_tokens":          u.Input + u.CacheRead + u.CacheWrite + u.Output,
-				"prompt_tokens_details": obj{"cached_tokens": u.CacheRead, "cache_write_tokens": u.CacheWrite},
+				"total_tokens":              u.Input + u.CacheRead + u.CacheWrite + u.Output,
+				"prompt_tokens_details":     obj{"cached_tokens": u.CacheRead, "cache_write_tokens": u.CacheWrite},
+				"completion_tokens_details": details("reasoning_tokens", u.Reasoning),
 			},
 		}}
 	},

@@ -106,6 +106,9 @@ func (a *answer) count(u openai.CompletionUsage) {
 	a.usage.CacheRead, a.usage.CacheWrite = d.CachedTokens, d.CacheWriteTokens
 	a.usage.Input = max(0, u.PromptTokens-d.CachedTokens-d.CacheWriteTokens)
 	a.usage.Output = u.CompletionTokens
+	if d := u.CompletionTokensDetails; d.JSON.ReasoningTokens.Valid() {
+		a.usage.Reasoning = &d.ReasoningTokens
+	}
 }
 
 // finish needs a finish reason: a stream without one broke off, also where a

@@ -59,7 +59,7 @@ func TestServers(t *testing.T) {
 		"https://api.openai.com/v1":        {official: true, ids: llm.OpenAIChatIDs},
 		"https://eu.api.openai.com/v1":     {official: true, ids: llm.OpenAIChatIDs},
 		"https://api.openai.com.evil.test": {ids: llm.CompatibleIDs},
-		"https://api.mistral.ai/v1":        {ids: llm.MistralIDs},
+		"https://api.mistral.ai/v1":        {ids: llm.MistralIDs, strict: true},
 	} {
 		if got := serverAt(base); got != want {
 			t.Errorf("%s: got %+v, want %+v", base, got, want)

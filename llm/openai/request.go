@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -18,7 +19,7 @@ type message = openai.ChatCompletionMessageParamUnion
 // makes of a message does not depend on later ones, so that the prefix stays
 // the same from turn to turn and the prompt cache hits.
 func params(req llm.Request, s server) openai.ChatCompletionNewParams {
-	req = llm.Outward(req, llm.OutwardRules{Provider: Name})
+	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
 	p := openai.ChatCompletionNewParams{
 		Model:         req.Model,
 		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
@@ -28,6 +29,7 @@ func params(req llm.Request, s server) openai.ChatCompletionNewParams {
 		p.Tools = append(p.Tools, tool(t))
 	}
 	setLimits(&p, req, s)
+	setHints(&p, req, s)
 	setChoice(&p, req)
 	return p
 }
@@ -99,8 +101,10 @@ func contentParts(parts []perdure.Part) []openai.ChatCompletionContentPartUnionP
 		case p.Type == perdure.PartText && !blank(p.Text):
 			out = append(out, openai.TextContentPart(p.Text))
 		case p.Type == perdure.PartImage:
-			url := "data:" + p.MimeType + ";base64," + p.Data
-			out = append(out, openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: url}))
+			url := cmp.Or(p.URL, llm.DataURL(p))
+			out = append(out, openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: url, Detail: p.Detail}))
+		case p.Type == perdure.PartFile:
+			out = append(out, openai.FileContentPart(file(p)))
 		}
 	}
 	return out
@@ -139,8 +143,8 @@ func (c *converter) reasoningFields(m perdure.Message) map[string]any {
 	return fields
 }
 
-// results sends one tool message for each result, and the images, which tool
-// messages do not take, in a user message after the last.
+// results sends one tool message for each result, and the images and files, which
+// tool messages do not take, in a user message after the last.
 func (c *converter) results(results []perdure.Part) {
 	var images []perdure.Part
 	for _, r := range results {
@@ -166,6 +170,9 @@ func resultText(r perdure.Part) (text string, images []perdure.Part) {
 		case perdure.PartImage:
 			images = append(images, p)
 			texts = append(texts, "(image: see the message after the tool results)")
+		case perdure.PartFile:
+			images = append(images, p)
+			texts = append(texts, "(file: see the message after the tool results)")
 		}
 	}
 	text = strings.Join(texts, "\n")

@@ -15,6 +15,7 @@ import (
 // with it.
 type server struct {
 	official bool
+	strict   bool // refuses members that it does not know
 	ids      llm.IDRule
 }
 
@@ -25,12 +26,12 @@ func serverAt(baseURL string) server {
 		s.ids = llm.OpenAIChatIDs
 	}
 	if host == "mistral.ai" || strings.HasSuffix(host, ".mistral.ai") {
-		s.ids = llm.MistralIDs
+		s.ids, s.strict = llm.MistralIDs, true
 	}
 	return s
 }
 
-// setLimits sets the token limit, the reasoning effort and the temperature.
+// setLimits sets the token limit, the reasoning effort and the sampling.
 // Compatible servers often know max_tokens only; OpenAI's reasoning models
 // refuse it.
 func setLimits(p *openai.ChatCompletionNewParams, req llm.Request, s server) {
@@ -47,12 +48,36 @@ func setLimits(p *openai.ChatCompletionNewParams, req llm.Request, s server) {
 		if req.Temperature != nil {
 			p.Temperature = param.NewOpt(*req.Temperature)
 		}
+		if req.TopP != nil {
+			p.TopP = param.NewOpt(*req.TopP)
+		}
 		return
 	}
 	switch {
+	case req.Thinking == llm.ThinkingXHigh:
+		p.ReasoningEffort = shared.ReasoningEffort(gpt.Effort(req.Model))
 	case req.Thinking.On():
 		p.ReasoningEffort = shared.ReasoningEffort(req.Thinking)
 	case req.Thinking == llm.ThinkingOff:
 		p.ReasoningEffort = shared.ReasoningEffort(off)
+	}
+}
+
+// setHints sets what the provider passes on or keeps beside the model.
+func setHints(p *openai.ChatCompletionNewParams, req llm.Request, s server) {
+	if gpt.Verbosity(req.Model) {
+		p.Verbosity = openai.ChatCompletionNewParamsVerbosity(req.Verbosity)
+	}
+	if s.strict {
+		return
+	}
+	if req.User != "" {
+		p.User = param.NewOpt(req.User)
+	}
+	if req.SafetyIdentifier != "" {
+		p.SafetyIdentifier = param.NewOpt(req.SafetyIdentifier)
+	}
+	if req.PromptCacheKey != "" {
+		p.PromptCacheKey = param.NewOpt(req.PromptCacheKey)
 	}
 }

@@ -85,6 +85,9 @@ func (a *answer) count(u responses.ResponseUsage) {
 	a.usage.CacheRead, a.usage.CacheWrite = d.CachedTokens, d.CacheWriteTokens
 	a.usage.Input = max(0, u.InputTokens-d.CachedTokens-d.CacheWriteTokens)
 	a.usage.Output = u.OutputTokens
+	if d := u.OutputTokensDetails; d.JSON.ReasoningTokens.Valid() {
+		a.usage.Reasoning = &d.ReasoningTokens
+	}
 }
 
 func (a *answer) text(e responses.ResponseStreamEventUnion, text string) error {

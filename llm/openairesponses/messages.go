@@ -1,6 +1,7 @@
 package openairesponses
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -54,9 +55,11 @@ func (c *converter) user(parts []perdure.Part) {
 		case p.Type == perdure.PartText && !blank(p.Text):
 			content = append(content, responses.ResponseInputContentParamOfInputText(p.Text))
 		case p.Type == perdure.PartImage:
-			image := responses.ResponseInputContentParamOfInputImage(responses.ResponseInputImageDetailAuto)
-			image.OfInputImage.ImageURL = param.NewOpt(dataURL(p))
+			image := responses.ResponseInputContentParamOfInputImage(responses.ResponseInputImageDetail(cmp.Or(p.Detail, "auto")))
+			image.OfInputImage.ImageURL = param.NewOpt(imageURL(p))
 			content = append(content, image)
+		case p.Type == perdure.PartFile:
+			content = append(content, responses.ResponseInputContentUnionParam{OfInputFile: inputFile(p)})
 		}
 	}
 	role := responses.EasyInputMessageRoleUser
@@ -69,8 +72,6 @@ func (c *converter) user(parts []perdure.Part) {
 		c.out = append(c.out, responses.ResponseInputItemParamOfMessage(content, role))
 	}
 }
-
-func dataURL(p perdure.Part) string { return "data:" + p.MimeType + ";base64," + p.Data }
 
 // assistant makes an item of each part. Reasoning waits for what follows it in
 // the message: alone the API refuses it.
@@ -141,7 +142,7 @@ func (c *converter) resultID(r perdure.Part) string {
 	return r.ToolCallID
 }
 
-// output is a string, which every server takes, unless there are images.
+// output is a string, which every server takes, unless there are images or files.
 func output(r perdure.Part) responses.ResponseInputItemFunctionCallOutputOutputUnionParam {
 	var texts []string
 	var list responses.ResponseFunctionCallOutputItemListParam
@@ -156,8 +157,13 @@ func output(r perdure.Part) responses.ResponseInputItemFunctionCallOutputOutputU
 		case p.Type == perdure.PartImage:
 			images = true
 			list = append(list, responses.ResponseFunctionCallOutputItemUnionParam{
-				OfInputImage: &responses.ResponseInputImageContentParam{ImageURL: param.NewOpt(dataURL(p))},
+				OfInputImage: &responses.ResponseInputImageContentParam{
+					ImageURL: param.NewOpt(imageURL(p)), Detail: responses.ResponseInputImageContentDetail(p.Detail),
+				},
 			})
+		case p.Type == perdure.PartFile:
+			images = true
+			list = append(list, responses.ResponseFunctionCallOutputItemUnionParam{OfInputFile: outputFile(p)})
 		}
 	}
 	if images {

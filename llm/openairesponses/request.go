@@ -15,7 +15,7 @@ import (
 // message does not depend on later ones, so that the prefix stays the same from
 // turn to turn and the prompt cache hits.
 func params(req llm.Request) responses.ResponseNewParams {
-	req = llm.Outward(req, llm.OutwardRules{Provider: Name})
+	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
 	p := responses.ResponseNewParams{
 		Model: req.Model,
 		Store: param.NewOpt(false),
@@ -28,6 +28,7 @@ func params(req llm.Request) responses.ResponseNewParams {
 		p.Tools = append(p.Tools, tool(t))
 	}
 	setLimits(&p, req)
+	setHints(&p, req)
 	setChoice(&p, req)
 	return p
 }
@@ -51,8 +52,9 @@ func tool(t llm.ToolSpec) responses.ToolUnionParam {
 	return responses.ToolUnionParam{OfFunction: f}
 }
 
-// setLimits sets the token limit, the reasoning and the temperature. Models that
-// do not reason refuse to give their reasoning encrypted.
+// setLimits sets the token limit, the reasoning and the sampling. Models that
+// reason refuse to be told how to sample, and models that do not refuse to give
+// their reasoning encrypted.
 func setLimits(p *responses.ResponseNewParams, req llm.Request) {
 	if req.MaxTokens > 0 {
 		p.MaxOutputTokens = param.NewOpt(int64(req.MaxTokens))
@@ -62,14 +64,39 @@ func setLimits(p *responses.ResponseNewParams, req llm.Request) {
 		if req.Temperature != nil {
 			p.Temperature = param.NewOpt(*req.Temperature)
 		}
+		if req.TopP != nil {
+			p.TopP = param.NewOpt(*req.TopP)
+		}
 		return
 	}
 	p.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
 	switch {
+	case req.Thinking == llm.ThinkingXHigh:
+		p.Reasoning.Effort = shared.ReasoningEffort(gpt.Effort(req.Model))
+		p.Reasoning.Summary = shared.ReasoningSummaryAuto
 	case req.Thinking.On():
 		p.Reasoning.Effort = shared.ReasoningEffort(req.Thinking)
 		p.Reasoning.Summary = shared.ReasoningSummaryAuto
 	case req.Thinking == llm.ThinkingOff:
 		p.Reasoning.Effort = shared.ReasoningEffort(off)
+	}
+	if req.ReasoningSummary != "" {
+		p.Reasoning.Summary = shared.ReasoningSummary(req.ReasoningSummary)
+	}
+}
+
+// setHints sets what the provider passes on or keeps beside the model.
+func setHints(p *responses.ResponseNewParams, req llm.Request) {
+	if req.User != "" {
+		p.User = param.NewOpt(req.User)
+	}
+	if req.SafetyIdentifier != "" {
+		p.SafetyIdentifier = param.NewOpt(req.SafetyIdentifier)
+	}
+	if req.PromptCacheKey != "" {
+		p.PromptCacheKey = param.NewOpt(req.PromptCacheKey)
+	}
+	if gpt.Verbosity(req.Model) {
+		p.Text.Verbosity = responses.ResponseTextConfigVerbosity(req.Verbosity)
 	}
 }

@@ -38,7 +38,7 @@
 //	                    in parallel. NAME alone has the arguments {}.
 //	pace DURATION       waits so long before each later piece (a word, or 16 bytes of arguments)
 //	pause DURATION      waits once
-//	usage in=N out=N cacheRead=N cacheWrite=N
+//	usage in=N out=N reasoning=N cacheRead=N cacheWrite=N
 //	                    the tokens counted; without it a quarter of the bytes
 //	stop REASON         end_turn, tool_use, max_tokens or refusal; without it tool_use after a call
 //	fail KIND MESSAGE   breaks off with an error of package llm: rate_limited, overloaded, timeout,

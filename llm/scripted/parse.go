@@ -211,14 +211,18 @@ func (p *parser) call() (name, arguments string, err error) {
 
 func parseUsage(rest string) (perdure.Usage, error) {
 	var u perdure.Usage
-	counts := map[string]*int64{"in": &u.Input, "out": &u.Output, "cacheRead": &u.CacheRead, "cacheWrite": &u.CacheWrite}
+	var reasoning int64
+	counts := map[string]*int64{"in": &u.Input, "out": &u.Output, "reasoning": &reasoning, "cacheRead": &u.CacheRead, "cacheWrite": &u.CacheWrite}
 	for _, field := range strings.Fields(rest) {
 		name, value, _ := strings.Cut(field, "=")
 		n, err := strconv.ParseInt(value, 10, 64)
 		if counts[name] == nil || err != nil || n < 0 {
-			return u, fmt.Errorf("usage takes in=N out=N cacheRead=N cacheWrite=N, not %q", field)
+			return u, fmt.Errorf("usage takes in=N out=N reasoning=N cacheRead=N cacheWrite=N, not %q", field)
 		}
 		*counts[name] = n
+		if name == "reasoning" {
+			u.Reasoning = &reasoning
+		}
 	}
 	return u, nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	llmtest.Run(t, llmtest.Case{Model: "test.script", Unsigned: true, New: func(t *testing.T, answers ...llmtest.Answer) llm.Provider {
+	llmtest.Run(t, llmtest.Case{Model: "test.script", Unsigned: true, NoReasoningCount: true, New: func(t *testing.T, answers ...llmtest.Answer) llm.Provider {
 		var turns []string
 		for _, a := range answers {
 			turns = append(turns, "turn\n"+words(a))

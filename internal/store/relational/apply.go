@@ -298,6 +298,11 @@ func (t *Transaction) applyOutside(org string, ch *store.Changes) error {
 			return err
 		}
 	}
+	if ch.Secret != nil {
+		if err := putSecret(t.view, ch.Secret); err != nil {
+			return err
+		}
+	}
 	if ch.Audit != nil {
 		if err := putAudit(t.view, ch.Audit); err != nil {
 			return err

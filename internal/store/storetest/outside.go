@@ -20,6 +20,7 @@ var outsideTests = map[string]func(*fixture){
 	"an idempotency key lives until it expires":        idempotencyExpires,
 	"every field of a key comes back":                  keyFields,
 	"every field of an org comes back":                 orgFields,
+	"a secret stays the first of its name":             firstSecret,
 	"kinds are remembered per org":                     kindsKept,
 	"kinds are decided on one command after the other": kindsTogether,
 }

@@ -15,7 +15,7 @@ var reasoningID = regexp.MustCompile(`^(?:o\d|gpt-([5-9])(?:\.(\d+))?|gpt-oss)(-
 // Reasoning tells whether a model reasons, and by which effort that is turned
 // off or down: "" if it cannot be.
 func Reasoning(model string) (reasons bool, off string) {
-	m := reasoningID.FindStringSubmatch(strings.ToLower(model[strings.LastIndex(model, "/")+1:]))
+	m := match(model)
 	if m == nil || strings.Contains(m[3], "-chat") {
 		return false, ""
 	}
@@ -27,6 +27,28 @@ func Reasoning(model string) (reasons bool, off string) {
 		return true, "minimal"
 	}
 	return true, "none"
+}
+
+// Effort returns the name of the highest effort of a model that reasons: xhigh, or
+// high where the model does not know that.
+func Effort(model string) string {
+	m := match(model)
+	older := m == nil || m[1] == "" || m[1] == "5" && (m[2] == "" || m[2] == "1")
+	if older && (m == nil || !strings.Contains(m[3], "-codex-max")) {
+		return "high"
+	}
+	return "xhigh"
+}
+
+// Verbosity reports whether a model can be told how much to say.
+func Verbosity(model string) bool {
+	m := match(model)
+	return m != nil && m[1] != "" && !strings.Contains(m[3], "-chat") && !strings.Contains(m[3], "-codex")
+}
+
+// match returns the parts of a model's id, nil for one of another family.
+func match(model string) []string {
+	return reasoningID.FindStringSubmatch(strings.ToLower(model[strings.LastIndex(model, "/")+1:]))
 }
 
 // Host is the host of a base URL in lower case, "" if that is none.

@@ -1,5 +1,6 @@
 import { fromThreadMessageLike, type ThreadMessage, type ThreadMessageLike } from "@assistant-ui/react";
 import {
+  fileText,
   type ImageView,
   type MessageView,
   type Part,
@@ -52,7 +53,7 @@ function fromMessage(m: MessageView, custom: Record<string, unknown>): ThreadMes
   const createdAt = new Date(m.createdAt);
   if (m.role === "user") {
     const content = m.parts.flatMap((p): Piece[] =>
-      p.type === "text" || p.type === "image" ? piece(p) : [],
+      p.type === "text" || p.type === "image" || p.type === "file" ? piece(p) : [],
     );
     return { id: m.id, role: "user", content, createdAt, metadata: { custom } };
   }
@@ -75,6 +76,8 @@ function piece(p: PartView): Piece[] {
       return [{ type: "reasoning", text: p.text }];
     case "image":
       return image(p);
+    case "file":
+      return [{ type: "text", text: p.text }];
     case "toolCall":
       return [
         {
@@ -92,6 +95,7 @@ function piece(p: PartView): Piece[] {
 
 function userPiece(p: Part): Piece[] {
   if (p.type === "text") return [{ type: "text", text: p.text }];
+  if (p.type === "file" || (p.type === "image" && "url" in p)) return [{ type: "text", text: fileText(p) }];
   return p.type === "image" ? image(p) : [];
 }
 

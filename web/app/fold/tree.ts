@@ -1,4 +1,4 @@
-import { type Absent, absentOf, contentOf, type Entry } from "../../client/src/index";
+import { type Absent, absentOf, contentOf, type Entry, fileText } from "../../client/src/index";
 import { ansi } from "../text/ansi";
 import { firstLine, size } from "../text/format";
 
@@ -67,6 +67,7 @@ function textOf(e: Entry): string {
     else if (p.type === "toolCall") words.push(`→ ${p.name}`);
     else if (p.type === "toolResult")
       words.push(...(p.parts ?? []).flatMap((q) => (q.type === "text" ? [q.text] : [])));
+    else if (p.type === "file" || (p.type === "image" && "url" in p)) words.push(fileText(p));
     else if (p.type === "image") words.push("[image]");
   }
   if (words.length === 0 && e.entryType === "llm_call") return modelOf(e.metadata);

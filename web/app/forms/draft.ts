@@ -4,7 +4,7 @@ import { PerdureError } from "../../client/src/index";
 export const providers = ["anthropic", "openai", "openai-responses", "gemini", "scripted"];
 export const builtInTools = ["bash", "read-file", "write-file", "edit-file", "grep", "find"];
 export const networks = ["open", "loopback", "none"];
-export const thinkingLevels = ["off", "low", "medium", "high"];
+export const thinkingLevels = ["off", "low", "medium", "high", "xhigh"];
 
 /** What a form holds of an agent; numbers as they are typed. */
 export interface AgentDraft {

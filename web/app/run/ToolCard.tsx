@@ -130,7 +130,7 @@ function argumentsText(call: ToolCallView, args: Record<string, unknown>): strin
 }
 
 function Answer({ call, text, diff }: { call: ToolCallView; text: string; diff: Diff | null }) {
-  const pictures = (call.result?.parts ?? []).filter((p) => p.type === "image");
+  const pictures = (call.result?.parts ?? []).filter((p) => p.type === "image" && "data" in p);
   return (
     <>
       {diff ? (

@@ -5,6 +5,7 @@ import { spent } from "../fold/usage";
 const usage = (cost: number | null, calls = 1): Usage => ({
   input: 1,
   output: 1,
+  reasoning: null,
   cacheRead: 0,
   cacheWrite: 0,
   totalTokens: 2,

@@ -2,7 +2,7 @@ import type { Common, EventOf, LogEvent, Snapshot } from "./events";
 import { hasSeq } from "./events";
 import { Listed } from "./listed";
 import type { HeldBlock, Message } from "./messages";
-import type { Content, Entry, Part, Status, WaitReason } from "./types";
+import type { Content, Entry, FilePart, ImageLinkPart, Part, Status, WaitReason } from "./types";
 import {
   type Absent,
   absentOf,
@@ -387,7 +387,10 @@ export class ViewFold {
       case "thinking":
         return [{ type: "thinking", text: p.thinking ?? "", open: false }];
       case "image":
+        if ("url" in p) return [{ type: "file", text: fileText(p) }];
         return [{ type: "image", data: p.data, mimeType: p.mimeType }];
+      case "file":
+        return [{ type: "file", text: fileText(p) }];
       case "toolCall": {
         const call = this.#call(home, p.id, p.name);
         call.rawArguments = p.rawArguments ?? "";
@@ -485,6 +488,14 @@ function isShown(m: MessageView): boolean {
 }
 
 /** A part that stays as it is: calls change in place. */
+/** Names a file, or an image that is not here. */
+export function fileText(p: FilePart | ImageLinkPart): string {
+  const words: string[] = [p.type];
+  if (p.type === "file") words.push(p.filename ?? p.fileId ?? p.mimeType ?? "");
+  if (p.url) words.push(p.url);
+  return `[${words.filter(Boolean).join(" ")}]`;
+}
+
 function asShown(p: PartView): PartView {
   return p.type === "toolCall" ? { ...p, terminal: [...p.terminal] } : p;
 }

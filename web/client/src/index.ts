@@ -2,7 +2,7 @@ export { Backoff, type BackoffOptions, type Clock, systemClock } from "./backoff
 export * from "./client";
 export { type ErrorCode, PerdureError } from "./errors";
 export * from "./events";
-export { type Base, foldView, ViewFold } from "./fold";
+export { type Base, fileText, foldView, ViewFold } from "./fold";
 export { StreamFollower, type StreamFollowOptions } from "./follower";
 export { type Connection, type Followed, Following, type FollowOptions } from "./following";
 export { HeldLog, type Outcome, type Page } from "./held";
@@ -25,6 +25,7 @@ export {
   absentOf,
   contentOf,
   type ExecutionView,
+  type FileView,
   type ImageView,
   type MessageView,
   type PartView,

@@ -902,6 +902,9 @@ export interface components {
         Part: {
             arguments?: unknown;
             data?: string;
+            detail?: string;
+            fileId?: string;
+            filename?: string;
             id?: string;
             isError?: boolean;
             mimeType?: string;
@@ -918,6 +921,7 @@ export interface components {
             toolCallId?: string;
             toolName?: string;
             type: string;
+            url?: string;
         };
         Periods: {
             /** @description How long a checkpoint is kept that another has followed. Default 7d. */
@@ -1135,6 +1139,8 @@ export interface components {
             input: number;
             /** Format: int64 */
             output: number;
+            /** Format: int64 */
+            reasoning: number | null;
             /** Format: int64 */
             totalTokens: number;
         };

@@ -37,6 +37,8 @@ export type Execution = Omit<Schemas["Execution"], "waitReason" | "metadata" | "
 export interface Usage {
   input: number;
   output: number;
+  /** A part of the output; null where the provider does not tell it. */
+  reasoning: number | null;
   cacheRead: number;
   cacheWrite: number;
   totalTokens: number;
@@ -63,6 +65,24 @@ export interface ImagePart {
   /** Base64. */
   data: string;
   mimeType: string;
+  detail?: "low" | "high" | "auto" | "original";
+}
+
+/** An image that its provider fetches, and nobody else. */
+export interface ImageLinkPart {
+  type: "image";
+  url: string;
+  detail?: ImagePart["detail"];
+}
+
+/** A file is given by data (base64) with its type, by URL or by its provider's id. */
+export interface FilePart {
+  type: "file";
+  data?: string;
+  mimeType?: string;
+  url?: string;
+  fileId?: string;
+  filename?: string;
 }
 
 export interface ToolCallPart {
@@ -85,7 +105,14 @@ export interface ToolResultPart {
 }
 
 /** One piece of a message. */
-export type Part = TextPart | ThinkingPart | ImagePart | ToolCallPart | ToolResultPart;
+export type Part =
+  | TextPart
+  | ThinkingPart
+  | ImagePart
+  | ImageLinkPart
+  | FilePart
+  | ToolCallPart
+  | ToolResultPart;
 
 export interface Content {
   parts: Part[];

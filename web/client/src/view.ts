@@ -17,6 +17,12 @@ export interface ImageView {
   mimeType: string;
 }
 
+/** A file, or an image that its provider fetches: it is named, and not shown. */
+export interface FileView {
+  type: "file";
+  text: string;
+}
+
 export interface TerminalView {
   stream: "stdout" | "stderr";
   text: string;
@@ -61,7 +67,7 @@ export interface Absent {
   onWorker: boolean;
 }
 
-export type PartView = TextView | ImageView | ToolCallView;
+export type PartView = TextView | ImageView | FileView | ToolCallView;
 
 export interface MessageView {
   /** The entry's id, known before the entry is stored. */

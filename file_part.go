@@ -1,0 +1,119 @@
+package perdure
+
+import (
+	"encoding/base64"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// MaxFileBytes bounds a file, decoded.
+	MaxFileBytes = MaxImageBytes
+	// MaxURLBytes bounds the URL of an image or a file.
+	MaxURLBytes = 8 << 10
+	// maxName bounds the name and the id of a file, in bytes.
+	maxName = 255
+)
+
+// mimeType is a media type as RFC 6838 names it, without parameters.
+var mimeType = regexp.MustCompile(`^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$`)
+
+// checkFile refuses a file that is not given in one way, by data, a URL or an id, whose
+// data is not what its MIME type says as far as that can be told, or that is over
+// MaxFileBytes.
+func checkFile(at string, p Part) error {
+	given := 0
+	for _, s := range []string{p.Data, p.URL, p.FileID} {
+		if s != "" {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		return FieldErrorf(at+".data", "is what a file is given by, or url, or fileId: exactly one of them")
+	case len(p.Filename) > maxName || strings.ContainsFunc(p.Filename, isControl):
+		return FieldErrorf(at+".filename", "has at most %d bytes, and no control characters", maxName)
+	case len(p.FileID) > maxName || strings.ContainsFunc(p.FileID, isControl):
+		return FieldErrorf(at+".fileId", "has at most %d bytes, and no control characters", maxName)
+	case p.URL != "":
+		return checkLink(at, p)
+	case p.FileID != "":
+		return checkNoType(at, p)
+	}
+	return checkFileData(at, p)
+}
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+
+// checkNoType refuses a MIME type beside what is only known to the provider.
+func checkNoType(at string, p Part) error {
+	if p.MimeType != "" {
+		return FieldErrorf(at+".mimeType", "goes with data")
+	}
+	return nil
+}
+
+// checkLink refuses a URL that no provider fetches, or that holds a password.
+func checkLink(at string, p Part) error {
+	if p.Data != "" {
+		return FieldErrorf(at+".url", "stands in place of data; give one of them")
+	}
+	if len(p.URL) > MaxURLBytes {
+		return FieldErrorf(at+".url", "has %d bytes; the limit is %d", len(p.URL), MaxURLBytes)
+	}
+	u, err := url.Parse(p.URL)
+	switch {
+	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsFunc(p.URL, isNoURL):
+		return FieldErrorf(at+".url", "must be an http or https URL")
+	case u.User != nil:
+		return FieldErrorf(at+".url", "must hold no user and no password")
+	}
+	return checkNoType(at, p)
+}
+
+// isNoURL reports characters that stand in a URL escaped only (RFC 3986).
+func isNoURL(r rune) bool { return r <= ' ' || r >= 0x7f }
+
+func checkFileData(at string, p Part) error {
+	switch {
+	case !mimeType.MatchString(p.MimeType):
+		return FieldErrorf(at+".mimeType", "is %s; give the file's media type, such as application/pdf", clip(p.MimeType))
+	case base64.StdEncoding.DecodedLen(len(p.Data)) > MaxFileBytes+2: // two bytes of padding at most
+		return FieldErrorf(at+".data", "is a file of over %d bytes", MaxFileBytes)
+	}
+	data, err := base64.StdEncoding.Strict().DecodeString(p.Data)
+	switch {
+	case err != nil || strings.ContainsAny(p.Data, "\r\n"):
+		return FieldErrorf(at+".data", "is not valid base64 (RFC 4648, with padding, without line breaks)")
+	case len(data) > MaxFileBytes:
+		return FieldErrorf(at+".data", "is a file of %d bytes; the limit is %d", len(data), MaxFileBytes)
+	case p.MimeType == "application/pdf" && !strings.HasPrefix(string(data[:min(len(data), 5)]), "%PDF-"):
+		return FieldErrorf(at+".data", "is no PDF: it does not begin with %%PDF-")
+	case strings.HasPrefix(p.MimeType, "text/") && !utf8.Valid(data):
+		return FieldErrorf(at+".data", "is no text in UTF-8, as its mimeType says")
+	}
+	return nil
+}
+
+// Describe names an image or a file to people, and to models whose provider does not
+// take it: by its URL, its name or its type.
+func (p Part) Describe() string {
+	what := "a file"
+	if p.Type == PartImage {
+		what = "an image"
+	}
+	if p.Filename != "" {
+		what += " " + clip(p.Filename)
+	}
+	switch {
+	case p.URL != "":
+		return what + " at " + p.URL
+	case p.FileID != "":
+		return what + " with the id " + clip(p.FileID)
+	case p.MimeType != "":
+		return what + " of type " + p.MimeType
+	}
+	return what
+}

@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+
+	"github.com/perdure/perdure/internal/store/opentest"
+)
+
+// Servers that ask for the secret at once get one, and so does a server that comes
+// later; another store has another.
+func TestServersOfAStoreHaveOneSecret(t *testing.T) {
+	s := opentest.Store(t)
+	const servers = 4
+	got := make([][]byte, servers)
+	var asking sync.WaitGroup
+	for i := range servers {
+		asking.Go(func() {
+			secret, err := New(Config{Store: s}).SealingSecret(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			got[i] = secret
+		})
+	}
+	asking.Wait()
+	later, err := New(Config{Store: s}).SealingSecret(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range got {
+		if len(secret) != secretBytes || !bytes.Equal(secret, later) {
+			t.Errorf("a server has the secret %x, and a later one %x", secret, later)
+		}
+	}
+	other, err := New(Config{Store: opentest.Store(t)}).SealingSecret(t.Context())
+	if err != nil || bytes.Equal(other, later) {
+		t.Errorf("another store has the same secret (%v)", err)
+	}
+}

@@ -1,0 +1,34 @@
+package openaiapi
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// includeReasoning asks for the providers' signed blocks in items of reasoning.
+const includeReasoning = "reasoning.encrypted_content"
+
+// included are the values of include that are taken. All but the first ask for
+// nothing: an image of the input is always shown with its URL, and the others are of
+// tools that there are none of.
+var included = []string{
+	includeReasoning, "message.input_image.image_url", "file_search_call.results", "web_search_call.results",
+	"web_search_call.action.sources", "code_interpreter_call.outputs", "computer_call_output.output.image_url",
+}
+
+func parseInclude(r *request, raw json.RawMessage) error {
+	if err := decode(raw, "include", &r.Include, "an array of strings"); err != nil {
+		return err
+	}
+	for _, value := range r.Include {
+		if err := oneOf("include", value, included...); err != nil {
+			return err
+		}
+	}
+	slices.Sort(r.Include)
+	r.Include = slices.Compact(r.Include)
+	return nil
+}
+
+// wants reports whether the create asked for something by include.
+func (r *request) wants(value string) bool { return slices.Contains(r.Include, value) }
