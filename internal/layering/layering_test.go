@@ -64,7 +64,8 @@ var rules = map[string][]string{
 	"internal/eventlog":                    {"internal/store", "internal/notify"},
 	"internal/durablestream":               {"internal/store", "internal/notify"},
 	"internal/httpapi":                     {"internal/durablestream", "internal/engine", "internal/eventlog", "internal/health", "internal/markdown", "internal/notify", "internal/openaiapi", "internal/store"},
-	"internal/openaiapi":                   {"internal/engine", "internal/eventlog", "internal/response", "internal/schema", "internal/store"},
+	"internal/openaiapi":                   {"internal/engine", "internal/eventlog", "internal/response", "internal/schema", "internal/sealed", "internal/store"},
+	"internal/sealed":                      nil, // pure
 	"internal/grpcapi":                     {"api/...", "internal/health"},
 	"internal/disk":                        nil, // pure: the worker's side uses these, too
 	"internal/disktest":                    nil,

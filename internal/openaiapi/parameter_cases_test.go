@@ -187,7 +187,8 @@ var parameterCases = map[string]func(w *wired){
 		id, _ := at(value(w.t, w.call("POST", "/v1/conversations", `{}`).body), "id").(string)
 		w.echoes(`"input":"a","conversation":"`+id+`"`, sent{"conversation.id": id})
 		o := w.echoes(`"input":"b","conversation":{"id":"`+id+`"}`, sent{"conversation.id": id})
-		w.here(strings.Contains(w.lastMessages(), "user: a"), "the model does not know of the first response: %s", o.raw)
+		asked := w.model.asked()
+		w.here(len(asked) == 2 && len(asked[1].Messages) == 3, "the model does not know of the first response: %s", o.raw)
 		w.refuses("conversation", `"conversation":"`+id+`","previous_response_id":"resp_1"`)
 	},
 	"prompt":                 func(w *wired) { w.refuses("prompt", `"prompt":{"id":"p"}`) },
