@@ -125,7 +125,7 @@ func TestWhatIsNoKeyStays(t *testing.T) {
 	if newHider("none") != nil || newHider("none").hide("none") != "none" {
 		t.Error("a word is taken for a key")
 	}
-	if got := newHider("shortkey").hide("a shortkey b"); got != "a [key] b" {
+	if got := newHider("sh0rtk3y").hide("a sh0rtk3y b"); got != "a [key] b" {
 		t.Errorf("a short key: %q", got)
 	}
 }

@@ -165,6 +165,7 @@ func (x *execution) leave(o perdure.Outcome, a *answer, now time.Time) perdure.C
 		cancelling := x.status == perdure.StatusCancelling
 		switch {
 		case cancelling:
+			x.endedWell()
 			a.ended = perdure.StatusCancelled
 		case slices.ContainsFunc(o.Unless, x.hasPending):
 			return ""
