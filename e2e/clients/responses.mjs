@@ -126,7 +126,7 @@ const suite = {
     await refused(create({ model: "none" }), 400, "model", "model_not_found");
     await refused(create({ previous_response_id: "resp_none" }), 400, "previous_response_id", "previous_response_not_found");
     await refused(create({ conversation: "conv_1", previous_response_id: "resp_none" }), 400, "conversation", "mutually_exclusive_parameters");
-    await refused(create({ conversation: "conv_1" }), 400, "conversation", "unsupported_parameter");
+    await refused(create({ conversation: "conv_1" }), 404, "conversation", "not_found");
     await refused(create({ top_logprobs: 5 }), 400, "top_logprobs", "unsupported_parameter");
     const stranger = new OpenAI({ apiKey: "none", maxRetries: 0 });
     await refused(stranger.models.list(), 401, null, "unauthenticated");
