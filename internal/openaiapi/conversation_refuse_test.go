@@ -35,7 +35,11 @@ func (s *stage) unknown(org, id, item string) {
 	s.t.Helper()
 	at := "/v1/conversations/" + id
 	for _, one := range [][3]string{
-		{"GET", at}, {"DELETE", at}, {"POST", at, `{"metadata":{"k":"v"}}`}, {"GET", at + "/items"}, {"GET", at + "/items/" + item},
+		{"GET", at},
+		{"DELETE", at},
+		{"POST", at, `{"metadata":{"k":"v"}}`},
+		{"GET", at + "/items"},
+		{"GET", at + "/items/" + item},
 		{"POST", at + "/items", `{"items":[{"role":"user","content":"x"}]}`},
 	} {
 		s.callAs(org, one[0], one[1], one[2]).refused(404, "", "not_found")

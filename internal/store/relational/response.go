@@ -54,8 +54,14 @@ func (t *Transaction) applyResponses(id uuid.UUID, ch *store.Changes) error {
 // responseColumns are those of selectResponse.
 func responseColumns(row *store.Response) []any {
 	return []any{
-		&row.Execution, &row.ID, text[string]{&row.SignalID}, &row.FirstPos, text[string]{&row.Joined}, (*flagCol)(&row.Hidden),
-		(*timeCol)(&row.CreatedAt), raw{&row.Request}, (*hashCol)(&row.History.Said), (*hashCol)(&row.History.SaidAndRun),
+		&row.Execution, &row.ID,
+		text[string]{&row.SignalID},
+		&row.FirstPos,
+		text[string]{&row.Joined},
+		(*flagCol)(&row.Hidden),
+		(*timeCol)(&row.CreatedAt),
+		raw{&row.Request},
+		(*hashCol)(&row.History.Said), (*hashCol)(&row.History.SaidAndRun),
 	}
 }
 
