@@ -211,7 +211,7 @@ func inputIDs(response string, pending []pendingItem, messages []perdure.InputMe
 	var ids []string
 	for _, m := range messages {
 		for _, part := range split(m) {
-			id := ""
+			var id string
 			if m.Role == perdure.RoleToolResult {
 				call := part.Parts[0].ToolCallID
 				id, results[call] = next(results[call])

@@ -42,17 +42,16 @@ func (r reply) conversation() string {
 
 // list is a page of items of a conversation.
 type list struct {
-	Object         string
-	Data           []item
-	FirstID        *string `json:"first_id"`
-	LastID         *string `json:"last_id"`
-	HasMore        bool    `json:"has_more"`
-	typed          conversations.ConversationItemList
-	lines          []string // the items in short
-	ids            []string
-	idOf           map[string]string // by line
-	rawData        []map[string]any
-	unmarshalError error
+	Object  string
+	Data    []item
+	FirstID *string `json:"first_id"`
+	LastID  *string `json:"last_id"`
+	HasMore bool    `json:"has_more"`
+	typed   conversations.ConversationItemList
+	lines   []string // the items in short
+	ids     []string
+	idOf    map[string]string // by line
+	rawData []map[string]any
 }
 
 func (r reply) list() list {

@@ -26,17 +26,6 @@ func (s *stage) ask(members string) reply {
 	return s.call("POST", "/v1/responses", `{"model":"agent",`+members+`}`)
 }
 
-// lastMessages are those that the model was given last.
-func (s *stage) lastMessages() string {
-	s.t.Helper()
-	all := s.model.asked()
-	raw, err := json.MarshalIndent(all[len(all)-1].Messages, "", " ")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return string(raw)
-}
-
 // itemsAsRaw returns the items of a response's output as they came.
 func itemsAsRaw(t *testing.T, o object) []map[string]any {
 	t.Helper()

@@ -12,7 +12,7 @@ const (
 	NotConfined Method = "none"
 )
 
-// Mark, as the first argument, makes this program a sandbox child.
+// Mark is the first argument that makes this program a sandbox child.
 const Mark = "__tool-sandbox-child"
 
 // Spec tells a sandbox child what to do before it becomes the command.
