@@ -129,7 +129,14 @@ func wasLast(messages []perdure.Message, i int) bool {
 		return true
 	}
 	next := messages[i+1]
-	return next.Role == perdure.RoleAssistant && next.Provider != "" && messages[i].Provider == ""
+	return next.Role == perdure.RoleAssistant && !isGiven(next) && isGiven(messages[i])
+}
+
+// isGiven reports whether a client gave an assistant's message. It may name the provider
+// whose signatures it has; how the model stopped, and what it used, is known only of
+// what was said here.
+func isGiven(m perdure.Message) bool {
+	return m.Provider == "" || m.StopReason == "" && m.Usage == nil
 }
 
 // answered lets the user speak first, and after an assistant that a model goes on

@@ -24,7 +24,7 @@ func text(role perdure.Role, words string) perdure.Message {
 // madeBy is an answer of a model, with a call where there is a name.
 func madeBy(provider, words, call string) perdure.Message {
 	m := text(perdure.RoleAssistant, words)
-	m.Provider, m.Model = provider, "m"
+	m.Provider, m.Model, m.StopReason = provider, "m", perdure.StopEndTurn
 	if call != "" {
 		m.Parts = append(m.Parts, perdure.Part{Type: perdure.PartToolCall, ID: "c_" + words, Name: call, RawArguments: "{}"})
 	}
@@ -35,6 +35,8 @@ func madeBy(provider, words, call string) perdure.Message {
 // the user on every wire, always of the same bytes.
 func TestTheUserSpeaksOnEveryWire(t *testing.T) {
 	const cont = "user: " + llm.ContinueText
+	signed := text(perdure.RoleAssistant, "A") // a client gave it, with its provider's signatures
+	signed.Provider = "p"
 	system, user, given := text(perdure.RoleSystem, "S"), text(perdure.RoleUser, "U"), text(perdure.RoleAssistant, "A")
 	for name, c := range map[string]struct {
 		path []perdure.Message
@@ -48,6 +50,7 @@ func TestTheUserSpeaksOnEveryWire(t *testing.T) {
 		"ends with the user":       {[]perdure.Message{user, given, user}, []string{"user: U", "assistant: A", "user: U"}},
 		"ends with a blank system": {[]perdure.Message{user, given, text(perdure.RoleSystem, " ")}, []string{"user: U", "assistant: A", cont}},
 		"a model went on":          {[]perdure.Message{user, given, madeBy("p", "M", "")}, []string{"user: U", "assistant: A", cont, "assistant: M", cont}},
+		"given with signatures":    {[]perdure.Message{user, signed, madeBy("p", "M", "")}, []string{"user: U", "assistant: A", cont, "assistant: M", cont}},
 		"neighbours":               {[]perdure.Message{user, madeBy("p", "M", ""), madeBy("p", "N", ""), user}, []string{"user: U", "assistant: M", "assistant: N", "user: U"}},
 	} {
 		var got []string

@@ -228,6 +228,8 @@ func TestAnotherHistoryIsAnotherRun(t *testing.T) {
 		"another message":       {ask(strings.Replace(greet, "hi", "ho", 1)), 2},
 		"another role":          {ask(strings.Replace(greet, "user", "developer", 1)), 2},
 		"another message first": {ask(`{"role":"developer","content":"be kind"},` + greet), 2},
+		"another user":          {`"user":"u",` + ask(greet), 2},
+		"another person":        {`"safety_identifier":"p",` + ask(greet), 2},
 		"half of it":            {`"input":[{"role":"user","content":"hi"}]`, 2},
 		"a call in it": {ask(greet + `,{"type":"function_call","call_id":"c","name":"ask","arguments":"{}"},
 			{"type":"function_call_output","call_id":"c","output":"r"}`), 2},
