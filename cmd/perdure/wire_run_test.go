@@ -39,7 +39,7 @@ func membersOf(object map[string]any) string {
 	return strings.Join(slices.Sorted(maps.Keys(object)), " ")
 }
 
-const usageMembers = "cacheRead cacheWrite calls cost input output totalTokens"
+const usageMembers = "cacheRead cacheWrite calls cost input output reasoning totalTokens"
 
 func checkOutput(t *testing.T, s *devServer, at string) {
 	var x struct {

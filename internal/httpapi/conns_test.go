@@ -243,6 +243,13 @@ func TestStreamsOfAKeyAreCounted(t *testing.T) {
 	if _, res, err := h.dialSocket(x.ID); err == nil || res == nil || res.StatusCode != 429 || res.Header.Get("Retry-After") != "5" {
 		t.Errorf("a fourth, a socket: %v %v", res, err)
 	}
+	for _, c := range [][3]string{ // what is read of responses counts, too, and nothing is begun
+		{"POST", "/v1/responses", `{"model":"none/m","input":"a"}`}, {"POST", "/v1/responses", `{"model":"none/m","input":"a","stream":true}`},
+	} {
+		if refused := h.call(c[0], "."+c[1], c[2]); refused.status != 429 || refused.header.Get("Retry-After") != "5" || !strings.Contains(string(refused.body), "--streams-per-key") {
+			t.Errorf("%s: %d %s", c[1], refused.status, refused.body)
+		}
+	}
 	h.call("GET", h.path(x.ID, "/events"), "").want(200, nil)
 	h.follow(h.path(x.ID, "/stream"), "Authorization", "Bearer "+h.admin).must()
 	h.claim().complete()

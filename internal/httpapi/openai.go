@@ -10,7 +10,7 @@ import (
 
 func (s *server) openAI() {
 	s.ai = openaiapi.New(openaiapi.Config{
-		Engine: s.Engine, Log: s.Log, Logger: s.Logger, Stop: s.Stop, Reading: func() func() { return s.Observer.Reading(transportResponses) }, PingEvery: s.PingEvery, WriteTimeout: s.WriteTimeout,
+		Engine: s.Engine, Log: s.Log, Logger: s.Logger, Stop: s.Stop, Read: s.admitReader, PingEvery: s.PingEvery, WriteTimeout: s.WriteTimeout,
 		Recheck: func(r *http.Request) func() error {
 			key := recheck{s: s, at: time.Now()}
 			return func() error { return key.still(r.Context()) }
@@ -43,6 +43,15 @@ func (s *server) serveOpenAI(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := s.onBehalf(r.Context(), w, r, c)
 	s.ai.ServeHTTP(w, r.WithContext(openaiapi.WithOrg(ctx, c.org)))
+}
+
+// admitReader lets a caller read a response until its end.
+func (s *server) admitReader(r *http.Request) (leave func(), refused *openaiapi.Error) {
+	leave, p := s.admit(callerOf(r.Context()), transportResponses)
+	if p != nil {
+		return nil, p.asOpenAI()
+	}
+	return leave, nil
 }
 
 // admitSocket lets a caller open a WebSocket of responses.

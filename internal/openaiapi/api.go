@@ -26,9 +26,9 @@ type Config struct {
 	// Recheck tells, about once a second of an open stream, whether its caller
 	// still may read. An error resets the stream.
 	Recheck func(r *http.Request) func() error
-	// Reading is called for each stream that begins, and what it gives at the
-	// stream's end; may be nil.
-	Reading func() (left func())
+	// Read lets a caller open a stream, or wait for a response's end; leave ends that.
+	// Nil lets all.
+	Read func(r *http.Request) (leave func(), refused *Error)
 
 	// Admit lets a request open a WebSocket; default: every one.
 	Admit func(r *http.Request) (Admission, *Error)

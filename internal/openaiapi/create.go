@@ -33,6 +33,14 @@ func (a *API) create(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
+	if req.Stream || !req.Background {
+		leave, err := a.read(r)
+		if err != nil {
+			a.fail(w, r, err)
+			return
+		}
+		defer leave()
+	}
 	f, err := a.begin(r.Context(), orgOf(r), req, idempotency{key: r.Header.Get("Idempotency-Key"), hash: sha256.Sum256(body)})
 	if err != nil {
 		a.fail(w, r, err)

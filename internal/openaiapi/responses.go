@@ -32,6 +32,12 @@ func (a *API) retrieve(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		a.fail(w, r, err)
 	case stream:
+		leave, err := a.read(r)
+		if err != nil {
+			a.fail(w, r, err)
+			return
+		}
+		defer leave()
 		a.stream(w, r, f.fold, after)
 	default:
 		a.answer(w, r, f.fold, a.current(r.Context(), f.fold))

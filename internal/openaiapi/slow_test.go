@@ -9,6 +9,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/openaiapi"
 )
 
 // A reader of a response that takes nothing is cut off, and what it has got does
@@ -44,3 +47,25 @@ func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
 }
 
 var responseID = regexp.MustCompile(`resp_[A-Za-z0-9]+`)
+
+// A reader for whom there is no room is told so, and begins nothing.
+func TestReadersAreLetIn(t *testing.T) {
+	s := newStageWith(t, func(c *openaiapi.Config) {
+		c.Read = func(*http.Request) (func(), *openaiapi.Error) {
+			return nil, openaiapi.ErrorOf(perdure.RateLimited, 0, "no room")
+		}
+	}, says("Hello."))
+	o := s.create(`"input":"hi","background":true`).object()
+	for _, c := range [][3]string{
+		{"GET", "/v1/responses/" + o.ID + "?stream=true"},
+		{"POST", "/v1/responses", `{"model":"test/m","input":"hi"}`},
+		{"POST", "/v1/responses", `{"model":"test/m","input":"hi","stream":true,"background":true}`},
+	} {
+		if r := s.call(c[0], c[1], c[2]); r.status != http.StatusTooManyRequests {
+			t.Errorf("%s: %d %s", c[1], r.status, r.body)
+		}
+	}
+	if n := s.executions(); n != 1 {
+		t.Errorf("%d runs", n)
+	}
+}

@@ -182,9 +182,9 @@ type stage struct {
 }
 
 // reading counts the streams that are open.
-func (s *stage) reading() (left func()) {
+func (s *stage) reading(*http.Request) (leave func(), refused *openaiapi.Error) {
 	s.open.Add(1)
-	return s.open.Done
+	return s.open.Done, nil
 }
 
 func newStage(t *testing.T, answers ...answer) *stage {
@@ -226,7 +226,7 @@ func newStageOf(t *testing.T, on store.Store, change func(*openaiapi.Config), ot
 	s.work("default")
 	config := openaiapi.Config{
 		Engine: s.engine, Log: eventlog.New(s.store, s.store.Epoch(), s.engine.Hints), Logger: slog.New(slog.DiscardHandler),
-		PingEvery: time.Minute, WriteTimeout: 30 * time.Second, Reading: s.reading,
+		PingEvery: time.Minute, WriteTimeout: 30 * time.Second, Read: s.reading,
 	}
 	change(&config)
 	api := openaiapi.New(config)

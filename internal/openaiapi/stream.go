@@ -14,9 +14,6 @@ import (
 // begun, whatever ends it but the response's own end resets the connection:
 // clients take a clean end for success.
 func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int64) {
-	if a.Reading != nil {
-		defer a.Reading()()
-	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stopped := a.cancelOnStop(ctx, cancel)
 	defer func() { cancel(nil); <-stopped }()
@@ -29,6 +26,18 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int6
 		a.Logger.DebugContext(ctx, "stream reset", slog.String("response", f.id()), slog.Any("cause", err))
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// read counts a caller in that reads a response until its end.
+func (a *API) read(r *http.Request) (leave func(), err error) {
+	if a.Read == nil {
+		return func() {}, nil
+	}
+	leave, refused := a.Read(r)
+	if refused != nil {
+		return nil, refused
+	}
+	return leave, nil
 }
 
 func (a *API) cancelOnStop(ctx context.Context, cancel context.CancelCauseFunc) <-chan struct{} {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/turns"
 )
 
 // Look is a store that is only read, beside servers or without any.
@@ -34,7 +35,7 @@ func OpenLook(ctx context.Context, url string) (*Look, error) {
 	config.ConnConfig, config.MaxConns = db.config.Copy(), 1
 	config.ConnConfig.RuntimeParams["application_name"] = "perdure store check"
 	config.ConnConfig.RuntimeParams["statement_timeout"] = "0" // some go through whole tables
-	s := &Store{db: db, clock: &clock{}}
+	s := &Store{db: db, turns: turns.New(1, 1), clock: &clock{}}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, err
 	}
