@@ -87,6 +87,7 @@ var routes = map[string]route{
 	"POST /v1/stream/{path}":                               {needs: asClient, ctype: "text/plain", body: "more"},
 	"DELETE /v1/stream/{path}":                             {needs: asClient},
 	"POST /v1/responses":                                   {needs: asClient, body: `{"model":"scripted/m","input":"hi","background":true}`},
+	"GET /v1/responses":                                    {needs: asClient}, // without an upgrade
 	"GET /v1/responses/{response}":                         {needs: asClient},
 	"DELETE /v1/responses/{response}":                      {needs: asClient},
 	"POST /v1/responses/{response}/cancel":                 {needs: asClient},
@@ -114,6 +115,7 @@ var beside = map[string][]string{
 	`s.mux.HandleFunc("GET "+orgPath+"/agent-executions/{id}/ws", s.webSocket)`:      {"GET /api/orgs/{org}/agent-executions/{id}/ws"},
 	`s.mux.HandleFunc(durablePath, func(w http.ResponseWriter, r *http.Request) {`:   {"GET /v1/stream/executions/{id}", "GET /v1/stream/{path}", "HEAD /v1/stream/{path}", "PUT /v1/stream/{path}", "POST /v1/stream/{path}", "DELETE /v1/stream/{path}"},
 	`a.mux.HandleFunc("POST "+responsesPath, a.create)`:                              {"POST /v1/responses"},
+	`a.mux.HandleFunc("GET "+responsesPath, a.socket)`:                               {"GET /v1/responses"},
 	`a.mux.HandleFunc("GET "+responsesPath+"/{id}", a.retrieve)`:                     {"GET /v1/responses/{response}"},
 	`a.mux.HandleFunc("DELETE "+responsesPath+"/{id}", a.delete)`:                    {"DELETE /v1/responses/{response}"},
 	`a.mux.HandleFunc("POST "+responsesPath+"/{id}/cancel", a.cancel)`:               {"POST /v1/responses/{response}/cancel"},

@@ -26,6 +26,10 @@ import (
 func TestTheLogsLimitHolds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
+	made, err := logSize(path) // by the migrations; the file is not made shorter
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.committer.foldAt, s.committer.walLimit = 64, 1<<20
 	id := uuid.New()
 	if err := begin(t, s, id, nil); err != nil {
@@ -49,15 +53,14 @@ func TestTheLogsLimitHolds(t *testing.T) {
 			return &store.Changes{Execution: st.Execution}, nil
 		})
 	}
-	var err error
 	for n := 0; err == nil && n < 2000; n++ {
 		err = grow()
 	}
 	if !perdure.IsCode(err, perdure.Unavailable) || !strings.Contains(err.Error(), "limit") {
 		t.Errorf("beyond the limit a write gives %v", err)
 	}
-	if size, err := logSize(path); err != nil || size > 1<<20+2*logAhead {
-		t.Errorf("the log has %d bytes, %v", size, err)
+	if size, err := logSize(path); err != nil || size > max(made, 1<<20)+2*logAhead {
+		t.Errorf("the log has %d bytes, %d of them before the first write, %v", size, made, err)
 	}
 	if why := impairment(t, s); !strings.Contains(why, "limit") {
 		t.Errorf("the store says %q", why)
