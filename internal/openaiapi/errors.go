@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -111,7 +112,11 @@ var params = map[string]string{
 	"kind": "model", "Idempotency-Key": "Idempotency-Key",
 }
 
-func paramOf(field string) string { return params[field] }
+// paramOf returns the parameter of a field, also of one inside of it.
+func paramOf(field string) string {
+	field, _, _ = strings.Cut(field, "[")
+	return params[field]
+}
 
 // fail answers a request with an error. The text of an internal one stays
 // inside: the client gets an id by which it is found in the log.

@@ -206,12 +206,17 @@ func missing(param string) *Error {
 // first, and checks that each call has its result, and each result its call.
 func answering(open []string, input []perdure.InputMessage) ([]perdure.InputMessage, error) {
 	var first, rest []perdure.InputMessage
-	waiting, own := slices.Clone(open), []string{}
+	waiting, own := map[string]bool{}, map[string]bool{}
+	for _, id := range open {
+		waiting[id] = true
+	}
+	calls := slices.Clone(open)
 	for _, m := range input {
 		if m.Role != perdure.RoleToolResult {
 			for _, p := range m.Parts {
 				if p.Type == perdure.PartToolCall {
-					own = append(own, p.ID)
+					own[p.ID] = true
+					calls = append(calls, p.ID)
 				}
 			}
 			rest = append(rest, m)
@@ -219,18 +224,18 @@ func answering(open []string, input []perdure.InputMessage) ([]perdure.InputMess
 		}
 		id := m.Parts[0].ToolCallID
 		switch {
-		case slices.Contains(waiting, id):
-			waiting = slices.DeleteFunc(waiting, func(w string) bool { return w == id })
+		case waiting[id]:
+			delete(waiting, id)
 			first = append(first, m)
-		case slices.Contains(own, id):
-			own = slices.DeleteFunc(own, func(w string) bool { return w == id })
+		case own[id]:
+			delete(own, id)
 			rest = append(rest, m)
 		default:
 			return nil, invalid("input", "invalid_value", "No tool call found for function call output with call_id %s.", id)
 		}
 	}
-	if left := append(waiting, own...); len(left) > 0 {
-		return nil, invalid("input", "invalid_value", "No tool output found for function call %s.", left[0])
+	if at := slices.IndexFunc(calls, func(id string) bool { return waiting[id] || own[id] }); at >= 0 {
+		return nil, invalid("input", "invalid_value", "No tool output found for function call %s.", calls[at])
 	}
 	return append(first, rest...), nil
 }

@@ -43,5 +43,5 @@ func placeOf(id string) (itemPlace, bool) {
 	}
 	index, err := strconv.Atoi(rest[at+1:])
 	p := itemPlace{prefix + "_", responsePrefix + rest[:at], side(rest[at]), index}
-	return p, err == nil && itemID(p.prefix, p.response, p.side, p.index) == id
+	return p, err == nil && index >= 0 && itemID(p.prefix, p.response, p.side, p.index) == id
 }

@@ -21,7 +21,7 @@ func (a *API) resolve(ctx context.Context, org string, r *request) (err error) {
 }
 
 func (a *API) resolveItems(ctx context.Context, org string, items []readItem) ([]resolvedItem, error) {
-	refs := references{API: a, org: org, responses: map[string]*found{}}
+	refs := newReferences(a, org, items)
 	var all []resolvedItem
 	blocks := opener{API: a, org: org}
 	for _, i := range items {
@@ -31,7 +31,10 @@ func (a *API) resolveItems(ctx context.Context, org string, items []readItem) ([
 		item := resolvedItem{entry: refs.origin(i), messages: i.messages, lost: i.lost}
 		if i.refers {
 			var err error
-			if item, err = refs.item(ctx, i); err != nil {
+			if item, err = refs.item(ctx, i); err == nil {
+				err = refs.total.add(item)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -101,6 +104,37 @@ type references struct {
 	*API
 	org       string
 	responses map[string]*found
+
+	// A response's input is read once, and only the items that are wanted are kept.
+	wanted map[string]bool
+	inputs map[string]map[string]resolvedItem
+
+	kept, total budget
+}
+
+func newReferences(a *API, org string, items []readItem) *references {
+	r := &references{
+		API: a, org: org, responses: map[string]*found{}, wanted: map[string]bool{}, inputs: map[string]map[string]resolvedItem{},
+		kept: budget{left: a.Engine.PayloadLimit}, total: budget{left: a.Engine.PayloadLimit},
+	}
+	for _, i := range items {
+		r.wanted[i.id] = r.wanted[i.id] || i.refers
+	}
+	return r
+}
+
+// budget bounds the bytes of what one input refers to: an id is short, and its item
+// may be large. What is over it would be refused as a whole anyway.
+type budget struct{ left int64 }
+
+func (b *budget) add(i resolvedItem) error {
+	if len(i.messages) > 0 {
+		b.left -= int64(len(encoded(i.messages)))
+	}
+	if b.left < 0 {
+		return perdure.Errorf(perdure.PayloadTooLarge, "the items that the input refers to are together over the limit of a payload; refer to fewer of them")
+	}
+	return nil
 }
 
 func noItem(i readItem) *Error {
@@ -179,16 +213,26 @@ func (r *references) response(ctx context.Context, id string, i readItem) (*foun
 }
 
 func (r *references) ofInput(ctx context.Context, f *found, id string) (resolvedItem, bool, error) {
-	parts, err := r.inputParts(ctx, f)
-	if err != nil {
-		return resolvedItem{}, false, err
-	}
-	for _, i := range f.inputItems(parts) {
-		if i.ID == id {
-			return resolvedItem{messages: i.messages, here: len(i.messages) > 1}, true, nil
+	items := r.inputs[f.id()]
+	if items == nil {
+		parts, err := r.inputParts(ctx, f)
+		if err != nil {
+			return resolvedItem{}, false, err
 		}
+		items = map[string]resolvedItem{}
+		for _, i := range f.inputItems(parts) {
+			if !r.wanted[i.ID] {
+				continue
+			}
+			items[i.ID] = resolvedItem{messages: i.messages, here: len(i.messages) > 1}
+			if err := r.kept.add(items[i.ID]); err != nil {
+				return resolvedItem{}, false, err
+			}
+		}
+		r.inputs[f.id()] = items
 	}
-	return resolvedItem{}, false, nil
+	item, there := items[id]
+	return item, there, nil
 }
 
 // ofOutput returns nothing for an item that was withdrawn.

@@ -3,6 +3,7 @@ package openaiapi_test
 import (
 	"encoding/json"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -192,4 +193,40 @@ func TestACutItemIsIncomplete(t *testing.T) {
 	if done < 0 || !strings.Contains(whole[done].Raw, `"status":"incomplete"`) {
 		t.Error("the stream shows the item as whole")
 	}
+}
+
+// An id is short, and its item may be large: what one input refers to is bounded before
+// it is put together, and the input of a response is read once for all of its items.
+func TestItemsThatAnInputRefersToAreBounded(t *testing.T) {
+	s := newStage(t, says(strings.Repeat("y", 1<<20)))
+	first := s.create(`"input":"` + strings.Repeat("x", 1<<20) + `"`).object()
+	for side, id := range map[string]string{"input": s.call("GET", "/v1/responses/"+first.ID+"/input_items", "").list().Data[0].ID, "output": first.Output[0].ID} {
+		reference := `{"type":"item_reference","id":"` + id + `"},`
+		input := `"input":[` + strings.Repeat(reference, 100) + asked + `]`
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		s.call("POST", "/v1/responses", `{"model":"test/m",`+input+`}`).refused(413, "", "payload_too_large")
+		runtime.ReadMemStats(&after)
+		if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 600 {
+			t.Errorf("%s: 100 references to an item of 1 MiB took %d MiB of memory", side, got)
+		}
+	}
+}
+
+// No item is at an index under 0: an id with one is not known, as any id that was not
+// given out.
+func TestItemIDsWithANegativeIndexAreUnknown(t *testing.T) {
+	s := newStage(t, says("Hi."))
+	known := s.create(`"input":"x"`).object().Output[0].ID
+	forged := strings.TrimSuffix(known, "0") + "-1"
+	reference := func(id string) string { return `{"type":"item_reference","id":"` + id + `"}` }
+	s.create(`"input":[`+reference(known)+`,`+reference(forged)+`]`).refused(400, "input[1].id", "item_not_found")
+	s.create(`"input":[{"type":"mcp_call","id":"`+strings.Replace(forged, "msg_", "mcp_", 1)+`"}]`).refused(400, "input[0].id", "item_not_found")
+
+	// An id of a whole message refers to nothing, and only tells what it is part of.
+	s.create(`"input":[` + reference(known) + `,{"type":"message","role":"assistant","content":"b","id":"` + forged + `"},` + asked + `]`).object()
+
+	conversation := s.conversationOf(`{"items":[` + asked + `]}`)
+	pending := s.items(conversation).Data[0].ID
+	s.create(`"input":[`+reference(strings.TrimSuffix(pending, "0")+"-1")+`]`).refused(400, "input[0].id", "item_not_found")
 }

@@ -216,3 +216,10 @@ func TestModels(t *testing.T) {
 	}
 	s.callAs("other", "GET", "/v1/models/agent", "").refused(404, "model", "model_not_found")
 }
+
+// What the engine refuses inside of a message names the parameter, too.
+func TestAnAnswerOfTooManyItemsNamesTheInput(t *testing.T) {
+	s := newStage(t)
+	answer := `{"role":"assistant","content":"a"},`
+	s.create(`"input":[`+strings.Repeat(answer, 1001)+asked+`]`).refused(400, "input", "invalid_argument")
+}

@@ -113,6 +113,10 @@ type socket struct {
 
 func (k *socket) run(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
+	defer func() { // also after a panic: the HTTP server does not close what it gave away
+		end(errStreamBroke)
+		_ = k.conn.CloseNow()
+	}()
 	var helpers sync.WaitGroup
 	helpers.Go(func() { end(k.read(ctx)) })
 	helpers.Go(func() { end(k.attend(ctx)) })

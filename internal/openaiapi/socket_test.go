@@ -199,3 +199,18 @@ func TestSocketNeedsAnUpgrade(t *testing.T) {
 	}
 	s.call("GET", "/v1/responses", "").refused(426, "", "websocket_upgrade_required")
 }
+
+// A create that panics ends its connection: the client is not left waiting, and
+// nothing of the connection is left behind.
+func TestASocketEndsWithAPanic(t *testing.T) {
+	s := newStageWith(t, func(c *openaiapi.Config) {
+		c.Admit = func(r *http.Request) (openaiapi.Admission, *openaiapi.Error) {
+			return openaiapi.Admission{Context: r.Context(), Count: func() error { panic(http.ErrAbortHandler) }}, nil
+		}
+	})
+	k := s.dial()
+	k.send(`{"type":"response.create","model":"test/m","input":"x"}`)
+	if _, raw, err := k.conn.Read(k.ctx); err == nil || k.ctx.Err() != nil {
+		t.Errorf("the connection stays open: %s, %v", raw, err)
+	}
+}
