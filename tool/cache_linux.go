@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +24,7 @@ func (l *launch) ownCaches(slot string) error {
 	for _, path := range l.policy.Write {
 		switch {
 		case path == l.policy.Dir:
+		case isMissing(path): // removed since the workspace was opened
 		case within(path, l.policy.Dir) && !within(home, l.policy.Dir): // a project's own cache
 		default:
 			c, err := newCacheFolder(slot, path)
@@ -35,6 +38,11 @@ func (l *launch) ownCaches(slot string) error {
 	}
 	l.policy.Write = write
 	return nil
+}
+
+func isMissing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // newCacheFolder makes the folders in slot of the cache at path.

@@ -23,7 +23,7 @@ func mountCaches(p Policy) error {
 	inside := false
 	for _, c := range p.Caches {
 		if err := c.mount(); err != nil {
-			return fmt.Errorf("cache %s: %w", c.Path, err)
+			return fmt.Errorf("a cache of its own at %s: %w", c.Path, err)
 		}
 		inside = inside || Within(p.Dir, c.Path)
 	}
@@ -33,12 +33,21 @@ func mountCaches(p Policy) error {
 	return bindAt(workspace, p.Dir)
 }
 
+// isGone reports whether there is nothing at the cache's path.
+func (c CacheFolder) isGone() bool {
+	fd, err := openPath(c.Path)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return errors.Is(err, unix.ENOENT)
+}
+
 // mount lays c over what is at its path, or where the file systems do not allow
 // that, puts an empty folder there.
 func (c CacheFolder) mount() error {
 	target, err := openPath(c.Path)
 	if err != nil {
-		return err
+		return &os.PathError{Op: "open", Path: c.Path, Err: err}
 	}
 	defer unix.Close(target)
 	if !c.NoLayer && c.layer(target) == nil {
@@ -46,10 +55,10 @@ func (c CacheFolder) mount() error {
 	}
 	empty, err := openPath(c.Empty)
 	if err != nil {
-		return err
+		return &os.PathError{Op: "open", Path: c.Empty, Err: err}
 	}
 	defer unix.Close(empty)
-	return unix.Mount(atFd(empty), atFd(target), "", unix.MS_BIND, "")
+	return os.NewSyscallError("mount", unix.Mount(atFd(empty), atFd(target), "", unix.MS_BIND, ""))
 }
 
 var layerEscapes = strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`)

@@ -118,7 +118,7 @@ func (s Spec) confine() error {
 // arrangeMounts covers the data directory and secrets, puts caches in place, and
 // under Landlock the command's own folders. bubblewrap does the latter itself. It
 // reports whether the command has terminals of its own.
-func (s Spec) arrangeMounts() (terminals bool, err error) {
+func (s *Spec) arrangeMounts() (terminals bool, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return false, fmt.Errorf("sandbox: mounts: %w", err)
 	}
@@ -128,6 +128,8 @@ func (s Spec) arrangeMounts() (terminals bool, err error) {
 		}
 		unix.Close(HiddenFd + i)
 	}
+	// A cache may have been removed since, or lie in what is covered now.
+	s.Policy.Caches = slices.DeleteFunc(s.Policy.Caches, CacheFolder.isGone)
 	if !s.Policy.Own {
 		if err := mountCaches(s.Policy); err != nil {
 			return false, fmt.Errorf("sandbox: %w", err)
