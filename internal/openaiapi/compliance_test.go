@@ -17,21 +17,29 @@ func TestComplianceOverHTTP(t *testing.T) {
 		output  string // types of the items
 	}{
 		"basic-response": {says("Hello."), `"input":[{"type":"message","role":"user","content":"Greet me."}]`, "user: Greet me.", "message"},
-		"assistant-phase": {says("Nine."), `"input":[
+		"assistant-phase": {
+			says("Nine."), `"input":[
 			{"type":"message","role":"assistant","phase":"commentary","content":"I look it up."},
 			{"type":"message","role":"assistant","phase":"final_answer","content":"It is nine."},
 			{"type":"message","role":"user","content":"Only the number."}]`,
-			"assistant: I look it up.It is nine.\nuser: Only the number.", "message"},
+			"assistant: I look it up.It is nine.\nuser: Only the number.", "message",
+		},
 		"streaming-response": {says("One, ", "two."), `"stream":true,"input":[{"type":"message","role":"user","content":"Count."}]`, "user: Count.", "message"},
-		"system-prompt": {says("Arr."), `"input":[{"type":"message","role":"system","content":"Be a pirate."},{"type":"message","role":"user","content":"Hi."}]`,
-			"system: Be a pirate.\nuser: Hi.", "message"},
-		"tool-calling": {calls("", "weather", `{"place":"Bonn"}`), weather + `,"input":[{"type":"message","role":"user","content":"And in Bonn?"}]`,
-			"user: And in Bonn?", "function_call"},
+		"system-prompt": {
+			says("Arr."), `"input":[{"type":"message","role":"system","content":"Be a pirate."},{"type":"message","role":"user","content":"Hi."}]`,
+			"system: Be a pirate.\nuser: Hi.", "message",
+		},
+		"tool-calling": {
+			calls("", "weather", `{"place":"Bonn"}`), weather + `,"input":[{"type":"message","role":"user","content":"And in Bonn?"}]`,
+			"user: And in Bonn?", "function_call",
+		},
 		"image-input": {says("A dot."), `"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"What is it?"},
 			{"type":"input_image","image_url":"data:image/png;base64,` + onePixel + `"}]}]`, "user: What is it?[image/png]", "message"},
-		"multi-turn": {says("Ada."), `"input":[{"type":"message","role":"user","content":"I am Ada."},
+		"multi-turn": {
+			says("Ada."), `"input":[{"type":"message","role":"user","content":"I am Ada."},
 			{"type":"message","role":"assistant","content":"Hello Ada."},{"type":"message","role":"user","content":"Who am I?"}]`,
-			"user: I am Ada.\nassistant: Hello Ada.\nuser: Who am I?", "message"},
+			"user: I am Ada.\nassistant: Hello Ada.\nuser: Who am I?", "message",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, c.answer, c.answer, c.answer)
