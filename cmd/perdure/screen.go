@@ -6,14 +6,18 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
 // screen is where a command writes: standard output or standard error. All that is
 // printed goes through it, and nothing that another has named or said steers the
-// terminal: Write makes it visible.
+// terminal: Write makes it visible. Several goroutines may write: the log's lines come
+// from others than the command's own.
 type screen struct {
-	w    io.Writer
+	w io.Writer
+
+	mu   sync.Mutex
 	cut  []byte // the begin of a character whose end has not come
 	show shower
 }
@@ -22,6 +26,8 @@ func newScreen(w io.Writer) *screen { return &screen{w: w} }
 
 // Write implements io.Writer. It writes text and JSON; characters may come in pieces.
 func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	text := append(s.cut, p...)
 	whole := len(text) - unfinished(text)
 	s.cut = append([]byte(nil), text[whole:]...)
@@ -79,6 +85,8 @@ func (s *screen) answer(text string) error {
 		_, err := fmt.Fprintln(s, text)
 		return err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	_, err := fmt.Fprintln(s.w, text)
 	return err
 }
@@ -86,6 +94,8 @@ func (s *screen) answer(text string) error {
 // paint writes text of which the caller has styled parts. Colours pass, and the
 // sequences that take a line back; everything else becomes visible.
 func (s *screen) paint(text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var b strings.Builder
 	for text != "" {
 		at := own.FindStringIndex(text)

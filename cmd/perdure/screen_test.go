@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -346,4 +347,25 @@ func FuzzScreen(f *testing.F) {
 			t.Fatalf("%q has %U", painted.String(), r)
 		}
 	})
+}
+
+// The log's lines come from goroutines of the worker while the command itself writes.
+func TestTheScreenTakesSeveralWriters(t *testing.T) {
+	var out bytes.Buffer
+	s := newScreen(&out)
+	var writers sync.WaitGroup
+	for range 8 {
+		writers.Go(func() {
+			for range 50 {
+				_, _ = fmt.Fprintln(s, "a line of ü")
+				_ = s.say("%s", "another of ü")
+				_ = s.paint("\x1b[1mpainted ü\x1b[0m\n")
+				_ = s.answer("an answer")
+			}
+		})
+	}
+	writers.Wait()
+	if got := strings.Count(out.String(), "\n"); got != 8*50*4 {
+		t.Errorf("%d lines were written, want %d", got, 8*50*4)
+	}
 }
