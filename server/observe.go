@@ -2,6 +2,7 @@ package server
 
 import (
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/fair"
 	"github.com/perdure/perdure/internal/grpcapi"
 	"github.com/perdure/perdure/internal/httpapi"
 	"github.com/perdure/perdure/internal/notify"
@@ -33,11 +34,14 @@ func (s *Server) observers() (observers, error) {
 }
 
 // reads registers what is read when it is scraped.
-func (o observers) reads(s store.Counter, hints notify.Notifier) error {
+func (o observers) reads(s store.Counter, hints notify.Notifier, processor *fair.Share) error {
 	if o.registerer == nil {
 		return nil
 	}
-	return register(o.registerer, append(hintCounters(hints), newCensus(s))...)
+	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "requests_waiting", Help: "Requests and calls that wait for their org's share of the processor.",
+	}, func() float64 { return float64(processor.Waiting()) })
+	return register(o.registerer, append(hintCounters(hints), newCensus(s), waiting)...)
 }
 
 // gatherer is what the port for operators shows.

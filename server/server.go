@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/fair"
 	"github.com/perdure/perdure/internal/grpcapi"
 	"github.com/perdure/perdure/internal/httpapi"
 	"github.com/perdure/perdure/internal/ops"
@@ -179,7 +181,8 @@ func (s *Server) assemble(watch observers) (err error) {
 	if s.hints, err = openHints(s.Config, s.store.Epoch()); err != nil {
 		return err
 	}
-	if err := watch.reads(s.store, s.hints.Notifier); err != nil {
+	processor := fair.New(runtime.GOMAXPROCS(0))
+	if err := watch.reads(s.store, s.hints.Notifier, processor); err != nil {
 		return err
 	}
 	s.engine = engine.New(engine.Config{
@@ -197,7 +200,7 @@ func (s *Server) assemble(watch observers) (err error) {
 	s.http, err = httpapi.New(httpapi.Config{
 		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(public), Origins: s.Origins, PublicURL: public, Logger: s.Logger, Version: s.Version,
 		Stop: s.stop, Streams: &s.streams, Observer: watch.http, Health: s.health, TracerProvider: s.TracerProvider,
-		StreamsPerKey: s.StreamsPerKey, StreamsPerOrg: s.StreamsPerOrg, Pages: web.Pages(),
+		StreamsPerKey: s.StreamsPerKey, StreamsPerOrg: s.StreamsPerOrg, Pages: web.Pages(), Share: processor,
 	})
 	if err != nil {
 		return err
@@ -206,7 +209,7 @@ func (s *Server) assemble(watch observers) (err error) {
 	if err != nil {
 		return err
 	}
-	s.grpc = grpcapi.New(backend{s.engine}, workers{access}, s.Logger, grpcapi.Options{PayloadLimit: s.PayloadLimit, TLS: secured, Gone: s.engine.WorkerGone, Observer: watch.grpc, Health: s.health, TracerProvider: s.TracerProvider})
+	s.grpc = grpcapi.New(backend{s.engine}, workers{access}, s.Logger, grpcapi.Options{PayloadLimit: s.PayloadLimit, TLS: secured, Gone: s.engine.WorkerGone, Observer: watch.grpc, Health: s.health, TracerProvider: s.TracerProvider, Share: processor})
 	return nil
 }
 

@@ -103,6 +103,7 @@ orgs, and how much the hostile one got done.`,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&h.Stores, "store", []string{"sqlite"}, "stores to measure")
+	f.StringVar(&h.Profiles, "profiles", "", "keep a profile of the server's CPU, taken beside the hostile org, in this folder")
 	f.StringSliceVar(&h.Attacks, "attack", nil, "what the hostile org does (default: all of it): "+strings.Join(bench.Attacks(), ", "))
 	f.IntVar(&h.Orgs, "orgs", 8, "how many orgs behave well")
 	f.DurationVar(&h.For, "for", 20*time.Second, "how long each of the two runs measures")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -22,6 +23,9 @@ type Hostile struct {
 	Orgs    int           // well-behaved ones
 	For     time.Duration // how long each window is
 	Folder  string        // for the databases; "" is the system's temporary one
+	// Profiles is a folder to keep a profile of the server's CPU in, taken beside the
+	// hostile org; "" keeps none.
+	Profiles string
 }
 
 // guestVerbs are what a well-behaved org does, in the order of the table.
@@ -110,7 +114,11 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 	if err := attacker.ask("counts", struct{}{}, &done); err != nil { // from here on
 		return err
 	}
-	if err := guests.ask("window", h.For, &beside); err != nil {
+	endProfile, err := h.profile(s, store)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(guests.ask("window", h.For, &beside), endProfile()); err != nil {
 		return err
 	}
 	if err := attacker.ask("counts", struct{}{}, &done); err != nil {
@@ -128,6 +136,16 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 	fmt.Fprintln(out)
 	done.print(out)
 	return nil
+}
+
+// profile begins a profile of the server, if it is asked for. The function ends it.
+func (h Hostile) profile(s *stand, store string) (end func() error, err error) {
+	if h.Profiles == "" {
+		return func() error { return nil }, nil
+	}
+	kind, _, _ := strings.Cut(store, ":")
+	end = func() error { return s.server.ask("profile", "", nil) }
+	return end, s.server.ask("profile", filepath.Join(h.Profiles, "hostile-"+kind+".cpu"), nil)
 }
 
 func (h Hostile) guests(s *stand) (*child, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/fair"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -117,6 +118,7 @@ func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
 func (s *Streams) await(ctx context.Context, id uuid.UUID, after int64, idle func() error) error {
 	w := s.join(store.OrgOf(ctx), id)
 	defer s.leave(id, w)
+	defer fair.Wait(ctx)()
 	timer := time.NewTicker(tick)
 	defer timer.Stop()
 	for {

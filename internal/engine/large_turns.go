@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"sync"
+
+	"github.com/perdure/perdure/internal/fair"
 )
 
 // largeTurns gives the checks of large contents their turns: one of an org, so that
@@ -27,6 +29,7 @@ func newLargeTurns() *largeTurns {
 }
 
 func (t turn) take(ctx context.Context) error {
+	defer fair.Wait(ctx)()
 	select {
 	case t <- struct{}{}:
 		return nil

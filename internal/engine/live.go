@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/fair"
 )
 
 const (
@@ -137,7 +138,12 @@ func (l *live) get(execution uuid.UUID, pos int64) ([]byte, bool) {
 // settled waits for the writes under way: of what a reader finds durable, what
 // was shown is here then.
 func (l *live) settled(ctx context.Context, execution uuid.UUID) error {
-	for _, done := range l.underWay(execution) {
+	busy := l.underWay(execution)
+	if len(busy) == 0 {
+		return nil
+	}
+	defer fair.Wait(ctx)()
+	for _, done := range busy {
 		select {
 		case <-done:
 		case <-ctx.Done():

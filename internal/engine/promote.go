@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/fair"
 	"github.com/perdure/perdure/internal/store"
 	"golang.org/x/sync/errgroup"
 )
@@ -231,10 +232,19 @@ func (p *promotions) enter(ctx context.Context, id uuid.UUID) (leave func(), err
 			}, nil
 		}
 		p.mu.Unlock()
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := until(ctx, busy); err != nil {
+			return nil, err
 		}
+	}
+}
+
+// until waits for busy to be closed.
+func until(ctx context.Context, busy <-chan struct{}) error {
+	defer fair.Wait(ctx)()
+	select {
+	case <-busy:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/fair"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -170,6 +171,7 @@ func (t *tail) wait(ctx context.Context, changed <-chan struct{}) error {
 	} else {
 		t.timer.Reset(t.idle)
 	}
+	defer fair.Wait(ctx)()
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/internal/fair"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 )
@@ -39,6 +40,7 @@ type access struct {
 	auth    Authenticator
 	recheck time.Duration
 	answers answers
+	share   *fair.Share
 }
 
 // caller is who makes a call.
@@ -67,8 +69,22 @@ func (a access) unary(ctx context.Context, m any, call *grpc.UnaryServerInfo, ne
 		defer stop()
 		ctx = watched
 	}
+	if !unshared[call.FullMethod] {
+		visit := a.share.Visit(callerOf(ctx).Org)
+		visit.Enter(ctx)
+		defer visit.Leave()
+		ctx = fair.With(ctx, visit)
+	}
 	reply, err = next(ctx, m)
 	return reply, causeOf(ctx, err)
+}
+
+// unshared are the calls that need no place in their org's share of the processor: the
+// long ones wait, and a heartbeat must not come late.
+var unshared = map[string]bool{
+	perdurev1.AgentDispatch_PollAgent_FullMethodName:  true,
+	perdurev1.WorkerDispatch_PollTask_FullMethodName:  true,
+	perdurev1.WorkerDispatch_Heartbeat_FullMethodName: true,
 }
 
 // long are the unary calls that wait.

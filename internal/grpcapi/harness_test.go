@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/fair"
 	"github.com/perdure/perdure/internal/grpcapi"
 	"github.com/perdure/perdure/worker/remote"
 	"go.uber.org/goleak"
@@ -216,6 +217,7 @@ type world struct {
 	log     *lockedBuffer
 	addr    string
 	gone    chan [2]string // org and worker
+	share   *fair.Share
 }
 
 func start(t *testing.T) *world {
@@ -224,7 +226,7 @@ func start(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{fake: &fake{}, log: &lockedBuffer{}, addr: listener.Addr().String(), gone: make(chan [2]string, 8)}
+	w := &world{fake: &fake{}, log: &lockedBuffer{}, addr: listener.Addr().String(), gone: make(chan [2]string, 8), share: fair.New(2)}
 	w.backend = &backend{fake: w.fake}
 	w.keys = &keys{keys: map[string]grpcapi.Principal{
 		"worker":   {Org: "acme", Role: perdure.KeyWorker},
@@ -233,7 +235,7 @@ func start(t *testing.T) *world {
 		"client":   {Org: "acme", Role: perdure.KeyClient},
 	}}
 	w.server = grpcapi.New(w.backend, w.keys, slog.New(slog.NewTextHandler(w.log, nil)), grpcapi.Options{
-		Recheck: 5 * time.Millisecond, Gone: func(org string, worker uuid.UUID) { w.gone <- [2]string{org, worker.String()} },
+		Recheck: 5 * time.Millisecond, Share: w.share, Gone: func(org string, worker uuid.UUID) { w.gone <- [2]string{org, worker.String()} },
 	})
 	served := make(chan error, 1)
 	go func() { served <- w.server.Serve(listener) }()

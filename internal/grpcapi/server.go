@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+	"github.com/perdure/perdure/internal/fair"
 	"github.com/perdure/perdure/internal/health"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
@@ -71,6 +72,8 @@ type Options struct {
 	// Gone, if set, is told of a worker whose last connection over TCP to this
 	// server has ended, unless this server stops. It must not block.
 	Gone func(org string, worker uuid.UUID)
+	// Share divides the processor among the orgs of calls; nil does not.
+	Share *fair.Share
 }
 
 // Server answers workers.
@@ -93,7 +96,7 @@ func New(backend Backend, auth Authenticator, logger *slog.Logger, o Options) *S
 	s := &Server{draining: make(chan struct{}), health: newHealthService(o.Health)}
 	s.lines = &lines{gone: o.Gone, draining: s.draining}
 	answers := answers{logger: logger}
-	access := access{backend: backend, auth: auth, recheck: o.Recheck, answers: answers}
+	access := access{backend: backend, auth: auth, recheck: o.Recheck, answers: answers, share: o.Share}
 	options := append(transport(o.TLS), observed(o.Observer)...)
 	options = append(options, traced(o.TracerProvider)...)
 	options = append(options, grpc.ChainUnaryInterceptor(access.unary), grpc.ChainStreamInterceptor(access.stream))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/fair"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -21,7 +22,22 @@ func (s *server) onBehalf(ctx context.Context, w http.ResponseWriter, r *http.Re
 	id := requestID(r)
 	w.Header().Set(requestIDHeader, id)
 	ctx = context.WithValue(ctx, callerKey{}, c)
-	return store.ForOrg(store.By(ctx, c.actor(r, id)), c.org)
+	return store.ForOrg(store.By(s.shared(ctx, w, r, c.org), c.actor(r, id)), c.org)
+}
+
+// shared has the request compute in its org's share of the processor: from the end of
+// its body, which may come slowly, to the begin of its answer, which may be read slowly.
+func (s *server) shared(ctx context.Context, w http.ResponseWriter, r *http.Request, org string) context.Context {
+	visit := s.Share.Visit(org)
+	if a, ok := w.(*answer); ok {
+		a.visit = visit
+	}
+	if body, ok := r.Body.(*kept); ok && r.ContentLength != 0 {
+		body.ended = func() { visit.Enter(ctx) }
+	} else {
+		visit.Enter(ctx)
+	}
+	return fair.With(ctx, visit)
 }
 
 // requestID is the client's own, if it is one that a log can bear, else a new

@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/durablestream"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/fair"
 	"github.com/perdure/perdure/internal/health"
 	"github.com/perdure/perdure/internal/openaiapi"
 	"go.opentelemetry.io/otel/trace"
@@ -84,6 +85,8 @@ type Config struct {
 	StreamsPerKey int
 	// StreamsPerOrg is how many durable streams an org may have; default 10,000.
 	StreamsPerOrg int
+	// Share divides the processor among the orgs of requests; nil does not.
+	Share *fair.Share
 }
 
 // server holds what the operations share.

@@ -116,7 +116,9 @@ func (in *startInput) request() (engine.StartRequest, error) {
 	if traceparent.MatchString(in.Traceparent) {
 		r.Traceparent = in.Traceparent
 	}
-	r.RequestHash, err = hashOf(b)
+	if r.IdempotencyKey != "" { // else nothing is compared
+		r.RequestHash, err = hashOf(b)
+	}
 	return r, err
 }
 

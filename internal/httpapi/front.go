@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/fair"
 	"github.com/perdure/perdure/internal/openaiapi"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -24,6 +25,7 @@ type queryKey struct{}
 func (s *server) front() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := &answer{ResponseWriter: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
+		defer func() { answer.visit.Leave() }()
 		if s.Observer != (nobody{}) || s.tracer != nil {
 			method, began, route := r.Method, time.Now(), s.routeOf(r)
 			defer func() { s.Observer.Request(method, route, answer.code(), time.Since(began)) }()
@@ -186,6 +188,7 @@ type answer struct {
 	c       *http.ResponseController
 	timeout time.Duration
 	status  int
+	visit   *fair.Visit // of the org's share of the processor
 }
 
 // code is the status of the answer; that of a connection which was taken over is
@@ -201,6 +204,7 @@ func (a *answer) code() int {
 const answerPiece = 64 << 10
 
 func (a *answer) WriteHeader(status int) {
+	a.visit.Leave()
 	if a.status == 0 {
 		a.status = status
 	}
@@ -208,6 +212,7 @@ func (a *answer) WriteHeader(status int) {
 }
 
 func (a *answer) Write(b []byte) (n int, err error) {
+	a.visit.Leave()
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
@@ -232,6 +237,7 @@ type kept struct {
 	c      *http.ResponseController
 	within time.Duration
 	began  bool
+	ended  func() // is called once all of it is there; may be nil
 }
 
 func (k *kept) Read(b []byte) (int, error) {
@@ -242,6 +248,9 @@ func (k *kept) Read(b []byte) (int, error) {
 	n, err := k.ReadCloser.Read(b)
 	if errors.Is(err, io.EOF) {
 		_ = k.c.SetReadDeadline(time.Time{}) // the answer may take as long as it wants
+		if k.ended != nil {
+			k.ended()
+		}
 	}
 	return n, err
 }

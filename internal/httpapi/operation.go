@@ -20,13 +20,15 @@ const bodyValues = 1_000_000
 var bodyRules = perdure.DocumentRules{Values: bodyValues, Arrays: perdure.MessageParts}
 
 // unmarshal decodes a body. huma decodes each one into an any first, to validate it;
-// that is where the text is checked.
+// that is where the text is checked, and where only as much is decoded as a schema
+// describes.
 func unmarshal(raw []byte, v any) error {
 	if _, first := v.(*any); first {
 		var refused *perdure.Error
 		if errors.As(perdure.CheckDocumentBytes("", raw, bodyRules), &refused) {
 			return refusedText(refused.Fields[0])
 		}
+		raw = shallow(raw)
 	}
 	return json.Unmarshal(raw, v)
 }

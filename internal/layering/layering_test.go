@@ -43,12 +43,13 @@ var rules = map[string][]string{
 	"api/perdure/v1/pbconv/pbconvtest": nil,
 
 	// Server side.
-	"internal/engine":                      {"internal/store", "internal/notify", "internal/response", "internal/schema"},
+	"internal/engine":                      {"internal/fair", "internal/store", "internal/notify", "internal/response", "internal/schema"},
 	"internal/schema":                      nil, // pure: the worker's side uses it, too
 	"internal/sandbox":                     nil, // initialized early, so it needs little
 	"internal/store":                       nil,
-	"internal/store/commit":                {"internal/store", "internal/store/turns"},
+	"internal/store/commit":                {"internal/fair", "internal/store", "internal/store/turns"},
 	"internal/store/turns":                 nil,
+	"internal/fair":                        {"internal/store/turns"},
 	"internal/store/floodtest":             {"internal/engine", "internal/store"},
 	"internal/store/relational":            {"internal/store", "internal/store/commit"},
 	"internal/store/sqlite":                {"internal/disk", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},
@@ -61,12 +62,12 @@ var rules = map[string][]string{
 	"internal/notify":                      nil,
 	"internal/notify/nats":                 {"internal/notify"},
 	"internal/notify/notifytest":           {"internal/notify"},
-	"internal/eventlog":                    {"internal/store", "internal/notify"},
-	"internal/durablestream":               {"internal/store", "internal/notify"},
-	"internal/httpapi":                     {"internal/durablestream", "internal/engine", "internal/eventlog", "internal/health", "internal/markdown", "internal/notify", "internal/openaiapi", "internal/store"},
+	"internal/eventlog":                    {"internal/fair", "internal/store", "internal/notify"},
+	"internal/durablestream":               {"internal/fair", "internal/store", "internal/notify"},
+	"internal/httpapi":                     {"internal/fair", "internal/durablestream", "internal/engine", "internal/eventlog", "internal/health", "internal/markdown", "internal/notify", "internal/openaiapi", "internal/store"},
 	"internal/openaiapi":                   {"internal/engine", "internal/eventlog", "internal/response", "internal/schema", "internal/sealed", "internal/store"},
 	"internal/sealed":                      nil, // pure
-	"internal/grpcapi":                     {"api/...", "internal/health"},
+	"internal/grpcapi":                     {"internal/fair", "api/...", "internal/health"},
 	"internal/disk":                        nil, // pure: the worker's side uses these, too
 	"internal/disktest":                    nil,
 	"internal/sqlitelog":                   {"internal/disk"},

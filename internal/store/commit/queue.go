@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/fair"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/turns"
 )
@@ -281,6 +282,7 @@ func (q *Queue) Do(ctx context.Context, command store.Command) ([]any, error) {
 	if err := q.push(c); err != nil {
 		return nil, err
 	}
+	defer fair.Wait(ctx)()
 	select {
 	case o := <-c.done:
 		return o.Answers, o.Err

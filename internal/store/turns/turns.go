@@ -1,4 +1,4 @@
-// Package turns shares the connections that read among orgs.
+// Package turns shares places among orgs: the connections that read, and the processor.
 package turns
 
 import (
@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Turns has places for so many reads at once. Where there are more, orgs take turns,
-// and the reads of one org come in their order. One org never has all places, so that
+// Turns has places for so many reads at once, or whatever else takes a place. Where
+// there are more, orgs take turns, and the reads of one org come in their order. One org never has all places, so that
 // another finds one free at once, and fewer while it is not alone, since what all read
 // has to share the cores. The process's own reads, of org "", may have all places.
 type Turns struct {
@@ -49,6 +49,17 @@ func (t *Turns) Take(ctx context.Context, org string) error {
 	}
 	t.withdraw(org, w)
 	return ctx.Err()
+}
+
+// Waiting returns how many wait for a place.
+func (t *Turns) Waiting() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := 0
+	for _, all := range t.waiting {
+		n += len(all)
+	}
+	return n
 }
 
 // enter takes a place, or returns what waits for one.

@@ -1,0 +1,174 @@
+package fair
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// crowd is a share of two processors on which two orgs have computed lately.
+func crowd() *Share {
+	s := New(2)
+	for _, org := range []string{"other", "busy"} {
+		v := s.Visit(org)
+		v.Enter(context.Background())
+		v.Leave()
+	}
+	return s
+}
+
+// enter has a visit of the org enter beside the test. The channel is closed when it has.
+func enter(ctx context.Context, s *Share, org string) (*Visit, <-chan struct{}) {
+	v, in := s.Visit(org), make(chan struct{})
+	go func() { v.Enter(ctx); close(in) }()
+	synctest.Wait()
+	return v, in
+}
+
+func entered(in <-chan struct{}) bool {
+	synctest.Wait()
+	select {
+	case <-in:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestAnOrgAloneHasTheWholeProcessor(t *testing.T) {
+	s := New(2)
+	for range 100 {
+		v := s.Visit("only")
+		v.Enter(t.Context())
+		defer v.Leave()
+	}
+	if n := s.Waiting(); n != 0 {
+		t.Errorf("%d visits wait", n)
+	}
+}
+
+func TestAnOrgBesideOthersHasItsShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := crowd()
+		first, in := enter(t.Context(), s, "busy")
+		second, in2 := enter(t.Context(), s, "busy")
+		if !entered(in) || entered(in2) || s.Waiting() != 1 {
+			t.Errorf("the first %v, the second %v, %d wait", entered(in), entered(in2), s.Waiting())
+		}
+		other, in3 := enter(t.Context(), s, "other")
+		if !entered(in3) {
+			t.Error("another org waits")
+		}
+		first.Leave()
+		if !entered(in2) {
+			t.Error("the second waits when the first has left")
+		}
+		first.Leave() // twice
+		second.Leave()
+		other.Leave()
+	})
+}
+
+func TestAVisitHasNoPlaceWhileItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := crowd()
+		first, _ := enter(t.Context(), s, "busy")
+		ctx := With(t.Context(), first)
+		done := Wait(ctx)
+		Wait(ctx)() // within the first one, does nothing
+		second, in := enter(t.Context(), s, "busy")
+		if !entered(in) {
+			t.Error("a visit waits for one that itself waits")
+		}
+		back := make(chan struct{})
+		go func() { done(); close(back) }()
+		if entered(back) {
+			t.Error("the first goes on while the second has the place")
+		}
+		second.Leave()
+		if !entered(back) {
+			t.Error("the first has not got its place again")
+		}
+		if third, in := enter(t.Context(), s, "busy"); entered(in) {
+			t.Error("the first goes on without a place")
+		} else {
+			defer third.Leave()
+		}
+		first.Leave()
+	})
+}
+
+// A visit that has left while it waited for its place takes none.
+func TestAVisitThatIsOverTakesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := crowd()
+		first, _ := enter(t.Context(), s, "busy")
+		second, _ := enter(t.Context(), s, "busy")
+		second.Leave()
+		first.Leave()
+		synctest.Wait()
+		third, in := enter(t.Context(), s, "busy")
+		if !entered(in) {
+			t.Error("a visit that is over has a place")
+		}
+		third.Leave()
+		third.Enter(t.Context())
+		Wait(With(t.Context(), third))()
+		if _, in := enter(t.Context(), s, "busy"); !entered(in) {
+			t.Error("a visit that is over has entered again")
+		}
+	})
+}
+
+func TestAVisitKeepsItsPlaceForASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := crowd()
+		first, _ := enter(t.Context(), s, "busy")
+		second, in := enter(t.Context(), s, "busy")
+		time.Sleep(999 * time.Millisecond)
+		if entered(in) {
+			t.Error("the place was given away too early")
+		}
+		time.Sleep(time.Millisecond)
+		if !entered(in) {
+			t.Error("the second waits for more than a second")
+		}
+		first.Leave() // has no place to give up
+		if third, in := enter(t.Context(), s, "busy"); entered(in) {
+			t.Error("two have a place")
+		} else {
+			defer third.Leave()
+		}
+		second.Leave()
+	})
+}
+
+func TestAVisitGoesOnWithoutAPlaceWhenItsContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := crowd()
+		first, _ := enter(t.Context(), s, "busy")
+		ctx, cancel := context.WithCancel(t.Context())
+		second, in := enter(ctx, s, "busy")
+		cancel()
+		if !entered(in) || s.Waiting() != 0 {
+			t.Error("it waits on")
+		}
+		second.Leave() // has none to give up
+		if third, in := enter(t.Context(), s, "busy"); entered(in) {
+			t.Error("two have a place")
+		} else {
+			defer third.Leave()
+		}
+		first.Leave()
+	})
+}
+
+func TestWithoutAShareNothingIsBounded(t *testing.T) {
+	var s *Share
+	v := s.Visit("any")
+	v.Enter(t.Context())
+	Wait(With(t.Context(), v))()
+	Wait(t.Context())()
+	v.Leave()
+}
