@@ -24,20 +24,25 @@ const (
 
 // streams sends what all sources of a worker show. One batch is under way at a
 // time: what is shown meanwhile goes into the next, so that the pieces grow
-// with the load by themselves.
+// with the load by themselves. Text that goes on waits until the last batch is every
+// old, since the server flushes its disk for each one; all else is sent at once, and
+// takes along what waits.
 type streams struct {
 	d      perdure.Dispatch
 	logger *slog.Logger
+	every  time.Duration
 	wake   chan struct{}
-	// failures counts batches that failed in a row; it is run's alone.
+	// failures counts batches that failed in a row, and last is when the newest one
+	// was sent; they are run's alone.
 	failures int
+	last     time.Time
 
 	mu      sync.Mutex // guards what follows, and all streams
 	sources map[*stream]bool
 }
 
-func newStreams(d perdure.Dispatch, logger *slog.Logger) *streams {
-	return &streams{d: d, logger: logger, wake: make(chan struct{}, 1), sources: map[*stream]bool{}}
+func newStreams(d perdure.Dispatch, logger *slog.Logger, every time.Duration) *streams {
+	return &streams{d: d, logger: logger, every: every, wake: make(chan struct{}, 1), sources: map[*stream]bool{}}
 }
 
 // open begins a source: a task's attempt or an execution's claim. lost is
@@ -68,15 +73,44 @@ func (s *streams) nudge() {
 
 // run sends until ctx ends.
 func (s *streams) run(ctx context.Context) {
+	later := time.NewTimer(s.every)
+	defer later.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.wake:
+		case <-later.C:
 		}
-		for s.sendOnce(ctx) {
+		wait := s.pause()
+		for wait <= 0 && s.sendOnce(ctx) {
+			wait = s.pause()
+		}
+		if wait > 0 {
+			later.Reset(wait)
 		}
 	}
+}
+
+// pause returns how long what there is to send has to wait.
+func (s *streams) pause() time.Duration {
+	wait := s.every - time.Since(s.last)
+	if wait <= 0 || s.urgent() {
+		return 0
+	}
+	return wait
+}
+
+// urgent reports whether there is something that does not wait.
+func (s *streams) urgent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for st := range s.sources {
+		if !st.waits && slices.ContainsFunc(st.blocks, (*block).urgent) {
+			return true
+		}
+	}
+	return false
 }
 
 // sendOnce sends one batch; it tells whether there was anything to send.
@@ -85,6 +119,7 @@ func (s *streams) sendOnce(ctx context.Context) bool {
 	if len(frames) == 0 || ctx.Err() != nil {
 		return false
 	}
+	s.last = time.Now()
 	replies, err := s.d.Append(ctx, frames)
 	if err != nil {
 		if s.failures++; s.failures == tellAfter {
@@ -142,6 +177,12 @@ type block struct {
 
 // due tells whether there is something to send.
 func (b *block) due() bool { return len(b.ahead) > 0 || b.closing || b.fields != nil }
+
+// urgent reports whether a block is to be sent at once: it begins, ends or is an event,
+// or a frame is full.
+func (b *block) urgent() bool {
+	return b.closing || b.fields != nil || len(b.ahead) >= maxFrame || len(b.ahead) > 0 && b.held == 0
+}
 
 func (b *block) frame() perdure.Frame {
 	n := min(len(b.ahead), maxFrame)

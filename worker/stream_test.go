@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -52,7 +54,7 @@ func (s *shown) Append(_ context.Context, frames []perdure.Frame) ([]perdure.Fra
 		if !utf8.ValidString(f.Text) || len(f.Text) > maxFrame {
 			s.bad = append(s.bad, fmt.Sprintf("%q", f.Text[:min(20, len(f.Text))]))
 		}
-		key := perdure.BlockKey{Block: f.Block}
+		key := perdure.BlockKey{Block: f.Block, TaskID: f.Lease.TaskID}
 		b := s.blocks[key]
 		if b == nil {
 			b = &shownBlock{Frame: f}
@@ -91,7 +93,7 @@ func (s *shown) list() []string {
 func newShown(t *testing.T, ctx context.Context) (*shown, *stream) {
 	t.Helper()
 	s := &shown{blocks: map[perdure.BlockKey]*shownBlock{}}
-	all := newStreams(s, slog.New(slog.DiscardHandler))
+	all := newStreams(s, slog.New(slog.DiscardHandler), 25*time.Millisecond)
 	ctx2, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	over := make(chan struct{})
 	go func() { defer close(over); all.run(ctx2) }()
@@ -336,4 +338,62 @@ func TestSourceThatIsFarAhead(t *testing.T) {
 	if n := st.ahead(); n > 2*maxAhead {
 		t.Errorf("%d bytes are held for a server that is away", n)
 	}
+}
+
+// Ten models that speak fifty times a second each cost forty flushes a second and not
+// five hundred; the first piece of a part, its end and events never wait.
+func TestTextThatGoesOnIsGathered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var at []time.Duration
+		s := &shown{blocks: map[perdure.BlockKey]*shownBlock{}, onAppend: func() { at = append(at, time.Since(began)) }}
+		all := newStreams(s, slog.New(slog.DiscardHandler), 25*time.Millisecond)
+		ctx, stop := context.WithCancel(t.Context())
+		go all.run(ctx)
+		defer stop()
+		sources := make([]*stream, 10)
+		for i := range sources {
+			sources[i] = all.open(ctx, &perdure.TaskLease{ExecutionID: uuid.New(), TaskID: uuid.New(), Attempt: 1}, nil, func(error) {})
+			sources[i].Text("first")
+			synctest.Wait()
+		}
+		if len(at) != 10 || at[9] != 0 {
+			t.Fatalf("the first pieces were sent at %v", at)
+		}
+		for range 50 {
+			time.Sleep(20 * time.Millisecond)
+			for _, st := range sources {
+				st.Text("x")
+			}
+		}
+		synctest.Wait()
+		if got := len(at) - 10; got < 36 || got > 41 {
+			t.Errorf("%d batches were sent in a second", got)
+		}
+		time.Sleep(time.Millisecond)
+		sources[0].Text("y")
+		sources[1].Break()
+		synctest.Wait()
+		if last := at[len(at)-1]; last != time.Since(began) {
+			t.Errorf("the end of a part was sent at %v, %v ago", last, time.Since(began)-last)
+		}
+		time.Sleep(time.Millisecond)
+		sources[2].Data(1)
+		synctest.Wait()
+		if last := at[len(at)-1]; last != time.Since(began) {
+			t.Errorf("an event was sent at %v, %v ago", last, time.Since(began)-last)
+		}
+		before := len(at)
+		time.Sleep(time.Hour)
+		if len(at) > before+1 {
+			t.Errorf("%d batches were sent while nothing was shown", len(at)-before)
+		}
+		for i, text := range s.list()[:10] {
+			if want := "token:first" + strings.Repeat("x", 50); i > 0 && text != want {
+				t.Errorf("source %d showed %q", i, text)
+			}
+		}
+		stop()
+		synctest.Wait()
+	})
 }

@@ -62,6 +62,10 @@ type Config struct {
 	// with nothing but internal; default 5 min. Then the execution is given back for
 	// another worker, and fails after ten of those; a task fails with not_stored.
 	StoreFor time.Duration
+	// TextEvery is how long text that goes on may wait, so that one flush of the
+	// server's disk stores more of it; default 25 ms. The first piece of a part and its
+	// last one never wait. Below 0 none does.
+	TextEvery time.Duration
 	// PollWait is how long one poll waits at the server; default 20 s.
 	PollWait time.Duration
 	Clock    func() time.Duration // how leases are measured; default: since boot, suspend included
@@ -129,6 +133,7 @@ func New(c Config) *Worker {
 	setDefault(&c.ParkedFor, 10*time.Minute)
 	setDefault(&c.Grace, releaseTimeout)
 	setDefault(&c.Drain, 30*time.Second)
+	setDefault(&c.TextEvery, 25*time.Millisecond)
 	setDefault(&c.PollWait, 20*time.Second)
 	setDefault(&c.StoreFor, 5*time.Minute)
 	if c.Clock == nil {
@@ -188,7 +193,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	// Work outlives ctx while it drains.
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	w.streams = newStreams(w.Dispatch, w.lineOf())
+	w.streams = newStreams(w.Dispatch, w.lineOf(), w.TextEvery)
 	var loops, beats sync.WaitGroup
 	beats.Go(func() { w.streams.run(live) })
 	beats.Go(func() { w.beat(live) })
