@@ -88,11 +88,15 @@ func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdur
 	if err != nil {
 		return nil, err
 	}
+	if made, ok := d.value.(*perdure.Execution); ok {
+		return made, nil
+	}
 	return e.Store.Execution(ctx, org, d.value.(uuid.UUID))
 }
 
 // decideStart inserts the execution with its first event, unless the
-// idempotency key names one already.
+// idempotency key names one already. It answers with the row that it inserts, or with
+// the id of the one that is there.
 func decideStart(s *store.State, x perdure.Execution, r StartRequest, epoch uint64) (*store.Changes, error) {
 	if s.Execution != nil {
 		return answerOf(x.ID), nil // the store runs a start again whose outcome it did not know
@@ -131,7 +135,11 @@ func decideStart(s *store.State, x perdure.Execution, r StartRequest, epoch uint
 			Key: r.IdempotencyKey, RequestHash: r.RequestHash, Execution: x.ID, ExpiresAt: s.Now.Add(idempotencyTTL),
 		}
 	}
-	return d.done(x.ID), nil
+	made := new(perdure.Execution)
+	changes := d.done(made)
+	*made = *d.x         // others of the batch may change the row
+	made.InputBlob = nil // the input is there
+	return changes, nil
 }
 
 // prepare checks the request and makes the row.
