@@ -298,6 +298,9 @@ func (r *run) settle() error {
 	return r.Flush()
 }
 
+// CheckpointSeq implements agent.Context.
+func (r *run) CheckpointSeq() int64 { return r.seq }
+
 // StateVersion implements agent.Context.
 func (r *run) StateVersion() int { return r.version }
 
