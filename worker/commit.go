@@ -203,6 +203,7 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 		r.taken, r.takenBytes = nil, 0
 		r.since = &[]perdure.Entry{} // what the checkpoint has is not appended again
 	}
+	r.countRecords(c)
 	r.learn(reply.Tasks)
 	r.addSignals(reply.Signals)
 }

@@ -40,6 +40,7 @@ type run struct {
 	version    int                // of the state
 	tasks      known              // ended ones, from committed bytes
 	ended      ended              // when the function was entered
+	records    int64              // stored since the newest checkpoint
 	asked      map[uuid.UUID]bool // tasks scheduled or looked up in this run of the function
 	signals    []perdure.Signal   // there and not taken, oldest first
 	more       bool               // the server has signals that are not among these
@@ -161,6 +162,7 @@ func (r *run) adopt(c perdure.AgentClaim) {
 	lease := c.Lease
 	r.stream = r.w.streams.open(r, nil, &lease, func(err error) { r.lose(lease, err) })
 	r.stream.SetPlace(r.place)
+	r.records = c.Execution.RecordsSinceCheckpoint
 	r.learn(c.Results)
 	r.setSignals(c)
 	r.w.mu.Lock()

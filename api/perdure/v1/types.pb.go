@@ -1539,9 +1539,11 @@ type Execution struct {
 	// Set on a LOCAL execution that is pending while its home is not connected.
 	Away *WorkerAway `protobuf:"bytes,39,opt,name=away,proto3" json:"away,omitempty"`
 	// The score of workers that gave it back as unfit.
-	Unfit         int64 `protobuf:"varint,40,opt,name=unfit,proto3" json:"unfit,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Unfit int64 `protobuf:"varint,40,opt,name=unfit,proto3" json:"unfit,omitempty"`
+	// The steps recorded, and the tasks scheduled, since the newest checkpoint.
+	RecordsSinceCheckpoint int64 `protobuf:"varint,41,opt,name=records_since_checkpoint,json=recordsSinceCheckpoint,proto3" json:"records_since_checkpoint,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -1850,6 +1852,13 @@ func (x *Execution) GetAway() *WorkerAway {
 func (x *Execution) GetUnfit() int64 {
 	if x != nil {
 		return x.Unfit
+	}
+	return 0
+}
+
+func (x *Execution) GetRecordsSinceCheckpoint() int64 {
+	if x != nil {
+		return x.RecordsSinceCheckpoint
 	}
 	return 0
 }
@@ -3827,7 +3836,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x04name\x18\t \x01(\tR\x04nameB\a\n" +
 	"\x05_task\"2\n" +
 	"\bWaitList\x12&\n" +
-	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\x99\r\n" +
+	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\xd3\r\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x123\n" +
@@ -3878,7 +3887,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x05asked\x18% \x01(\v2\x11.perdure.v1.AskedR\x05asked\x12)\n" +
 	"\x0ehome_worker_id\x18& \x01(\fH\x06R\fhomeWorkerId\x88\x01\x01\x12*\n" +
 	"\x04away\x18' \x01(\v2\x16.perdure.v1.WorkerAwayR\x04away\x12\x14\n" +
-	"\x05unfit\x18( \x01(\x03R\x05unfitB\x16\n" +
+	"\x05unfit\x18( \x01(\x03R\x05unfit\x128\n" +
+	"\x18records_since_checkpoint\x18) \x01(\x03R\x16recordsSinceCheckpointB\x16\n" +
 	"\x14_agent_definition_idB\b\n" +
 	"\x06_errorB\x13\n" +
 	"\x11_other_error_codeB\f\n" +
