@@ -51,6 +51,10 @@ type Dispatch interface {
 	// Tasks gives tasks of an execution with their results, in the order asked;
 	// nil where there is none.
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Task, error)
+	// Ended returns the next page of heads of steps and tasks that have ended, in the
+	// order in which their records were created. Errors: lease_lost, not_found,
+	// internal from a server that does not know the call.
+	Ended(ctx context.Context, q EndedQuery) (EndedPage, error)
 	// Signals gives the pending signals whose names match and whose order is
 	// over after, oldest first: at most limit, and about 1 MiB, of them.
 	Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]Signal, error)
@@ -134,6 +138,8 @@ type Poll struct {
 	// may claim LOCAL executions: new ones, and those whose home it is.
 	Local    bool
 	Embedded bool
+	// Ended asks for AgentClaim.Ended.
+	Ended bool
 }
 
 // Lease is the right to write an execution; every write carries it.
@@ -181,6 +187,9 @@ type AgentClaim struct {
 	// answer to it, also input and result. A worker that does not keep it any more
 	// gives the claim back, and gets the whole with the next.
 	Kept bool
+	// Ended is the first page of what has ended, for a poll that asked for it and an
+	// execution that was claimed before; else nil. A claim that is Kept has none.
+	Ended *EndedPage
 }
 
 // Kept is what a worker knows of an execution whose goroutine it keeps while it

@@ -90,12 +90,20 @@ type Execution struct {
 	// Away says, of a LOCAL execution that is PENDING, that the worker that
 	// holds its content is not connected.
 	Away *WorkerAway `json:"workerAway,omitempty"`
+	// RecordsSinceCheckpoint counts the steps that were recorded, and the tasks that
+	// were scheduled, since the newest checkpoint: what a function that is entered again
+	// asks for.
+	RecordsSinceCheckpoint int64 `json:"recordsSinceCheckpoint"`
 	// EntryCount counts the execution's entries.
 	EntryCount int64 `json:"-"`
 	// InputBlob and OutputBlob hold what is over InlineLimit and not loaded.
 	InputBlob  *BlobRef `json:"-"`
 	OutputBlob *BlobRef `json:"-"`
 }
+
+// ManyRecords is how many records since the newest checkpoint make a resume slow enough
+// to warn of.
+const ManyRecords = 1000
 
 // MarshalJSON hides the wait of an execution that does not wait: the row keeps
 // it after the waking, so that the next claim can bring what was waited for.

@@ -91,6 +91,8 @@ type Context interface {
 	// StateVersion is the version that the newest checkpoint's state was saved
 	// with; 0 for none. Versioned reads it.
 	StateVersion() int
+	// CheckpointSeq is the number of the newest checkpoint; 0 before the first.
+	CheckpointSeq() int64
 	// Flush commits what is pending. It blocks.
 	Flush() error
 

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -74,4 +75,32 @@ func ExampleOnSignal() {
 		}
 		return "nobody answered for a day", nil
 	})
+}
+
+// An agent that works through a list. A crash costs the page that it was
+// at, and a resume reads nothing of those before.
+func ExampleLoop() {
+	type progress struct {
+		Next  int
+		Words int
+	}
+	count := agent.DefineFunc("count-words", func(ctx agent.Context, pages []string) (int, error) {
+		var p progress
+		err := agent.Loop(ctx, &p, func(ctx agent.Context, p *progress) (done bool, err error) {
+			if p.Next == len(pages) {
+				return true, nil
+			}
+			text, err := agent.Step(ctx, "fetch", func(context.Context) (string, error) {
+				return pages[p.Next], nil // in life: a request
+			})
+			if err != nil {
+				return false, err
+			}
+			p.Next, p.Words = p.Next+1, p.Words+len(strings.Fields(text))
+			return false, nil
+		})
+		return p.Words, err
+	})
+	fmt.Println(count.Spec.Kind)
+	// Output: count-words
 }

@@ -133,13 +133,3 @@ func decode[T any](r Result) (T, error) {
 	}
 	return out, unmarshal(r.Task.Result, &out)
 }
-
-func unmarshal(raw json.RawMessage, v any) error {
-	if len(raw) == 0 {
-		raw = json.RawMessage("null")
-	}
-	if err := json.Unmarshal(raw, v); err != nil {
-		return perdure.FieldErrorf("result", "does not decode: %v", err)
-	}
-	return nil
-}

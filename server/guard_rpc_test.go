@@ -34,6 +34,7 @@ var rpcs = map[string]string{
 	"AgentDispatch/GetExecution":        "error",
 	"AgentDispatch/GetEntries":          "error",
 	"AgentDispatch/GetTasks":            "error",
+	"AgentDispatch/GetEnded":            "error",
 	"AgentDispatch/GetSignals":          "error",
 	"AgentDispatch/GetLatestCheckpoint": "error",
 	"AgentDispatch/AppendEntry":         "error",

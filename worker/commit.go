@@ -203,6 +203,7 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 		r.taken, r.takenBytes = nil, 0
 		r.since = &[]perdure.Entry{} // what the checkpoint has is not appended again
 	}
+	r.countRecords(c)
 	r.learn(reply.Tasks)
 	r.addSignals(reply.Signals)
 }
@@ -297,6 +298,9 @@ func (r *run) settle() error {
 	}
 	return r.Flush()
 }
+
+// CheckpointSeq implements agent.Context.
+func (r *run) CheckpointSeq() int64 { return r.seq }
 
 // StateVersion implements agent.Context.
 func (r *run) StateVersion() int { return r.version }

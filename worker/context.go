@@ -91,6 +91,9 @@ func (r *run) Schedule(kind string, input any, opts ...agent.TaskOption) agent.F
 	id := perdure.TaskID(task.Key)
 	if !r.asked[id] || r.askAgain(task) {
 		r.asked[id] = true
+		if r.hasEnded(task) {
+			return agent.FutureOf(id, kind)
+		}
 		r.pending.Tasks = append(r.pending.Tasks, task)
 	}
 	return agent.FutureOf(id, kind)

@@ -38,6 +38,7 @@ type faulty struct {
 	onHeartbeat func(perdure.Heartbeat, *perdure.HeartbeatReply) error
 	onEntries   func(perdure.EntryQuery)
 	onRelease   func(perdure.Release)
+	onEnded     func(perdure.EndedQuery)
 	onFinish    func(perdure.TaskFinish) error // an error is the answer
 
 	mu    sync.Mutex // guards calls
@@ -179,6 +180,13 @@ func (f *faulty) PutBlob(ctx context.Context, owner perdure.BlobOwner, length in
 func (f *faulty) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
 	f.next("Tasks")
 	return f.Dispatch.Tasks(ctx, execution, ids)
+}
+
+func (f *faulty) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.EndedPage, error) {
+	if f.onEnded != nil {
+		f.onEnded(q)
+	}
+	return through(f, "Ended", func() (perdure.EndedPage, error) { return f.Dispatch.Ended(ctx, q) })
 }
 
 // overFaulty lets a worker speak to the bench's engine through faults.

@@ -112,6 +112,13 @@ func (m *mortal) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID
 	return m.Dispatch.Tasks(ctx, execution, ids)
 }
 
+func (m *mortal) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.EndedPage, error) {
+	if m.isDead() {
+		return perdure.EndedPage{}, lost()
+	}
+	return m.Dispatch.Ended(ctx, q)
+}
+
 // polled makes a poll that ends with the worker's life; claims that come later
 // are nobody's.
 func polled[T any](ctx context.Context, m *mortal, poll func(context.Context) ([]T, error)) ([]T, error) {

@@ -47,6 +47,7 @@ func (r *run) setParking(parking bool) {
 func (r *run) park() {
 	r.w.streams.close(r.stream)
 	r.endSpan()
+	r.ended.fetched = nil
 	early, kept := r.w.park(r)
 	r.w.agentSlots.release(1)
 	r.holding = false
@@ -60,6 +61,7 @@ func (r *run) park() {
 	r.holding = true
 	r.w.Observer.resumed(r.claim.Execution.Kind)
 	r.adopt(*early)
+	r.claim.Ended = nil // what the function knows is as good
 }
 
 // awaitClaim waits for a claim, and discards the goroutine when it is told to
@@ -146,7 +148,7 @@ const goroutineBytes = 16 << 10
 // longer for a run that has learned much: that is counted as it is learned.
 func (r *run) weigh() int {
 	return goroutineBytes + len(r.claim.Execution.Input) + len(r.state) + r.w.paths.size(r.id) +
-		r.tasks.bytes + bytesOfSignals(r.signals) + r.takenBytes
+		r.tasks.bytes + r.ended.bytes + bytesOfSignals(r.signals) + r.takenBytes
 }
 
 // dropParked discards a parked goroutine, unless a claim took it up first.

@@ -39,6 +39,8 @@ type run struct {
 	state      json.RawMessage
 	version    int                // of the state
 	tasks      known              // ended ones, from committed bytes
+	ended      ended              // when the function was entered
+	records    int64              // stored since the newest checkpoint
 	asked      map[uuid.UUID]bool // tasks scheduled or looked up in this run of the function
 	signals    []perdure.Signal   // there and not taken, oldest first
 	more       bool               // the server has signals that are not among these
@@ -160,6 +162,7 @@ func (r *run) adopt(c perdure.AgentClaim) {
 	lease := c.Lease
 	r.stream = r.w.streams.open(r, nil, &lease, func(err error) { r.lose(lease, err) })
 	r.stream.SetPlace(r.place)
+	r.records = c.Execution.RecordsSinceCheckpoint
 	r.learn(c.Results)
 	r.setSignals(c)
 	r.w.mu.Lock()
@@ -176,7 +179,8 @@ func (r *run) reset() {
 		r.seq, r.state, r.version, r.ckptLeaf = k.Sequence, k.State, k.StateVersion(), k.LeafEntryID
 	}
 	r.SetPlace(perdure.Place{ResponseID: c.Execution.ResponseID})
-	r.tasks, r.asked = known{}, map[uuid.UUID]bool{}
+	r.tasks, r.asked, r.ended = known{}, map[uuid.UUID]bool{}, newEnded(c)
+	r.claim.Ended = nil // it need not stay in memory
 	r.learn(c.Results)
 	r.steps = map[string]bool{}
 	r.asks, r.before = asks{count: map[string]int{}, asked: c.Execution.Asked}, nil
@@ -252,8 +256,9 @@ func (r *run) over() bool {
 // end has to wait for.
 func (r *run) again() {
 	state, version, seq, leaf, ckpt := r.state, r.version, r.seq, r.stored, r.ckptLeaf
-	tasks, taken, asked := r.tasks, r.taken, r.asks.asked
+	tasks, taken, asked, ended := r.tasks, r.taken, r.asks.asked, r.ended.rewound()
 	r.reset()
+	r.ended = ended
 	r.asks.asked, r.version, r.enteredAt = asked, version, leaf
 	r.state, r.seq, r.leaf, r.stored, r.ckptLeaf, r.tasks = state, seq, leaf, leaf, ckpt, tasks
 	r.giveAgain(taken)

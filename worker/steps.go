@@ -4,27 +4,17 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 )
 
-// record looks for a step's record. An execution that was never claimed before
-// has none but those that this run made, and nothing is asked.
+// record looks for a step's record; nil if there is none.
 func (r *run) record(key string) (*perdure.Task, error) {
 	id := perdure.TaskID(key)
 	if t := r.tasks.get(id); t != nil {
 		return t, nil
 	}
-	if r.claim.LastCommit == (perdure.CommitNumber{}) {
-		return nil, nil
-	}
-	found, err := r.w.Dispatch.Tasks(r.live, r.ID(), []uuid.UUID{id})
-	if err != nil || len(found) == 0 || found[0] == nil {
-		return nil, err
-	}
-	r.tasks.put(found[0])
-	return found[0], nil
+	return r.recorded(id)
 }
 
 // RunStep implements agent.Context.

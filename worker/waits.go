@@ -85,6 +85,9 @@ func (r *run) Await(how agent.How, futures ...agent.Future) ([]agent.Result, err
 			return nil, f.Err()
 		}
 	}
+	if err := r.recall(futures); err != nil {
+		return nil, err
+	}
 	if how == agent.All || len(futures) < 2 {
 		return r.awaitMet(how, futures, waitFor(how, futures))
 	}

@@ -44,7 +44,7 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 		claimed, waits := sortClaims(decisions)
 		e.alone.polled(p.WorkerID, claimed, waits, e.Store.Now())
 		claims, err := readable(claimed, func(x *perdure.Execution) (*perdure.AgentClaim, error) {
-			claim, err := e.claimOf(ctx, &woken{execution: *x, kept: e.parked.claimed(x.ID, p.WorkerID), waited: waited})
+			claim, err := e.claimOf(ctx, &woken{execution: *x, kept: e.parked.claimed(x.ID, p.WorkerID), waited: waited, ended: p.Ended})
 			if err != nil {
 				e.giveBack(ctx, org, agentBack(p.WorkerID, perdure.Lease{ExecutionID: x.ID, Fence: x.Fence, ClaimID: x.ClaimID}))
 			}
@@ -86,9 +86,12 @@ func (e *Engine) decideClaim(s *store.State, p perdure.Poll, request uuid.UUID) 
 
 // agentClaim gathers what a resume needs. It costs the same however long the
 // conversation is: the path of entries is not in it.
-func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution) (claim *perdure.AgentClaim, err error) {
+func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution, ended bool) (claim *perdure.AgentClaim, err error) {
 	err = e.refs.Together(ctx, func(refs store.Reader) error {
 		claim, err = e.claimRead(ctx, refs, claimed)
+		if err == nil && ended {
+			claim.Ended, err = firstEnded(ctx, refs, claimed, claim.Checkpoint)
+		}
 		return err
 	})
 	return claim, err

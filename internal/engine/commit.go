@@ -340,6 +340,7 @@ func (d *draft) step(s perdure.StepRecord) error {
 		t.Status = perdure.TaskFailed
 	}
 	d.task(t)
+	d.x.RecordsSinceCheckpoint++
 	return nil
 }
 
@@ -352,7 +353,7 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 		return err
 	}
 	d.x.CheckpointSeq++
-	d.x.CheckpointAt = d.s.Now
+	d.x.CheckpointAt, d.x.RecordsSinceCheckpoint = d.s.Now, 0
 	d.x.Asked = perdure.Asked{} // the scores of the crash guard stay
 	state := c.State.Bytes
 	if state == nil && c.State.Blob == nil {

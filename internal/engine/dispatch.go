@@ -143,6 +143,10 @@ func (d dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUI
 	return d.read().Tasks(ctx, execution, ids, false)
 }
 
+func (d dispatch) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.EndedPage, error) {
+	return d.e.ended(store.ForOrg(ctx, d.org), d.org, q)
+}
+
 func (d dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
 	ctx = store.ForOrg(ctx, d.org)
 	if err := checkTexts("patterns", patterns); err != nil {

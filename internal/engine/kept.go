@@ -20,6 +20,7 @@ type woken struct {
 	signal *perdure.Signal // that came by it, with its value; may be nil
 	waited time.Duration   // how long the poll had waited that is answered with it
 	again  bool            // it was made before, and the answer is given again
+	ended  bool            // the poll asked for what has ended
 }
 
 // claimOf gives the claim to hand out. For a goroutine that is kept and has been
@@ -27,7 +28,7 @@ type woken struct {
 func (e *Engine) claimOf(ctx context.Context, w *woken) (*perdure.AgentClaim, error) {
 	x := w.execution
 	if w.kept == nil || !lastCommit(&x).Same(w.kept.At) || x.PersistenceMode == perdure.Local {
-		claim, err := e.agentClaim(ctx, &x)
+		claim, err := e.agentClaim(ctx, &x, w.ended)
 		if err == nil {
 			claim.Waited = w.waited
 		}

@@ -31,6 +31,7 @@ func (e *Engine) schedule(d *draft, n perdure.NewTask, c perdure.Commit, a *comm
 		renew(t, before)
 	}
 	d.task(t)
+	d.x.RecordsSinceCheckpoint++
 	d.taskEvent(perdure.EventTaskScheduled, t, nil)
 	if e.eager(d, t, c, a) {
 		d.occupy(t)

@@ -154,6 +154,18 @@ func (s *agentService) GetTasks(m *perdurev1.GetTasksRequest, out perdurev1.Agen
 	return nil
 }
 
+func (s *agentService) GetEnded(ctx context.Context, m *perdurev1.GetEndedRequest) (*perdurev1.GetEndedResponse, error) {
+	q, err := pbconv.EndedQueryFromProto(m)
+	if err != nil {
+		return nil, err
+	}
+	page, err := callerOf(ctx).Ended(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return &perdurev1.GetEndedResponse{Page: pbconv.EndedToProto(page)}, nil
+}
+
 func (s *agentService) GetSignals(m *perdurev1.GetSignalsRequest, out perdurev1.AgentDispatch_GetSignalsServer) error {
 	execution, err := pbconv.UUIDFromProto("execution_id", m.GetExecutionId())
 	if err != nil {

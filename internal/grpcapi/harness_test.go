@@ -129,6 +129,10 @@ func (f *fake) Tasks(_ context.Context, execution uuid.UUID, ids []uuid.UUID) ([
 	return ask[[]*perdure.Task](f, "Tasks", args{execution, ids})
 }
 
+func (f *fake) Ended(_ context.Context, q perdure.EndedQuery) (perdure.EndedPage, error) {
+	return ask[perdure.EndedPage](f, "Ended", q)
+}
+
 func (f *fake) Signals(_ context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
 	return ask[[]perdure.Signal](f, "Signals", args{execution, patterns, after, limit})
 }

@@ -88,7 +88,13 @@ func TestEveryCallIsTheSameAsInProcess(t *testing.T) {
 			}
 		})
 	})
-	t.Run("PollTasks", func(t *testing.T) { exchange(t, w, bind(ctx, c.PollTasks), notEmbedded, nil) })
+	t.Run("PollTasks", func(t *testing.T) {
+		exchange(t, w, bind(ctx, c.PollTasks), func(p *perdure.Poll) {
+			notEmbedded(p)
+			p.Ended = false // tasks have nothing of it
+		}, nil)
+	})
+	t.Run("Ended", func(t *testing.T) { exchange(t, w, bind(ctx, c.Ended), nil, nil) })
 	t.Run("Heartbeat", func(t *testing.T) { exchange(t, w, bind(ctx, c.Heartbeat), nil, nil) })
 	t.Run("Release", func(t *testing.T) {
 		exchange(t, w, func(r perdure.Release) (struct{}, error) { return struct{}{}, c.Release(ctx, r) }, nil, nil)

@@ -49,7 +49,7 @@ func (r reply) shape(status int, want string) reply {
 const pendingShape = `{"id":"U1","kind":"react-agent","status":"PENDING","persistenceMode":"REMOTE","agentDefinitionId":null,` +
 	`"input":{"userPrompt":"hi","models":[{"provider":"scripted","modelId":"m"}],"tools":[],"config":{},"oneShot":false},` +
 	`"output":null,"error":null,"errorCode":null,"queue":"default","workspace":".","currentCheckpointSeq":0,"maxSeq":1,"workerId":null,` +
-	`"metadata":{"a":"b"},"createdAt":"T","updatedAt":"T","startedAt":null,"completedAt":null,"version":1,"traceparent":null}`
+	`"metadata":{"a":"b"},"createdAt":"T","updatedAt":"T","startedAt":null,"completedAt":null,"version":1,"recordsSinceCheckpoint":0,"traceparent":null}`
 
 func TestExecutionShape(t *testing.T) {
 	h := open(t)

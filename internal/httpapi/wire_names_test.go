@@ -48,7 +48,7 @@ func items(t *testing.T, body map[string]any) []map[string]any {
 }
 
 const (
-	executionNames = "id kind status persistenceMode agentDefinitionId input output error errorCode queue workspace currentCheckpointSeq maxSeq " +
+	executionNames = "id kind status persistenceMode agentDefinitionId input output error errorCode queue workspace currentCheckpointSeq maxSeq recordsSinceCheckpoint " +
 		"workerId traceparent metadata createdAt updatedAt startedAt completedAt version"
 	entryNames      = "id parentId entryType role turnId responseId messageId content metadata createdAt"
 	definitionNames = "id name slug description systemPrompt models tools config metadata createdAt updatedAt version"

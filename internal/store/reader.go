@@ -68,6 +68,13 @@ type Reader interface {
 	// Tasks gives tasks by id, in the order asked; nil where there is none. With
 	// lazy, inputs and results that are blobs are left as references.
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error)
+	// Ended returns heads of the steps and tasks that have ended whose records come
+	// after a position: at most limit, and about bytes of results and errors, but at
+	// least one if there is any. Whole is not set.
+	Ended(ctx context.Context, execution uuid.UUID, after int64, limit, bytes int) (perdure.EndedPage, error)
+	// EndedBefore returns the position of the newest step or task that was created
+	// before a moment; 0 if there is none.
+	EndedBefore(ctx context.Context, execution uuid.UUID, moment perdure.Time) (int64, error)
 	// ListTasks lists oldest first, steps left out unless asked for.
 	ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (Page[*perdure.Task], error)
 

@@ -37,6 +37,9 @@ func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error 
 		d.release(x.ID)
 		return nil
 	}
+	if c.Ended != nil {
+		withoutOutcomes(c.Ended)
+	}
 	k := d.keep(x.ID)
 	k.begin(c.Lease.Fence)
 	b := NewBatch(x.ID)

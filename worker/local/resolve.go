@@ -138,6 +138,25 @@ func (d *Dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UU
 	return tasks, d.tasks(ctx, execution, tasks)
 }
 
+// Ended implements [perdure.Dispatch].
+func (d *Dispatch) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.EndedPage, error) {
+	page, err := d.Dispatch.Ended(ctx, q)
+	if d.Keeps(q.Lease.ExecutionID) {
+		withoutOutcomes(&page)
+	}
+	return page, err
+}
+
+// withoutOutcomes says of a page that the outcomes of its records have to be asked
+// for, which Tasks does from the store. The store may also have the outcome of a step
+// whose commit was lost, so a record that is in no page has to be asked for, too.
+func withoutOutcomes(p *perdure.EndedPage) {
+	p.Whole = false
+	for i := range p.Heads {
+		p.Heads[i].Partial = true
+	}
+}
+
 // Entries implements [perdure.Dispatch].
 func (d *Dispatch) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
 	if !d.Keeps(q.ExecutionID) {

@@ -101,6 +101,18 @@ func (c *Client) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID
 	})
 }
 
+// Ended implements perdure.Dispatch.
+func (c *Client) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.EndedPage, error) {
+	m := pbconv.EndedQueryToProto(q)
+	return again(ctx, c, "GetEnded", func(ctx context.Context) (perdure.EndedPage, error) {
+		got, err := c.agents.GetEnded(ctx, m)
+		if err != nil {
+			return perdure.EndedPage{}, err
+		}
+		return pbconv.EndedFromProto(got.GetPage())
+	})
+}
+
 // Signals implements perdure.Dispatch.
 func (c *Client) Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
 	m := &perdurev1.GetSignalsRequest{ExecutionId: pbconv.UUIDToProto(execution), Patterns: patterns, After: after, Limit: int64(limit)}

@@ -91,7 +91,9 @@ type PollAgentRequest struct {
 	Wait *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
 	// The worker keeps contents of its own under a stable id: it may claim LOCAL
 	// executions, new ones and those whose home it is.
-	Local         bool `protobuf:"varint,6,opt,name=local,proto3" json:"local,omitempty"`
+	Local bool `protobuf:"varint,6,opt,name=local,proto3" json:"local,omitempty"`
+	// Asks for AgentClaim.ended.
+	Ended         bool `protobuf:"varint,7,opt,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -164,6 +166,13 @@ func (x *PollAgentRequest) GetWait() *durationpb.Duration {
 func (x *PollAgentRequest) GetLocal() bool {
 	if x != nil {
 		return x.Local
+	}
+	return false
+}
+
+func (x *PollAgentRequest) GetEnded() bool {
+	if x != nil {
+		return x.Ended
 	}
 	return false
 }
@@ -1450,6 +1459,103 @@ func (*GetTasksResponse_Task) isGetTasksResponse_Part() {}
 
 func (*GetTasksResponse_Chunk) isGetTasksResponse_Part() {}
 
+type GetEndedRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Lease *Lease                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	// EndedPage.next of the page before.
+	After         int64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetEndedRequest) Reset() {
+	*x = GetEndedRequest{}
+	mi := &file_perdure_v1_agent_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetEndedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetEndedRequest) ProtoMessage() {}
+
+func (x *GetEndedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_agent_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetEndedRequest.ProtoReflect.Descriptor instead.
+func (*GetEndedRequest) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *GetEndedRequest) GetLease() *Lease {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+func (x *GetEndedRequest) GetAfter() int64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+type GetEndedResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Page          *EndedPage             `protobuf:"bytes,1,opt,name=page,proto3" json:"page,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetEndedResponse) Reset() {
+	*x = GetEndedResponse{}
+	mi := &file_perdure_v1_agent_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetEndedResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetEndedResponse) ProtoMessage() {}
+
+func (x *GetEndedResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_agent_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetEndedResponse.ProtoReflect.Descriptor instead.
+func (*GetEndedResponse) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *GetEndedResponse) GetPage() *EndedPage {
+	if x != nil {
+		return x.Page
+	}
+	return nil
+}
+
 type GetSignalsRequest struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId []byte                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
@@ -1464,7 +1570,7 @@ type GetSignalsRequest struct {
 
 func (x *GetSignalsRequest) Reset() {
 	*x = GetSignalsRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[18]
+	mi := &file_perdure_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1582,7 @@ func (x *GetSignalsRequest) String() string {
 func (*GetSignalsRequest) ProtoMessage() {}
 
 func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[18]
+	mi := &file_perdure_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1595,7 @@ func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSignalsRequest.ProtoReflect.Descriptor instead.
 func (*GetSignalsRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetSignalsRequest) GetExecutionId() []byte {
@@ -1533,7 +1639,7 @@ type GetSignalsResponse struct {
 
 func (x *GetSignalsResponse) Reset() {
 	*x = GetSignalsResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[19]
+	mi := &file_perdure_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1545,7 +1651,7 @@ func (x *GetSignalsResponse) String() string {
 func (*GetSignalsResponse) ProtoMessage() {}
 
 func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[19]
+	mi := &file_perdure_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1558,7 +1664,7 @@ func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSignalsResponse.ProtoReflect.Descriptor instead.
 func (*GetSignalsResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetSignalsResponse) GetPart() isGetSignalsResponse_Part {
@@ -1611,7 +1717,7 @@ type GetLatestCheckpointRequest struct {
 
 func (x *GetLatestCheckpointRequest) Reset() {
 	*x = GetLatestCheckpointRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[20]
+	mi := &file_perdure_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1623,7 +1729,7 @@ func (x *GetLatestCheckpointRequest) String() string {
 func (*GetLatestCheckpointRequest) ProtoMessage() {}
 
 func (x *GetLatestCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[20]
+	mi := &file_perdure_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1636,7 +1742,7 @@ func (x *GetLatestCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLatestCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*GetLatestCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetLatestCheckpointRequest) GetExecutionId() []byte {
@@ -1656,7 +1762,7 @@ type GetLatestCheckpointResponse struct {
 
 func (x *GetLatestCheckpointResponse) Reset() {
 	*x = GetLatestCheckpointResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[21]
+	mi := &file_perdure_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +1774,7 @@ func (x *GetLatestCheckpointResponse) String() string {
 func (*GetLatestCheckpointResponse) ProtoMessage() {}
 
 func (x *GetLatestCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[21]
+	mi := &file_perdure_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +1787,7 @@ func (x *GetLatestCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLatestCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*GetLatestCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetLatestCheckpointResponse) GetCheckpoint() *Checkpoint {
@@ -1704,7 +1810,7 @@ type AppendEntryRequest struct {
 
 func (x *AppendEntryRequest) Reset() {
 	*x = AppendEntryRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[22]
+	mi := &file_perdure_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +1822,7 @@ func (x *AppendEntryRequest) String() string {
 func (*AppendEntryRequest) ProtoMessage() {}
 
 func (x *AppendEntryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[22]
+	mi := &file_perdure_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +1835,7 @@ func (x *AppendEntryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEntryRequest.ProtoReflect.Descriptor instead.
 func (*AppendEntryRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AppendEntryRequest) GetLease() *Lease {
@@ -1771,7 +1877,7 @@ type AppendEntryResponse struct {
 
 func (x *AppendEntryResponse) Reset() {
 	*x = AppendEntryResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[23]
+	mi := &file_perdure_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +1889,7 @@ func (x *AppendEntryResponse) String() string {
 func (*AppendEntryResponse) ProtoMessage() {}
 
 func (x *AppendEntryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[23]
+	mi := &file_perdure_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +1902,7 @@ func (x *AppendEntryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEntryResponse.ProtoReflect.Descriptor instead.
 func (*AppendEntryResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AppendEntryResponse) GetEntryId() []byte {
@@ -1824,7 +1930,7 @@ type SubmitCheckpointRequest struct {
 
 func (x *SubmitCheckpointRequest) Reset() {
 	*x = SubmitCheckpointRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[24]
+	mi := &file_perdure_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1942,7 @@ func (x *SubmitCheckpointRequest) String() string {
 func (*SubmitCheckpointRequest) ProtoMessage() {}
 
 func (x *SubmitCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[24]
+	mi := &file_perdure_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1955,7 @@ func (x *SubmitCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*SubmitCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SubmitCheckpointRequest) GetLease() *Lease {
@@ -1883,7 +1989,7 @@ type SubmitCheckpointResponse struct {
 
 func (x *SubmitCheckpointResponse) Reset() {
 	*x = SubmitCheckpointResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[25]
+	mi := &file_perdure_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +2001,7 @@ func (x *SubmitCheckpointResponse) String() string {
 func (*SubmitCheckpointResponse) ProtoMessage() {}
 
 func (x *SubmitCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[25]
+	mi := &file_perdure_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +2014,7 @@ func (x *SubmitCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*SubmitCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SubmitCheckpointResponse) GetSequence() int64 {
@@ -1938,7 +2044,7 @@ type ScheduleAgentTaskRequest struct {
 
 func (x *ScheduleAgentTaskRequest) Reset() {
 	*x = ScheduleAgentTaskRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[26]
+	mi := &file_perdure_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1950,7 +2056,7 @@ func (x *ScheduleAgentTaskRequest) String() string {
 func (*ScheduleAgentTaskRequest) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[26]
+	mi := &file_perdure_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1963,7 +2069,7 @@ func (x *ScheduleAgentTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskRequest.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ScheduleAgentTaskRequest) GetPart() isScheduleAgentTaskRequest_Part {
@@ -2024,7 +2130,7 @@ type ScheduleAgentTaskHeader struct {
 
 func (x *ScheduleAgentTaskHeader) Reset() {
 	*x = ScheduleAgentTaskHeader{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[27]
+	mi := &file_perdure_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2036,7 +2142,7 @@ func (x *ScheduleAgentTaskHeader) String() string {
 func (*ScheduleAgentTaskHeader) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[27]
+	mi := &file_perdure_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2049,7 +2155,7 @@ func (x *ScheduleAgentTaskHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskHeader.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskHeader) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ScheduleAgentTaskHeader) GetLease() *Lease {
@@ -2104,7 +2210,7 @@ type ScheduleAgentTaskResponse struct {
 
 func (x *ScheduleAgentTaskResponse) Reset() {
 	*x = ScheduleAgentTaskResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[28]
+	mi := &file_perdure_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2116,7 +2222,7 @@ func (x *ScheduleAgentTaskResponse) String() string {
 func (*ScheduleAgentTaskResponse) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[28]
+	mi := &file_perdure_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2129,7 +2235,7 @@ func (x *ScheduleAgentTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskResponse.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ScheduleAgentTaskResponse) GetTaskId() []byte {
@@ -2157,7 +2263,7 @@ type SuspendAgentRequest struct {
 
 func (x *SuspendAgentRequest) Reset() {
 	*x = SuspendAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[29]
+	mi := &file_perdure_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2169,7 +2275,7 @@ func (x *SuspendAgentRequest) String() string {
 func (*SuspendAgentRequest) ProtoMessage() {}
 
 func (x *SuspendAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[29]
+	mi := &file_perdure_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2182,7 +2288,7 @@ func (x *SuspendAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendAgentRequest.ProtoReflect.Descriptor instead.
 func (*SuspendAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SuspendAgentRequest) GetLease() *Lease {
@@ -2215,7 +2321,7 @@ type SuspendAgentResponse struct {
 
 func (x *SuspendAgentResponse) Reset() {
 	*x = SuspendAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[30]
+	mi := &file_perdure_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2227,7 +2333,7 @@ func (x *SuspendAgentResponse) String() string {
 func (*SuspendAgentResponse) ProtoMessage() {}
 
 func (x *SuspendAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[30]
+	mi := &file_perdure_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2240,7 +2346,7 @@ func (x *SuspendAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendAgentResponse.ProtoReflect.Descriptor instead.
 func (*SuspendAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SuspendAgentResponse) GetCommit() *CommitResponse {
@@ -2263,7 +2369,7 @@ type CompleteAgentRequest struct {
 
 func (x *CompleteAgentRequest) Reset() {
 	*x = CompleteAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[31]
+	mi := &file_perdure_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2275,7 +2381,7 @@ func (x *CompleteAgentRequest) String() string {
 func (*CompleteAgentRequest) ProtoMessage() {}
 
 func (x *CompleteAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[31]
+	mi := &file_perdure_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2288,7 +2394,7 @@ func (x *CompleteAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteAgentRequest.ProtoReflect.Descriptor instead.
 func (*CompleteAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CompleteAgentRequest) GetLease() *Lease {
@@ -2328,7 +2434,7 @@ type CompleteAgentResponse struct {
 
 func (x *CompleteAgentResponse) Reset() {
 	*x = CompleteAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[32]
+	mi := &file_perdure_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2340,7 +2446,7 @@ func (x *CompleteAgentResponse) String() string {
 func (*CompleteAgentResponse) ProtoMessage() {}
 
 func (x *CompleteAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[32]
+	mi := &file_perdure_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2353,7 +2459,7 @@ func (x *CompleteAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteAgentResponse.ProtoReflect.Descriptor instead.
 func (*CompleteAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CompleteAgentResponse) GetCommit() *CommitResponse {
@@ -2374,7 +2480,7 @@ type FailAgentRequest struct {
 
 func (x *FailAgentRequest) Reset() {
 	*x = FailAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[33]
+	mi := &file_perdure_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2492,7 @@ func (x *FailAgentRequest) String() string {
 func (*FailAgentRequest) ProtoMessage() {}
 
 func (x *FailAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[33]
+	mi := &file_perdure_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2505,7 @@ func (x *FailAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailAgentRequest.ProtoReflect.Descriptor instead.
 func (*FailAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *FailAgentRequest) GetLease() *Lease {
@@ -2432,7 +2538,7 @@ type FailAgentResponse struct {
 
 func (x *FailAgentResponse) Reset() {
 	*x = FailAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[34]
+	mi := &file_perdure_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +2550,7 @@ func (x *FailAgentResponse) String() string {
 func (*FailAgentResponse) ProtoMessage() {}
 
 func (x *FailAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[34]
+	mi := &file_perdure_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +2563,7 @@ func (x *FailAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailAgentResponse.ProtoReflect.Descriptor instead.
 func (*FailAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *FailAgentResponse) GetCommit() *CommitResponse {
@@ -2478,7 +2584,7 @@ type ConsumeSignalsRequest struct {
 
 func (x *ConsumeSignalsRequest) Reset() {
 	*x = ConsumeSignalsRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[35]
+	mi := &file_perdure_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2596,7 @@ func (x *ConsumeSignalsRequest) String() string {
 func (*ConsumeSignalsRequest) ProtoMessage() {}
 
 func (x *ConsumeSignalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[35]
+	mi := &file_perdure_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2609,7 @@ func (x *ConsumeSignalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeSignalsRequest.ProtoReflect.Descriptor instead.
 func (*ConsumeSignalsRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ConsumeSignalsRequest) GetLease() *Lease {
@@ -2536,7 +2642,7 @@ type ConsumeSignalsResponse struct {
 
 func (x *ConsumeSignalsResponse) Reset() {
 	*x = ConsumeSignalsResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[36]
+	mi := &file_perdure_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2548,7 +2654,7 @@ func (x *ConsumeSignalsResponse) String() string {
 func (*ConsumeSignalsResponse) ProtoMessage() {}
 
 func (x *ConsumeSignalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[36]
+	mi := &file_perdure_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2561,7 +2667,7 @@ func (x *ConsumeSignalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeSignalsResponse.ProtoReflect.Descriptor instead.
 func (*ConsumeSignalsResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ConsumeSignalsResponse) GetCommit() *CommitResponse {
@@ -2582,7 +2688,7 @@ type HasSignalRequest struct {
 
 func (x *HasSignalRequest) Reset() {
 	*x = HasSignalRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[37]
+	mi := &file_perdure_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2594,7 +2700,7 @@ func (x *HasSignalRequest) String() string {
 func (*HasSignalRequest) ProtoMessage() {}
 
 func (x *HasSignalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[37]
+	mi := &file_perdure_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2607,7 +2713,7 @@ func (x *HasSignalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HasSignalRequest.ProtoReflect.Descriptor instead.
 func (*HasSignalRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *HasSignalRequest) GetExecutionId() []byte {
@@ -2633,7 +2739,7 @@ type HasSignalResponse struct {
 
 func (x *HasSignalResponse) Reset() {
 	*x = HasSignalResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[38]
+	mi := &file_perdure_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2645,7 +2751,7 @@ func (x *HasSignalResponse) String() string {
 func (*HasSignalResponse) ProtoMessage() {}
 
 func (x *HasSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[38]
+	mi := &file_perdure_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2658,7 +2764,7 @@ func (x *HasSignalResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HasSignalResponse.ProtoReflect.Descriptor instead.
 func (*HasSignalResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *HasSignalResponse) GetPending() bool {
@@ -2685,7 +2791,7 @@ type SignalAgentRequest struct {
 
 func (x *SignalAgentRequest) Reset() {
 	*x = SignalAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[39]
+	mi := &file_perdure_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +2803,7 @@ func (x *SignalAgentRequest) String() string {
 func (*SignalAgentRequest) ProtoMessage() {}
 
 func (x *SignalAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[39]
+	mi := &file_perdure_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +2816,7 @@ func (x *SignalAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalAgentRequest.ProtoReflect.Descriptor instead.
 func (*SignalAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SignalAgentRequest) GetExecutionId() []byte {
@@ -2759,7 +2865,7 @@ type SignalAgentResponse struct {
 
 func (x *SignalAgentResponse) Reset() {
 	*x = SignalAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[40]
+	mi := &file_perdure_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2771,7 +2877,7 @@ func (x *SignalAgentResponse) String() string {
 func (*SignalAgentResponse) ProtoMessage() {}
 
 func (x *SignalAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[40]
+	mi := &file_perdure_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2784,7 +2890,7 @@ func (x *SignalAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalAgentResponse.ProtoReflect.Descriptor instead.
 func (*SignalAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SignalAgentResponse) GetSignalId() string {
@@ -2810,7 +2916,7 @@ type StreamAgentDataRequest struct {
 
 func (x *StreamAgentDataRequest) Reset() {
 	*x = StreamAgentDataRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[41]
+	mi := &file_perdure_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2822,7 +2928,7 @@ func (x *StreamAgentDataRequest) String() string {
 func (*StreamAgentDataRequest) ProtoMessage() {}
 
 func (x *StreamAgentDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[41]
+	mi := &file_perdure_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2835,7 +2941,7 @@ func (x *StreamAgentDataRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAgentDataRequest.ProtoReflect.Descriptor instead.
 func (*StreamAgentDataRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *StreamAgentDataRequest) GetFrames() []*Frame {
@@ -2855,7 +2961,7 @@ type StreamAgentDataResponse struct {
 
 func (x *StreamAgentDataResponse) Reset() {
 	*x = StreamAgentDataResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[42]
+	mi := &file_perdure_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2867,7 +2973,7 @@ func (x *StreamAgentDataResponse) String() string {
 func (*StreamAgentDataResponse) ProtoMessage() {}
 
 func (x *StreamAgentDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[42]
+	mi := &file_perdure_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2880,7 +2986,7 @@ func (x *StreamAgentDataResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAgentDataResponse.ProtoReflect.Descriptor instead.
 func (*StreamAgentDataResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StreamAgentDataResponse) GetHeld() []*BlockEnd {
@@ -2895,14 +3001,15 @@ var File_perdure_v1_agent_proto protoreflect.FileDescriptor
 const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\n" +
 	"\x16perdure/v1/agent.proto\x12\n" +
-	"perdure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16perdure/v1/types.proto\"\xb8\x01\n" +
+	"perdure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16perdure/v1/types.proto\"\xce\x01\n" +
 	"\x10PollAgentRequest\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\x14\n" +
 	"\x05kinds\x18\x03 \x03(\tR\x05kinds\x12\x14\n" +
 	"\x05slots\x18\x04 \x01(\x03R\x05slots\x12-\n" +
 	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12\x14\n" +
-	"\x05local\x18\x06 \x01(\bR\x05local\"C\n" +
+	"\x05local\x18\x06 \x01(\bR\x05local\x12\x14\n" +
+	"\x05ended\x18\a \x01(\bR\x05ended\"C\n" +
 	"\x11PollAgentResponse\x12.\n" +
 	"\x06claims\x18\x01 \x03(\v2\x16.perdure.v1.AgentClaimR\x06claims\"\xfa\x04\n" +
 	"\rCommitRequest\x12'\n" +
@@ -2997,7 +3104,12 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x10GetTasksResponse\x12&\n" +
 	"\x04task\x18\x01 \x01(\v2\x10.perdure.v1.TaskH\x00R\x04task\x12\x16\n" +
 	"\x05chunk\x18\x02 \x01(\fH\x00R\x05chunkB\x06\n" +
-	"\x04part\"~\n" +
+	"\x04part\"P\n" +
+	"\x0fGetEndedRequest\x12'\n" +
+	"\x05lease\x18\x01 \x01(\v2\x11.perdure.v1.LeaseR\x05lease\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\x03R\x05after\"=\n" +
+	"\x10GetEndedResponse\x12)\n" +
+	"\x04page\x18\x01 \x01(\v2\x15.perdure.v1.EndedPageR\x04page\"~\n" +
 	"\x11GetSignalsRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\x12\x1a\n" +
 	"\bpatterns\x18\x02 \x03(\tR\bpatterns\x12\x14\n" +
@@ -3096,14 +3208,15 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x14OUTCOME_KIND_SUSPEND\x10\x01\x12\x19\n" +
 	"\x15OUTCOME_KIND_COMPLETE\x10\x02\x12\x15\n" +
 	"\x11OUTCOME_KIND_FAIL\x10\x03\x12\x1a\n" +
-	"\x16OUTCOME_KIND_CANCELLED\x10\x042\x95\v\n" +
+	"\x16OUTCOME_KIND_CANCELLED\x10\x042\xdc\v\n" +
 	"\rAgentDispatch\x12H\n" +
 	"\tPollAgent\x12\x1c.perdure.v1.PollAgentRequest\x1a\x1d.perdure.v1.PollAgentResponse\x12?\n" +
 	"\x06Commit\x12\x19.perdure.v1.CommitRequest\x1a\x1a.perdure.v1.CommitResponse\x12S\n" +
 	"\fGetExecution\x12\x1f.perdure.v1.GetExecutionRequest\x1a .perdure.v1.GetExecutionResponse0\x01\x12M\n" +
 	"\n" +
 	"GetEntries\x12\x1d.perdure.v1.GetEntriesRequest\x1a\x1e.perdure.v1.GetEntriesResponse0\x01\x12G\n" +
-	"\bGetTasks\x12\x1b.perdure.v1.GetTasksRequest\x1a\x1c.perdure.v1.GetTasksResponse0\x01\x12M\n" +
+	"\bGetTasks\x12\x1b.perdure.v1.GetTasksRequest\x1a\x1c.perdure.v1.GetTasksResponse0\x01\x12E\n" +
+	"\bGetEnded\x12\x1b.perdure.v1.GetEndedRequest\x1a\x1c.perdure.v1.GetEndedResponse\x12M\n" +
 	"\n" +
 	"GetSignals\x12\x1d.perdure.v1.GetSignalsRequest\x1a\x1e.perdure.v1.GetSignalsResponse0\x01\x12f\n" +
 	"\x13GetLatestCheckpoint\x12&.perdure.v1.GetLatestCheckpointRequest\x1a'.perdure.v1.GetLatestCheckpointResponse\x12N\n" +
@@ -3131,7 +3244,7 @@ func file_perdure_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_perdure_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_perdure_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_perdure_v1_agent_proto_goTypes = []any{
 	(OutcomeKind)(0),                    // 0: perdure.v1.OutcomeKind
 	(*PollAgentRequest)(nil),            // 1: perdure.v1.PollAgentRequest
@@ -3152,155 +3265,162 @@ var file_perdure_v1_agent_proto_goTypes = []any{
 	(*GetEntriesResponse)(nil),          // 16: perdure.v1.GetEntriesResponse
 	(*GetTasksRequest)(nil),             // 17: perdure.v1.GetTasksRequest
 	(*GetTasksResponse)(nil),            // 18: perdure.v1.GetTasksResponse
-	(*GetSignalsRequest)(nil),           // 19: perdure.v1.GetSignalsRequest
-	(*GetSignalsResponse)(nil),          // 20: perdure.v1.GetSignalsResponse
-	(*GetLatestCheckpointRequest)(nil),  // 21: perdure.v1.GetLatestCheckpointRequest
-	(*GetLatestCheckpointResponse)(nil), // 22: perdure.v1.GetLatestCheckpointResponse
-	(*AppendEntryRequest)(nil),          // 23: perdure.v1.AppendEntryRequest
-	(*AppendEntryResponse)(nil),         // 24: perdure.v1.AppendEntryResponse
-	(*SubmitCheckpointRequest)(nil),     // 25: perdure.v1.SubmitCheckpointRequest
-	(*SubmitCheckpointResponse)(nil),    // 26: perdure.v1.SubmitCheckpointResponse
-	(*ScheduleAgentTaskRequest)(nil),    // 27: perdure.v1.ScheduleAgentTaskRequest
-	(*ScheduleAgentTaskHeader)(nil),     // 28: perdure.v1.ScheduleAgentTaskHeader
-	(*ScheduleAgentTaskResponse)(nil),   // 29: perdure.v1.ScheduleAgentTaskResponse
-	(*SuspendAgentRequest)(nil),         // 30: perdure.v1.SuspendAgentRequest
-	(*SuspendAgentResponse)(nil),        // 31: perdure.v1.SuspendAgentResponse
-	(*CompleteAgentRequest)(nil),        // 32: perdure.v1.CompleteAgentRequest
-	(*CompleteAgentResponse)(nil),       // 33: perdure.v1.CompleteAgentResponse
-	(*FailAgentRequest)(nil),            // 34: perdure.v1.FailAgentRequest
-	(*FailAgentResponse)(nil),           // 35: perdure.v1.FailAgentResponse
-	(*ConsumeSignalsRequest)(nil),       // 36: perdure.v1.ConsumeSignalsRequest
-	(*ConsumeSignalsResponse)(nil),      // 37: perdure.v1.ConsumeSignalsResponse
-	(*HasSignalRequest)(nil),            // 38: perdure.v1.HasSignalRequest
-	(*HasSignalResponse)(nil),           // 39: perdure.v1.HasSignalResponse
-	(*SignalAgentRequest)(nil),          // 40: perdure.v1.SignalAgentRequest
-	(*SignalAgentResponse)(nil),         // 41: perdure.v1.SignalAgentResponse
-	(*StreamAgentDataRequest)(nil),      // 42: perdure.v1.StreamAgentDataRequest
-	(*StreamAgentDataResponse)(nil),     // 43: perdure.v1.StreamAgentDataResponse
-	(*durationpb.Duration)(nil),         // 44: google.protobuf.Duration
-	(*AgentClaim)(nil),                  // 45: perdure.v1.AgentClaim
-	(*Lease)(nil),                       // 46: perdure.v1.Lease
-	(*NewEvent)(nil),                    // 47: perdure.v1.NewEvent
-	(*BlockEnd)(nil),                    // 48: perdure.v1.BlockEnd
-	(*Place)(nil),                       // 49: perdure.v1.Place
-	(*Kept)(nil),                        // 50: perdure.v1.Kept
-	(*Entry)(nil),                       // 51: perdure.v1.Entry
-	(*Content)(nil),                     // 52: perdure.v1.Content
-	(*TaskOptions)(nil),                 // 53: perdure.v1.TaskOptions
-	(*TaskError)(nil),                   // 54: perdure.v1.TaskError
-	(*Wait)(nil),                        // 55: perdure.v1.Wait
-	(ExecutionStatus)(0),                // 56: perdure.v1.ExecutionStatus
-	(*Signal)(nil),                      // 57: perdure.v1.Signal
-	(*Task)(nil),                        // 58: perdure.v1.Task
-	(*TaskClaim)(nil),                   // 59: perdure.v1.TaskClaim
-	(*timestamppb.Timestamp)(nil),       // 60: google.protobuf.Timestamp
-	(*Execution)(nil),                   // 61: perdure.v1.Execution
-	(*Checkpoint)(nil),                  // 62: perdure.v1.Checkpoint
-	(*Frame)(nil),                       // 63: perdure.v1.Frame
+	(*GetEndedRequest)(nil),             // 19: perdure.v1.GetEndedRequest
+	(*GetEndedResponse)(nil),            // 20: perdure.v1.GetEndedResponse
+	(*GetSignalsRequest)(nil),           // 21: perdure.v1.GetSignalsRequest
+	(*GetSignalsResponse)(nil),          // 22: perdure.v1.GetSignalsResponse
+	(*GetLatestCheckpointRequest)(nil),  // 23: perdure.v1.GetLatestCheckpointRequest
+	(*GetLatestCheckpointResponse)(nil), // 24: perdure.v1.GetLatestCheckpointResponse
+	(*AppendEntryRequest)(nil),          // 25: perdure.v1.AppendEntryRequest
+	(*AppendEntryResponse)(nil),         // 26: perdure.v1.AppendEntryResponse
+	(*SubmitCheckpointRequest)(nil),     // 27: perdure.v1.SubmitCheckpointRequest
+	(*SubmitCheckpointResponse)(nil),    // 28: perdure.v1.SubmitCheckpointResponse
+	(*ScheduleAgentTaskRequest)(nil),    // 29: perdure.v1.ScheduleAgentTaskRequest
+	(*ScheduleAgentTaskHeader)(nil),     // 30: perdure.v1.ScheduleAgentTaskHeader
+	(*ScheduleAgentTaskResponse)(nil),   // 31: perdure.v1.ScheduleAgentTaskResponse
+	(*SuspendAgentRequest)(nil),         // 32: perdure.v1.SuspendAgentRequest
+	(*SuspendAgentResponse)(nil),        // 33: perdure.v1.SuspendAgentResponse
+	(*CompleteAgentRequest)(nil),        // 34: perdure.v1.CompleteAgentRequest
+	(*CompleteAgentResponse)(nil),       // 35: perdure.v1.CompleteAgentResponse
+	(*FailAgentRequest)(nil),            // 36: perdure.v1.FailAgentRequest
+	(*FailAgentResponse)(nil),           // 37: perdure.v1.FailAgentResponse
+	(*ConsumeSignalsRequest)(nil),       // 38: perdure.v1.ConsumeSignalsRequest
+	(*ConsumeSignalsResponse)(nil),      // 39: perdure.v1.ConsumeSignalsResponse
+	(*HasSignalRequest)(nil),            // 40: perdure.v1.HasSignalRequest
+	(*HasSignalResponse)(nil),           // 41: perdure.v1.HasSignalResponse
+	(*SignalAgentRequest)(nil),          // 42: perdure.v1.SignalAgentRequest
+	(*SignalAgentResponse)(nil),         // 43: perdure.v1.SignalAgentResponse
+	(*StreamAgentDataRequest)(nil),      // 44: perdure.v1.StreamAgentDataRequest
+	(*StreamAgentDataResponse)(nil),     // 45: perdure.v1.StreamAgentDataResponse
+	(*durationpb.Duration)(nil),         // 46: google.protobuf.Duration
+	(*AgentClaim)(nil),                  // 47: perdure.v1.AgentClaim
+	(*Lease)(nil),                       // 48: perdure.v1.Lease
+	(*NewEvent)(nil),                    // 49: perdure.v1.NewEvent
+	(*BlockEnd)(nil),                    // 50: perdure.v1.BlockEnd
+	(*Place)(nil),                       // 51: perdure.v1.Place
+	(*Kept)(nil),                        // 52: perdure.v1.Kept
+	(*Entry)(nil),                       // 53: perdure.v1.Entry
+	(*Content)(nil),                     // 54: perdure.v1.Content
+	(*TaskOptions)(nil),                 // 55: perdure.v1.TaskOptions
+	(*TaskError)(nil),                   // 56: perdure.v1.TaskError
+	(*Wait)(nil),                        // 57: perdure.v1.Wait
+	(ExecutionStatus)(0),                // 58: perdure.v1.ExecutionStatus
+	(*Signal)(nil),                      // 59: perdure.v1.Signal
+	(*Task)(nil),                        // 60: perdure.v1.Task
+	(*TaskClaim)(nil),                   // 61: perdure.v1.TaskClaim
+	(*timestamppb.Timestamp)(nil),       // 62: google.protobuf.Timestamp
+	(*Execution)(nil),                   // 63: perdure.v1.Execution
+	(*EndedPage)(nil),                   // 64: perdure.v1.EndedPage
+	(*Checkpoint)(nil),                  // 65: perdure.v1.Checkpoint
+	(*Frame)(nil),                       // 66: perdure.v1.Frame
 }
 var file_perdure_v1_agent_proto_depIdxs = []int32{
-	44, // 0: perdure.v1.PollAgentRequest.wait:type_name -> google.protobuf.Duration
-	45, // 1: perdure.v1.PollAgentResponse.claims:type_name -> perdure.v1.AgentClaim
-	46, // 2: perdure.v1.CommitRequest.lease:type_name -> perdure.v1.Lease
+	46, // 0: perdure.v1.PollAgentRequest.wait:type_name -> google.protobuf.Duration
+	47, // 1: perdure.v1.PollAgentResponse.claims:type_name -> perdure.v1.AgentClaim
+	48, // 2: perdure.v1.CommitRequest.lease:type_name -> perdure.v1.Lease
 	5,  // 3: perdure.v1.CommitRequest.entries:type_name -> perdure.v1.NewEntry
 	6,  // 4: perdure.v1.CommitRequest.tasks:type_name -> perdure.v1.NewTask
 	7,  // 5: perdure.v1.CommitRequest.steps:type_name -> perdure.v1.StepRecord
 	8,  // 6: perdure.v1.CommitRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
-	47, // 7: perdure.v1.CommitRequest.events:type_name -> perdure.v1.NewEvent
-	48, // 8: perdure.v1.CommitRequest.blocks:type_name -> perdure.v1.BlockEnd
+	49, // 7: perdure.v1.CommitRequest.events:type_name -> perdure.v1.NewEvent
+	50, // 8: perdure.v1.CommitRequest.blocks:type_name -> perdure.v1.BlockEnd
 	9,  // 9: perdure.v1.CommitRequest.outcome:type_name -> perdure.v1.Outcome
 	10, // 10: perdure.v1.CommitRequest.eager:type_name -> perdure.v1.Eager
-	49, // 11: perdure.v1.CommitRequest.place:type_name -> perdure.v1.Place
+	51, // 11: perdure.v1.CommitRequest.place:type_name -> perdure.v1.Place
 	4,  // 12: perdure.v1.CommitRequest.chose:type_name -> perdure.v1.Choice
-	50, // 13: perdure.v1.CommitRequest.keeps:type_name -> perdure.v1.Kept
-	51, // 14: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
-	52, // 15: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
-	52, // 16: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
-	53, // 17: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
-	49, // 18: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
-	52, // 19: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
-	54, // 20: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
-	52, // 21: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
+	52, // 13: perdure.v1.CommitRequest.keeps:type_name -> perdure.v1.Kept
+	53, // 14: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
+	54, // 15: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
+	54, // 16: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
+	55, // 17: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
+	51, // 18: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
+	54, // 19: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
+	56, // 20: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
+	54, // 21: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
 	0,  // 22: perdure.v1.Outcome.kind:type_name -> perdure.v1.OutcomeKind
-	55, // 23: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
-	52, // 24: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
-	54, // 25: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
-	56, // 26: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
-	57, // 27: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
-	58, // 28: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
-	59, // 29: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
+	57, // 23: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
+	54, // 24: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
+	56, // 25: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
+	58, // 26: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
+	59, // 27: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
+	60, // 28: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
+	61, // 29: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
 	12, // 30: perdure.v1.CommitResponse.adopted:type_name -> perdure.v1.AdoptedEntry
-	60, // 31: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
-	55, // 32: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
-	61, // 33: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
-	51, // 34: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
-	58, // 35: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
-	57, // 36: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
-	62, // 37: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
-	46, // 38: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
-	5,  // 39: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
-	11, // 40: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
-	46, // 41: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
-	8,  // 42: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
-	11, // 43: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
-	28, // 44: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
-	46, // 45: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
-	53, // 46: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
-	49, // 47: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
-	11, // 48: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
-	46, // 49: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
-	55, // 50: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
-	11, // 51: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	46, // 52: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
-	52, // 53: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
-	11, // 54: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	46, // 55: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
-	54, // 56: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
-	11, // 57: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	46, // 58: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
-	11, // 59: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
-	56, // 60: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
-	63, // 61: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
-	48, // 62: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
-	1,  // 63: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
-	3,  // 64: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
-	13, // 65: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
-	15, // 66: perdure.v1.AgentDispatch.GetEntries:input_type -> perdure.v1.GetEntriesRequest
-	17, // 67: perdure.v1.AgentDispatch.GetTasks:input_type -> perdure.v1.GetTasksRequest
-	19, // 68: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
-	21, // 69: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
-	23, // 70: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
-	25, // 71: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
-	27, // 72: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
-	30, // 73: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
-	32, // 74: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
-	34, // 75: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
-	36, // 76: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
-	38, // 77: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
-	40, // 78: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
-	42, // 79: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
-	2,  // 80: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
-	11, // 81: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
-	14, // 82: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
-	16, // 83: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
-	18, // 84: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
-	20, // 85: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
-	22, // 86: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
-	24, // 87: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
-	26, // 88: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
-	29, // 89: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
-	31, // 90: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
-	33, // 91: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
-	35, // 92: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
-	37, // 93: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
-	39, // 94: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
-	41, // 95: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
-	43, // 96: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
-	80, // [80:97] is the sub-list for method output_type
-	63, // [63:80] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	62, // 31: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
+	57, // 32: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
+	63, // 33: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
+	53, // 34: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
+	60, // 35: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
+	48, // 36: perdure.v1.GetEndedRequest.lease:type_name -> perdure.v1.Lease
+	64, // 37: perdure.v1.GetEndedResponse.page:type_name -> perdure.v1.EndedPage
+	59, // 38: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
+	65, // 39: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
+	48, // 40: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
+	5,  // 41: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
+	11, // 42: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
+	48, // 43: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
+	8,  // 44: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
+	11, // 45: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
+	30, // 46: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
+	48, // 47: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
+	55, // 48: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
+	51, // 49: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
+	11, // 50: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
+	48, // 51: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
+	57, // 52: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
+	11, // 53: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	48, // 54: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
+	54, // 55: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
+	11, // 56: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	48, // 57: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
+	56, // 58: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
+	11, // 59: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	48, // 60: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
+	11, // 61: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
+	58, // 62: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
+	66, // 63: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
+	50, // 64: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
+	1,  // 65: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
+	3,  // 66: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
+	13, // 67: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
+	15, // 68: perdure.v1.AgentDispatch.GetEntries:input_type -> perdure.v1.GetEntriesRequest
+	17, // 69: perdure.v1.AgentDispatch.GetTasks:input_type -> perdure.v1.GetTasksRequest
+	19, // 70: perdure.v1.AgentDispatch.GetEnded:input_type -> perdure.v1.GetEndedRequest
+	21, // 71: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
+	23, // 72: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
+	25, // 73: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
+	27, // 74: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
+	29, // 75: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
+	32, // 76: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
+	34, // 77: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
+	36, // 78: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
+	38, // 79: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
+	40, // 80: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
+	42, // 81: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
+	44, // 82: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
+	2,  // 83: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
+	11, // 84: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
+	14, // 85: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
+	16, // 86: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
+	18, // 87: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
+	20, // 88: perdure.v1.AgentDispatch.GetEnded:output_type -> perdure.v1.GetEndedResponse
+	22, // 89: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
+	24, // 90: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
+	26, // 91: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
+	28, // 92: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
+	31, // 93: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
+	33, // 94: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
+	35, // 95: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
+	37, // 96: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
+	39, // 97: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
+	41, // 98: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
+	43, // 99: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
+	45, // 100: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
+	83, // [83:101] is the sub-list for method output_type
+	65, // [65:83] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_agent_proto_init() }
@@ -3322,11 +3442,11 @@ func file_perdure_v1_agent_proto_init() {
 		(*GetTasksResponse_Task)(nil),
 		(*GetTasksResponse_Chunk)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[19].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[21].OneofWrappers = []any{
 		(*GetSignalsResponse_Signal)(nil),
 		(*GetSignalsResponse_Chunk)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[26].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[28].OneofWrappers = []any{
 		(*ScheduleAgentTaskRequest_Header)(nil),
 		(*ScheduleAgentTaskRequest_Chunk)(nil),
 	}
@@ -3336,7 +3456,7 @@ func file_perdure_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_agent_proto_rawDesc), len(file_perdure_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   43,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

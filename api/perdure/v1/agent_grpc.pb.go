@@ -24,6 +24,7 @@ const (
 	AgentDispatch_GetExecution_FullMethodName        = "/perdure.v1.AgentDispatch/GetExecution"
 	AgentDispatch_GetEntries_FullMethodName          = "/perdure.v1.AgentDispatch/GetEntries"
 	AgentDispatch_GetTasks_FullMethodName            = "/perdure.v1.AgentDispatch/GetTasks"
+	AgentDispatch_GetEnded_FullMethodName            = "/perdure.v1.AgentDispatch/GetEnded"
 	AgentDispatch_GetSignals_FullMethodName          = "/perdure.v1.AgentDispatch/GetSignals"
 	AgentDispatch_GetLatestCheckpoint_FullMethodName = "/perdure.v1.AgentDispatch/GetLatestCheckpoint"
 	AgentDispatch_AppendEntry_FullMethodName         = "/perdure.v1.AgentDispatch/AppendEntry"
@@ -64,6 +65,10 @@ type AgentDispatchClient interface {
 	// GetTasks sends tasks in the order asked, each followed by the chunks of its
 	// contents. One without an id stands for a task that does not exist.
 	GetTasks(ctx context.Context, in *GetTasksRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetTasksResponse], error)
+	// GetEnded gives the next page of heads of steps and tasks that have ended. It
+	// begins behind AgentClaim.ended, or at the first with after of 0. Errors:
+	// lease_lost, not_found.
+	GetEnded(ctx context.Context, in *GetEndedRequest, opts ...grpc.CallOption) (*GetEndedResponse, error)
 	// GetSignals sends the pending signals whose names match, oldest first, each
 	// followed by the chunks of its value.
 	GetSignals(ctx context.Context, in *GetSignalsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetSignalsResponse], error)
@@ -184,6 +189,16 @@ func (c *agentDispatchClient) GetTasks(ctx context.Context, in *GetTasksRequest,
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AgentDispatch_GetTasksClient = grpc.ServerStreamingClient[GetTasksResponse]
+
+func (c *agentDispatchClient) GetEnded(ctx context.Context, in *GetEndedRequest, opts ...grpc.CallOption) (*GetEndedResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetEndedResponse)
+	err := c.cc.Invoke(ctx, AgentDispatch_GetEnded_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
 
 func (c *agentDispatchClient) GetSignals(ctx context.Context, in *GetSignalsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetSignalsResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -346,6 +361,10 @@ type AgentDispatchServer interface {
 	// GetTasks sends tasks in the order asked, each followed by the chunks of its
 	// contents. One without an id stands for a task that does not exist.
 	GetTasks(*GetTasksRequest, grpc.ServerStreamingServer[GetTasksResponse]) error
+	// GetEnded gives the next page of heads of steps and tasks that have ended. It
+	// begins behind AgentClaim.ended, or at the first with after of 0. Errors:
+	// lease_lost, not_found.
+	GetEnded(context.Context, *GetEndedRequest) (*GetEndedResponse, error)
 	// GetSignals sends the pending signals whose names match, oldest first, each
 	// followed by the chunks of its value.
 	GetSignals(*GetSignalsRequest, grpc.ServerStreamingServer[GetSignalsResponse]) error
@@ -404,6 +423,9 @@ func (UnimplementedAgentDispatchServer) GetEntries(*GetEntriesRequest, grpc.Serv
 }
 func (UnimplementedAgentDispatchServer) GetTasks(*GetTasksRequest, grpc.ServerStreamingServer[GetTasksResponse]) error {
 	return status.Error(codes.Unimplemented, "method GetTasks not implemented")
+}
+func (UnimplementedAgentDispatchServer) GetEnded(context.Context, *GetEndedRequest) (*GetEndedResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetEnded not implemented")
 }
 func (UnimplementedAgentDispatchServer) GetSignals(*GetSignalsRequest, grpc.ServerStreamingServer[GetSignalsResponse]) error {
 	return status.Error(codes.Unimplemented, "method GetSignals not implemented")
@@ -530,6 +552,24 @@ func _AgentDispatch_GetTasks_Handler(srv interface{}, stream grpc.ServerStream) 
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AgentDispatch_GetTasksServer = grpc.ServerStreamingServer[GetTasksResponse]
+
+func _AgentDispatch_GetEnded_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetEndedRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AgentDispatchServer).GetEnded(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AgentDispatch_GetEnded_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AgentDispatchServer).GetEnded(ctx, req.(*GetEndedRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
 
 func _AgentDispatch_GetSignals_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(GetSignalsRequest)
@@ -732,6 +772,10 @@ var AgentDispatch_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Commit",
 			Handler:    _AgentDispatch_Commit_Handler,
+		},
+		{
+			MethodName: "GetEnded",
+			Handler:    _AgentDispatch_GetEnded_Handler,
 		},
 		{
 			MethodName: "GetLatestCheckpoint",

@@ -1539,9 +1539,11 @@ type Execution struct {
 	// Set on a LOCAL execution that is pending while its home is not connected.
 	Away *WorkerAway `protobuf:"bytes,39,opt,name=away,proto3" json:"away,omitempty"`
 	// The score of workers that gave it back as unfit.
-	Unfit         int64 `protobuf:"varint,40,opt,name=unfit,proto3" json:"unfit,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Unfit int64 `protobuf:"varint,40,opt,name=unfit,proto3" json:"unfit,omitempty"`
+	// The steps recorded, and the tasks scheduled, since the newest checkpoint.
+	RecordsSinceCheckpoint int64 `protobuf:"varint,41,opt,name=records_since_checkpoint,json=recordsSinceCheckpoint,proto3" json:"records_since_checkpoint,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -1850,6 +1852,13 @@ func (x *Execution) GetAway() *WorkerAway {
 func (x *Execution) GetUnfit() int64 {
 	if x != nil {
 		return x.Unfit
+	}
+	return 0
+}
+
+func (x *Execution) GetRecordsSinceCheckpoint() int64 {
+	if x != nil {
+		return x.RecordsSinceCheckpoint
 	}
 	return 0
 }
@@ -2939,7 +2948,10 @@ type AgentClaim struct {
 	Kept bool `protobuf:"varint,12,opt,name=kept,proto3" json:"kept,omitempty"`
 	// How long after the request came it was claimed: a poll waits. A worker counts
 	// the lease from when it sent the request, and this much on.
-	Waited        *durationpb.Duration `protobuf:"bytes,13,opt,name=waited,proto3" json:"waited,omitempty"`
+	Waited *durationpb.Duration `protobuf:"bytes,13,opt,name=waited,proto3" json:"waited,omitempty"`
+	// The first page of what has ended, if the poll asked for it and the execution
+	// was claimed before. A claim that is kept has none.
+	Ended         *EndedPage `protobuf:"bytes,14,opt,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3065,6 +3077,212 @@ func (x *AgentClaim) GetWaited() *durationpb.Duration {
 	return nil
 }
 
+func (x *AgentClaim) GetEnded() *EndedPage {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+// EndedPage is a page of at most 500 heads, oldest record first, with about 1 MiB
+// of results and errors.
+type EndedPage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Heads []*EndedHead           `protobuf:"bytes,1,rep,name=heads,proto3" json:"heads,omitempty"`
+	// GetEndedRequest.after of the next page.
+	Next int64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
+	// There is a next page.
+	More bool `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
+	// No record of the execution lies before the first page of the claim. Else that
+	// page begins with the first record since the newest checkpoint.
+	Whole bool `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`
+	// GetEndedRequest.after of this page.
+	From          int64 `protobuf:"varint,5,opt,name=from,proto3" json:"from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndedPage) Reset() {
+	*x = EndedPage{}
+	mi := &file_perdure_v1_types_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndedPage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndedPage) ProtoMessage() {}
+
+func (x *EndedPage) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndedPage.ProtoReflect.Descriptor instead.
+func (*EndedPage) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *EndedPage) GetHeads() []*EndedHead {
+	if x != nil {
+		return x.Heads
+	}
+	return nil
+}
+
+func (x *EndedPage) GetNext() int64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *EndedPage) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+func (x *EndedPage) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+func (x *EndedPage) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+// EndedHead says how a step or a task ended.
+type EndedHead struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The UUIDv5 of the key, as of a task.
+	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The task's kind, or the step's name.
+	Kind   string     `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Step   bool       `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
+	Status TaskStatus `protobuf:"varint,4,opt,name=status,proto3,enum=perdure.v1.TaskStatus" json:"status,omitempty"`
+	// Of the result, in bytes; 0 if it is not known.
+	Size int64 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
+	// At most 1 KiB in place. The reference has the SHA-256 of a result that is
+	// stored as a blob.
+	Result *Content   `protobuf:"bytes,6,opt,name=result,proto3" json:"result,omitempty"`
+	Error  *TaskError `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	// Result or error are left out: GetTasks has them.
+	Partial bool `protobuf:"varint,8,opt,name=partial,proto3" json:"partial,omitempty"`
+	// Of a task's input, in bytes.
+	InputSize     int64 `protobuf:"varint,9,opt,name=input_size,json=inputSize,proto3" json:"input_size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndedHead) Reset() {
+	*x = EndedHead{}
+	mi := &file_perdure_v1_types_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndedHead) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndedHead) ProtoMessage() {}
+
+func (x *EndedHead) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndedHead.ProtoReflect.Descriptor instead.
+func (*EndedHead) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *EndedHead) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *EndedHead) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *EndedHead) GetStep() bool {
+	if x != nil {
+		return x.Step
+	}
+	return false
+}
+
+func (x *EndedHead) GetStatus() TaskStatus {
+	if x != nil {
+		return x.Status
+	}
+	return TaskStatus_TASK_STATUS_UNSPECIFIED
+}
+
+func (x *EndedHead) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *EndedHead) GetResult() *Content {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *EndedHead) GetError() *TaskError {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *EndedHead) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
+}
+
+func (x *EndedHead) GetInputSize() int64 {
+	if x != nil {
+		return x.InputSize
+	}
+	return 0
+}
+
 // Kept is what a worker knows of an execution that it keeps in memory while that
 // waits.
 type Kept struct {
@@ -3080,7 +3298,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_perdure_v1_types_proto_msgTypes[22]
+	mi := &file_perdure_v1_types_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3092,7 +3310,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[22]
+	mi := &file_perdure_v1_types_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3105,7 +3323,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{22}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Kept) GetWorkerId() []byte {
@@ -3145,7 +3363,7 @@ type TaskClaim struct {
 
 func (x *TaskClaim) Reset() {
 	*x = TaskClaim{}
-	mi := &file_perdure_v1_types_proto_msgTypes[23]
+	mi := &file_perdure_v1_types_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3157,7 +3375,7 @@ func (x *TaskClaim) String() string {
 func (*TaskClaim) ProtoMessage() {}
 
 func (x *TaskClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[23]
+	mi := &file_perdure_v1_types_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3170,7 +3388,7 @@ func (x *TaskClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskClaim.ProtoReflect.Descriptor instead.
 func (*TaskClaim) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{23}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TaskClaim) GetLease() *TaskLease {
@@ -3232,7 +3450,7 @@ type BlockEnd struct {
 
 func (x *BlockEnd) Reset() {
 	*x = BlockEnd{}
-	mi := &file_perdure_v1_types_proto_msgTypes[24]
+	mi := &file_perdure_v1_types_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3244,7 +3462,7 @@ func (x *BlockEnd) String() string {
 func (*BlockEnd) ProtoMessage() {}
 
 func (x *BlockEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[24]
+	mi := &file_perdure_v1_types_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3257,7 +3475,7 @@ func (x *BlockEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockEnd.ProtoReflect.Descriptor instead.
 func (*BlockEnd) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{24}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BlockEnd) GetTaskId() []byte {
@@ -3301,7 +3519,7 @@ type NewEvent struct {
 
 func (x *NewEvent) Reset() {
 	*x = NewEvent{}
-	mi := &file_perdure_v1_types_proto_msgTypes[25]
+	mi := &file_perdure_v1_types_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3313,7 +3531,7 @@ func (x *NewEvent) String() string {
 func (*NewEvent) ProtoMessage() {}
 
 func (x *NewEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[25]
+	mi := &file_perdure_v1_types_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3326,7 +3544,7 @@ func (x *NewEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewEvent.ProtoReflect.Descriptor instead.
 func (*NewEvent) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{25}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *NewEvent) GetType() EventType {
@@ -3381,7 +3599,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_perdure_v1_types_proto_msgTypes[26]
+	mi := &file_perdure_v1_types_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3393,7 +3611,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[26]
+	mi := &file_perdure_v1_types_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3406,7 +3624,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{26}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Frame) GetLease() *TaskLease {
@@ -3513,7 +3731,7 @@ type FrameReply struct {
 
 func (x *FrameReply) Reset() {
 	*x = FrameReply{}
-	mi := &file_perdure_v1_types_proto_msgTypes[27]
+	mi := &file_perdure_v1_types_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3525,7 +3743,7 @@ func (x *FrameReply) String() string {
 func (*FrameReply) ProtoMessage() {}
 
 func (x *FrameReply) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[27]
+	mi := &file_perdure_v1_types_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3538,7 +3756,7 @@ func (x *FrameReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrameReply.ProtoReflect.Descriptor instead.
 func (*FrameReply) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{27}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *FrameReply) GetHeld() int64 {
@@ -3618,7 +3836,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x04name\x18\t \x01(\tR\x04nameB\a\n" +
 	"\x05_task\"2\n" +
 	"\bWaitList\x12&\n" +
-	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\x99\r\n" +
+	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\xd3\r\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x123\n" +
@@ -3669,7 +3887,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x05asked\x18% \x01(\v2\x11.perdure.v1.AskedR\x05asked\x12)\n" +
 	"\x0ehome_worker_id\x18& \x01(\fH\x06R\fhomeWorkerId\x88\x01\x01\x12*\n" +
 	"\x04away\x18' \x01(\v2\x16.perdure.v1.WorkerAwayR\x04away\x12\x14\n" +
-	"\x05unfit\x18( \x01(\x03R\x05unfitB\x16\n" +
+	"\x05unfit\x18( \x01(\x03R\x05unfit\x128\n" +
+	"\x18records_since_checkpoint\x18) \x01(\x03R\x16recordsSinceCheckpointB\x16\n" +
 	"\x14_agent_definition_idB\b\n" +
 	"\x06_errorB\x13\n" +
 	"\x11_other_error_codeB\f\n" +
@@ -3801,7 +4020,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\asign_at\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\x06signAtB\v\n" +
 	"\t_progressB\f\n" +
 	"\n" +
-	"_worker_id\"\xc8\x04\n" +
+	"_worker_id\"\xf5\x04\n" +
 	"\n" +
 	"AgentClaim\x12'\n" +
 	"\x05lease\x18\x01 \x01(\v2\x11.perdure.v1.LeaseR\x05lease\x123\n" +
@@ -3821,7 +4040,25 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"signals_to\x18\v \x01(\x03R\tsignalsTo\x12\x12\n" +
 	"\x04kept\x18\f \x01(\bR\x04kept\x121\n" +
-	"\x06waited\x18\r \x01(\v2\x19.google.protobuf.DurationR\x06waited\"a\n" +
+	"\x06waited\x18\r \x01(\v2\x19.google.protobuf.DurationR\x06waited\x12+\n" +
+	"\x05ended\x18\x0e \x01(\v2\x15.perdure.v1.EndedPageR\x05ended\"\x8a\x01\n" +
+	"\tEndedPage\x12+\n" +
+	"\x05heads\x18\x01 \x03(\v2\x15.perdure.v1.EndedHeadR\x05heads\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\x03R\x04next\x12\x12\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more\x12\x14\n" +
+	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x12\n" +
+	"\x04from\x18\x05 \x01(\x03R\x04from\"\x9a\x02\n" +
+	"\tEndedHead\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04step\x18\x03 \x01(\bR\x04step\x12.\n" +
+	"\x06status\x18\x04 \x01(\x0e2\x16.perdure.v1.TaskStatusR\x06status\x12\x12\n" +
+	"\x04size\x18\x05 \x01(\x03R\x04size\x12+\n" +
+	"\x06result\x18\x06 \x01(\v2\x13.perdure.v1.ContentR\x06result\x12+\n" +
+	"\x05error\x18\a \x01(\v2\x15.perdure.v1.TaskErrorR\x05error\x12\x18\n" +
+	"\apartial\x18\b \x01(\bR\apartial\x12\x1d\n" +
+	"\n" +
+	"input_size\x18\t \x01(\x03R\tinputSize\"a\n" +
 	"\x04Kept\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12(\n" +
 	"\x02at\x18\x02 \x01(\v2\x18.perdure.v1.CommitNumberR\x02at\x12\x12\n" +
@@ -3986,7 +4223,7 @@ func file_perdure_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_perdure_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_perdure_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_perdure_v1_types_proto_goTypes = []any{
 	(ExecutionStatus)(0),          // 0: perdure.v1.ExecutionStatus
 	(PersistenceMode)(0),          // 1: perdure.v1.PersistenceMode
@@ -4022,25 +4259,27 @@ var file_perdure_v1_types_proto_goTypes = []any{
 	(*TaskError)(nil),             // 31: perdure.v1.TaskError
 	(*Task)(nil),                  // 32: perdure.v1.Task
 	(*AgentClaim)(nil),            // 33: perdure.v1.AgentClaim
-	(*Kept)(nil),                  // 34: perdure.v1.Kept
-	(*TaskClaim)(nil),             // 35: perdure.v1.TaskClaim
-	(*BlockEnd)(nil),              // 36: perdure.v1.BlockEnd
-	(*NewEvent)(nil),              // 37: perdure.v1.NewEvent
-	(*Frame)(nil),                 // 38: perdure.v1.Frame
-	(*FrameReply)(nil),            // 39: perdure.v1.FrameReply
-	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
+	(*EndedPage)(nil),             // 34: perdure.v1.EndedPage
+	(*EndedHead)(nil),             // 35: perdure.v1.EndedHead
+	(*Kept)(nil),                  // 36: perdure.v1.Kept
+	(*TaskClaim)(nil),             // 37: perdure.v1.TaskClaim
+	(*BlockEnd)(nil),              // 38: perdure.v1.BlockEnd
+	(*NewEvent)(nil),              // 39: perdure.v1.NewEvent
+	(*Frame)(nil),                 // 40: perdure.v1.Frame
+	(*FrameReply)(nil),            // 41: perdure.v1.FrameReply
+	(*durationpb.Duration)(nil),   // 42: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
 }
 var file_perdure_v1_types_proto_depIdxs = []int32{
 	11, // 0: perdure.v1.Error.code:type_name -> perdure.v1.ErrorCode
 	13, // 1: perdure.v1.Error.fields:type_name -> perdure.v1.FieldError
-	40, // 2: perdure.v1.Error.retry_after:type_name -> google.protobuf.Duration
+	42, // 2: perdure.v1.Error.retry_after:type_name -> google.protobuf.Duration
 	14, // 3: perdure.v1.Content.blob:type_name -> perdure.v1.BlobRef
 	21, // 4: perdure.v1.Wait.any:type_name -> perdure.v1.WaitList
 	21, // 5: perdure.v1.Wait.all:type_name -> perdure.v1.WaitList
 	8,  // 6: perdure.v1.Wait.on:type_name -> perdure.v1.TaskCondition
-	41, // 7: perdure.v1.Wait.timer:type_name -> google.protobuf.Timestamp
-	40, // 8: perdure.v1.Wait.after:type_name -> google.protobuf.Duration
+	43, // 7: perdure.v1.Wait.timer:type_name -> google.protobuf.Timestamp
+	42, // 8: perdure.v1.Wait.after:type_name -> google.protobuf.Duration
 	20, // 9: perdure.v1.WaitList.waits:type_name -> perdure.v1.Wait
 	0,  // 10: perdure.v1.Execution.status:type_name -> perdure.v1.ExecutionStatus
 	20, // 11: perdure.v1.Execution.wait:type_name -> perdure.v1.Wait
@@ -4048,78 +4287,83 @@ var file_perdure_v1_types_proto_depIdxs = []int32{
 	15, // 13: perdure.v1.Execution.input:type_name -> perdure.v1.Content
 	15, // 14: perdure.v1.Execution.output:type_name -> perdure.v1.Content
 	11, // 15: perdure.v1.Execution.error_code:type_name -> perdure.v1.ErrorCode
-	41, // 16: perdure.v1.Execution.created_at:type_name -> google.protobuf.Timestamp
-	41, // 17: perdure.v1.Execution.updated_at:type_name -> google.protobuf.Timestamp
-	41, // 18: perdure.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	41, // 19: perdure.v1.Execution.completed_at:type_name -> google.protobuf.Timestamp
-	41, // 20: perdure.v1.Execution.lease_until:type_name -> google.protobuf.Timestamp
+	43, // 16: perdure.v1.Execution.created_at:type_name -> google.protobuf.Timestamp
+	43, // 17: perdure.v1.Execution.updated_at:type_name -> google.protobuf.Timestamp
+	43, // 18: perdure.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	43, // 19: perdure.v1.Execution.completed_at:type_name -> google.protobuf.Timestamp
+	43, // 20: perdure.v1.Execution.lease_until:type_name -> google.protobuf.Timestamp
 	18, // 21: perdure.v1.Execution.last_commit:type_name -> perdure.v1.CommitNumber
 	2,  // 22: perdure.v1.Execution.woke:type_name -> perdure.v1.Woke
 	23, // 23: perdure.v1.Execution.asked:type_name -> perdure.v1.Asked
 	26, // 24: perdure.v1.Execution.away:type_name -> perdure.v1.WorkerAway
 	24, // 25: perdure.v1.Asked.dues:type_name -> perdure.v1.Due
 	25, // 26: perdure.v1.Asked.outcomes:type_name -> perdure.v1.Outcomes
-	41, // 27: perdure.v1.Due.at:type_name -> google.protobuf.Timestamp
-	41, // 28: perdure.v1.WorkerAway.since:type_name -> google.protobuf.Timestamp
+	43, // 27: perdure.v1.Due.at:type_name -> google.protobuf.Timestamp
+	43, // 28: perdure.v1.WorkerAway.since:type_name -> google.protobuf.Timestamp
 	15, // 29: perdure.v1.Checkpoint.state:type_name -> perdure.v1.Content
-	41, // 30: perdure.v1.Checkpoint.created_at:type_name -> google.protobuf.Timestamp
+	43, // 30: perdure.v1.Checkpoint.created_at:type_name -> google.protobuf.Timestamp
 	3,  // 31: perdure.v1.Entry.entry_type:type_name -> perdure.v1.EntryType
 	4,  // 32: perdure.v1.Entry.role:type_name -> perdure.v1.Role
 	15, // 33: perdure.v1.Entry.content:type_name -> perdure.v1.Content
-	41, // 34: perdure.v1.Entry.created_at:type_name -> google.protobuf.Timestamp
+	43, // 34: perdure.v1.Entry.created_at:type_name -> google.protobuf.Timestamp
 	15, // 35: perdure.v1.Signal.signal_value:type_name -> perdure.v1.Content
 	5,  // 36: perdure.v1.Signal.state:type_name -> perdure.v1.SignalState
-	41, // 37: perdure.v1.Signal.created_at:type_name -> google.protobuf.Timestamp
-	40, // 38: perdure.v1.TaskOptions.backoff_base:type_name -> google.protobuf.Duration
-	40, // 39: perdure.v1.TaskOptions.backoff_max:type_name -> google.protobuf.Duration
-	40, // 40: perdure.v1.TaskOptions.schedule_to_close:type_name -> google.protobuf.Duration
-	40, // 41: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
-	40, // 42: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	43, // 37: perdure.v1.Signal.created_at:type_name -> google.protobuf.Timestamp
+	42, // 38: perdure.v1.TaskOptions.backoff_base:type_name -> google.protobuf.Duration
+	42, // 39: perdure.v1.TaskOptions.backoff_max:type_name -> google.protobuf.Duration
+	42, // 40: perdure.v1.TaskOptions.schedule_to_close:type_name -> google.protobuf.Duration
+	42, // 41: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
+	42, // 42: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
 	7,  // 43: perdure.v1.TaskOptions.on_lost:type_name -> perdure.v1.OnLost
-	40, // 44: perdure.v1.TaskOptions.key_ttl:type_name -> google.protobuf.Duration
+	42, // 44: perdure.v1.TaskOptions.key_ttl:type_name -> google.protobuf.Duration
 	11, // 45: perdure.v1.TaskError.code:type_name -> perdure.v1.ErrorCode
-	40, // 46: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
+	42, // 46: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
 	6,  // 47: perdure.v1.Task.status:type_name -> perdure.v1.TaskStatus
 	15, // 48: perdure.v1.Task.input:type_name -> perdure.v1.Content
 	15, // 49: perdure.v1.Task.result:type_name -> perdure.v1.Content
 	31, // 50: perdure.v1.Task.error:type_name -> perdure.v1.TaskError
-	41, // 51: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	41, // 52: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	41, // 53: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	43, // 51: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	43, // 52: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	43, // 53: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
 	30, // 54: perdure.v1.Task.options:type_name -> perdure.v1.TaskOptions
-	41, // 55: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
-	41, // 56: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
+	43, // 55: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
+	43, // 56: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
 	19, // 57: perdure.v1.Task.place:type_name -> perdure.v1.Place
-	41, // 58: perdure.v1.Task.attempt_at:type_name -> google.protobuf.Timestamp
-	41, // 59: perdure.v1.Task.sign_at:type_name -> google.protobuf.Timestamp
+	43, // 58: perdure.v1.Task.attempt_at:type_name -> google.protobuf.Timestamp
+	43, // 59: perdure.v1.Task.sign_at:type_name -> google.protobuf.Timestamp
 	16, // 60: perdure.v1.AgentClaim.lease:type_name -> perdure.v1.Lease
 	22, // 61: perdure.v1.AgentClaim.execution:type_name -> perdure.v1.Execution
-	40, // 62: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
+	42, // 62: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
 	2,  // 63: perdure.v1.AgentClaim.woke:type_name -> perdure.v1.Woke
 	27, // 64: perdure.v1.AgentClaim.checkpoint:type_name -> perdure.v1.Checkpoint
 	18, // 65: perdure.v1.AgentClaim.last_commit:type_name -> perdure.v1.CommitNumber
 	32, // 66: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
 	29, // 67: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
 	29, // 68: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
-	40, // 69: perdure.v1.AgentClaim.waited:type_name -> google.protobuf.Duration
-	18, // 70: perdure.v1.Kept.at:type_name -> perdure.v1.CommitNumber
-	17, // 71: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
-	40, // 72: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
-	32, // 73: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
-	40, // 74: perdure.v1.TaskClaim.waited:type_name -> google.protobuf.Duration
-	9,  // 75: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
-	19, // 76: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
-	17, // 77: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
-	16, // 78: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
-	9,  // 79: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
-	19, // 80: perdure.v1.Frame.place:type_name -> perdure.v1.Place
-	10, // 81: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
-	12, // 82: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
-	83, // [83:83] is the sub-list for method output_type
-	83, // [83:83] is the sub-list for method input_type
-	83, // [83:83] is the sub-list for extension type_name
-	83, // [83:83] is the sub-list for extension extendee
-	0,  // [0:83] is the sub-list for field type_name
+	42, // 69: perdure.v1.AgentClaim.waited:type_name -> google.protobuf.Duration
+	34, // 70: perdure.v1.AgentClaim.ended:type_name -> perdure.v1.EndedPage
+	35, // 71: perdure.v1.EndedPage.heads:type_name -> perdure.v1.EndedHead
+	6,  // 72: perdure.v1.EndedHead.status:type_name -> perdure.v1.TaskStatus
+	15, // 73: perdure.v1.EndedHead.result:type_name -> perdure.v1.Content
+	31, // 74: perdure.v1.EndedHead.error:type_name -> perdure.v1.TaskError
+	18, // 75: perdure.v1.Kept.at:type_name -> perdure.v1.CommitNumber
+	17, // 76: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
+	42, // 77: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
+	32, // 78: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
+	42, // 79: perdure.v1.TaskClaim.waited:type_name -> google.protobuf.Duration
+	9,  // 80: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
+	19, // 81: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
+	17, // 82: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
+	16, // 83: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
+	9,  // 84: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
+	19, // 85: perdure.v1.Frame.place:type_name -> perdure.v1.Place
+	10, // 86: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
+	12, // 87: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
+	88, // [88:88] is the sub-list for method output_type
+	88, // [88:88] is the sub-list for method input_type
+	88, // [88:88] is the sub-list for extension type_name
+	88, // [88:88] is the sub-list for extension extendee
+	0,  // [0:88] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_types_proto_init() }
@@ -4134,15 +4378,15 @@ func file_perdure_v1_types_proto_init() {
 	file_perdure_v1_types_proto_msgTypes[16].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[18].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[20].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[25].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[26].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[27].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[28].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_types_proto_rawDesc), len(file_perdure_v1_types_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   28,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

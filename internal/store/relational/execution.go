@@ -11,7 +11,7 @@ import (
 var executionTable = table{name: "agent_execution", key: 1, contents: 2, columns: []string{
 	"id", "org_id", "agent_definition_id", "kind", "persistence_mode", "status", "wait_reason", "wait",
 	"error", "error_code", "queue", "workspace", "current_checkpoint_seq", "worker_id", "traceparent", "metadata",
-	"created_at", "updated_at", "started_at", "completed_at", "version", "leaf_entry_id", "entry_count", "response_id",
+	"created_at", "updated_at", "started_at", "completed_at", "version", "leaf_entry_id", "entry_count", "records_since_checkpoint", "response_id",
 	"fence", "claim_id", "lease_until", "embedded", "last_commit_fence", "last_commit_number", "answer",
 	"ready_at", "not_before", "woke", "crashes", "panics", "cancel_by", "next_signal", "checkpoint_at", "asked", "home_worker_id", "unfit", "key_id",
 	"input_blob", "output_blob", "input", "output",
@@ -26,7 +26,7 @@ var executionTable = table{name: "agent_execution", key: 1, contents: 2, columns
 var (
 	executionGoesOn = []string{
 		"updated_at", "version", "last_commit_fence", "last_commit_number", "answer",
-		"current_checkpoint_seq", "checkpoint_at", "leaf_entry_id", "entry_count", "response_id", "asked",
+		"current_checkpoint_seq", "checkpoint_at", "leaf_entry_id", "entry_count", "records_since_checkpoint", "response_id", "asked",
 	}
 	executionMoves = []string{
 		"status", "wait_reason", "wait", "worker_id", "fence", "claim_id", "lease_until", "embedded", "started_at",
@@ -58,7 +58,7 @@ func executionValues(x *perdure.Execution) ([]any, error) {
 		textOf(x.Error), textOf(x.ErrorCode), x.Queue, optText(x.Workspace), x.CheckpointSeq, optID(x.WorkerID),
 		optText(x.Traceparent), rawText(x.Metadata),
 		millis(x.CreatedAt), millis(x.UpdatedAt), optMillis(x.StartedAt), optMillis(x.CompletedAt), x.Version,
-		optID(x.Leaf), x.EntryCount, optText(x.ResponseID),
+		optID(x.Leaf), x.EntryCount, x.RecordsSinceCheckpoint, optText(x.ResponseID),
 		x.Fence, idOrNull(x.ClaimID), millis(x.LeaseUntil), flag(x.Embedded), x.LastCommit.Fence, x.LastCommit.Number, rawBytes(x.Answer),
 		millis(x.ReadyAt), millis(x.NotBefore), optText(x.Woke), int64(x.Crashes), int64(x.Panics), millis(x.CancelBy), x.NextSignal, millis(x.CheckpointAt), asked,
 		optID(x.HomeID), int64(x.Unfit), optID(x.KeyID),
@@ -92,7 +92,7 @@ func executionScan(x *perdure.Execution, input, output **uuid.UUID) []any {
 		optTime{&x.CompletedAt},
 		&x.Version,
 		optUUID{&x.Leaf},
-		&x.EntryCount,
+		&x.EntryCount, &x.RecordsSinceCheckpoint,
 		text[string]{&x.ResponseID},
 		&x.Fence, &x.ClaimID, (*timeCol)(&x.LeaseUntil), (*flagCol)(&x.Embedded), &x.LastCommit.Fence, &x.LastCommit.Number,
 		raw{&x.Answer},

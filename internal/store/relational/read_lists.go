@@ -95,15 +95,14 @@ func lowerASCII(s string) string {
 func (r *Reader) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error) {
 	tasks := make([]*perdure.Task, len(ids))
 	err := r.read(ctx, func(v view) error {
+		found, err := tasksByID(v, execution, ids)
+		if err != nil {
+			return err
+		}
 		for i, id := range ids {
-			found, err := loadTasks(v, taskWhole, []any{execution[:], id[:]}, true)
-			if err != nil {
-				return err
-			}
-			if len(found) == 0 {
+			if tasks[i] = found[id]; tasks[i] == nil {
 				continue
 			}
-			tasks[i] = found[0]
 			if _, err := r.joinTask(v, &tasks[i], lazy); err != nil {
 				return err
 			}
@@ -111,6 +110,29 @@ func (r *Reader) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID
 		return nil
 	})
 	return tasks, err
+}
+
+// tasksByID reads tasks with their contents, in one statement whatever their number.
+func tasksByID(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]*perdure.Task, error) {
+	found := make(map[uuid.UUID]*perdure.Task, len(ids))
+	query, args := taskWhole, []any{execution[:], nil}
+	switch len(ids) {
+	case 0:
+		return found, nil
+	case 1:
+		args[1] = ids[0][:]
+	default:
+		list, err := v.words.IDs(ids)
+		if err != nil {
+			return nil, err
+		}
+		query, args[1] = tasksAmong+v.words.AmongIDs, list
+	}
+	tasks, err := loadTasks(v, query, args, true)
+	for _, t := range tasks {
+		found[t.ID] = t
+	}
+	return found, err
 }
 
 func (r *Reader) joinTask(v view, task **perdure.Task, lazy bool) (int, error) {

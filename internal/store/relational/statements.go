@@ -7,6 +7,7 @@ import "fmt"
 func Statements(w *Words) map[string]string {
 	all := map[string]string{
 		"execution": executionByID, "whole execution": executionWhole, "task": taskByID, "open tasks": tasksOpen, "held tasks": tasksHeld, "tasks page": tasksAfter,
+		"tasks by id": tasksAmong + w.AmongIDs, "ended page": endedAfter, "ended before": endedBefore,
 		"entry": entryByID, "entry head": entryHeadID, "entry key": entryHeadKey, "entries page": entriesAfter, "path": pathUp,
 		"checkpoint": checkpointNewest, "checkpoints page": checkpointsAfter, "signal": signalByID, "response": responseByID, "join": joinResponse, "hide": hideResponse,
 		"pending by name": "SELECT " + signalColumns + namedPending, "pending": "SELECT " + signalColumns + allPending,

@@ -174,6 +174,7 @@ func loadTasks(v view, query string, args []any, withContents bool, more ...func
 var (
 	taskByID   = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
 	taskWhole  = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
+	tasksAmong = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.id "
 	tasksOpen  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status IN ('PENDING', 'RUNNING') ORDER BY t.number"
 	tasksHeld  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status = 'RUNNING' ORDER BY t.number"
 	tasksAfter = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of, t.number FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.number > ?2 AND t.number > 0 AND (?3 = 1 OR t.step = 0) ORDER BY t.number LIMIT ?4"

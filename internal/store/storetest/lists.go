@@ -19,6 +19,8 @@ var listTests = map[string]func(*fixture){
 	"what a list shows beside the rows":                outlinesOfAPage,
 	"entries, tasks and checkpoints come oldest first": listsOldestFirst,
 	"tasks come in the order asked":                    tasksInOrder,
+	"heads of what has ended come in pages":            endedInPages,
+	"the newest record before a moment":                endedBefore,
 	"a reader that gives up leaves the store readable": givesUp,
 	"a cursor that is none is refused":                 badCursors,
 }

@@ -31,7 +31,7 @@ func wholeExecution(id uuid.UUID) *perdure.Execution {
 		ResponseID: "resp_1", Fence: 6, LastCommit: perdure.CommitNumber{Fence: 6, Number: 7}, Answer: json.RawMessage(`{"ok":true}`),
 		ReadyAt: milestone(5), NotBefore: milestone(6), Woke: perdure.WokeTimer, Crashes: 8, Panics: 9, Unfit: 11, CancelBy: milestone(7),
 		CheckpointAt: milestone(8),
-		NextSignal:   10, EntryCount: 11, HomeID: ptr(uuid.UUID{7}), KeyID: ptr(uuid.UUID{8}),
+		NextSignal:   10, EntryCount: 11, RecordsSinceCheckpoint: 12, HomeID: ptr(uuid.UUID{7}), KeyID: ptr(uuid.UUID{8}),
 		Asked: perdure.Asked{
 			Dues:     []perdure.Due{{Name: "sleep#1", At: milestone(8)}},
 			Outcomes: []perdure.Outcomes{{Name: "wait", Of: []int{0, perdure.NoOutcome, 2}}},
@@ -78,7 +78,7 @@ func executionFields(f *fixture) {
 	changed.LastCommit = perdure.CommitNumber{Fence: 60, Number: 1}
 	changed.ReadyAt, changed.NotBefore, changed.Woke = milestone(50), milestone(60), perdure.WokeLost
 	changed.Asked = perdure.Asked{Outcomes: []perdure.Outcomes{{Name: "sleep", Of: []int{0}}}}
-	changed.Crashes, changed.Panics, changed.Unfit, changed.CancelBy, changed.NextSignal, changed.EntryCount = 80, 90, 120, milestone(70), 100, 110
+	changed.Crashes, changed.Panics, changed.Unfit, changed.CancelBy, changed.NextSignal, changed.EntryCount, changed.RecordsSinceCheckpoint = 80, 90, 120, milestone(70), 100, 110, 120
 	changed.CheckpointAt = milestone(80)
 	f.change(x.ID, func(*store.State) *store.Changes { return &store.Changes{Execution: &changed} })
 	f.sameExecution(&changed)

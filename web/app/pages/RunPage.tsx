@@ -4,8 +4,9 @@ import { lazy, memo, Suspense, useCallback, useEffect, useMemo } from "react";
 import type { ExecutionView, PerdureError, Phase } from "../../client/src/index";
 import { heed } from "../api/client";
 import { useLiveRun, useLiveState } from "../api/live";
-import { inputQuery } from "../api/queries";
+import { inputQuery, runQuery } from "../api/queries";
 import { Banner, ErrorBanner, Spinner } from "../components/ui";
+import { recordsNotice } from "../fold/records";
 import { rowsOf } from "../fold/rows";
 import { Composer } from "../run/Composer";
 import { Conversation } from "../run/Conversation";
@@ -44,8 +45,10 @@ function Run({ id }: { id: string }) {
   const over = connection === "failed" ? state.error : null;
   // The same while nothing of it changes: a text that grows does not draw it anew.
   const tail = useMemo(
-    () => <Tail status={status} phase={phase} ended={ended} speaks={speaks} error={error} over={over} />,
-    [status, phase, ended, speaks, error, over],
+    () => (
+      <Tail id={id} status={status} phase={phase} ended={ended} speaks={speaks} error={error} over={over} />
+    ),
+    [id, status, phase, ended, speaks, error, over],
   );
   if (connection === "failed" && !known) {
     return (
@@ -93,6 +96,7 @@ function Run({ id }: { id: string }) {
 
 /** What stands after the last message: what goes on, or what went wrong. */
 function Tail({
+  id,
   status,
   phase,
   ended,
@@ -100,6 +104,7 @@ function Tail({
   error,
   over,
 }: Pick<ExecutionView, "status" | "phase" | "ended" | "error"> & {
+  id: string;
   /** An answer grows, which shows by itself that it works. */
   speaks: boolean;
   /** Why the connection is over for good. */
@@ -112,6 +117,7 @@ function Tail({
       {phase === "working" && !speaks && <Spinner label="Working" />}
       {phase === "cancelling" && <Spinner label="Cancelling" />}
       {error && <Failure error={error} ended={ended} />}
+      {status && !ended && <ManyRecords id={id} at={`${status} ${phase}`} />}
       {status === "CANCELLED" && (
         <Banner tone="idle" title="Cancelled">
           What it did before stays.
@@ -119,6 +125,18 @@ function Tail({
       )}
       {over && <ErrorBanner error={over} what="The connection is over" retry={() => location.reload()} />}
     </div>
+  );
+}
+
+/** Warns of a run that does not make checkpoints. */
+function ManyRecords({ id, at }: { id: string; at: string }) {
+  const run = useQuery(runQuery(id, at));
+  const notice = recordsNotice(run.data?.recordsSinceCheckpoint, false);
+  if (!notice) return null;
+  return (
+    <Banner tone="warn" title="Many records since the newest checkpoint">
+      {notice} Its agent can make checkpoints, or use agent.Loop.
+    </Banner>
   );
 }
 

@@ -748,6 +748,8 @@ export interface components {
             /** @enum {string} */
             persistenceMode: "REMOTE" | "LOCAL";
             queue: string;
+            /** Format: int64 */
+            recordsSinceCheckpoint: number;
             /** Format: date-time */
             startedAt: string | null;
             /** @enum {string} */

@@ -30,6 +30,7 @@ func ExecutionToProto(x *perdure.Execution) *perdurev1.Execution {
 		Embedded: x.Embedded, LastCommit: commitNumberToProto(x.LastCommit),
 		Woke: wokes.to[x.Woke], Crashes: int64(x.Crashes), Panics: int64(x.Panics), Unfit: int64(x.Unfit),
 		EntryCount: x.EntryCount, Asked: askedToProto(x.Asked), HomeWorkerId: idPtrToProto(x.HomeID), Away: awayToProto(x.Away),
+		RecordsSinceCheckpoint: x.RecordsSinceCheckpoint,
 	}
 	m.ErrorCode, m.OtherErrorCode = codePtrToProto(x.ErrorCode)
 	return m
@@ -62,7 +63,7 @@ func (d *decoder) execution(m *perdurev1.Execution) *perdure.Execution {
 		ResponseID: m.GetResponseId(), Fence: m.GetFence(), ClaimID: d.id("execution.claim_id", m.GetClaimId()),
 		LeaseUntil: d.time("execution.lease_until", m.GetLeaseUntil()), Embedded: m.GetEmbedded(),
 		LastCommit: d.commitNumber("execution.last_commit.claim_id", m.GetLastCommit()), Woke: read(d, wokes, "execution.woke", m.GetWoke()),
-		Crashes: int(m.GetCrashes()), Panics: int(m.GetPanics()), Unfit: int(m.GetUnfit()), EntryCount: m.GetEntryCount(),
+		Crashes: int(m.GetCrashes()), Panics: int(m.GetPanics()), Unfit: int(m.GetUnfit()), EntryCount: m.GetEntryCount(), RecordsSinceCheckpoint: m.GetRecordsSinceCheckpoint(),
 		Asked: d.asked(m.GetAsked()), HomeID: d.idPtr("execution.home_worker_id", m.HomeWorkerId), Away: d.away(m.GetAway()),
 	}
 	x.Input, x.InputBlob = d.content("execution.input", m.GetInput())

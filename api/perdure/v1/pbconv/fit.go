@@ -98,7 +98,21 @@ func (f *Fitter) AgentClaim(m *perdurev1.AgentClaim, lease perdure.Lease) error 
 		return err
 	}
 	f.Tasks(m.GetResults())
+	f.ended(m.GetEnded())
 	return nil
+}
+
+// ended leaves the heads for which there is no room to the next page.
+func (f *Fitter) ended(m *perdurev1.EndedPage) {
+	if m == nil {
+		return
+	}
+	size := proto.Size(m)
+	if f.used+size > messageBudget {
+		m.Heads, m.Next, m.More = nil, m.GetFrom(), true
+		return
+	}
+	f.used += size
 }
 
 // Signals fits signals.

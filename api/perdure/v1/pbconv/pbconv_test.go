@@ -112,8 +112,13 @@ func TestEveryFieldOfAWorkerSurvivesTheWire(t *testing.T) {
 		roundTrip(t, PollAgentsToProto, PollFromProto[*perdurev1.PollAgentRequest], notEmbedded)
 	})
 	t.Run("poll tasks", func(t *testing.T) {
-		roundTrip(t, PollTasksToProto, PollFromProto[*perdurev1.PollTaskRequest], notEmbedded)
+		roundTrip(t, PollTasksToProto, PollFromProto[*perdurev1.PollTaskRequest], func(p *perdure.Poll) {
+			notEmbedded(p)
+			p.Ended = false // tasks have nothing of it
+		})
 	})
+	t.Run("ended page", func(t *testing.T) { roundTrip(t, EndedToProto, EndedFromProto, nil) })
+	t.Run("ended query", func(t *testing.T) { roundTrip(t, EndedQueryToProto, EndedQueryFromProto, nil) })
 	t.Run("heartbeat", func(t *testing.T) { roundTrip(t, HeartbeatToProto, HeartbeatFromProto, nil) })
 	t.Run("heartbeat reply", func(t *testing.T) { roundTrip(t, HeartbeatReplyToProto, HeartbeatReplyFromProto, nil) })
 	t.Run("release", func(t *testing.T) { roundTrip(t, ReleaseToProto, ReleaseFromProto, nil) })

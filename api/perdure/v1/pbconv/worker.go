@@ -82,7 +82,7 @@ func SettingsFromProto(m *perdurev1.RegisterResponse) (perdure.Settings, error) 
 func PollAgentsToProto(p perdure.Poll) *perdurev1.PollAgentRequest {
 	return &perdurev1.PollAgentRequest{
 		WorkerId: UUIDToProto(p.WorkerID), Queues: p.Queues, Kinds: p.Kinds,
-		Slots: int64(p.Slots), Wait: durationToProto(p.Wait), Local: p.Local,
+		Slots: int64(p.Slots), Wait: durationToProto(p.Wait), Local: p.Local, Ended: p.Ended,
 	}
 }
 
@@ -103,10 +103,14 @@ type PollMessage interface {
 // PollFromProto converts either poll back.
 func PollFromProto[M PollMessage](m M) (perdure.Poll, error) {
 	return decode(m, func(d *decoder, m M) perdure.Poll {
-		return perdure.Poll{
+		p := perdure.Poll{
 			WorkerID: d.id("worker_id", m.GetWorkerId()), Queues: m.GetQueues(), Kinds: m.GetKinds(),
 			Slots: int(m.GetSlots()), Wait: d.duration("wait", m.GetWait()), Local: m.GetLocal(),
 		}
+		if agents, ok := any(m).(*perdurev1.PollAgentRequest); ok {
+			p.Ended = agents.GetEnded()
+		}
+		return p
 	})
 }
 

@@ -1,0 +1,259 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// Steps that failed, and tasks that completed, failed and were cancelled, come back as
+// they were, and no commit asks for them.
+func TestResumeOfEveryEnd(t *testing.T) {
+	const calls = 120
+	eachLine(t, func(b *bench, line perdure.Dispatch) {
+		var ran atomic.Int32
+		b.task("double", func(_ agent.TaskContext, n int) (int, error) { ran.Add(1); return 2 * n, nil })
+		b.task("fail", func(agent.TaskContext, int) (int, error) {
+			return 0, agent.Permanent(perdure.Errorf(perdure.Conflict, "no luck"))
+		})
+		b.task("endless", func(ctx agent.TaskContext, _ int) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
+		var first atomic.Value
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			var saw []string
+			note := func(v any, err error) { saw = append(saw, fmt.Sprint(v, " ", err)) }
+			for i := range calls {
+				note(agent.Call[int](ctx, "double", i))
+			}
+			note(agent.Call[int](ctx, "fail", 1))
+			note(agent.Step(ctx, "fails", func(context.Context) (int, error) {
+				ran.Add(1)
+				return 0, perdure.Errorf(perdure.NotFound, "nothing")
+			}))
+			chosen, n, err := agent.SelectCancel[int](ctx, ctx.Schedule("endless", 1), ctx.Schedule("double", -1))
+			note(fmt.Sprint(chosen, n), err)
+			note(agent.JoinSettled[int](ctx, ctx.Schedule("fail", 2), ctx.Schedule("double", -2)))
+			if was := first.Swap(strings.Join(saw, "\n")); was != nil && was != strings.Join(saw, "\n") {
+				return "", fmt.Errorf("it saw\n%s\nand before\n%s", strings.Join(saw, "\n"), was)
+			}
+			_, err = ctx.WaitSignal("go", 0)
+			return "fine", err
+		})
+		w := b.work()
+		id := b.start("a")
+		b.waiting(id, "signal")
+		w.stop()
+		before := ran.Load()
+		f := &faulty{}
+		b.work(counted(f, line))
+		b.signal(id, "go", "1")
+		b.output(id, "fine")
+		if ran.Load() != before || before != calls+3 {
+			b.Errorf("%d ran before, and %d in all", before, ran.Load())
+		}
+		// The cancelled task has to be asked for with a commit if it had not ended.
+		if n, m := f.count("Commit"), f.count("Tasks"); n > 4 || m > 4 {
+			b.Errorf("%d commits and %d calls of GetTasks for %d records", n, m, calls+5)
+		}
+	})
+}
+
+// A key of the caller's is compared by the server with what it stands for, also where
+// its task is known to have ended.
+func TestResumeComparesTheCallersKey(t *testing.T) {
+	b := newBench(t, time.Minute)
+	b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })
+	input := 1
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		input++
+		_, err := agent.Call[int](ctx, "double", input, agent.Key("k"))
+		if input > 2 {
+			return string(perdure.CodeOf(err)), nil
+		}
+		_, err = ctx.WaitSignal("go", 0)
+		return "", err
+	})
+	w := b.work(func(c *Config) { c.Parked = 100 })
+	id := b.start("a")
+	b.waiting(id, "signal")
+	w.stop()
+	b.work()
+	b.signal(id, "go", "1")
+	b.output(id, string(perdure.IdempotencyKeyReused))
+}
+
+// A task that ends after the claim was read, and before the function asks for it, is found.
+func TestResumeFindsWhatEndedMeanwhile(t *testing.T) {
+	eachLine(t, func(b *bench, line perdure.Dispatch) {
+		release := defineTasks(b)
+		var runs atomic.Int32
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			held := ctx.Schedule("held", 1)
+			runs.Add(1)
+			if _, err := ctx.WaitSignal("go", 0); err != nil {
+				return "", err
+			}
+			n, err := agent.Await[int](ctx, held)
+			return fmt.Sprint(n), err
+		})
+		w := b.work(func(c *Config) { c.Parked = -1 })
+		id := b.start("a")
+		b.waiting(id, "signal")
+		w.stop()
+		agents := b.agents
+		b.agents = nil
+		b.work() // for tasks alone
+		b.agents = agents
+		f := &faulty{}
+		f.onAgents = func(claims []perdure.AgentClaim) {
+			if claims[0].Ended == nil || len(claims[0].Ended.Heads) != 0 {
+				b.Errorf("the page is %+v", claims[0].Ended)
+			}
+			release(1)
+			eventually(b.T, "the task to end", func() bool {
+				page, err := b.s.Ended(b.Context(), id, 0, 10, 1<<20)
+				return err == nil && len(page.Heads) == 1
+			})
+		}
+		b.work(counted(f, line))
+		b.signal(id, "go", "1")
+		b.output(id, "2")
+	})
+}
+
+// The second record of a key changes nothing, and a page has the first.
+func TestTwoRecordsOfOneKey(t *testing.T) {
+	eachLine(t, func(b *bench, line perdure.Dispatch) {
+		b.known("a")
+		id := b.start("a")
+		poll := perdure.Poll{Queues: []string{"default"}, Kinds: []string{"a"}, Slots: 1, Wait: patience, Ended: true}
+		claims, err := line.PollAgents(b.Context(), poll)
+		if err != nil || len(claims) != 1 {
+			b.Fatal(claims, err)
+		}
+		lease, key := claims[0].Lease, perdure.StepKey(id, "s", "")
+		for n := range 2 {
+			_, err := line.Commit(b.Context(), perdure.Commit{Lease: lease, Number: int64(n + 1), Steps: []perdure.StepRecord{
+				{Name: "s", Key: key, Result: perdure.Inline([]byte(fmt.Sprint(n)))},
+			}})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		page, err := line.Ended(b.Context(), perdure.EndedQuery{Lease: lease})
+		if err != nil || len(page.Heads) != 1 || string(page.Heads[0].Result.Bytes) != "0" || page.More {
+			b.Errorf("the page is %+v (%v)", page, err)
+		}
+	})
+}
+
+// A worker that is killed between two pages leaves the next one all of them.
+func TestAKillBetweenPages(t *testing.T) {
+	b := newBench(t, time.Minute)
+	s := &stepper{steps: 2200, size: 10}
+	b.agent("a", s.run)
+	first := b.work(func(c *Config) { c.Parked = -1 })
+	id := b.start("a")
+	b.waiting(id, "signal")
+	first.stop()
+	m := newMortal(b.e.Dispatch(org, true), 0, false)
+	f := &faulty{Dispatch: m}
+	f.onEnded = func(perdure.EndedQuery) {
+		if f.count("Ended") == 1 { // the second is asked for
+			close(m.dead)
+		}
+	}
+	second := b.work(func(c *Config) { c.Dispatch = f })
+	b.signal(id, "go", "1")
+	wait(t, "the kill", m.dead)
+	m.polls.Wait()
+	second.stop()
+	if err := b.e.ReturnEmbedded(b.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.work()
+	b.output(id, "fine")
+	if n := s.ran.Load(); n != 2201 {
+		t.Errorf("%d steps ran, want 2201", n)
+	}
+}
+
+// A function that asks in another order is answered, with a bounded number of calls.
+func TestResumeInAnotherOrder(t *testing.T) {
+	b := newBench(t, time.Minute)
+	s := &stepper{size: 2000}
+	const steps = 1500
+	order := func() []int {
+		var all []int
+		for i := range steps {
+			all = append(all, i)
+		}
+		return all
+	}()
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		for n, i := range order {
+			if err := s.step(ctx, i); err != nil {
+				return "", err
+			}
+			if n%500 == 499 {
+				if err := ctx.Flush(); err != nil {
+					return "", err
+				}
+			}
+		}
+		_, err := ctx.WaitSignal("go", 0)
+		return "fine", err
+	})
+	w := b.work(func(c *Config) { c.Parked = -1 })
+	id := b.start("a")
+	b.waiting(id, "signal")
+	w.stop()
+	slices.Reverse(order)
+	f := &faulty{}
+	b.work(counted(f, b.e.Dispatch(org, false)))
+	b.signal(id, "go", "1")
+	b.output(id, "fine")
+	if n := s.ran.Load(); n != steps {
+		t.Errorf("%d steps ran, want %d", n, steps)
+	}
+	if pages, tasks := f.count("Ended"), f.count("Tasks"); pages > 2 || tasks > steps {
+		t.Errorf("%d pages and %d calls of GetTasks", pages, tasks)
+	}
+}
+
+// The outcomes of a LOCAL execution's steps come from the worker's store, in batches.
+func TestResumeOfALocalExecution(t *testing.T) {
+	b := newBench(t, time.Minute)
+	b.mode = perdure.Local
+	kept := b.newStore()
+	s := &stepper{steps: 60, size: 3000}
+	s.before = func(ctx agent.Context) error {
+		_, err := agent.Step(ctx, "fails", func(context.Context) (int, error) { return 0, perdure.Errorf(perdure.Conflict, secret) })
+		if err == nil || err.Error() != "conflict: "+secret {
+			return errors.Join(errors.New("the failed step gave another error"), err)
+		}
+		return nil
+	}
+	b.agent("a", s.run)
+	w := b.work(func(c *Config) { c.Local, c.Parked = kept, -1 })
+	id := b.start("a")
+	b.waiting(id, "signal")
+	w.stop()
+	f := &faulty{}
+	b.work(counted(f, b.e.Dispatch(org, false)), func(c *Config) { c.Local, c.ID = kept, kept.WorkerID() })
+	b.signal(id, "go", "1")
+	b.output(id, "fine")
+	if n := s.ran.Load(); n != 61 {
+		t.Errorf("%d steps ran, want 61", n)
+	}
+	if n := f.count("Tasks"); n > 3 { // the last is for the new step
+		t.Errorf("GetTasks was called %d times", n)
+	}
+}

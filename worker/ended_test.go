@@ -1,0 +1,280 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/grpcapi"
+	"github.com/perdure/perdure/internal/store/opentest"
+	grpcclient "github.com/perdure/perdure/worker/remote"
+)
+
+// wired serves the engine's Remote dispatch over gRPC.
+type wired struct {
+	grpcapi.Backend
+	e *engine.Engine
+}
+
+func (s wired) Dispatch(org string) perdure.Dispatch { return s.e.Remote(org) }
+
+func (wired) Authenticate(context.Context, string) (grpcapi.Principal, error) {
+	return grpcapi.Principal{Org: org, Role: perdure.KeyWorker}, nil
+}
+
+// overWire returns a dispatch to the bench's engine over gRPC.
+func (b *bench) overWire() perdure.Dispatch {
+	b.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	server := grpcapi.New(wired{e: b.e}, wired{}, quiet, grpcapi.Options{})
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	client, err := grpcclient.Dial(b.Context(), grpcclient.Options{Addr: listener.Addr().String(), Token: "any", WorkerID: uuid.New(), Logger: quiet})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(b.Context()), 5*time.Second)
+		defer cancel()
+		if err := errors.Join(client.Close(), server.Shutdown(ctx), <-served); err != nil {
+			b.Error(err)
+		}
+	})
+	return client
+}
+
+// eachLine runs a test on each store, in process and over gRPC.
+func eachLine(t *testing.T, test func(b *bench, line perdure.Dispatch)) {
+	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
+		for _, name := range []string{"in process", "gRPC"} {
+			t.Run(name, func(t *testing.T) {
+				b := newBenchOn(t, open, time.Minute)
+				line := b.e.Dispatch(org, false)
+				if name == "gRPC" {
+					line = b.overWire()
+				}
+				test(b, line)
+			})
+		}
+	})
+}
+
+// stepper is an agent that makes steps, waits for a signal, and makes one more.
+type stepper struct {
+	steps, size int
+	ran         atomic.Int32
+	// before is called in each run of the function before it asks for anything.
+	before func(ctx agent.Context) error
+}
+
+// want is the result of a step.
+func (s *stepper) want(i int) string { return fmt.Sprint(i, strings.Repeat("x", max(0, s.size-8))) }
+
+func (s *stepper) step(ctx agent.Context, i int) error {
+	got, err := agent.Step(ctx, "s", func(context.Context) (string, error) {
+		s.ran.Add(1)
+		return s.want(i), nil
+	}, agent.StepInstance(fmt.Sprint(i)), agent.Lazy())
+	if err == nil && got != s.want(i) {
+		err = fmt.Errorf("step %d gave %d bytes, want %d", i, len(got), len(s.want(i)))
+	}
+	return err
+}
+
+func (s *stepper) run(ctx agent.Context) (string, error) {
+	if s.before != nil {
+		if err := s.before(ctx); err != nil {
+			return "", err
+		}
+	}
+	for i := range s.steps {
+		if err := s.step(ctx, i); err != nil {
+			return "", err
+		}
+		if i%100 == 99 {
+			if err := ctx.Flush(); err != nil {
+				return "", err
+			}
+		}
+	}
+	if _, err := ctx.WaitSignal("go", 0); err != nil {
+		return "", err
+	}
+	return "fine", s.step(ctx, s.steps)
+}
+
+// counted lets a worker speak to the server through faults that count.
+func counted(f *faulty, line perdure.Dispatch) func(*Config) {
+	f.Dispatch = line
+	return func(c *Config) { c.Dispatch, c.ID = f, uuid.New() }
+}
+
+// A resume reads what the function did in pages, and asks for no record alone: not for
+// one that it finds there, and not for a step that was never made.
+func TestResumeReadsRecordsInPages(t *testing.T) {
+	for _, c := range []struct {
+		steps, size  int
+		ended, tasks int // calls at most
+	}{
+		{steps: 3000, size: 1000, ended: 5},
+		{steps: 300, size: 16 << 10, tasks: 6},
+		{steps: 20, size: 100 << 10, tasks: 3},
+		{steps: 2, size: 2 << 20, tasks: 2},
+		{steps: 0, size: 1},
+	} {
+		t.Run(fmt.Sprintf("%d of %d bytes", c.steps, c.size), func(t *testing.T) {
+			eachLine(t, func(b *bench, line perdure.Dispatch) {
+				s := &stepper{steps: c.steps, size: c.size}
+				b.agent("a", s.run)
+				first := b.work(func(c *Config) { c.Parked = -1 })
+				id := b.start("a")
+				b.waiting(id, "signal")
+				first.stop()
+				f := &faulty{}
+				b.work(counted(f, line))
+				b.signal(id, "go", "1")
+				b.output(id, "fine")
+				if n := s.ran.Load(); n != int32(c.steps)+1 {
+					b.Errorf("%d steps ran, want %d", n, c.steps+1)
+				}
+				if n := f.count("Ended"); n > c.ended {
+					b.Errorf("%d pages were read, want at most %d", n, c.ended)
+				}
+				if n := f.count("Tasks"); n > c.tasks {
+					b.Errorf("GetTasks was called %d times, want at most %d", n, c.tasks)
+				}
+				// One for each flush, one that suspends in vain or not, and the end.
+				if n := f.count("Commit"); n > c.steps/100+3 {
+					b.Errorf("%d commits", n)
+				}
+			})
+		})
+	}
+}
+
+// A server that does not know what has ended, and a page that is lost, cost calls and
+// change nothing.
+func TestResumeWithoutPages(t *testing.T) {
+	for name, f := range map[string]*faulty{
+		"an older server": {onAgents: func(claims []perdure.AgentClaim) {
+			for i := range claims {
+				claims[i].Ended = nil
+			}
+		}},
+		"a server that forgets the call": {refuse: func(method string, _ int) error {
+			if method == "Ended" {
+				return perdure.Errorf(perdure.Internal, "planned")
+			}
+			return nil
+		}},
+		"the third page is lost": {refuse: func(method string, n int) error {
+			if method == "Ended" && n == 3 {
+				return perdure.Errorf(perdure.Unavailable, "planned")
+			}
+			return nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, time.Minute)
+			s := &stepper{steps: 2200, size: 10}
+			b.agent("a", s.run)
+			first := b.work(func(c *Config) { c.Parked = -1 })
+			id := b.start("a")
+			b.waiting(id, "signal")
+			first.stop()
+			b.work(counted(f, b.e.Dispatch(org, false)))
+			b.signal(id, "go", "1")
+			b.output(id, "fine")
+			if n := s.ran.Load(); n != 2201 {
+				b.Errorf("%d steps ran, want 2201", n)
+			}
+			if f.count("Tasks") == 0 {
+				b.Error("nothing was asked for alone: the fault did not happen")
+			}
+		})
+	}
+}
+
+// An older worker gets no heads, and one that is claimed for the first time has none.
+func TestHeadsComeWhereAskedFor(t *testing.T) {
+	eachLine(t, func(b *bench, line perdure.Dispatch) {
+		s := &stepper{steps: 3, size: 10}
+		b.agent("a", s.run)
+		var mu sync.Mutex
+		var pages []*perdure.EndedPage
+		first := b.work(func(c *Config) { c.Parked = -1 }, counted(&faulty{onAgents: func(claims []perdure.AgentClaim) {
+			mu.Lock()
+			defer mu.Unlock()
+			pages = append(pages, claims[0].Ended)
+		}}, line))
+		id := b.start("a")
+		b.waiting(id, "signal")
+		first.stop()
+		mu.Lock()
+		if len(pages) != 1 || pages[0] != nil {
+			b.Errorf("the first claim has the pages %v", pages)
+		}
+		mu.Unlock()
+		b.signal(id, "go", "1")
+		poll := func(ended bool) perdure.AgentClaim {
+			claims, err := line.PollAgents(b.Context(), perdure.Poll{WorkerID: uuid.New(), Queues: []string{"default"}, Kinds: []string{"a"}, Slots: 1, Wait: patience, Ended: ended})
+			if err != nil || len(claims) != 1 {
+				b.Fatal(len(claims), err)
+			}
+			return claims[0]
+		}
+		old := poll(false)
+		if old.Ended != nil {
+			b.Error("a poll that does not ask gets heads")
+		}
+		if err := line.Release(b.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: old.Lease}}}); err != nil {
+			b.Fatal(err)
+		}
+		got := poll(true)
+		if got.Ended == nil || len(got.Ended.Heads) != 3 || !got.Ended.Whole || got.Ended.More {
+			b.Fatalf("the page is %+v", got.Ended)
+		}
+		for i, h := range got.Ended.Heads {
+			want, _ := json.Marshal(s.want(i))
+			key := perdure.StepKey(id, "s", fmt.Sprint(i))
+			if h.ID != perdure.TaskID(key) || !h.Step || h.Status != perdure.TaskCompleted || string(h.Result.Bytes) != string(want) || h.Partial {
+				b.Errorf("head %d is %+v", i, h)
+			}
+		}
+		// Whoever lost the lease reads no page.
+		_, err := line.Ended(b.Context(), perdure.EndedQuery{Lease: old.Lease})
+		if !perdure.IsCode(err, perdure.LeaseLost) {
+			b.Errorf("a page for a lost lease: %v", err)
+		}
+		if _, err := line.Ended(b.Context(), perdure.EndedQuery{Lease: got.Lease, After: -1}); !perdure.IsCode(err, perdure.InvalidArgument) {
+			b.Errorf("a page after -1: %v", err)
+		}
+		unknown := got.Lease
+		unknown.ExecutionID = uuid.New()
+		if _, err := line.Ended(b.Context(), perdure.EndedQuery{Lease: unknown}); !perdure.IsCode(err, perdure.NotFound) {
+			b.Errorf("a page of no execution: %v", err)
+		}
+		if err := line.Release(b.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: got.Lease}}}); err != nil {
+			b.Fatal(err)
+		}
+		b.work(counted(&faulty{}, line))
+		b.output(id, "fine")
+	})
+}

@@ -1,0 +1,18 @@
+package worker
+
+import "github.com/perdure/perdure"
+
+// countRecords counts what a commit has stored, and warns once when there is much that
+// each resume reads again. It makes no checkpoint: that would consume signals and forget
+// outcomes of waits that the function asks for again.
+func (r *run) countRecords(c perdure.Commit) {
+	before := r.records
+	if c.Checkpoint != nil {
+		r.records = 0
+		return
+	}
+	r.records += int64(len(c.Steps) + len(c.Tasks))
+	if before < perdure.ManyRecords && r.records >= perdure.ManyRecords {
+		r.log().Warn("the execution has many records since its newest checkpoint, and each resume reads all of them; make checkpoints, or use agent.Loop", "records", r.records)
+	}
+}
