@@ -2,7 +2,6 @@ package relational
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -17,10 +16,10 @@ const (
 
 // AuditTree checks that each entry of an execution is at its place in the tree: that the
 // ranges of every path are the entries that are found by going from parent to parent.
-// The error joins what is wrong, at most ten things.
-func (r *Reader) AuditTree(ctx context.Context, execution uuid.UUID) error {
+// It returns what is wrong, at most ten things.
+func (r *Reader) AuditTree(ctx context.Context, execution uuid.UUID) (found []string, err error) {
 	a := treeAudit{bases: map[int64]treePlace{}, known: map[uuid.UUID]treePlace{}, begun: map[int64]bool{}}
-	err := r.read(ctx, func(v view) error {
+	err = r.read(ctx, func(v view) error {
 		return v.each(segmentsOf, []any{execution[:]}, func(row func(...any) error) error {
 			var segment int64
 			var base treePlace
@@ -36,14 +35,14 @@ func (r *Reader) AuditTree(ctx context.Context, execution uuid.UUID) error {
 		})
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for segment := range a.bases {
 		if !a.begun[segment] {
 			a.wrong("the segment %d has no entries", segment)
 		}
 	}
-	return errors.Join(a.found...)
+	return a.found, nil
 }
 
 // treeAudit is what was read of a tree so far.
@@ -52,12 +51,12 @@ type treeAudit struct {
 	known map[uuid.UUID]treePlace // of the entries
 	begun map[int64]bool          // segments with an entry
 	after int64
-	found []error
+	found []string
 }
 
 func (a *treeAudit) wrong(format string, args ...any) {
 	if len(a.found) < 10 {
-		a.found = append(a.found, fmt.Errorf(format, args...))
+		a.found = append(a.found, fmt.Sprintf(format, args...))
 	}
 }
 
