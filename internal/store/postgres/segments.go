@@ -10,14 +10,11 @@ import (
 )
 
 const (
-	// placesIndex has this name when every entry has its place in the tree. Before, it
-	// has the other one.
+	// placesIndex has this name when every entry has its place in the tree. The
+	// migration gives it the other one.
 	placesIndex  = "idx_agent_entry_place"
 	placingIndex = "idx_agent_entry_placing"
-	makePlaces   = "CREATE UNIQUE INDEX CONCURRENTLY " + placingIndex + " ON agent_entry (agent_execution_id, segment, depth) WHERE depth > 0"
-	dropPlaces   = "DROP INDEX CONCURRENTLY IF EXISTS " + placingIndex
 	finishPlaces = "ALTER INDEX " + placingIndex + " RENAME TO " + placesIndex
-	placesMade   = "SELECT EXISTS (SELECT 1 FROM pg_index WHERE indexrelid = to_regclass('" + placingIndex + "') AND indisvalid)"
 	placesThere  = "SELECT to_regclass('" + placesIndex + "') IS NOT NULL"
 	setPlaces    = "UPDATE agent_entry e SET segment = u.s, depth = u.d FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS u (n, s, d)" +
 		" WHERE e.agent_execution_id = $1 AND e.number = u.n AND e.number > 0"
@@ -44,9 +41,6 @@ func placeEntries(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	if _, err := conn.Exec(ctx, "SELECT set_config('lock_timeout', $1, false), set_config('statement_timeout', '0', false)", migrationLock); err != nil {
-		return err
-	}
-	if err := patiently(ctx, func() error { return makePlacing(ctx, conn) }); err != nil {
 		return err
 	}
 	if err := placeAll(ctx, conn); err != nil {
@@ -84,20 +78,6 @@ func placeAll(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 	}
-}
-
-// makePlacing makes the index beside servers that write. An interruption leaves one
-// that is not valid.
-func makePlacing(ctx context.Context, conn *pgx.Conn) error {
-	var made bool
-	if err := conn.QueryRow(ctx, placesMade).Scan(&made); err != nil || made {
-		return err
-	}
-	if _, err := conn.Exec(ctx, dropPlaces); err != nil {
-		return err
-	}
-	_, err := conn.Exec(ctx, makePlaces)
-	return err
 }
 
 func idsOf(ctx context.Context, conn *pgx.Conn, query string, arg any) (ids []uuid.UUID, err error) {

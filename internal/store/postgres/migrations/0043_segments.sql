@@ -9,6 +9,11 @@ ALTER TABLE agent_entry ADD COLUMN IF NOT EXISTS segment BIGINT;
 -- beside the path: that of the entry that it hangs on, negative.
 ALTER TABLE agent_entry ADD COLUMN IF NOT EXISTS depth BIGINT;
 
+-- It gets its name, idx_agent_entry_place, when every entry has a place. There is none
+-- yet, so this reads the table once and writes nothing.
+CREATE UNIQUE INDEX IF NOT EXISTS idx_agent_entry_placing ON agent_entry (agent_execution_id, segment, depth)
+    WHERE depth > 0;
+
 -- Where a segment begins: after this entry. A segment without a row, or with a base
 -- of depth 0, begins with a root.
 CREATE TABLE IF NOT EXISTS agent_segment (
