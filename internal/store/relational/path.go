@@ -260,13 +260,15 @@ func loadPiece(v view, execution uuid.UUID, ranges []pathRange) ([]perdure.Entry
 func loadRange(v view, execution uuid.UUID, r pathRange, bytes *int) ([]perdure.Entry, error) {
 	entries := make([]perdure.Entry, 0, r.top-r.bottom)
 	at := r.bottom
+	var (
+		e     perdure.Entry
+		blob  *uuid.UUID
+		depth int64
+	)
+	into := append([]any{&depth}, entryScan(&e, &blob)...) // made once for all rows
 	err := v.each(entriesOfRange, []any{execution[:], r.segment, r.bottom, r.top}, func(row func(...any) error) error {
-		var (
-			e     perdure.Entry
-			blob  *uuid.UUID
-			depth int64
-		)
-		if err := row(append([]any{&depth}, entryScan(&e, &blob)...)...); err != nil {
+		e, blob = perdure.Entry{}, nil // nothing is shared with the entry before
+		if err := row(into...); err != nil {
 			return err
 		}
 		if at++; depth != at {
