@@ -17,7 +17,7 @@ const (
 	finishPlaces = "ALTER INDEX " + placingIndex + " RENAME TO " + placesIndex
 	placesThere  = "SELECT to_regclass('" + placesIndex + "') IS NOT NULL"
 	setPlaces    = "UPDATE agent_entry e SET segment = u.s, depth = u.d FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS u (n, s, d)" +
-		" WHERE e.agent_execution_id = $1 AND e.number = u.n AND e.number > 0"
+		" WHERE e.agent_execution_id = $1 AND e.number = u.n AND e.number > 0 AND e.number BETWEEN $5 AND $6" // so that no plan reads all of the execution
 	nextPlaced = "SELECT id FROM agent_execution WHERE id > $1 ORDER BY id LIMIT 100"
 	lockPlaced = "SELECT 1 FROM agent_execution WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE"
 	unplaced   = "SELECT DISTINCT agent_execution_id FROM agent_entry WHERE agent_execution_id = ANY($1) AND number > 0 AND depth IS NULL"
@@ -99,11 +99,14 @@ func placeSome(ctx context.Context, conn *pgx.Conn, ids []uuid.UUID) error {
 		}
 		for _, id := range ids {
 			err := relational.PlaceEntries(ctx, &plain{conn: conn}, words, id, func(all []relational.Placed) error {
+				if len(all) == 0 {
+					return nil
+				}
 				numbers, segments, depths := make([]int64, len(all)), make([]int64, len(all)), make([]int64, len(all))
 				for i, one := range all {
 					numbers[i], segments[i], depths[i] = one.Number, one.Segment, one.Depth
 				}
-				_, err := tx.Exec(ctx, setPlaces, id[:], numbers, segments, depths)
+				_, err := tx.Exec(ctx, setPlaces, id[:], numbers, segments, depths, numbers[0], numbers[len(numbers)-1])
 				return err
 			})
 			if err != nil {
