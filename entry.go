@@ -3,6 +3,8 @@ package perdure
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -49,37 +51,65 @@ type Entry struct {
 }
 
 // MarshalJSON writes every member, null where there is nothing, but for those
-// that stand for a content that is left out.
+// that stand for a content that is left out. Content and metadata are put in as they
+// are: who called it checks what a Marshaler returns.
 func (e Entry) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	out := json.NewEncoder(&b)
-	out.SetEscapeHTML(false) // what writes the whole decides
-	err := out.Encode(struct {
-		ID            uuid.UUID       `json:"id"`
-		ParentID      *uuid.UUID      `json:"parentId"`
-		Type          EntryType       `json:"entryType"`
-		Role          *Role           `json:"role"`
-		TurnID        *string         `json:"turnId"`
-		ResponseID    *string         `json:"responseId"`
-		MessageID     *string         `json:"messageId"`
-		Content       json.RawMessage `json:"content"`
-		ContentBytes  int64           `json:"contentBytes,omitempty"`
-		ContentSHA256 string          `json:"contentSha256,omitempty"`
-		Metadata      json.RawMessage `json:"metadata"`
-		CreatedAt     Time            `json:"createdAt"`
-	}{
-		e.ID, e.ParentID, e.Type, orNull(e.Role), orNull(e.TurnID), orNull(e.ResponseID), orNull(e.MessageID),
-		e.Content, e.ContentBytes, e.ContentSHA256, e.Metadata, e.CreatedAt,
-	})
-	return b.Bytes(), err
+	at, err := e.CreatedAt.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, 0, 512+len(e.Content)+len(e.Metadata))
+	b = appendUUID(append(b, `{"id":`...), &e.ID)
+	b = appendUUID(append(b, `,"parentId":`...), e.ParentID)
+	for _, m := range []struct{ name, value string }{
+		{"entryType", string(e.Type)}, {"role", string(e.Role)}, {"turnId", e.TurnID}, {"responseId", e.ResponseID}, {"messageId", e.MessageID},
+	} {
+		b = append(append(append(b, ',', '"'), m.name...), '"', ':')
+		if b, err = appendText(b, m.value, m.name == "entryType"); err != nil {
+			return nil, err
+		}
+	}
+	b = appendRaw(append(b, `,"content":`...), e.Content)
+	if e.ContentBytes != 0 {
+		b = strconv.AppendInt(append(b, `,"contentBytes":`...), e.ContentBytes, 10)
+	}
+	if e.ContentSHA256 != "" {
+		if b, err = appendText(append(b, `,"contentSha256":`...), e.ContentSHA256, true); err != nil {
+			return nil, err
+		}
+	}
+	b = appendRaw(append(b, `,"metadata":`...), e.Metadata)
+	b = append(append(b, `,"createdAt":`...), at...)
+	return append(b, '}'), nil
 }
 
-// orNull is nil for "".
-func orNull[T ~string](s T) *T {
-	if s == "" {
-		return nil
+func appendUUID(b []byte, id *uuid.UUID) []byte {
+	if id == nil {
+		return append(b, "null"...)
 	}
-	return &s
+	return append(append(append(b, '"'), id.String()...), '"')
+}
+
+func appendRaw(b []byte, raw json.RawMessage) []byte {
+	if raw == nil {
+		return append(b, "null"...)
+	}
+	return append(b, raw...)
+}
+
+// appendText writes a text; an empty one as null, unless it always stands there.
+func appendText(b []byte, s string, always bool) ([]byte, error) {
+	if s == "" && !always {
+		return append(b, "null"...), nil
+	}
+	if strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) < 0 {
+		return append(append(append(b, '"'), s...), '"'), nil
+	}
+	out := bytes.NewBuffer(b)
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false) // what writes the whole decides
+	err := encoder.Encode(s)
+	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'}), err
 }
 
 // OnPath tells whether the entry can be part of the path that a model sees.

@@ -34,6 +34,8 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"UPDATE task_execution SET completed_at = NULL":                                                                                         "ended at",
 		"UPDATE agent_entry SET parent_id = (SELECT id FROM agent_entry WHERE parent_id IS NULL) WHERE answers IS NOT NULL AND answers <> '[]'": "does not fit the conversation",
 		"UPDATE agent_entry SET content = CAST(replace(CAST(content AS TEXT), 'Hello hello', 'Hello Hello') AS BLOB)":                           "and not those",
+		"UPDATE agent_entry SET depth = depth + 40 WHERE answers IS NOT NULL AND answers <> '[]'":                                               "is at depth",
+		"INSERT INTO agent_segment (agent_execution_id, segment, base_segment, base_depth) SELECT id, 3, 0, 1 FROM agent_execution":             "has no entries",
 		"DELETE FROM log_record WHERE pos = 2":                                                                                                  "from the position 1 to 3",
 		"DELETE FROM log_record WHERE pos = (SELECT max(pos) FROM log_record)":                                                                  "its log ends",
 		"UPDATE log_head SET last_seq = last_seq + 1":                                                                                           "events",

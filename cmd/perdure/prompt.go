@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -12,19 +13,33 @@ import (
 // of the answer before.
 const promptChangedText = "(the prompt began otherwise than the one before: the provider's cache was missed)"
 
-// changedPrompts gives the answers of a run that were asked for with a prompt
-// that did not go on from the one before, oldest first.
-func (l *link) changedPrompts(ctx context.Context, id uuid.UUID) ([]uuid.UUID, error) {
-	changed := []uuid.UUID{}
+// conversation returns the entries of a run from the start, and the answers that were
+// asked for with a prompt that did not go on from the one before, oldest first. It reads
+// every entry once: those on the path, and those beside it that say so.
+func (l *link) conversation(ctx context.Context, id uuid.UUID) (path []perdure.Entry, changed []uuid.UUID, err error) {
+	s, err := l.Snapshot(ctx, id, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed = []uuid.UUID{}
+	messages := map[uuid.UUID]perdure.Entry{}
 	for e, err := range l.AllEntries(ctx, id) {
-		if err != nil {
-			return nil, err
-		}
-		if promptChanged(e) {
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case e.OnPath():
+			messages[e.ID] = e
+		case promptChanged(e):
 			changed = append(changed, *e.ParentID)
 		}
 	}
-	return changed, nil
+	if len(s.Entries) > 0 {
+		for at := &s.Entries[0].ID; at != nil; at = path[len(path)-1].ParentID {
+			path = append(path, messages[*at])
+		}
+	}
+	slices.Reverse(path)
+	return path, changed, nil
 }
 
 // promptChanged tells whether an entry records a model call that says so.

@@ -23,18 +23,23 @@ func TestShowMarksChangedPrompts(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer.ID = uuid.New()
+		if i > 0 {
+			answer.ParentID = &path[i-1].ID
+		}
 		record := perdure.Entry{
 			ID: uuid.New(), ParentID: &answer.ID, Type: perdure.EntryLLMCall, Content: json.RawMessage(`{"parts":[]}`),
 			Metadata: json.RawMessage([]string{`{"prompt":{"sha256":"a"}}`, `{"prompt":{"sha256":"b","changed":true}}`}[i]),
 		}
 		path, all = append(path, answer), append(all, answer, record)
 	}
+	lists := 0
 	c := answering(t, func(r *http.Request) any {
 		switch {
+		case strings.HasSuffix(r.URL.Path, "/snapshot"):
+			return map[string]any{"entries": path[1:]}
 		case strings.HasSuffix(r.URL.Path, "/entries") && r.URL.Query().Get("all") == "true":
+			lists++
 			return map[string]any{"items": all}
-		case strings.HasSuffix(r.URL.Path, "/entries"):
-			return map[string]any{"items": path}
 		case strings.HasSuffix(r.URL.Path, "/tasks"):
 			return map[string]any{"items": []any{}}
 		}
@@ -52,6 +57,9 @@ func TestShowMarksChangedPrompts(t *testing.T) {
 	first, second, mark := strings.Index(text, "first words"), strings.Index(text, "second words"), strings.Index(text, promptChangedText)
 	if first < 0 || !(first < mark && mark < second) || strings.Count(text, promptChangedText) != 1 {
 		t.Errorf("show says\n%s", text)
+	}
+	if lists != 1 {
+		t.Errorf("show lists the entries %d times", lists)
 	}
 	var said struct{ PromptChanges []uuid.UUID }
 	if err := json.Unmarshal([]byte(show(true)), &said); err != nil {

@@ -98,7 +98,10 @@ func (s *screen) paint(text string) error {
 	defer s.mu.Unlock()
 	var b strings.Builder
 	for text != "" {
-		at := own.FindStringIndex(text)
+		var at []int
+		if strings.Contains(text, "\x1b") { // most texts have none, and the search is slow
+			at = own.FindStringIndex(text)
+		}
 		if at == nil {
 			at = []int{len(text), len(text)}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -30,18 +29,11 @@ func (a *app) show(ctx context.Context, l *link, arg string) error {
 	if err != nil {
 		return err
 	}
-	var entries []perdure.Entry
-	for e, err := range l.Entries(ctx, x.ID) {
-		if err != nil {
-			return err
-		}
-		entries = append(entries, e)
-	}
-	r, err := l.resultOf(ctx, x.ID)
+	entries, changed, err := l.conversation(ctx, x.ID)
 	if err != nil {
 		return err
 	}
-	changed, err := l.changedPrompts(ctx, x.ID)
+	r, err := l.resultOf(ctx, x.ID)
 	if err != nil {
 		return err
 	}
@@ -51,8 +43,12 @@ func (a *app) show(ctx context.Context, l *link, arg string) error {
 	v := newTextView(a)
 	v.p.line(styleDim, fmt.Sprintf("%s · %s · started %s", x.Kind, statusText(x), x.CreatedAt.Local().Format(shortTime)))
 	v.know(entries)
+	marked := map[uuid.UUID]bool{}
+	for _, id := range changed {
+		marked[id] = true
+	}
 	for _, e := range entries {
-		if slices.Contains(changed, e.ID) {
+		if marked[e.ID] {
 			v.p.section("text")
 			v.p.line(styleDim, promptChangedText)
 		}

@@ -133,7 +133,8 @@ func (s *server) snapshotParts(ctx context.Context, in *snapshotInput) (*snapsho
 	if err := s.showEntries(ctx, x, out.Entries); err != nil {
 		return nil, err
 	}
-	out.EntriesBefore, err = s.countBefore(ctx, x, out.Entries)
+	n, err := s.read().PathLength(ctx, x.ID, *x.Leaf)
+	out.EntriesBefore = int(n) - len(out.Entries)
 	return out, err
 }
 
@@ -155,25 +156,6 @@ func (s *server) newest(ctx context.Context, x *perdure.Execution, limit int) ([
 		}
 	}
 	return entries, nil
-}
-
-// countBefore counts the entries of the path before those given.
-func (s *server) countBefore(ctx context.Context, x *perdure.Execution, given []perdure.Entry) (int, error) {
-	leaf := *x.Leaf
-	if len(given) > 0 {
-		if given[0].ParentID == nil {
-			return 0, nil
-		}
-		leaf = *given[0].ParentID
-	}
-	n := 0
-	for _, err := range s.read().Path(ctx, x.ID, leaf, nil, 0, true) {
-		if err != nil {
-			return 0, err
-		}
-		n++
-	}
-	return n, nil
 }
 
 // asEventStream describes a stream in the OpenAPI document.

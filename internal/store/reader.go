@@ -48,10 +48,17 @@ type Reader interface {
 	Outlines(ctx context.Context, org string, ids []uuid.UUID) (map[uuid.UUID]Outline, error)
 
 	// Path gives the entries from after (exclusive; nil: the root) to leaf, in
-	// order, reading a few at a time; newest > 0 bounds it to the last that many,
+	// order, reading a few at a time and none that it does not give; newest > 0 bounds it to the last that many,
 	// the leaf included. A content that is a blob is left as Blob if lazy is set.
 	// not_found if the leaf is none, or after is not on its path.
 	Path(ctx context.Context, execution uuid.UUID, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error]
+	// PathLength counts the entries from the root to leaf, without reading them.
+	// not_found if the leaf is none.
+	PathLength(ctx context.Context, execution, leaf uuid.UUID) (int64, error)
+	// CommonAncestor returns the last entry that is on the paths to both; nil if they
+	// have different roots. It reads as many rows as the paths have branch points.
+	// not_found if one of them is none.
+	CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) (*uuid.UUID, error)
 	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)
 	// EntriesOf gives entries by id, in the order asked, in one go for all, also
 	// from a lazy reader. Contents in blobs of at most that many bytes are joined

@@ -19,6 +19,8 @@ type Reader interface {
 	store.Reader
 	// Audit checks what belongs to no execution, then gives every execution's id.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
+	// AuditTree checks the places of an execution's entries, and returns what is wrong.
+	AuditTree(ctx context.Context, execution uuid.UUID) ([]string, error)
 }
 
 // Finding is something that is wrong.
@@ -116,7 +118,7 @@ func (c *checker) execution() error {
 	for _, part := range []struct {
 		what  string
 		check func(x *perdure.Execution) error
-	}{{"its entries", c.entries}, {"its tasks", c.tasks}, {"its log", c.log}, {"its newest checkpoint", c.checkpoint}} {
+	}{{"its entries", c.entries}, {"the places of its entries", c.tree}, {"its tasks", c.tasks}, {"its log", c.log}, {"its newest checkpoint", c.checkpoint}} {
 		err := part.check(x)
 		if err == nil {
 			continue
@@ -186,6 +188,16 @@ func (c *checker) entries(x *perdure.Execution) error {
 		c.wrong("it is %s, and the calls %v have no result", x.Status, leaf.Open)
 	}
 	return nil
+}
+
+// tree checks that paths, which are read by the places of entries, are those that their
+// parents make.
+func (c *checker) tree(*perdure.Execution) error {
+	wrong, err := c.r.AuditTree(c.ctx, c.id)
+	for _, what := range wrong {
+		c.wrong("%s", what)
+	}
+	return err
 }
 
 func (c *checker) entry(e perdure.Entry, heads map[uuid.UUID]*perdure.EntryHead) *perdure.EntryHead {

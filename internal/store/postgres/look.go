@@ -62,8 +62,11 @@ func checkVersion(ctx context.Context, config *pgx.ConnConfig) error {
 		return err
 	}
 	newest, err := newestVersion()
-	if err != nil || has == newest {
+	if err != nil {
 		return err
+	}
+	if has == newest {
+		return checkPlaces(ctx, conn)
 	}
 	return perdure.Errorf(perdure.Conflict, "the database has version %d, this program reads version %d; perdure migrate changes it", has, newest)
 }

@@ -75,6 +75,9 @@ func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err
 	if from, to, err = migrate(ctx, db); err != nil {
 		return from, to, refusal(err)
 	}
+	if err := placeEntries(ctx, conn); err != nil {
+		return from, to, refusal(err)
+	}
 	return from, to, refusal(makeStore(ctx, conn))
 }
 
@@ -95,7 +98,7 @@ func isAt(ctx context.Context, conn *pgx.Conn, version int64, files int) bool {
 	var at int64
 	var applied int
 	err := conn.QueryRow(ctx, "SELECT max(version_id), count(DISTINCT version_id) FROM goose_db_version"+
-		" WHERE is_applied AND version_id > 0 AND EXISTS (SELECT 1 FROM store)").Scan(&at, &applied)
+		" WHERE is_applied AND version_id > 0 AND EXISTS (SELECT 1 FROM store) AND to_regclass('"+placesIndex+"') IS NOT NULL").Scan(&at, &applied)
 	return err == nil && at == version && applied == files
 }
 
@@ -122,8 +125,16 @@ func migrate(ctx context.Context, db *sql.DB) (from, to int64, err error) {
 // up brings the tables up to date beside servers that work. Each migration is a
 // transaction, so it goes on where it was.
 func up(ctx context.Context, provider *goose.Provider) error {
-	for tries := 1; ; tries++ {
+	return patiently(ctx, func() error {
 		_, err := provider.Up(ctx)
+		return err
+	})
+}
+
+// patiently does what servers may be in the way of.
+func patiently(ctx context.Context, do func() error) error {
+	for tries := 1; ; tries++ {
+		err := do()
 		if code := codeOf(err); tries == migrationTries || code != deadlock && code != lockTimeout {
 			return err
 		}

@@ -27,7 +27,7 @@ func (t *Transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 		func() error { return t.applyExecution(l, ch) },
 		func() error { return t.applyHead(id, l, ch) },
 		func() error { return t.applyBlobs(id, ch) },
-		func() error { return t.applyEntries(id, ch, &numbers) },
+		func() error { return t.applyEntries(id, l, k, ch, &numbers) },
 		func() error { return t.applyTasks(id, k, ch) },
 		func() error { return t.applyNames(id, ch, numbers) },
 		func() error { return t.applySignals(id, ch) },
@@ -132,10 +132,14 @@ func (t *Transaction) applyBlobs(id uuid.UUID, ch *store.Changes) error {
 	return t.dropLooseBlobs(id, t.now.Add(-store.LooseBlobAge))
 }
 
-func (t *Transaction) applyEntries(id uuid.UUID, ch *store.Changes, numbers *[]int64) error {
+func (t *Transaction) applyEntries(id uuid.UUID, l loadedExecution, k *known, ch *store.Changes, numbers *[]int64) error {
+	places, err := t.placeEntries(id, l, k, ch.Entries)
+	if err != nil {
+		return err
+	}
 	*numbers = make([]int64, len(ch.Entries))
-	err := forEach(t.view, indexes(len(ch.Entries)), func(v view, i int) (err error) {
-		(*numbers)[i], err = putEntry(v, id, &ch.Entries[i], t.now)
+	err = forEach(t.view, indexes(len(ch.Entries)), func(v view, i int) (err error) {
+		(*numbers)[i], err = putEntry(v, id, &ch.Entries[i], places[i], t.now)
 		return err
 	})
 	if err != nil {

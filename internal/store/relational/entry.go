@@ -10,7 +10,7 @@ import (
 
 var entryTable = table{name: "agent_entry", key: 2, contents: 1, columns: []string{
 	"agent_execution_id", "id", "parent_id", "entry_type", "role", "turn_id", "response_id", "message_id", "metadata",
-	"created_at", "entry_key", "calls", "answers", "open_calls", "content_sha256", "content_blob", "content",
+	"created_at", "entry_key", "calls", "answers", "open_calls", "segment", "depth", "content_sha256", "content_blob", "content",
 }}
 
 var (
@@ -20,13 +20,14 @@ var (
 	entryByID    = entryFull + " WHERE e.agent_execution_id = ? AND e.id = ?"
 	entriesAfter = "SELECT e.number, " + entryFull[len("SELECT "):] + " WHERE e.agent_execution_id = ? AND e.number > ? AND e.number > 0 ORDER BY e.number LIMIT ?"
 
-	entryHead    = "SELECT id, parent_id, entry_type, role, entry_key, content_sha256, open_calls, response_id FROM agent_entry WHERE agent_execution_id = ?"
-	entryHeadID  = entryHead + " AND id = ?"
-	entryHeadKey = entryHead + " AND entry_key = ?"
+	entryHead = "SELECT h.id, h.parent_id, h.entry_type, h.role, h.entry_key, h.content_sha256, h.open_calls, h.response_id" + treeColumns +
+		" FROM agent_entry h WHERE h.agent_execution_id = ?"
+	entryHeadID  = entryHead + " AND h.id = ?"
+	entryHeadKey = entryHead + " AND h.entry_key = ?"
 )
 
 // putEntry inserts an entry and gives its number.
-func putEntry(v view, execution uuid.UUID, e *store.Entry, now perdure.Time) (number int64, err error) {
+func putEntry(v view, execution uuid.UUID, e *store.Entry, at treePlace, now perdure.Time) (number int64, err error) {
 	body := planContent(e.Content, e.Blob)
 	hash := perdure.Hash(sha256.Sum256(e.Content))
 	if body.ref != nil {
@@ -40,10 +41,11 @@ func putEntry(v view, execution uuid.UUID, e *store.Entry, now perdure.Time) (nu
 	if err != nil {
 		return 0, err
 	}
+	segment, depth := at.columns()
 	_, err = v.one(insertEntry, []any{
 		execution[:], e.ID[:], optID(e.ParentID), string(e.Type), optText(e.Role), optText(e.TurnID), optText(e.ResponseID),
 		optText(e.MessageID), rawText(e.Metadata), millis(e.CreatedAt), optText(e.Key), calls, optText(e.Answers), open,
-		hash[:], refID(body.ref), body.column(),
+		segment, depth, hash[:], refID(body.ref), body.column(),
 	}, &number)
 	if err != nil {
 		return 0, err
@@ -94,11 +96,13 @@ func loadEntry(v view, execution, id uuid.UUID) (*perdure.Entry, error) {
 	return &e, err
 }
 
-// loadEntryHead reads what the transcript rules know of an entry.
-func loadEntryHead(v view, query string, args ...any) (h perdure.EntryHead, found bool, err error) {
-	found, err = v.one(query, args, &h.ID, optUUID{&h.ParentID}, text[perdure.EntryType]{&h.Type}, text[perdure.Role]{&h.Role},
-		text[string]{&h.Key}, (*hashCol)(&h.Hash), decoded{&h.Open}, text[string]{&h.ResponseID})
-	return h, found, err
+// loadEntryHead reads what the transcript rules know of an entry, and its place.
+func loadEntryHead(v view, query string, args ...any) (h perdure.EntryHead, at treePlace, found bool, err error) {
+	found, err = v.one(query, args, append([]any{
+		&h.ID, optUUID{&h.ParentID}, text[perdure.EntryType]{&h.Type}, text[perdure.Role]{&h.Role},
+		text[string]{&h.Key}, (*hashCol)(&h.Hash), decoded{&h.Open}, text[string]{&h.ResponseID},
+	}, treeScan(&at)...)...)
+	return h, at, found, err
 }
 
 const insertCheckpoint = "INSERT INTO agent_checkpoint" +

@@ -15,6 +15,7 @@ type known struct {
 	// blockless says that there are no blocks, so that none are looked for.
 	blockless bool
 	blocks    map[perdure.BlockKey]*store.Block
+	places    map[uuid.UUID]treePlace // of the entries that were loaded
 }
 
 // load gathers the state that a command decides on. What it hands out are
@@ -25,7 +26,7 @@ func (t *Transaction) load(org string, one candidate, l loadedExecution, x *perd
 		Tasks: map[uuid.UUID]*perdure.Task{}, Entries: map[uuid.UUID]perdure.EntryHead{}, Keyed: map[string]perdure.EntryHead{},
 		Signals: map[string]*perdure.Signal{}, Blocks: map[perdure.BlockKey]*store.Block{}, Blobs: map[uuid.UUID]*store.Blob{},
 	}
-	k := &known{blockless: t.blockless(one.execution), tasks: map[uuid.UUID]*taskRow{}, blocks: map[perdure.BlockKey]*store.Block{}}
+	k := &known{blockless: t.blockless(one.execution), tasks: map[uuid.UUID]*taskRow{}, blocks: map[perdure.BlockKey]*store.Block{}, places: map[uuid.UUID]treePlace{}}
 	if one.task != nil {
 		n.Tasks = append(n.Tasks[:len(n.Tasks):len(n.Tasks)], *one.task)
 	}
@@ -131,9 +132,9 @@ func loadListedTasks(v view, x *perdure.Execution, n store.Needs, s *store.State
 	return err
 }
 
-func loadEntries(v view, x *perdure.Execution, n store.Needs, s *store.State, _ *known) error {
+func loadEntries(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
 	return forEach(v, n.Entries, func(v view, id uuid.UUID) error {
-		head, found, err := loadEntryHead(v, entryHeadID, x.ID[:], id[:])
+		head, found, err := k.headWithPlace(v, entryHeadID, x.ID[:], id[:])
 		if found {
 			s.Entries[id] = head
 		}
@@ -141,9 +142,9 @@ func loadEntries(v view, x *perdure.Execution, n store.Needs, s *store.State, _ 
 	})
 }
 
-func loadKeyedEntries(v view, x *perdure.Execution, n store.Needs, s *store.State, _ *known) error {
+func loadKeyedEntries(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
 	return forEach(v, n.EntryKeys, func(v view, key string) error {
-		head, found, err := loadEntryHead(v, entryHeadKey, x.ID[:], key)
+		head, found, err := k.headWithPlace(v, entryHeadKey, x.ID[:], key)
 		if found {
 			s.Keyed[key] = head
 		}

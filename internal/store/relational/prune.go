@@ -155,6 +155,7 @@ var (
 		drop("log_block", "task_id, attempt, block", largeRow),
 		drop("agent_entry_text", "hash", 1),
 		{entries: true},
+		drop("agent_segment", "segment", 1),
 		drop("agent_signal", "id", 1),
 		drop("agent_response", "id", 1),
 		drop("log_chunk", "seq, pos", 1),

@@ -58,7 +58,14 @@ func checkVersion(v view) error {
 		return err
 	}
 	newest, err := newestVersion()
-	if err != nil || has == newest {
+	if err != nil {
+		return err
+	}
+	if has == newest {
+		there, err := v.hasPlaces()
+		if err == nil && !there {
+			err = errNoPlaces
+		}
 		return err
 	}
 	return perdure.Errorf(perdure.Conflict, "the database has version %d, this program reads version %d; start a server of this program on it first", has, newest)

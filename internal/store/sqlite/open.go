@@ -260,8 +260,10 @@ func migrate(ctx context.Context, path string) error {
 		return perdure.Errorf(perdure.Conflict,
 			"the database has version %d, this program knows versions up to %d; upgrade the program to open it", current, target)
 	}
-	_, err = provider.Up(ctx)
-	return err
+	if _, err := provider.Up(ctx); err != nil {
+		return err
+	}
+	return placeEntries(ctx, path)
 }
 
 // loadEpoch gives the store's epoch. It is made with the store, and renewed for

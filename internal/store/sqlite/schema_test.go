@@ -21,6 +21,7 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 		"INSERT INTO agent_execution (id, org_id, agent_definition_id, kind, created_at, updated_at) VALUES (?1, 'o', ?2, 'k', 1, 1)",
 		"INSERT INTO agent_entry (agent_execution_id, id, entry_type, created_at, content_sha256) VALUES (?1, ?2, 'message', 1, x'00')",
 		"INSERT INTO agent_entry (agent_execution_id, id, parent_id, entry_type, created_at, content_sha256) VALUES (?1, ?1, ?2, 'message', 1, x'00')",
+		"INSERT INTO agent_segment (agent_execution_id, segment, base_segment, base_depth) VALUES (?1, 1, 0, 1)",
 		"INSERT INTO agent_checkpoint (agent_execution_id, sequence, leaf_entry_id, created_at) VALUES (?1, 1, ?1, 1)",
 		"INSERT INTO agent_signal (agent_execution_id, id, signal_name, state, signal_order, created_at) VALUES (?1, 's', 'n', 'pending', 1, 1)",
 		"INSERT INTO task_execution (agent_execution_id, id, org_id, kind, status, queue, task_key, input_hash, options, priority, created_at)" +
@@ -49,7 +50,7 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 		}
 	}
 	tables := []string{
-		"agent_execution", "agent_entry", "agent_checkpoint", "agent_signal", "agent_response", "conversation_execution", "task_execution", "agent_timer", "log_head",
+		"agent_execution", "agent_entry", "agent_segment", "agent_checkpoint", "agent_signal", "agent_response", "conversation_execution", "task_execution", "agent_timer", "log_head",
 		"log_record", "log_block", "agent_entry_text", "log_chunk", "blob", "blob_chunk", "idempotency",
 	}
 	if _, err := v.exec("DELETE FROM agent_definition"); err != nil {

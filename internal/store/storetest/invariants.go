@@ -23,6 +23,8 @@ type Auditor interface {
 	// AuditResults says how those results of an execution's tasks rest that name
 	// an entry, in any order.
 	AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error)
+	// AuditTree checks the places of an execution's entries, and returns what is wrong.
+	AuditTree(ctx context.Context, execution uuid.UUID) ([]string, error)
 }
 
 // Invariants checks what must hold of every execution in the store, whatever
@@ -84,6 +86,7 @@ func (i *invariant) check() {
 	i.checkLog()
 	i.checkRest()
 	i.checkTree()
+	i.checkPlaces()
 	i.checkTasks()
 	i.checkSignals()
 }

@@ -34,6 +34,18 @@ func (i *invariant) checkTree() {
 	i.checkLeaf(heads)
 }
 
+// checkPlaces: every entry is at the place in the tree that its parent gives it.
+func (i *invariant) checkPlaces() {
+	i.Helper()
+	wrong, err := i.audit.AuditTree(i.ctx, i.id)
+	if i.failed("places of entries", err) {
+		return
+	}
+	for _, what := range wrong {
+		i.broken("has a wrong tree: %s", what)
+	}
+}
+
 // checkEntry checks one entry against its parent, and gives its head by the
 // rules.
 func (i *invariant) checkEntry(e perdure.Entry, heads map[uuid.UUID]*perdure.EntryHead, stored perdure.EntryHead) *perdure.EntryHead {
@@ -109,5 +121,8 @@ func (i *invariant) checkLeaf(heads map[uuid.UUID]*perdure.EntryHead) {
 	}
 	if at != nil {
 		i.broken("has a path that begins below %s", at)
+	}
+	if n, err := i.s.PathLength(i.ctx, i.id, *i.x.Leaf); !i.failed("length of its path", err) && n != int64(len(path)) {
+		i.broken("has a path of %d entries and counts %d", len(path), n)
 	}
 }

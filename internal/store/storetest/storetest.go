@@ -21,7 +21,7 @@ import (
 // invariants are checked after it.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, group := range []map[string]func(*fixture){
-		rowTests, signalTests, decideTests, orderTests, pickTests, dueTests, limitTests, aloneTests, leaseTests, logTests, turnTests, nonceTests, contentTests, localTests, pathTests, listTests, outsideTests, sessionTests,
+		rowTests, signalTests, decideTests, orderTests, pickTests, dueTests, limitTests, aloneTests, leaseTests, logTests, turnTests, nonceTests, contentTests, localTests, pathTests, segmentTests, listTests, outsideTests, sessionTests,
 		pruneTests, retentionTests, streamTests, responseTests, conversationTests, namedTests, resultTests, quotaTests, censusTests,
 	} {
 		for name, test := range group {

@@ -1,0 +1,143 @@
+package counttest
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/relational"
+)
+
+// Paths checks that what is read of a path costs what it returns, however long the path
+// is and whatever hangs beside it.
+func Paths(t *testing.T, s store.Store, r relational.Reader) {
+	var before []Reads
+	for _, length := range []int{300, 3000} {
+		c := conversation{T: t, s: s, id: begin(t, s)}
+		c.grow(length)
+		c.branch(length / 2) // the path has two segments
+		costs := c.costs(r)
+		if before != nil && !slices.Equal(costs, before) {
+			t.Errorf("a path ten times as long costs %v, the short one %v", costs, before)
+		}
+		before = costs
+		c.whole(r, 3*length/2)
+	}
+}
+
+func begin(t *testing.T, s store.Store) uuid.UUID {
+	t.Helper()
+	id := uuid.New()
+	_, err := s.Do(t.Context(), store.Command{Name: "test", Org: "org", Execution: id, Decide: func(st *store.State) (*store.Changes, error) {
+		x := perdure.Execution{
+			ID: id, Org: "org", Kind: "agent", Status: perdure.StatusPending, Woke: perdure.WokeStart, PersistenceMode: perdure.Remote,
+			Queue: "default", Input: json.RawMessage(`{}`), Version: 1, CreatedAt: st.Now, UpdatedAt: st.Now, ReadyAt: st.Now,
+		}
+		head := st.Head
+		head.Epoch = 7
+		return &store.Changes{Execution: &x, Head: &head}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// conversation is an execution with entries, as they were appended.
+type conversation struct {
+	*testing.T
+	s   store.Store
+	id  uuid.UUID
+	all []uuid.UUID // on the path
+}
+
+// append stores n entries on from a parent, and a model call beside each third one.
+func (c *conversation) append(parent *uuid.UUID, n int) {
+	c.Helper()
+	_, err := c.s.Do(c.Context(), store.Command{Name: "test", Org: "org", Execution: c.id, Decide: func(st *store.State) (*store.Changes, error) {
+		ch, at := &store.Changes{Execution: st.Execution}, parent
+		for i := range n {
+			e := perdure.Entry{ID: uuid.New(), ParentID: at, Type: perdure.EntryMessage, Role: perdure.RoleUser, Content: json.RawMessage(`{"parts":[]}`), CreatedAt: st.Now}
+			at = &e.ID
+			ch.Entries = append(ch.Entries, store.Entry{Entry: e})
+			c.all = append(c.all, e.ID)
+			if i%3 == 0 {
+				call := perdure.Entry{ID: uuid.New(), ParentID: at, Type: perdure.EntryLLMCall, Content: json.RawMessage(`{}`), CreatedAt: st.Now}
+				ch.Entries = append(ch.Entries, store.Entry{Entry: call})
+			}
+		}
+		st.Execution.EntryCount += int64(len(ch.Entries))
+		st.Execution.Leaf = at
+		return ch, nil
+	}})
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *conversation) grow(n int) { c.append(nil, n) }
+
+// branch goes on from the middle with as many entries as there are.
+func (c *conversation) branch(at int) {
+	parent, n := c.all[at-1], len(c.all)
+	c.all = c.all[:at]
+	c.append(&parent, n)
+}
+
+func (c *conversation) leaf() uuid.UUID { return c.all[len(c.all)-1] }
+
+// costs are those of what asks for few entries.
+func (c *conversation) costs(r relational.Reader) (all []Reads) {
+	c.Helper()
+	for _, ask := range []struct {
+		after  *uuid.UUID
+		newest int
+		want   int
+	}{
+		{newest: 10, want: 10}, {newest: 100, want: 100}, {want: 20}, {after: &c.all[40], want: 20}, {after: &c.all[len(c.all)-9], want: 8},
+	} {
+		counting, reads := Of(r)
+		n := 0
+		for _, err := range counting.Path(c.Context(), c.id, c.leaf(), ask.after, ask.newest, true) {
+			if err != nil {
+				c.Fatal(err)
+			}
+			if n++; n == ask.want {
+				break
+			}
+		}
+		if n != ask.want || reads.Rows > 2*ask.want+20 {
+			c.Errorf("%d entries of a path cost %+v", n, *reads)
+		}
+		all = append(all, *reads)
+	}
+	counting, reads := Of(r)
+	n, err := counting.PathLength(c.Context(), c.id, c.leaf())
+	if err != nil || n != int64(len(c.all)) || reads.Rows != 1 {
+		c.Errorf("a path of %d is counted as %d with %+v: %v", len(c.all), n, *reads, err)
+	}
+	counting, also := Of(r)
+	if common, err := counting.CommonAncestor(c.Context(), c.id, c.leaf(), c.all[5]); err != nil || *common != c.all[5] || also.Rows > 8 {
+		c.Errorf("the common ancestor is %v with %+v: %v", common, *also, err)
+	}
+	return append(all, *reads, *also)
+}
+
+// whole reads all of a path: each row once, many with a statement.
+func (c *conversation) whole(r relational.Reader, want int) {
+	c.Helper()
+	counting, reads := Of(r)
+	n := 0
+	for _, err := range counting.Path(c.Context(), c.id, c.leaf(), nil, 0, true) {
+		if err != nil {
+			c.Fatal(err)
+		}
+		n++
+	}
+	if n != want || reads.Rows > want+20 || reads.Statements > 12+want/100 {
+		c.Errorf("a path of %d entries costs %+v", n, *reads)
+	}
+}

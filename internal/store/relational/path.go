@@ -1,0 +1,323 @@
+package relational
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+const (
+	// firstPiece and lastPiece are how many entries one read of a path loads, at first
+	// and later. Most callers want a page, and few want it all.
+	firstPiece, lastPiece = 32, 512
+	// pathBytes is about how many bytes of contents one read loads.
+	pathBytes = 512 << 10
+)
+
+var (
+	// entriesOfRange says INDEXED BY, since SQLite has no statistics and several indexes
+	// begin with the execution.
+	entriesOfRange = "SELECT e.depth, " + entryFull[len("SELECT "):] + " INDEXED BY idx_agent_entry_place" +
+		" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth"
+	entryAt = "SELECT e.id FROM agent_entry e WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth = ? AND e.depth > 0"
+)
+
+// pathRanges returns the segments of the path to depth ?3 of segment ?2, down to depth
+// ?4. It reads one row per branch point. Segment 0 has no base, and no row.
+const pathRanges = `WITH RECURSIVE up (segment, bottom, top, base) AS (
+	SELECT s.segment, s.base_depth, CAST(?3 AS BIGINT), s.base_segment
+	FROM agent_segment s WHERE s.agent_execution_id = ?1 AND s.segment = ?2
+	UNION ALL
+	SELECT up.base, coalesce(s.base_depth, 0), up.bottom, s.base_segment FROM up
+	LEFT JOIN agent_segment s ON s.agent_execution_id = ?1 AND s.segment = up.base
+	WHERE up.bottom > ?4 AND up.bottom < up.top
+) SELECT segment, bottom, top FROM up`
+
+// pathRange is the part of a path that lies in one segment: the entries with depths
+// over bottom, up to top.
+type pathRange struct{ segment, bottom, top int64 }
+
+// route is where the entries of a path are.
+type route struct {
+	ranges []pathRange // from the root
+	// beside are entries after the ranges that are beside the path, with the leaf as
+	// the last one. Mostly there are none.
+	beside []uuid.UUID
+}
+
+// length is the number of entries.
+func (w *route) length() (n int64) {
+	for _, r := range w.ranges {
+		n += r.top - r.bottom
+	}
+	return n + int64(len(w.beside))
+}
+
+// skip drops the first n entries.
+func (w *route) skip(n int64) {
+	for len(w.ranges) > 0 && n > 0 {
+		first := &w.ranges[0]
+		drop := min(n, first.top-first.bottom)
+		first.bottom, n = first.bottom+drop, n-drop
+		if first.bottom == first.top {
+			w.ranges = w.ranges[1:]
+		}
+	}
+	w.beside = w.beside[min(n, int64(len(w.beside))):]
+}
+
+// take returns the ranges of the next entries, at most n of them.
+func (w *route) take(n int64) (piece []pathRange) {
+	for _, r := range w.ranges {
+		if n <= 0 {
+			break
+		}
+		r.top = min(r.top, r.bottom+n)
+		n -= r.top - r.bottom
+		piece = append(piece, r)
+	}
+	return piece
+}
+
+// Path implements [store.Reader]. Nothing is held between two reads: entries
+// never change, so the pieces fit together.
+func (r *Reader) Path(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error] {
+	return func(yield func(perdure.Entry, error) bool) {
+		if after != nil && *after == leaf {
+			return
+		}
+		var way route
+		err := r.read(ctx, func(v view) (err error) {
+			way, err = findRoute(v, execution, leaf, after, int64(newest))
+			return err
+		})
+		for n := firstPiece; err == nil && way.length() > 0; {
+			var entries []perdure.Entry
+			if entries, err = r.piece(ctx, execution, &way, int64(n), lazy); err != nil {
+				break
+			}
+			n = min(max(2*len(entries), firstPiece), lastPiece)
+			for _, e := range entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			way.skip(int64(len(entries)))
+		}
+		if err != nil {
+			yield(perdure.Entry{}, err)
+		}
+	}
+}
+
+// findRoute finds the entries from after to leaf, the newest of them if newest > 0.
+func findRoute(v view, execution, leaf uuid.UUID, after *uuid.UUID, newest int64) (way route, err error) {
+	top, beside, err := findPlace(v, execution, leaf)
+	if err != nil {
+		return way, err
+	}
+	way.beside = beside
+	if after != nil && len(beside) > 0 {
+		if at := slices.Index(beside, *after); at >= 0 {
+			way.beside = beside[at+1:]
+			way.skip(way.length() - limited(newest, way.length()))
+			return way, nil
+		}
+	}
+	var from treePlace
+	if after != nil {
+		var found bool
+		if from, _, found, err = loadPlace(v, execution, *after); err != nil {
+			return way, err
+		}
+		if !found || from.depth <= 0 {
+			return way, notOnPath(*after, leaf)
+		}
+	}
+	floor := from.depth
+	if newest > 0 {
+		floor = max(floor, top.depth-newest)
+	}
+	down := floor // the range that after is in is wanted, too
+	if after != nil {
+		down = from.depth - 1
+	}
+	if way.ranges, err = loadRanges(v, execution, top, max(down, 0)); err != nil {
+		return way, err
+	}
+	if after != nil && !slices.ContainsFunc(way.ranges, func(r pathRange) bool {
+		return r.segment == from.segment && r.bottom < from.depth && from.depth <= r.top
+	}) {
+		return way, notOnPath(*after, leaf)
+	}
+	if len(way.ranges) > 0 {
+		way.skip(floor - way.ranges[0].bottom)
+	}
+	way.skip(way.length() - limited(newest, way.length()))
+	return way, nil
+}
+
+// limited is n, or newest if that is less and a limit.
+func limited(newest, n int64) int64 {
+	if newest > 0 {
+		return min(newest, n)
+	}
+	return n
+}
+
+func notOnPath(after, leaf uuid.UUID) error {
+	return perdure.Errorf(perdure.NotFound, "entry %s is not on the path to %s", after, leaf)
+}
+
+// findPlace returns the place on the path that an entry has, or that the entries
+// have which it hangs on; those are beside the path, the first one nearest to it.
+func findPlace(v view, execution, leaf uuid.UUID) (top treePlace, beside []uuid.UUID, err error) {
+	for at := &leaf; at != nil; {
+		p, parent, found, err := loadPlace(v, execution, *at)
+		switch {
+		case err != nil:
+			return top, nil, err
+		case !found:
+			return top, nil, noEntry(execution, *at)
+		case p.none || slices.Contains(beside, *at):
+			return top, nil, perdure.Errorf(perdure.Internal, "entry %s of execution %s has no place in the tree; run perdure store check", at, execution)
+		case p.depth > 0:
+			top, at = p, nil
+		default:
+			beside, at = append(beside, *at), parent
+		}
+	}
+	slices.Reverse(beside)
+	return top, beside, nil
+}
+
+// loadRanges returns the ranges of the path to a place, from the one that holds the
+// depth after down.
+func loadRanges(v view, execution uuid.UUID, top treePlace, down int64) (ranges []pathRange, err error) {
+	switch {
+	case top.depth == 0:
+		return nil, nil
+	case top.segment == 0:
+		return []pathRange{{0, 0, top.depth}}, nil
+	}
+	err = v.each(pathRanges, []any{execution[:], top.segment, top.depth, down}, func(row func(...any) error) error {
+		var r pathRange
+		err := row(&r.segment, &r.bottom, &r.top)
+		ranges = append(ranges, r)
+		return err
+	})
+	slices.SortFunc(ranges, func(a, b pathRange) int { return cmp.Compare(a.top, b.top) })
+	if err == nil && (len(ranges) == 0 || slices.ContainsFunc(ranges, func(r pathRange) bool { return r.bottom >= r.top })) {
+		err = perdure.Errorf(perdure.Internal, "the segments of execution %s do not fit together; run perdure store check", execution)
+	}
+	return ranges, err
+}
+
+// piece loads the first entries of a route: at most n, and at least one.
+func (r *Reader) piece(ctx context.Context, execution uuid.UUID, way *route, n int64, lazy bool) (entries []perdure.Entry, err error) {
+	if len(way.ranges) == 0 {
+		e, err := r.one(ctx, execution, way.beside[0], lazy)
+		return []perdure.Entry{e}, err
+	}
+	err = r.read(ctx, func(v view) error {
+		if entries, err = loadPiece(v, execution, way.take(n)); err != nil {
+			return err
+		}
+		bytes := 0
+		for i := range entries {
+			e := &entries[i]
+			if err := r.fillOne(v, execution, e, lazy); err != nil {
+				return err
+			}
+			if bytes += len(e.Content); bytes > pathBytes {
+				entries = entries[:i+1]
+				break
+			}
+		}
+		return nil
+	})
+	return entries, err
+}
+
+// loadPiece loads the entries of some ranges, without their blobs. It stops early after
+// about pathBytes.
+func loadPiece(v view, execution uuid.UUID, ranges []pathRange) ([]perdure.Entry, error) {
+	parts := make([][]perdure.Entry, len(ranges))
+	bytes := 0
+	err := forEach(v, indexes(len(ranges)), func(v view, i int) (err error) {
+		if bytes <= pathBytes {
+			parts[i], err = loadRange(v, execution, ranges[i], &bytes)
+		}
+		return err
+	})
+	return slices.Concat(parts...), err
+}
+
+func loadRange(v view, execution uuid.UUID, r pathRange, bytes *int) ([]perdure.Entry, error) {
+	entries := make([]perdure.Entry, 0, r.top-r.bottom)
+	at := r.bottom
+	var (
+		e     perdure.Entry
+		blob  *uuid.UUID
+		depth int64
+	)
+	into := append([]any{&depth}, entryScan(&e, &blob)...) // made once for all rows
+	err := v.each(entriesOfRange, []any{execution[:], r.segment, r.bottom, r.top}, func(row func(...any) error) error {
+		e, blob = perdure.Entry{}, nil // nothing is shared with the entry before
+		if err := row(into...); err != nil {
+			return err
+		}
+		if at++; depth != at {
+			return hole(execution, r.segment, at)
+		}
+		if blob != nil {
+			e.Blob = &perdure.BlobRef{ID: *blob}
+		}
+		entries = append(entries, e)
+		if *bytes += len(e.Content); *bytes > pathBytes {
+			return ErrStop
+		}
+		return nil
+	})
+	if err == nil && at < r.top && *bytes <= pathBytes {
+		err = hole(execution, r.segment, at+1) // or the execution was deleted meanwhile
+	}
+	return entries, err
+}
+
+func hole(execution uuid.UUID, segment, depth int64) error {
+	return perdure.Errorf(perdure.NotFound, "there is no entry at depth %d of segment %d in execution %s", depth, segment, execution)
+}
+
+// fillOne reads what of a blob is wanted: its reference, or its content.
+func (r *Reader) fillOne(v view, execution uuid.UUID, e *perdure.Entry, lazy bool) (err error) {
+	if e.Blob == nil {
+		return nil
+	}
+	if e.Blob, err = loadRef(v, execution, &e.Blob.ID); err != nil || lazy {
+		return err
+	}
+	return r.joinEntry(v, execution, e)
+}
+
+// one loads one entry.
+func (r *Reader) one(ctx context.Context, execution, id uuid.UUID, lazy bool) (e perdure.Entry, err error) {
+	err = r.read(ctx, func(v view) error {
+		found, err := loadEntry(v, execution, id)
+		if err == nil && found == nil {
+			err = noEntry(execution, id)
+		}
+		if err != nil {
+			return err
+		}
+		if e = *found; lazy {
+			return nil
+		}
+		return r.joinEntry(v, execution, &e)
+	})
+	return e, err
+}
