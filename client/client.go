@@ -29,8 +29,9 @@ type Options struct {
 	// Org is the key's; default "default". The token of a server's data directory may
 	// name any org.
 	Org string
-	// HTTPClient makes the requests; nil is one without a timeout of its own,
-	// since a stream has no end that could be known.
+	// HTTPClient makes the requests; nil is one of the client's own, which keeps
+	// connections for as many requests as were made at once, and has no timeout of
+	// its own, since a stream has no end that could be known.
 	HTTPClient *http.Client
 	// OnReconnect hears of every pause of Follow: why it lost the stream and
 	// how long it waits before it goes on.
@@ -63,7 +64,7 @@ func New(o Options) (*Client, error) {
 		o.Org = DefaultOrg
 	}
 	if o.HTTPClient == nil {
-		o.HTTPClient = &http.Client{}
+		o.HTTPClient = &http.Client{Transport: newTransport()}
 	}
 	return &Client{o: o, base: base, wait: sleep, idle: 45 * time.Second, rand: rand.Float64}, nil
 }
@@ -78,10 +79,10 @@ func Socket(path, token string) *Client {
 // Dialed makes a client of the server that dial connects to, which is on this machine:
 // answers are not compressed.
 func Dialed(dial func(context.Context) (net.Conn, error), token string) *Client {
-	c, err := New(Options{BaseURL: "http://localhost", Key: token, HTTPClient: &http.Client{Transport: &http.Transport{
-		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
-		DisableCompression: true,
-	}}})
+	t := newTransport()
+	t.DisableCompression = true
+	t.Proxy, t.DialContext = nil, func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }
+	c, err := New(Options{BaseURL: "http://localhost", Key: token, HTTPClient: &http.Client{Transport: t}})
 	if err != nil {
 		panic(err) // the address is a constant
 	}

@@ -12,7 +12,8 @@ import (
 type Builder struct {
 	emit  func(Delta) error
 	parts []perdure.Part
-	open  bool // the last part may still grow
+	grown []*Grown // texts of the parts, as far as they came in pieces
+	open  bool     // the last part may still grow
 
 	wire   bool   // texts come from a body read through MarkHalves
 	halves joiner // of the last part, while it is open
@@ -70,9 +71,9 @@ func (b *Builder) settle() {
 	d := Delta{Kind: DeltaText, Part: i, Text: text}
 	if b.parts[i].Type == perdure.PartThinking {
 		d.Kind = DeltaThinking
-		b.parts[i].Thinking += text
+		b.parts[i].Thinking = b.text(i).Add(text)
 	} else {
-		b.parts[i].Text += text
+		b.parts[i].Text = b.text(i).Add(text)
 	}
 	_ = b.send(d) // the error is kept for the next call
 }
@@ -86,7 +87,7 @@ func (b *Builder) Text(s string) error {
 	if s = b.join(s); s == "" {
 		return b.failed
 	}
-	b.parts[i].Text += s
+	b.parts[i].Text = b.text(i).Add(s)
 	return b.send(Delta{Kind: DeltaText, Part: i, Text: s})
 }
 
@@ -99,7 +100,7 @@ func (b *Builder) Thinking(s string) error {
 	if s = b.join(s); s == "" {
 		return b.failed
 	}
-	b.parts[i].Thinking += s
+	b.parts[i].Thinking = b.text(i).Add(s)
 	return b.send(Delta{Kind: DeltaThinking, Part: i, Text: s})
 }
 
@@ -164,6 +165,14 @@ func (b *Builder) grow(t perdure.PartType) int {
 	return len(b.parts) - 1
 }
 
+// text returns the text of part i, which comes in pieces alone.
+func (b *Builder) text(i int) *Grown {
+	for len(b.grown) <= i {
+		b.grown = append(b.grown, &Grown{})
+	}
+	return b.grown[i]
+}
+
 // StartTool begins a tool call and gives the index of its part.
 func (b *Builder) StartTool(name, providerID string) (int, error) {
 	b.Break()
@@ -180,7 +189,7 @@ func (b *Builder) ToolArguments(i int, s string) error {
 	if s == "" {
 		return nil
 	}
-	b.parts[i].RawArguments += s
+	b.parts[i].RawArguments = b.text(i).Add(s)
 	return b.send(Delta{Kind: DeltaToolArguments, Part: i, Text: s})
 }
 

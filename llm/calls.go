@@ -20,7 +20,8 @@ type Calls struct {
 type Call struct {
 	Name, ID, Arguments string
 
-	part    int // in the builder; -1 while nothing has been emitted
+	grown   Grown // Arguments
+	part    int   // in the builder; -1 while nothing has been emitted
 	halves  joiner
 	suspect bool
 	ended   bool
@@ -98,7 +99,7 @@ func (c *Calls) Complete(call *Call, whole string) error {
 
 // AppendRaw is Append for arguments that did not come through MarkHalves.
 func (c *Calls) AppendRaw(call *Call, arguments string) error {
-	call.Arguments += arguments
+	call.Arguments = call.grown.Add(arguments)
 	if call.part < 0 {
 		return nil
 	}

@@ -35,26 +35,27 @@ type Delta struct {
 // to an empty one.
 func Fold(deltas []Delta) []perdure.Part {
 	parts := []perdure.Part{}
+	var texts []*Grown
 	for _, d := range deltas {
 		for d.Part >= len(parts) {
-			parts = append(parts, perdure.Part{Type: perdure.PartThinking})
+			parts, texts = append(parts, perdure.Part{Type: perdure.PartThinking}), append(texts, &Grown{})
 		}
-		fold(&parts[d.Part], d)
+		fold(&parts[d.Part], texts[d.Part], d)
 	}
 	return parts
 }
 
-func fold(p *perdure.Part, d Delta) {
+func fold(p *perdure.Part, text *Grown, d Delta) {
 	switch d.Kind {
 	case DeltaText:
 		p.Type = perdure.PartText
-		p.Text += d.Text
+		p.Text = text.Add(d.Text)
 	case DeltaThinking:
-		p.Thinking += d.Text
+		p.Thinking = text.Add(d.Text)
 	case DeltaToolStart:
 		p.Type, p.Name, p.ProviderID = perdure.PartToolCall, d.ToolName, d.ProviderID
 	case DeltaToolArguments:
-		p.RawArguments += d.Text
+		p.RawArguments = text.Add(d.Text)
 	case DeltaToolEnd:
 		p.Name, p.ProviderID = d.ToolName, d.ProviderID
 		p.Arguments = argumentsOf(p.RawArguments)

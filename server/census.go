@@ -46,12 +46,13 @@ var (
 	queueAge     = describe("queue_oldest_age_seconds", "For how long the oldest of what could be claimed has been ready; 0 where there is none.", "queue", "work")
 	executions   = describe("executions", "Executions that have not ended, by status; those that wait by the reason, too.", "status", "reason")
 	storeSize    = describe("store_size_bytes", "Size of the database on disk, without a write-ahead log.")
+	storeRaw     = describe("store_unchecked", "1 while the file of the store has not passed a check since an end that was not orderly, else 0.")
 	storeUp      = describe("store_up", "Whether the store answered when it was last asked: 1 or 0.")
 )
 
 // Describe implements prometheus.Collector.
 func (c *census) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queuePending, queueReady, queueAge, executions, storeSize, storeUp} {
+	for _, d := range []*prometheus.Desc{queuePending, queueReady, queueAge, executions, storeSize, storeRaw, storeUp} {
 		out <- d
 	}
 }
@@ -73,9 +74,16 @@ func (c *census) take() (store.Census, error) {
 // is nothing to tell of it but that.
 func (c *census) Collect(out chan<- prometheus.Metric) {
 	last, err := c.take()
+	unchecked := 0.
+	if k, ok := c.store.(store.Checking); ok {
+		if _, is := k.Unchecked(); is {
+			unchecked = 1
+		}
+	}
 	tell := func(d *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
+	tell(storeRaw, unchecked)
 	if err != nil {
 		tell(storeUp, 0)
 		return

@@ -2,8 +2,11 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/health"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
@@ -26,6 +29,12 @@ func (s *Server) health(ctx context.Context) health.Report {
 		s.Logger.WarnContext(ctx, "the store does not answer", "error", err)
 		r.Unready = append(r.Unready, health.Reason{Check: "store", Detail: "the store does not answer"})
 	}
+	if f, ok := s.store.(store.Failing); ok && f.Failed() != nil {
+		r.Unready = append(r.Unready, health.Reason{Check: "store", Detail: wordOf(f.Failed())})
+	}
+	if note, ok := uncheckedNote(s.store); ok {
+		r.Notes = append(r.Notes, note)
+	}
 	if s, ok := s.store.(store.Degrading); ok {
 		for _, reason := range s.Degraded(ctx) {
 			r.Degraded = append(r.Degraded, health.Reason(reason))
@@ -39,4 +48,24 @@ func (s *Server) health(ctx context.Context) health.Report {
 		}
 	}
 	return r
+}
+
+// wordOf returns what an error says to anybody, without what it wraps.
+func wordOf(err error) string {
+	var coded *perdure.Error
+	if errors.As(err, &coded) {
+		return coded.Message
+	}
+	return "the store has failed"
+}
+
+// uncheckedNote says how far the check of a store is that was not closed in order.
+func uncheckedNote(of store.Store) (health.Reason, bool) {
+	c, ok := of.(store.Checking)
+	if !ok {
+		return health.Reason{}, false
+	}
+	progress, unchecked := c.Unchecked()
+	return health.Reason{Check: "unchecked", Detail: fmt.Sprintf(
+		"the store was not closed in order, and is being checked for damage: %d of %d MiB", progress.Bytes>>20, progress.Of>>20)}, unchecked
 }

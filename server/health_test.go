@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/health"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/opentest"
@@ -202,6 +204,46 @@ func TestReadinessNamesWhatIsWrongWithTheStore(t *testing.T) {
 		health.Check(s.health).Handler(w, httptest.NewRequest(http.MethodGet, "/readyz", http.NoBody))
 		if got := strings.TrimSpace(w.Body.String()); w.Code != http.StatusOK || got != want {
 			t.Errorf("with %q: %d %s, want %s", check, w.Code, got, want)
+		}
+	}
+	s.store = sound
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// unchecked is a store that is being checked.
+type unchecked struct{ store.Store }
+
+func (unchecked) Unchecked() (store.CheckProgress, bool) {
+	return store.CheckProgress{Bytes: 3 << 20, Of: 10 << 20}, true
+}
+
+func (unchecked) CheckBeside() {}
+
+// damaged is a store that has failed.
+type damaged struct{ store.Store }
+
+func (damaged) Failed() error {
+	return perdure.Errorf(perdure.Internal, "the database is damaged")
+}
+
+// A store that is unchecked is a note and keeps no work away; one that has failed does.
+func TestReadinessTellsOfTheCheck(t *testing.T) {
+	s, err := Open(t.Context(), Config{Data: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound := s.store
+	for want, of := range map[string]store.Store{
+		`200 {"status":"ready","notes":[{"check":"unchecked","detail":"the store was not closed in order, and is being checked for damage: 3 of 10 MiB"}]}`: unchecked{sound},
+		`503 {"status":"unready","reasons":[{"check":"store","detail":"the database is damaged"}]}`:                                                         damaged{sound},
+	} {
+		s.store = of
+		w := httptest.NewRecorder()
+		health.Check(s.health).Handler(w, httptest.NewRequest(http.MethodGet, "/readyz", http.NoBody))
+		if got := fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String())); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 	s.store = sound

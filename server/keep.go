@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/pagecheck"
 	"github.com/perdure/perdure/internal/store/check"
 	"github.com/perdure/perdure/internal/store/postgres"
 	"github.com/perdure/perdure/internal/store/sqlite"
@@ -145,6 +146,20 @@ func CheckStore(ctx context.Context, store string, told func(CheckResult), found
 	result, err := check.Run(ctx, look, told, found)
 	result.Findings += int64(len(damage))
 	return result, errors.Join(err, look.Close())
+}
+
+// StoreUnchecked reports whether the embedded store in a file was not closed in order
+// and has not passed the check of a server since. damaged reports whether the last one
+// found damage.
+func StoreUnchecked(file string) (unchecked, damaged bool, err error) {
+	state, err := pagecheck.MarkOf(file).Read()
+	if err != nil || state == pagecheck.Checked {
+		return false, false, err
+	}
+	if state == pagecheck.Open && isOwned(filepath.Dir(file)) {
+		return false, false, nil
+	}
+	return true, state == pagecheck.Damaged, nil
 }
 
 // look is a store that is only read.

@@ -47,6 +47,10 @@ type Config struct {
 	// starts: fsync, full_page_writes, synchronous_commit. While one is off, a power
 	// failure can lose or damage what was answered.
 	StoreAllowOff []string
+	// CheckBefore has Open wait until all of an embedded store is checked that was not
+	// closed in order. Otherwise it is checked while the server serves, and damage ends
+	// the server.
+	CheckBefore bool
 	// NATS is where servers of one Store tell each other what is new: a URL that
 	// begins with nats://, tls://, ws:// or wss://, or several, separated by commas.
 	// Without it, and while it cannot be reached, they look every second. NATSCreds
@@ -282,6 +286,9 @@ func (s *Server) Run(ctx context.Context) error {
 			}
 		})
 	}
+	if c, ok := s.store.(store.Checking); ok {
+		c.CheckBeside()
+	}
 	serve("sweeps", func() error { return s.engine.Run(ctx) })
 	serve("unix socket", func() error { return front.Serve(s.unix) })
 	if s.tcp != nil {
@@ -309,9 +316,10 @@ func (s *Server) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-		s.announce(failed)
+		s.announce(context.Background(), failed)
 	case err = <-failed:
 	case err = <-s.fatal:
+		s.announce(ctx, failed)
 	}
 	s.shutdown(front)
 	cancel()
@@ -320,8 +328,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// announce says that the server is not ready any more, and serves on for a while.
-func (s *Server) announce(failed <-chan error) {
+// announce says that the server is not ready any more, and serves on for a while, or
+// until ctx ends.
+func (s *Server) announce(ctx context.Context, failed <-chan error) {
 	s.draining.Store(true)
 	s.grpc.Announce()
 	if s.DrainDelay <= 0 {
@@ -329,6 +338,7 @@ func (s *Server) announce(failed <-chan error) {
 	}
 	select {
 	case <-time.After(s.DrainDelay):
+	case <-ctx.Done():
 	case err := <-failed:
 		s.Logger.Error("the server failed while it was stopping", "error", err)
 	case err := <-s.fatal:

@@ -32,7 +32,7 @@ func openStore(ctx context.Context, c Config, observer *store.Observer, fatal fu
 	if len(c.StoreAllowOff) > 0 {
 		return nil, perdure.Errorf(perdure.InvalidArgument, "the settings %s are those of a database; name it by its URL, too", strings.Join(c.StoreAllowOff, ", "))
 	}
-	s, err := sqlite.Open(ctx, sqlite.Options{Path: StoreFile(c.Data), Reserve: true, Logger: c.Logger, Clock: c.Clock, Fatal: fatal, Observer: observer})
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: StoreFile(c.Data), Reserve: true, CheckBeside: !c.CheckBefore, Logger: c.Logger, Clock: c.Clock, Fatal: fatal, Observer: observer})
 	if err != nil {
 		return nil, err
 	}

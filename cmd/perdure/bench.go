@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -46,11 +49,12 @@ one is made beside NAME), or several of them with commas.`,
 	f.StringSliceVar(&c.Stores, "store", []string{"sqlite"}, "stores to measure")
 	f.StringSliceVar(&c.Workers, "worker", []string{"inprocess", "grpc"}, "where the worker is: inprocess (the server's process), grpc (one of its own)")
 	f.StringVar(&c.Folder, "folder", "", "where the databases are (default: the system's temporary folder)")
+	f.BoolVar(&c.Memory, "memory", false, "allow a folder in memory (tmpfs), where flushes cost nothing")
 	f.BoolVar(&c.Short, "short", false, "make everything small, to see that it works")
 	f.IntVar(&c.Rounds, "rounds", 5, "how often what is quick is repeated")
 	f.StringVar(&c.Profiles, "profiles", "", "keep profiles of CPU and memory in this folder")
 	a.jsonFlag(cmd)
-	cmd.AddCommand(a.latencyCommand(), a.scaleCommand(), a.hostileCommand(), &cobra.Command{
+	cmd.AddCommand(a.latencyCommand(), a.scaleCommand(), a.hostileCommand(), a.growthCommand(), &cobra.Command{
 		Use: "child", Hidden: true, DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error { return bench.Child(cmd.Context(), args) },
 	})
@@ -109,4 +113,42 @@ orgs, and how much the hostile one got done.`,
 	f.DurationVar(&h.For, "for", 20*time.Second, "how long each of the two runs measures")
 	f.StringVar(&h.Folder, "folder", "", "where the databases are (default: the system's temporary folder)")
 	return cmd
+}
+
+func (a *app) growthCommand() *cobra.Command {
+	var g bench.Growth
+	cmd := &cobra.Command{
+		Use: "growth", Short: "Measure what it costs when there is much in the store", Args: cobra.NoArgs,
+		Long: `Fills a store with runs that have ended, and measures after each number of them a
+start of the server, pages of the list and filters; then single runs of many entries:
+their pages, show, snapshot, resume of as many own steps without a checkpoint, and the
+first Messages() of a worker that holds nothing. All of it is written by runs of a
+worker, so large numbers take their time: 500,000 runs about ten minutes.`,
+		Example: `  perdure bench growth --store sqlite,postgres
+  perdure bench growth --executions 10000,100000,500000 --entries 10000,50000,100000`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			g.Show, g.Progress = showRun, a.stderr
+			return g.Run(cmd.Context(), a.stdout)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&g.Stores, "store", []string{"sqlite"}, "stores to measure")
+	f.IntSliceVar(&g.Executions, "executions", []int{1000, 10_000}, "how many runs that have ended are in the store, in rising order")
+	f.IntSliceVar(&g.Entries, "entries", []int{1000, 10_000}, "how many entries a run has")
+	f.IntSliceVar(&g.Steps, "steps", []int{50, 1000, 3000}, "how many own steps of 1 KiB without a checkpoint a run is resumed over")
+	f.IntVar(&g.Rounds, "rounds", 20, "how often what is quick is repeated")
+	f.StringVar(&g.Folder, "folder", "", "where the databases are (default: the system's temporary folder)")
+	f.BoolVar(&g.Memory, "memory", false, "allow a folder in memory (tmpfs), where flushes cost nothing")
+	return cmd
+}
+
+// showRun runs perdure show on a run, as a process of its own.
+func showRun(ctx context.Context, server, token, run string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	show := exec.CommandContext(ctx, self, "show", run, "--server", server)
+	show.Env = append(os.Environ(), "PERDURE_KEY="+token)
+	return show.Run()
 }

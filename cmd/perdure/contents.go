@@ -27,12 +27,12 @@ func contentsDir(data string, seat int) string {
 
 // openContents opens the first store of the data directory that no other worker
 // uses. With a home, it opens that worker's and no other.
-func openContents(data string, home *uuid.UUID) (*local.Store, error) {
+func openContents(data string, home *uuid.UUID, checkBefore bool) (*local.Store, error) {
 	if home != nil {
-		return openHome(data, *home)
+		return openHome(data, *home, checkBefore)
 	}
 	for seat := 1; seat <= maxSeats; seat++ {
-		s, err := local.Open(contentsDir(data, seat))
+		s, err := openStore(contentsDir(data, seat), checkBefore)
 		if !perdure.IsCode(err, perdure.Conflict) {
 			return s, err
 		}
@@ -69,7 +69,7 @@ func showContents(data, org string, own contentServer, open func(dir string) (*l
 }
 
 // openHome opens the store of the worker that a LOCAL run is kept on.
-func openHome(data string, home uuid.UUID) (*local.Store, error) {
+func openHome(data string, home uuid.UUID, checkBefore bool) (*local.Store, error) {
 	for seat := 1; seat <= maxSeats; seat++ {
 		dir := contentsDir(data, seat)
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -82,11 +82,19 @@ func openHome(data string, home uuid.UUID) (*local.Store, error) {
 		if id != home {
 			continue
 		}
-		s, err := local.Open(dir)
+		s, err := openStore(dir, checkBefore)
 		if perdure.IsCode(err, perdure.Conflict) {
 			return nil, perdure.Errorf(perdure.Conflict, "the run's content is on worker %s, which is in use by another process; end that, or wait for it", home)
 		}
 		return s, err
 	}
 	return nil, perdure.Errorf(perdure.NotFound, "the run's content is on worker %s, and the data directory %s is not that worker's; go on with the run where it was started", home, data)
+}
+
+// openStore opens a worker's store, after the check of all of it if that is asked for.
+func openStore(dir string, checkBefore bool) (*local.Store, error) {
+	if checkBefore {
+		return local.OpenChecked(dir)
+	}
+	return local.Open(dir)
 }

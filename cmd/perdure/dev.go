@@ -43,6 +43,7 @@ type serving struct {
 	natsCA         string
 	opsAddr        string
 	drainDelay     time.Duration
+	when           string
 }
 
 func (s *serving) flags(cmd *cobra.Command) {
@@ -58,6 +59,7 @@ func (s *serving) flags(cmd *cobra.Command) {
 	f.IntVar(&s.streamsPerKey, "streams-per-key", 20_000, "how many streams may be open with one key")
 	f.IntVar(&s.streamsPerOrg, "streams-per-org", 10_000, "how many durable streams an org may have")
 	opsFlag(cmd, &s.opsAddr)
+	checkFlag(cmd, &s.when)
 	f.DurationVar(&s.drainDelay, "drain-delay", 0, "how long to serve on as before after a signal to stop, while /readyz says no, for load balancers to notice")
 	f.DurationVar(&s.lease, "lease", 15*time.Second, "how long a worker may be silent before its work goes to another")
 	f.StringToIntVar(&s.queueLimits, "queue-limit", nil, "how many tasks of one org run at once on a queue, as name=N")
@@ -94,6 +96,9 @@ func (s *serving) check() error {
 	}
 	if s.drainDelay < 0 {
 		return usageError{"--drain-delay must not be negative", ""}
+	}
+	if err := checkWhen(s.when); err != nil {
+		return err
 	}
 	if s.payloadLimit < 1 || s.payloadLimit > 1024 {
 		return usageError{"--payload-limit must be from 1 to 1024 (MiB)", ""}
@@ -169,7 +174,7 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 		return nil, err
 	}
 	config := server.Config{
-		Data: data, Store: s.app.store, StoreAllowOff: s.app.storeAllowOff, NATS: s.nats, NATSCreds: s.natsCreds, NATSCA: s.natsCA,
+		Data: data, Store: s.app.store, StoreAllowOff: s.app.storeAllowOff, CheckBefore: s.when == checkBefore, NATS: s.nats, NATSCreds: s.natsCreds, NATSCA: s.natsCA,
 		HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
 		Origins: s.origins, PublicURL: s.publicURL, StreamsPerKey: s.streamsPerKey, StreamsPerOrg: s.streamsPerOrg, TLSCert: s.tlsCert, TLSKey: s.tlsKey, ClientCA: s.clientCA, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.logger(slog.LevelInfo), Version: programVersion(),
 		OpsAddr: s.opsAddr, DrainDelay: s.drainDelay, Registerer: s.registerer(), TracerProvider: s.tracing.tracerProvider(),
@@ -207,7 +212,7 @@ func (s *serving) dev(ctx context.Context) error {
 func (s *serving) devOn(ctx context.Context, own *server.Server) error {
 	w := &s.standard
 	w.dev, w.queues, w.logger, w.registerer = true, []string{"default"}, s.logger(slog.LevelInfo), s.registerer()
-	w.tracer = s.tracing.tracerProvider()
+	w.tracer, w.checkBefore = s.tracing.tracerProvider(), s.when == checkBefore
 	if s.noPark {
 		w.parked = -1
 	}

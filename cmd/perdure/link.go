@@ -116,7 +116,7 @@ func (a *app) open(ctx context.Context, data string, kind ownerKind) (*link, err
 	if err := o.write(data); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	stop, hide := serve(ctx, s), func() {}
+	stop, hide := a.serve(ctx, s), func() {}
 	if kind == ownerLook {
 		hide = showContents(data, a.orgOr(), s, local.Open)
 	}
@@ -136,11 +136,18 @@ func (a *app) socket(path, token string) *client.Client {
 }
 
 // serve runs a server in the background until the function that it gives is
-// called.
-func serve(ctx context.Context, s *server.Server) (stop func() error) {
+// called. The process ends if the server fails: the command would wait for it.
+func (a *app) serve(ctx context.Context, s *server.Server) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
+	go func() {
+		err := s.Run(ctx)
+		if err != nil && ctx.Err() == nil {
+			fmt.Fprintln(newScreen(os.Stderr), "perdure: "+plainError(err))
+			os.Exit(exitFailed)
+		}
+		ended <- err
+	}()
 	return func() error {
 		cancel()
 		return <-ended

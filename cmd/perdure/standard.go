@@ -45,12 +45,14 @@ type standard struct {
 	secrets func() []string
 
 	// What follows is the command's, not the user's, to say.
-	dev    bool // model servers may be on this machine
-	queues []string
-	counts react.Counters
-	parked int
-	drain  time.Duration
-	logger *slog.Logger
+	// checkBefore has the start wait for the check of the worker's store.
+	checkBefore bool
+	dev         bool // model servers may be on this machine
+	queues      []string
+	counts      react.Counters
+	parked      int
+	drain       time.Duration
+	logger      *slog.Logger
 	// registerer counts what the worker does; nil counts nothing.
 	registerer prometheus.Registerer
 	tracer     trace.TracerProvider // nil for no spans
@@ -273,7 +275,7 @@ func (s *standard) controlGroups() *tool.ControlGroups {
 // start runs the worker in the background until stop is called, once or more
 // often, and returns once the server knows it.
 func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (stop func(), err error) {
-	kept, err := openContents(data, s.home)
+	kept, err := openContents(data, s.home, s.checkBefore)
 	if err != nil {
 		return nil, err
 	}

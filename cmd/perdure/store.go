@@ -142,6 +142,13 @@ type foundAtCheck struct {
 }
 
 func (a *app) checkStore(ctx context.Context, where string) error {
+	if !strings.Contains(where, "://") {
+		unchecked, damaged, err := server.StoreUnchecked(where)
+		if err != nil {
+			return err
+		}
+		tellUnchecked(a, unchecked, damaged)
+	}
 	line := a.progress()
 	findings := []foundAtCheck{}
 	r, err := server.CheckStore(ctx, where, func(r server.CheckResult) {
@@ -170,6 +177,16 @@ func (a *app) checkStore(ctx context.Context, where string) error {
 		return exit{exitFailed}
 	}
 	return nil
+}
+
+// tellUnchecked says on standard error how servers have left a store.
+func tellUnchecked(a *app, unchecked, damaged bool) {
+	switch {
+	case damaged:
+		_ = a.stderr.say("perdure: the last server on the store found damage")
+	case unchecked:
+		_ = a.stderr.say("perdure: the store is unchecked: it was not closed in order, and no server has finished its check since")
+	}
 }
 
 func prefixOf(f server.CheckFinding) string {

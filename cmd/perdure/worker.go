@@ -34,6 +34,7 @@ type laborer struct {
 	queues   []string
 	secure   secureFlags
 	opsAddr  string
+	when     string
 }
 
 func (a *app) workerCommand() *cobra.Command {
@@ -65,6 +66,7 @@ OPENAI_API_KEY, GEMINI_API_KEY. Workers of one queue must see the same files.`,
 	f.StringSliceVar(&l.queues, "queue", []string{"default"}, "queues to take work from")
 	l.secure.flags(cmd)
 	opsFlag(cmd, &l.opsAddr)
+	checkFlag(cmd, &l.when)
 	l.standard.flags(cmd)
 	l.standard.limits(cmd, 30*time.Second)
 	return cmd
@@ -78,6 +80,10 @@ func (l *laborer) run(ctx context.Context) error {
 	if s.agents < 1 || s.tasks < 1 {
 		return usageError{"--agents and --tasks must be at least 1", ""}
 	}
+	if err := checkWhen(l.when); err != nil {
+		return err
+	}
+	s.checkBefore = l.when == checkBefore
 	data, err := l.dataDir()
 	if err != nil {
 		return err

@@ -3,8 +3,8 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"math/rand/v2"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -26,6 +26,7 @@ func (r *recorder) register(w *worker.Worker) {
 	w.RegisterAgent(agent.DefineFunc(stepsKind, r.steps))
 	w.RegisterAgent(agent.DefineFunc(signalKind, r.signals))
 	w.RegisterAgent(agent.DefineFunc(growKind, r.grow))
+	w.RegisterAgent(agent.DefineFunc(livedKind, r.lived))
 	w.RegisterAgent(agent.DefineFunc(waitKind, func(ctx agent.Context, _ struct{}) (string, error) {
 		_, err := ctx.WaitSignal("never", 0)
 		return "", err
@@ -39,9 +40,18 @@ var lookUp = tool.Tool{
 	Run: func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text(body(1 << 10)), nil },
 }
 
-// body is a text of that length.
+// body is a text of that length which cannot be compressed: 6 random bits a
+// character, another one for each call.
 func body(n int) string {
-	return strings.Repeat("The quick brown fox jumps over the lazy dog. ", n/45+1)[:n]
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	text := make([]byte, (n+7)&^7)
+	for i := 0; i < len(text); i += 8 {
+		bits := rand.Uint64()
+		for j := range 8 {
+			text[i+j] = letters[bits>>(6*j)&63]
+		}
+	}
+	return string(text[:n])
 }
 
 // echo is the input of a task whose result is its body.

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // print.
 func TestEveryWorkloadRuns(t *testing.T) {
 	folder := t.TempDir()
-	report, err := Run(t.Context(), Config{Short: true, Folder: folder})
+	report, err := Run(t.Context(), Config{Short: true, Folder: folder, Memory: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestWhatWasMeasuredIsTold(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	report, err := Run(ctx, Config{
-		Short: true, Folder: t.TempDir(), Workloads: []string{"W5", "W1"}, Workers: []string{inProcess}, Progress: ending{"W1", end},
+		Short: true, Folder: t.TempDir(), Memory: true, Workloads: []string{"W5", "W1"}, Workers: []string{inProcess}, Progress: ending{"W1", end},
 	})
 	if err == nil || report == nil {
 		t.Fatalf("it gives %v, %v", report, err)

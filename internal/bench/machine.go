@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
 )
 
 // Machine is what a report was measured on.
@@ -25,6 +27,7 @@ type Machine struct {
 	FlushP99 float64 `json:"flushP99Ms"` // of the same
 	Load     string  `json:"load"`       // load averages at the start
 	Postgres string  `json:"postgres,omitempty"`
+	InMemory bool    `json:"inMemory"` // the folder of the databases is
 }
 
 // machine looks at this machine; folder is where databases will be.
@@ -34,7 +37,8 @@ func machine(folder string) (Machine, error) {
 		return Machine{}, err
 	}
 	m := Machine{
-		Cores: runtime.NumCPU(), Go: runtime.Version(), Revision: "unknown",
+		InMemory: disk.InMemory(folder),
+		Cores:    runtime.NumCPU(), Go: runtime.Version(), Revision: "unknown",
 		FlushMS: millis(quantile(flushes, 0.5)), FlushP99: millis(quantile(flushes, 0.99)),
 		Kernel: lineOf("/proc/sys/kernel/osrelease", ""), CPU: lineOf("/proc/cpuinfo", "model name"),
 		Load: strings.Join(firstFields(lineOf("/proc/loadavg", ""), 3), " "),
@@ -112,4 +116,12 @@ func query(ctx context.Context, url, sql string, value any) error {
 	}
 	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
 	return conn.QueryRow(ctx, sql).Scan(value)
+}
+
+// durable refuses a folder in memory, unless that is allowed.
+func (m Machine) durable(allowed bool) error {
+	if m.InMemory && !allowed {
+		return perdure.FieldErrorf("folder", "the databases would be in memory (tmpfs), where flushes cost nothing; give a folder on a disk with --folder, or allow it with --memory")
+	}
+	return nil
 }

@@ -97,6 +97,9 @@ func (m Machine) print(out io.Writer) {
 		fmt.Fprintf(out, ", PostgreSQL %s", m.Postgres)
 	}
 	fmt.Fprintln(out)
+	if m.InMemory {
+		fmt.Fprintln(out, "the folder is in memory: flushes cost nothing")
+	}
 }
 
 func (r *Report) table(out io.Writer, w Workload) {

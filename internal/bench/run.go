@@ -23,6 +23,8 @@ type Config struct {
 	Workers []string
 	// Folder is where databases are; default the system's temporary folder.
 	Folder string
+	// Memory allows a Folder in memory, where flushes cost nothing.
+	Memory bool
 	// Short makes everything so small that it only shows that it works.
 	Short bool
 	// Rounds is how often what is quick is repeated, after a warm-up; default 5.
@@ -99,6 +101,9 @@ func Run(ctx context.Context, c Config) (_ *Report, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	r := &Report{Settings: Settings{Short: c.Short, Rounds: c.Rounds, Folder: folder}, Results: []Result{}}
 	if r.Machine, err = machine(folder); err != nil {
+		return nil, err
+	}
+	if err := r.Machine.durable(c.Memory); err != nil {
 		return nil, err
 	}
 	all := &stores{folder: folder}

@@ -103,10 +103,13 @@ func throughput(ctx context.Context, b *bench) error {
 	agents, n := pick(b, 8, 200), pick(b, 4, 20)
 	return b.on(ctx, standSpec{slots: agents + 16}, func(s *stand) error {
 		for _, what := range stepsAndTasks {
+			if err := b.startsAndSteps(s, what, agents, n); err != nil {
+				return err
+			}
 			var rates, cpus, postgres []float64
 			var all []time.Duration
 			for round := range b.Rounds + 1 {
-				one, err := s.together(fmt.Sprintf("%s-%d-", what, round), what, agents, n)
+				one, err := s.together(fmt.Sprintf("%s-%d-", what, round), what, agents, n, false)
 				if err != nil {
 					return err
 				}
@@ -158,8 +161,35 @@ type rush struct {
 	delays        []time.Duration
 }
 
-// together runs agents that begin their steps at the same moment.
-func (s *stand) together(gates, what string, agents, n int) (r rush, err error) {
+// startsAndSteps measures the steps together with the starts of their agents.
+func (b *bench) startsAndSteps(s *stand, what string, agents, n int) error {
+	var rates []float64
+	for round := range b.Rounds + 1 {
+		one, err := s.together(fmt.Sprintf("%s-starts-%d-", what, round), what, agents, n, true)
+		if err != nil {
+			return err
+		}
+		if round > 0 {
+			rates = append(rates, one.rate)
+		}
+	}
+	var f Figures
+	f.add("steps/s", median(rates))
+	f.add("best steps/s", best(rates))
+	b.add(what+", with the starts", f)
+	return nil
+}
+
+// together runs agents that begin their steps at the same moment. With starts, the
+// agents begin when they are started, and the starts are measured, too.
+func (s *stand) together(gates, what string, agents, n int, starts bool) (r rush, err error) {
+	var began time.Time
+	open := func() error { return s.worker.ask("open", about{Name: gates + what}, &began) }
+	if starts {
+		if err := open(); err != nil {
+			return r, err
+		}
+	}
 	started, err := s.agents(agents, stepsKind, stepsInputOf(what, n, gates))
 	if err != nil {
 		return r, err
@@ -171,9 +201,10 @@ func (s *stand) together(gates, what string, agents, n int) (r rush, err error) 
 	if err != nil {
 		return r, err
 	}
-	var began time.Time
-	if err := s.worker.ask("open", about{Name: gates + what}, &began); err != nil {
-		return r, err
+	if !starts {
+		if err := open(); err != nil {
+			return r, err
+		}
 	}
 	if err := s.worker.ask("arrived", about{gates + what + " done", agents}, nil); err != nil {
 		return r, err

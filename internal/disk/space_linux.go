@@ -28,3 +28,13 @@ func allocate(f *os.File, size int64) error {
 		}
 	}
 }
+
+// InMemory reports whether a folder is in memory: a flush there makes nothing durable.
+func InMemory(folder string) bool {
+	const tmpfs, ramfs = 0x01021994, 0x858458f6 // statfs(2)
+	var fs syscall.Statfs_t
+	if syscall.Statfs(folder, &fs) != nil {
+		return false
+	}
+	return uint32(fs.Type) == tmpfs || uint32(fs.Type) == ramfs
+}

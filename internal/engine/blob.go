@@ -12,8 +12,13 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
+// uploadPiece is how many bytes of a content go into one transaction. Each waits for a
+// flush, and the next piece for that, so that larger pieces are faster; each upload
+// holds as much in memory.
+const uploadPiece = 4 * perdure.BlobChunk
+
 // putBlob stores content in small transactions of their own. The server never
-// parses it and holds one chunk of it at a time.
+// parses it and holds one piece of it at a time.
 func (e *Engine) putBlob(ctx context.Context, org string, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	if err := e.checkSize("the content", length); err != nil {
 		return perdure.BlobRef{}, err
@@ -22,7 +27,7 @@ func (e *Engine) putBlob(ctx context.Context, org string, owner perdure.BlobOwne
 		return perdure.BlobRef{}, perdure.FieldErrorf("length", "must be how many bytes the content has")
 	}
 	ref := perdure.BlobRef{ID: uuid.New(), Length: length}
-	buf := make([]byte, perdure.BlobChunk)
+	buf := make([]byte, min(uploadPiece, max(1, length)))
 	for at := int64(0); at < length; {
 		n, err := io.ReadFull(content, buf[:min(int64(len(buf)), length-at)])
 		if err != nil {

@@ -25,27 +25,32 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 // An upload is never read further ahead of what is stored than one piece, and
-// no command carries more: whatever its length, the server holds a piece of it.
+// no command carries more: whatever its length, the server holds a piece of it. There
+// are as few commands as that allows, since each waits for a flush.
 func TestAnUploadIsStoredPieceByPiece(t *testing.T) {
 	b := newBench(t)
 	id := b.start()
 	content := &endless{left: 1 << 20}
-	stored := int64(0)
+	stored, commands := int64(0), 0
+	const piece = 4 * perdure.BlobChunk
 	b.use(&spy{Store: b.s, before: func(c store.Command) error {
 		if c.Name != "blob" {
 			return nil
 		}
-		if c.Lane != store.LaneChunks || c.Bytes > perdure.BlobChunk {
+		if c.Lane != store.LaneChunks || c.Bytes > piece {
 			t.Errorf("a piece of %d bytes is in lane %d", c.Bytes, c.Lane)
 		}
-		if ahead := content.read - stored; ahead > perdure.BlobChunk {
+		if ahead := content.read - stored; ahead > piece {
 			t.Errorf("%d bytes were read ahead of what is stored", ahead)
 		}
-		stored += int64(c.Bytes)
+		stored, commands = stored+int64(c.Bytes), commands+1
 		return nil
 	}})
 	ref, err := b.e.PutContent(b.Context(), org, id, 1<<20, content)
 	b.must(err)
+	if commands != 4 {
+		t.Errorf("1 MiB took %d commands", commands)
+	}
 	if stored != 1<<20 || ref.SHA256 != perdure.Hash(sha256.Sum256(make([]byte, 1<<20))) {
 		t.Errorf("%d bytes are stored as %+v", stored, ref)
 	}

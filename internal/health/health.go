@@ -21,6 +21,8 @@ type Report struct {
 	Unready []Reason
 	// Degraded are those why it works less well than it should.
 	Degraded []Reason
+	// Notes are what an operator may want to know and need not act on.
+	Notes []Reason
 }
 
 // Ready tells whether it takes work.
@@ -34,6 +36,7 @@ type body struct {
 	Status   string   `json:"status"`
 	Reasons  []Reason `json:"reasons,omitempty"`
 	Degraded []Reason `json:"degraded,omitempty"`
+	Notes    []Reason `json:"notes,omitempty"`
 }
 
 // Alive answers 200 while the process runs.
@@ -43,10 +46,10 @@ func Alive(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, bod
 func (c Check) Handler(w http.ResponseWriter, r *http.Request) {
 	report := c(r.Context())
 	if !report.Ready() {
-		write(w, http.StatusServiceUnavailable, body{"unready", report.Unready, report.Degraded})
+		write(w, http.StatusServiceUnavailable, body{"unready", report.Unready, report.Degraded, report.Notes})
 		return
 	}
-	write(w, http.StatusOK, body{"ready", nil, report.Degraded})
+	write(w, http.StatusOK, body{"ready", nil, report.Degraded, report.Notes})
 }
 
 func write(w http.ResponseWriter, status int, b body) {

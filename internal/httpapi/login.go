@@ -95,6 +95,7 @@ func (s *server) signOut(ctx context.Context, b browser) error {
 type healthBody struct {
 	Status   string          `json:"status" doc:"ok, or ready."`
 	Degraded []health.Reason `json:"degraded,omitempty" doc:"What does not work as well as it should."`
+	Notes    []health.Reason `json:"notes,omitempty" doc:"What an operator may want to know, as that the store is unchecked."`
 }
 
 func (s *server) healthz(context.Context, *struct{}) (*body[healthBody], error) {
@@ -105,7 +106,7 @@ func (s *server) healthz(context.Context, *struct{}) (*body[healthBody], error) 
 func (s *server) readyz(ctx context.Context, _ *struct{}) (*body[healthBody], error) {
 	report := s.Health(ctx)
 	if report.Ready() {
-		return &body[healthBody]{healthBody{Status: "ready", Degraded: report.Degraded}}, nil
+		return &body[healthBody]{healthBody{Status: "ready", Degraded: report.Degraded, Notes: report.Notes}}, nil
 	}
 	p := newProblem(perdure.Unavailable, report.Unready[0].Detail)
 	for _, r := range report.Unready {

@@ -22,7 +22,7 @@ var rules = map[string][]string{
 	// Worker side.
 	"agent":                            nil,
 	"worker":                           {"agent", "worker/local", "worker/results"},
-	"worker/local":                     {"internal/disk", "internal/sqlitelog", "worker/results"}, // with a SQLite driver of its own
+	"worker/local":                     {"internal/disk", "internal/pagecheck", "internal/sqlitelog", "worker/results"}, // with a SQLite driver of its own
 	"worker/results":                   nil,
 	"worker/remote":                    {"api/..."},
 	"worker/metrics":                   {"worker", "react", "internal/meter"},
@@ -53,7 +53,7 @@ var rules = map[string][]string{
 	"internal/store/floodtest":             {"internal/engine", "internal/store"},
 	"internal/store/counttest":             {"internal/store", "internal/store/relational"},
 	"internal/store/relational":            {"internal/store", "internal/store/commit"},
-	"internal/store/sqlite":                {"internal/disk", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},
+	"internal/store/sqlite":                {"internal/disk", "internal/pagecheck", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},
 	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},
 	"internal/store/postgres/cluster":      nil,
 	"internal/store/postgres/postgrestest": {"internal/store/postgres/cluster"},
@@ -71,6 +71,7 @@ var rules = map[string][]string{
 	"internal/grpcapi":                     {"internal/fair", "api/...", "internal/health"},
 	"internal/disk":                        nil, // pure: the worker's side uses these, too
 	"internal/disktest":                    nil,
+	"internal/pagecheck":                   {"internal/disk"},
 	"internal/sqlitelog":                   {"internal/disk"},
 	"internal/health":                      nil,
 	"internal/ops":                         {"internal/disk", "internal/health"},

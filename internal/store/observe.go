@@ -53,6 +53,25 @@ type Degradation struct {
 	Check, Detail string
 }
 
+// Checking is a store that may serve while its file is not checked.
+type Checking interface {
+	// Unchecked reports whether the file has not passed a check since an end that was
+	// not orderly, and how far the check is.
+	Unchecked() (CheckProgress, bool)
+	// CheckBeside begins that check, beside what is served. It is called once at most.
+	CheckBeside()
+}
+
+// CheckProgress is how much of a file is checked, in bytes; Of is 0 before it is known.
+type CheckProgress struct{ Bytes, Of int64 }
+
+// Failing is a store that stops writing for good when its file can no longer be
+// trusted.
+type Failing interface {
+	// Failed returns why it writes no more, nil while it does.
+	Failed() error
+}
+
 // The checks of stores.
 const (
 	CheckDurability = "durability" // what was answered may be lost with the power

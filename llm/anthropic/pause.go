@@ -62,15 +62,15 @@ type echo struct {
 // echoed is a block: its members, and what deltas have added to some of them.
 type echoed struct {
 	members   map[string]json.RawMessage
-	added     map[string]string
-	input     string
+	added     map[string]*llm.Grown
+	input     llm.Grown
 	citations []json.RawMessage
 }
 
 func (e *echo) take(event anthropic.MessageStreamEventUnion) {
 	switch event.Type {
 	case "content_block_start":
-		b := &echoed{added: map[string]string{}}
+		b := &echoed{added: map[string]*llm.Grown{}}
 		if json.Unmarshal(llm.Escaped([]byte(event.ContentBlock.RawJSON())), &b.members) != nil || b.members == nil {
 			return
 		}
@@ -89,13 +89,13 @@ func (e *echo) take(event anthropic.MessageStreamEventUnion) {
 func (b *echoed) add(event anthropic.MessageStreamEventUnion) {
 	switch d := event.Delta; d.Type {
 	case "text_delta":
-		b.added["text"] += d.Text
+		b.more("text", d.Text)
 	case "thinking_delta":
-		b.added["thinking"] += d.Thinking
+		b.more("thinking", d.Thinking)
 	case "signature_delta":
-		b.added["signature"] += d.Signature
+		b.more("signature", d.Signature)
 	case "input_json_delta":
-		b.input += d.PartialJSON
+		b.input.Add(d.PartialJSON)
 	case "citations_delta":
 		var said struct {
 			Delta struct{ Citation json.RawMessage }
@@ -104,6 +104,14 @@ func (b *echoed) add(event anthropic.MessageStreamEventUnion) {
 			b.citations = append(b.citations, said.Delta.Citation)
 		}
 	}
+}
+
+// more adds to what deltas have added to a member.
+func (b *echoed) more(member, piece string) {
+	if b.added[member] == nil {
+		b.added[member] = &llm.Grown{}
+	}
+	b.added[member].Add(piece)
 }
 
 // blocks are those of the stream in their order, without blank texts, which the API
@@ -122,9 +130,9 @@ func (b *echoed) json() (json.RawMessage, bool) {
 	for member, more := range b.added {
 		var before string
 		_ = json.Unmarshal(b.members[member], &before) // absent, or null: nothing stood there
-		b.set(member, before+llm.Joined(more))
+		b.set(member, before+llm.Joined(more.String()))
 	}
-	if input := llm.Joined(b.input); json.Valid([]byte(input)) {
+	if input := llm.Joined(b.input.String()); json.Valid([]byte(input)) {
 		b.members["input"] = json.RawMessage(input)
 	}
 	if len(b.citations) > 0 {

@@ -60,7 +60,7 @@ func (t *toolCalls) take(f fragment) error {
 	if e == nil {
 		return t.start(f)
 	}
-	if e.whole() && !f.bringsArguments() {
+	if !f.bringsArguments() && e.whole() {
 		if f.name != "" {
 			e.again = &f
 		}
@@ -143,5 +143,5 @@ func (e *entry) endsBefore(f fragment) bool {
 		return true
 	}
 	newID := f.id != "" && e.call.ID == ""
-	return e.whole() && (f.bringsArguments() || newID)
+	return (f.bringsArguments() || newID) && e.whole()
 }

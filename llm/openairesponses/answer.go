@@ -92,14 +92,14 @@ func (a *answer) count(u responses.ResponseUsage) {
 
 func (a *answer) text(e responses.ResponseStreamEventUnion, text string) error {
 	if it := a.find(e.OutputIndex, e.ItemID); it != nil {
-		it.said += text
+		it.said.Add(text)
 	}
 	return a.builder.Text(text)
 }
 
 func (a *answer) think(e responses.ResponseStreamEventUnion, text string) error {
 	if it := a.find(e.OutputIndex, e.ItemID); it != nil {
-		it.said += text
+		it.said.Add(text)
 	}
 	return a.builder.Thinking(text)
 }

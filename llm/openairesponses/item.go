@@ -14,7 +14,7 @@ type item struct {
 	index int64
 	id    string
 	call  *llm.Call
-	said  string // text, refusal or reasoning so far
+	said  llm.Grown // text, refusal or reasoning so far
 	ended bool
 }
 
@@ -94,7 +94,7 @@ func (a *answer) endMessage(it *item, out responses.ResponseOutputItemUnion) err
 		}
 		whole.WriteString(c.Text + c.Refusal)
 	}
-	if rest, ok := strings.CutPrefix(llm.Joined(whole.String()), llm.Joined(it.said)); ok {
+	if rest, ok := strings.CutPrefix(llm.Joined(whole.String()), llm.Joined(it.said.String())); ok {
 		if err := a.builder.Text(rest); err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (a *answer) endReasoning(it *item, out responses.ResponseOutputItemUnion) e
 	for _, s := range out.Summary {
 		texts = append(texts, s.Text)
 	}
-	if rest, ok := strings.CutPrefix(llm.Joined(strings.Join(texts, "\n\n")), llm.Joined(it.said)); ok {
+	if rest, ok := strings.CutPrefix(llm.Joined(strings.Join(texts, "\n\n")), llm.Joined(it.said.String())); ok {
 		if err := a.builder.Thinking(rest); err != nil {
 			return err
 		}

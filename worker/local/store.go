@@ -50,7 +50,16 @@ var _ perdure.ContentSource = (*Store)(nil)
 // owner alone. One process has it at a time. Errors: conflict if another live
 // process has it, or a newer version of the program has written it; internal if
 // it is damaged.
-func Open(dir string) (*Store, error) {
+//
+// A store that was not closed in order is checked while it is used; damage makes it
+// fail, see Failed.
+func Open(dir string) (*Store, error) { return open(dir, false) }
+
+// OpenChecked is Open which returns once all of a store is checked that was not closed
+// in order.
+func OpenChecked(dir string) (*Store, error) { return open(dir, true) }
+
+func open(dir string, before bool) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot make the worker's directory " + dir, Err: err}
 	}
@@ -59,13 +68,13 @@ func Open(dir string) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{dir: dir, lock: lock}
-	if err := s.open(); err != nil {
+	if err := s.open(before); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func (s *Store) open() (err error) {
+func (s *Store) open(before bool) (err error) {
 	if s.id, err = ReadID(s.dir); err != nil {
 		return err
 	}
@@ -79,7 +88,7 @@ func (s *Store) open() (err error) {
 		return err
 	}
 	path := filepath.Join(s.dir, contentsFile)
-	if s.writer, err = openWriter(path); err != nil {
+	if s.writer, err = openWriter(path, before); err != nil {
 		return damaged(path, err)
 	}
 	s.readers, err = sql.Open("sqlite", dsn(path, url.Values{"mode": {"ro"}}))
@@ -141,6 +150,7 @@ func (s *Store) Close() error {
 		// read cannot: after a failure they are the last, and the log is left to the
 		// next start.
 		if s.writer != nil {
+			s.writer.sound.end()
 			s.writer.end()
 		}
 		ends := []func() error{s.closeReaders, s.closeWriter}
@@ -149,6 +159,9 @@ func (s *Store) Close() error {
 		}
 		for _, end := range ends {
 			errs = append(errs, end())
+		}
+		if s.writer != nil && s.writer.broken == nil && errors.Join(errs...) == nil {
+			errs = append(errs, s.writer.sound.closed())
 		}
 		if s.lock != nil {
 			errs = append(errs, s.lock.Close())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/pagecheck"
 	"github.com/perdure/perdure/internal/sqlitelog"
 	lib "modernc.org/sqlite/lib"
 )
@@ -35,6 +36,7 @@ type writer struct {
 	failed chan struct{} // closed once broken is set
 	// reserve is given away on a full disk; it may be nil.
 	reserve  *disk.Reserve
+	sound    *soundness
 	unfolded int // about how many bytes the log holds that are not in the file
 }
 
@@ -65,7 +67,7 @@ func dsn(path string, query url.Values) string {
 	return "file:" + escaped + "?" + query.Encode()
 }
 
-func openWriter(path string) (*writer, error) {
+func openWriter(path string, before bool) (*writer, error) {
 	// The file holds conversations: it is its owner's alone.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -78,7 +80,8 @@ func openWriter(path string) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := startLog(path, reserve); err != nil {
+	sound := &soundness{path: path, mark: pagecheck.MarkOf(path)}
+	if err := sound.settle(reserve); err != nil {
 		return nil, err
 	}
 	// auto_vacuum counts only before the first table is made.
@@ -90,15 +93,16 @@ func openWriter(path string) (*writer, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	w := &writer{db: db, stmts: map[string]*sql.Stmt{}, queue: make(chan *write, maxGroup), ended: make(chan struct{}), failed: make(chan struct{}), reserve: reserve}
+	w := &writer{db: db, stmts: map[string]*sql.Stmt{}, queue: make(chan *write, maxGroup), ended: make(chan struct{}), failed: make(chan struct{}), reserve: reserve, sound: sound}
 	if w.raw, err = db.Conn(context.Background()); err == nil {
-		err = w.prepareTables()
+		err = w.prepareTables(before)
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	_ = w.reserve.Make() // without it the store works as well, until the disk is full
 	go w.run()
+	sound.background(w)
 	return w, nil
 }
 
@@ -112,14 +116,10 @@ func startLog(path string, reserve *disk.Reserve) error {
 	return err
 }
 
-func (w *writer) prepareTables() error {
+func (w *writer) prepareTables(before bool) error {
 	ctx := context.Background()
-	var verdict string
-	if err := w.raw.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+	if err := w.sound.start(ctx, before); err != nil {
 		return err
-	}
-	if verdict != "ok" {
-		return perdure.Errorf(perdure.Internal, "the worker's store is damaged: %s", verdict)
 	}
 	var version int
 	if err := w.raw.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {

@@ -90,11 +90,16 @@ func (c *committer) lost(err error) bool {
 	if !errors.Is(err, errLost) {
 		return false
 	}
+	c.fail(err)
+	return true
+}
+
+// fail ends all writing.
+func (c *committer) fail(err error) {
 	if c.broken.CompareAndSwap(nil, &err) {
 		c.logger.Error("the store writes no more", "err", err)
 		c.fatal(err)
 	}
-	return true
 }
 
 var errLost = errors.New("the database can no longer be trusted")

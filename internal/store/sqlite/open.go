@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/pagecheck"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/relational"
@@ -47,6 +48,11 @@ type Options struct {
 	Reserve bool
 	// Observer is told what the committer does; may be nil.
 	Observer *store.Observer
+	// CheckBeside leaves the check of a file that was not closed in order to the method
+	// of that name, which tells Fatal of damage. Without it Open waits for that check.
+	CheckBeside bool
+	// pause is between two pieces of that check; nil is [rest].
+	pause func(ctx context.Context, took time.Duration) error
 	// laterFrom is [laterFrom], unless a test sets another.
 	laterFrom int
 }
@@ -58,6 +64,7 @@ type Store struct {
 	committer *committer
 	path      string
 	epoch     uint64
+	soundness *soundness
 	lock      *fileLock
 	closing   sync.Once
 	closed    error
@@ -65,9 +72,10 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the database, checks it and brings its tables up to date. Errors:
-// conflict if a newer version of the program has written it or if it has been
-// moved to another store, internal if it is damaged.
+// Open opens the database, checks it and brings its tables up to date. After an
+// orderly end the check is of its header, the schema and the last pages; otherwise
+// see Options.CheckBeside. Errors: conflict if a newer version of the program has
+// written it or if it has been moved to another store, internal if it is damaged.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.normal()
 	if err := finishReplacing(o.Path); err != nil {
@@ -100,14 +108,15 @@ func openLocked(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", o.Path, err)
 	}
-	if err := settleLog(o.Path, reserve); err != nil {
+	sound := &soundness{path: o.Path, mark: pagecheck.MarkOf(o.Path), logger: o.Logger, pause: o.pause}
+	if err := sound.settle(reserve); err != nil {
 		return nil, fmt.Errorf("open %s: %w", o.Path, err)
 	}
 	writer, err := openWriter(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", o.Path, fullStart(damaged(err)))
 	}
-	s, err := start(ctx, o, writer, reserve)
+	s, err := start(ctx, o, writer, reserve, sound)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", o.Path, fullStart(err)), writer.close())
 	}
@@ -123,6 +132,9 @@ func (o Options) normal() Options {
 	}
 	if o.Fatal == nil {
 		o.Fatal = func(error) {}
+	}
+	if o.pause == nil {
+		o.pause = rest
 	}
 	return o
 }
@@ -156,8 +168,8 @@ func openWriter(ctx context.Context, o Options) (*conn, error) {
 	return openConn(ctx, o.Path, writing, pragmas...)
 }
 
-func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve) (*Store, error) {
-	if err := check(ctx, writer); err != nil {
+func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve, sound *soundness) (*Store, error) {
+	if err := sound.start(view{conn: writer, ctx: ctx}, !o.CheckBeside); err != nil {
 		return nil, err
 	}
 	if err := checkPlace(view{conn: writer, ctx: ctx}); err != nil {
@@ -181,12 +193,14 @@ func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve) 
 	if err != nil {
 		return nil, errors.Join(err, pool.close())
 	}
+	sound.found = c.foundDamage
 	return &Store{
 		Reader:    relational.Reader{Tx: pool.readRows, Clock: o.Clock, Words: words},
 		pool:      pool,
 		committer: c,
 		path:      o.Path,
 		epoch:     epoch,
+		soundness: sound,
 	}, nil
 }
 
@@ -212,7 +226,7 @@ func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.
 	return c, nil
 }
 
-// check looks for damage before anything is written.
+// check looks for damage in all of a file, in one piece.
 func check(ctx context.Context, c *conn) error {
 	var verdict string
 	_, err := view{conn: c, ctx: ctx}.one("PRAGMA quick_check(1)", nil, &verdict)
@@ -324,6 +338,7 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) close() error {
+	s.soundness.end()
 	s.committer.Close()
 	<-s.committer.ended
 	err := s.committer.folder.close()
@@ -332,5 +347,8 @@ func (s *Store) close() error {
 		// are read-only and cannot; so the writer must not be the last.
 		return errors.Join(err, s.committer.conn.close(), s.pool.close())
 	}
-	return errors.Join(err, s.pool.close(), s.committer.conn.close())
+	if err := errors.Join(err, s.pool.close(), s.committer.conn.close()); err != nil {
+		return err
+	}
+	return s.soundness.closed()
 }

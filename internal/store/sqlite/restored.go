@@ -25,21 +25,9 @@ const markInfix = ".opened-"
 // another one. A mark that is touched or lost renews the epoch for nothing: all
 // readers begin again, once.
 func noticeRestore(v view, path string) error {
-	var known int32
-	if _, err := v.one("PRAGMA user_version", nil, &known); err != nil {
-		return err
-	}
-	old, err := marksOf(path)
+	fits, old, err := fitsMark(v, path)
 	if err != nil {
 		return err
-	}
-	fits := known == 0 && len(old) == 0 // new, or of a version that left no marks
-	for _, mark := range old {
-		sum, err := fingerprint(mark)
-		if err != nil {
-			return err
-		}
-		fits = fits || sum == known
 	}
 	if !fits {
 		if _, err := v.exec("UPDATE store SET epoch = ? WHERE id = 1", randomEpoch()); err != nil {
@@ -57,6 +45,27 @@ func noticeRestore(v view, path string) error {
 		}
 	}
 	return nil
+}
+
+// fitsMark reports whether the file is the one that was opened here last, or a new
+// one, and returns the marks that are there.
+func fitsMark(v view, path string) (fits bool, marks []string, err error) {
+	var known int32
+	if _, err := v.one("PRAGMA user_version", nil, &known); err != nil {
+		return false, nil, err
+	}
+	if marks, err = marksOf(path); err != nil {
+		return false, nil, err
+	}
+	fits = known == 0 && len(marks) == 0 // new, or of a version that left no marks
+	for _, mark := range marks {
+		sum, err := fingerprint(mark)
+		if err != nil {
+			return false, nil, err
+		}
+		fits = fits || sum == known
+	}
+	return fits, marks, nil
 }
 
 // leaveMark makes a mark and notes it in the database.

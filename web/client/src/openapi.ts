@@ -778,6 +778,8 @@ export interface components {
         HealthBody: {
             /** @description What does not work as well as it should. */
             degraded?: components["schemas"]["Reason"][] | null;
+            /** @description What an operator may want to know, as that the store is unchecked. */
+            notes?: components["schemas"]["Reason"][] | null;
             /** @description ok, or ready. */
             status: string;
         };

@@ -1,0 +1,21 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// When a store is checked that was not closed in order.
+const (
+	checkBackground = "background"
+	checkBefore     = "before"
+)
+
+// checkFlag adds --check to a command that owns a store for as long as it lives.
+func checkFlag(cmd *cobra.Command, when *string) {
+	cmd.Flags().StringVar(when, "check", checkBackground, "when to check the whole of a store that was not closed in order: background (while serving; damage ends the process) or before (serve once it has passed)")
+}
+
+func checkWhen(when string) error {
+	if when != checkBackground && when != checkBefore {
+		return usageError{"--check " + when + " is no time for the check", "give background or before"}
+	}
+	return nil
+}

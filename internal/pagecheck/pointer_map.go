@@ -1,0 +1,128 @@
+package pagecheck
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// What the pointer map says of a page.
+const (
+	rootPage   = 1 // of a table or an index
+	freePage   = 2
+	firstPiece = 3 // of a content too long for its cell; the parent has the cell
+	nextPiece  = 4 // the parent is the piece before
+	treePage   = 5 // any other page of a table or an index
+)
+
+// checker checks pages of one snapshot.
+type checker struct {
+	snapshot     Snapshot
+	size, usable int
+	count        uint32
+	mapped       bool
+	kept         map[uint32][]byte // page 1, and those of the pointer map
+	families     map[uint32]*family
+}
+
+// perGroup is how many pages there are from one page of the pointer map to the next.
+func (c *checker) perGroup() uint32 { return uint32(c.usable/5) + 1 }
+
+// lockPage is the page that SQLite locks by, at 1 GiB, which holds nothing.
+func (c *checker) lockPage() uint32 { return uint32((1<<30)/c.size) + 1 }
+
+// mapPage returns the page of the pointer map that has a page's entry.
+func (c *checker) mapPage(page uint32) uint32 {
+	at := (page-2)/c.perGroup()*c.perGroup() + 2
+	if at == c.lockPage() {
+		at++
+	}
+	return at
+}
+
+// groupEnd returns the last page that shares a page of the pointer map with page.
+func (c *checker) groupEnd(page uint32) uint32 {
+	if page < 2 {
+		return c.perGroup() + 1
+	}
+	return (page-2)/c.perGroup()*c.perGroup() + 1 + c.perGroup()
+}
+
+// entry returns what the pointer map says of a page.
+func (c *checker) entry(page uint32) (kind byte, parent uint32, err error) {
+	at := c.mapPage(page)
+	raw := c.kept[at]
+	if raw == nil {
+		if raw, err = c.snapshot.Page(at); err != nil {
+			return 0, 0, err
+		}
+		c.kept[at] = raw
+	}
+	offset := 5 * (int(page) - int(at) - 1)
+	if offset < 0 || offset+5 > len(raw) {
+		return 0, 0, &Damage{page, "it has no place in the pointer map"}
+	}
+	return raw[offset], binary.BigEndian.Uint32(raw[offset+1:]), nil
+}
+
+// owned checks that the pointer map says of a page what the page that points to it
+// says.
+func (c *checker) owned(page uint32, kind byte, parent uint32) error {
+	if page < 2 || page > c.count || page == c.mapPage(page) || page == c.lockPage() {
+		return &Damage{parent, fmt.Sprintf("it points to page %d, which there is not", page)}
+	}
+	is, of, err := c.entry(page)
+	if err == nil && (is != kind || of != parent) {
+		return &Damage{parent, fmt.Sprintf("it points to page %d, which the pointer map says is of kind %d under page %d", page, is, of)}
+	}
+	return err
+}
+
+// pages checks the pages from first to last; with links, what they point to as well.
+func (c *checker) pages(first, last uint32, links bool) error {
+	for page := first; page <= last; page++ {
+		if err := c.page(page, links); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) page(page uint32, links bool) error {
+	if page == 1 {
+		return c.tree(1, 0, links)
+	}
+	if page == c.lockPage() || page == c.mapPage(page) {
+		return nil
+	}
+	kind, parent, err := c.entry(page)
+	if err != nil {
+		return err
+	}
+	under := kind == rootPage || kind == freePage
+	if kind < rootPage || kind > treePage || under != (parent == 0) || parent > c.count {
+		return &Damage{page, fmt.Sprintf("the pointer map says that it is of kind %d under page %d", kind, parent)}
+	}
+	switch kind {
+	case rootPage, treePage:
+		return c.tree(page, parent, links)
+	case firstPiece, nextPiece:
+		return c.piece(page, links)
+	}
+	return nil
+}
+
+// piece checks a page with a piece of a long content.
+func (c *checker) piece(page uint32, links bool) error {
+	raw, err := c.snapshot.Page(page)
+	if err != nil {
+		return err
+	}
+	next := binary.BigEndian.Uint32(raw)
+	switch {
+	case next > c.count:
+		return &Damage{page, fmt.Sprintf("its content goes on at page %d, which there is not", next)}
+	case next != 0 && links:
+		return c.owned(next, nextPiece, page)
+	}
+	return nil
+}

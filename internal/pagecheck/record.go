@@ -1,0 +1,57 @@
+package pagecheck
+
+// varint reads SQLite's number of one to nine bytes; n is 0 where it is cut off.
+func varint(b []byte) (value uint64, n int) {
+	for i, x := range b[:min(9, len(b))] {
+		if i == 8 {
+			return value<<8 | uint64(x), 9
+		}
+		value = value<<7 | uint64(x&0x7f)
+		if x < 0x80 {
+			return value, i + 1
+		}
+	}
+	return 0, 0
+}
+
+// record reports whether the header of a record accounts for all its bytes. A header
+// that is not whole in local is taken for sound.
+func record(local []byte, length uint64) bool {
+	header, n := varint(local)
+	if n == 0 {
+		return length > uint64(len(local)) && len(local) == 0
+	}
+	if header < uint64(n) || header > length {
+		return false
+	}
+	if header > uint64(len(local)) {
+		return length > uint64(len(local))
+	}
+	sum := header
+	for rest := local[n:header]; len(rest) > 0; {
+		kind, n := varint(rest)
+		if n == 0 || kind == 10 || kind == 11 {
+			return false
+		}
+		sum, rest = sum+valueSize(kind), rest[n:]
+		if sum > length {
+			return false
+		}
+	}
+	return sum == length
+}
+
+// valueSize returns how many bytes a value of a kind has.
+func valueSize(kind uint64) uint64 {
+	switch {
+	case kind >= 12:
+		return (kind - 12) / 2
+	case kind == 5:
+		return 6
+	case kind == 6 || kind == 7:
+		return 8
+	case kind <= 4:
+		return kind
+	}
+	return 0
+}

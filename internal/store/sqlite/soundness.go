@@ -1,0 +1,250 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/pagecheck"
+	"github.com/perdure/perdure/internal/sqlitelog"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// checkRest is how many times as long as it took the check of a piece is followed by
+// a pause: what serves comes first.
+const checkRest = 2
+
+// soundness is what is known of whether the file is sound.
+type soundness struct {
+	path   string
+	mark   pagecheck.Mark
+	logger *slog.Logger
+	pause  func(ctx context.Context, took time.Duration) error
+	// found is told of damage that the check in the background finds.
+	found func(error)
+
+	state  pagecheck.State // at the start
+	passed atomic.Bool
+	pages  atomic.Uint32 // that are checked
+	of     atomic.Uint32
+	stop   context.CancelFunc
+	ended  chan struct{}
+}
+
+// look reads how the store was left, before anything is written. A log that is left
+// shows an end that was not orderly, also of a build that left no mark.
+func (s *soundness) look() error {
+	state, err := s.mark.Read()
+	if err != nil {
+		return err
+	}
+	if log, err := sqlitelog.LogSize(s.path); state == pagecheck.Open || err == nil && log > 0 {
+		state = max(state, pagecheck.Unchecked)
+	}
+	s.state = state
+	return nil
+}
+
+// settle makes what the log holds durable. The mark is there before: a crash in
+// between leaves no log that would tell of the end before. On a full disk the mark may
+// have to wait for the room that settling makes.
+func (s *soundness) settle(reserve *disk.Reserve) error {
+	if err := s.look(); err != nil {
+		return err
+	}
+	now := max(s.state, pagecheck.Open)
+	noRoom := s.mark.Write(now)
+	if err := settleLog(s.path, reserve); err != nil {
+		return err
+	}
+	if noRoom == nil {
+		return nil
+	}
+	return s.mark.Write(now)
+}
+
+// start checks what has to be sound before anything is served: all of the file where
+// the last check found damage, or where before says so and nobody knows. A file that
+// was copied here is as unknown as one that was not closed.
+func (s *soundness) start(v view, before bool) error {
+	ctx := v.ctx
+	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
+		return err
+	}
+	fits, _, err := fitsMark(v, s.path)
+	if err != nil {
+		return err
+	}
+	if !fits {
+		s.state = max(s.state, pagecheck.Unchecked)
+	}
+	if s.state == pagecheck.Checked {
+		s.passed.Store(true)
+		return nil
+	}
+	if !before && s.state == pagecheck.Unchecked {
+		return nil
+	}
+	if err := s.check(ctx, (*pagecheck.File).Whole); err != nil {
+		return err
+	}
+	return s.pass()
+}
+
+// pass notes that the file is sound.
+func (s *soundness) pass() error {
+	s.passed.Store(true)
+	return s.mark.Write(pagecheck.Open)
+}
+
+// CheckBeside implements [store.Checking].
+func (s *Store) CheckBeside() { s.soundness.background() }
+
+// background begins the check of the whole file, unless it is sound already.
+func (s *soundness) background() {
+	if s.passed.Load() {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop, s.ended = stop, make(chan struct{})
+	s.logger.Info("the store was not closed in order; its file is checked in the background")
+	go func() {
+		defer close(s.ended)
+		s.run(ctx)
+	}()
+}
+
+func (s *soundness) run(ctx context.Context) {
+	err := s.check(ctx, func(f *pagecheck.File, ctx context.Context) error {
+		f.Pause = s.pause
+		return f.Whole(ctx)
+	})
+	switch {
+	case err == nil:
+		if err := s.pass(); err != nil {
+			s.logger.Warn("it could not be noted that the store's file is sound", "err", err)
+		}
+		s.logger.Info("the store's file is sound", "pages", s.of.Load())
+	case ctx.Err() != nil: // the store is being closed, and the next start begins again
+	case perdure.IsCode(err, perdure.Internal):
+		s.found(err)
+	default:
+		s.logger.Warn("the store's file could not be checked; the next start tries again", "err", err)
+	}
+}
+
+// check runs a check on a connection of its own. Damage is an error of code internal.
+func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
+	c, err := openConn(ctx, s.path, reading, "query_only(1)", "cache_size(-256)")
+	if err != nil {
+		return damaged(err)
+	}
+	c.givesWay()
+	file := &pagecheck.File{Read: c.snapshot, Progress: func(pages, of uint32) {
+		s.pages.Store(pages)
+		s.of.Store(of)
+	}}
+	err = how(file, ctx)
+	var found *pagecheck.Damage
+	if errors.As(err, &found) || ctx.Err() == nil && isBroken(err) {
+		err = &perdure.Error{Code: perdure.Internal, Message: damage, Err: err}
+	}
+	return errors.Join(err, c.close())
+}
+
+// end stops the check.
+func (s *soundness) end() {
+	if s.stop != nil {
+		s.stop()
+		<-s.ended
+	}
+}
+
+// closed notes that the store was closed in order.
+func (s *soundness) closed() error {
+	if !s.passed.Load() {
+		return nil
+	}
+	return s.mark.Remove()
+}
+
+// rest pauses after a piece of the check.
+func rest(ctx context.Context, took time.Duration) error {
+	timer := time.NewTimer(checkRest * took)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Unchecked implements [store.Checking].
+func (s *Store) Unchecked() (store.CheckProgress, bool) {
+	k := s.soundness
+	const page = 4096
+	return store.CheckProgress{Bytes: int64(k.pages.Load()) * page, Of: int64(k.of.Load()) * page}, !k.passed.Load()
+}
+
+// Failed implements [store.Failing].
+func (s *Store) Failed() error {
+	if err := s.committer.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// snapshot calls f with one moment of the file.
+func (c *conn) snapshot(ctx context.Context, f func(pagecheck.Snapshot) error) error {
+	always := view{conn: c, ctx: context.Background()}
+	if _, err := always.exec("BEGIN"); err != nil {
+		return err
+	}
+	unwatch := c.watch(ctx)
+	err := f(moment{view{conn: c, ctx: ctx, watched: true}})
+	unwatch()
+	_, endErr := always.exec("ROLLBACK")
+	if err == nil {
+		err = endErr
+	}
+	return err
+}
+
+// moment implements [pagecheck.Snapshot].
+type moment struct{ view }
+
+// Page implements [pagecheck.Snapshot].
+func (m moment) Page(number uint32) (page []byte, err error) {
+	_, err = m.one("SELECT data FROM sqlite_dbpage WHERE pgno = ?", []any{int64(number)}, &page)
+	return page, err
+}
+
+// Roots implements [pagecheck.Snapshot].
+func (m moment) Roots() (roots []uint32, err error) {
+	err = m.each("SELECT rootpage FROM sqlite_schema WHERE rootpage > 0", nil, func(row func(...any) error) error {
+		var root int64
+		err := row(&root)
+		roots = append(roots, uint32(root))
+		return err
+	})
+	return roots, err
+}
+
+// Quick implements [pagecheck.Snapshot].
+func (m moment) Quick() (verdict string, err error) {
+	_, err = m.one("PRAGMA quick_check(1)", nil, &verdict)
+	return verdict, err
+}
+
+// foundDamage ends all writing, and notes the damage for the next start.
+func (c *committer) foundDamage(err error) {
+	if noted := pagecheck.MarkOf(c.path).Write(pagecheck.Damaged); noted != nil {
+		c.logger.Warn("the damage could not be noted for the next start", "err", noted)
+	}
+	c.fail(err)
+}

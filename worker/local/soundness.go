@@ -1,0 +1,197 @@
+package local
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/pagecheck"
+	"github.com/perdure/perdure/internal/sqlitelog"
+	lib "modernc.org/sqlite/lib"
+)
+
+// soundness is what is known of whether the file is sound.
+type soundness struct {
+	path   string
+	mark   pagecheck.Mark
+	state  pagecheck.State // at the start
+	passed atomic.Bool
+	stop   context.CancelFunc
+	ended  chan struct{}
+}
+
+// settle reads how the store was left, and makes what its log holds durable. On a full
+// disk the mark may have to wait for the room that this makes.
+func (s *soundness) settle(reserve *disk.Reserve) (err error) {
+	if s.state, err = s.mark.Read(); err != nil {
+		return err
+	}
+	if log, err := sqlitelog.LogSize(s.path); s.state == pagecheck.Open || err == nil && log > 0 {
+		s.state = max(s.state, pagecheck.Unchecked)
+	}
+	now := max(s.state, pagecheck.Open)
+	noRoom := s.mark.Write(now)
+	if err := startLog(s.path, reserve); err != nil {
+		return err
+	}
+	if noRoom == nil {
+		return nil
+	}
+	return s.mark.Write(now)
+}
+
+// start checks what has to be sound before the store is used: all of the file where
+// the last check found damage, or where before says so and nobody knows.
+func (s *soundness) start(ctx context.Context, before bool) error {
+	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
+		return err
+	}
+	if s.state == pagecheck.Unchecked && !before {
+		return nil
+	}
+	if s.state == pagecheck.Checked {
+		s.passed.Store(true)
+		return nil
+	}
+	if err := s.check(ctx, (*pagecheck.File).Whole); err != nil {
+		return err
+	}
+	return s.pass()
+}
+
+// pass notes that the file is sound.
+func (s *soundness) pass() error {
+	s.passed.Store(true)
+	return s.mark.Write(pagecheck.Open)
+}
+
+// background begins the check of the whole file, unless it is sound already. Damage
+// ends all writing.
+func (s *soundness) background(w *writer) {
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop, s.ended = stop, make(chan struct{})
+	if s.passed.Load() {
+		close(s.ended)
+		return
+	}
+	go func() {
+		defer close(s.ended)
+		err := s.check(ctx, func(f *pagecheck.File, ctx context.Context) error {
+			f.Pause = rest
+			return f.Whole(ctx)
+		})
+		if err == nil {
+			_ = s.pass() // without the note the next start checks again, at worst
+			return
+		}
+		if ctx.Err() != nil || !perdure.IsCode(err, perdure.Internal) {
+			return // what could not be checked is checked at the next start
+		}
+		_ = s.mark.Write(pagecheck.Damaged) // without it the next start finds the damage again
+		_ = w.do(ctx, func(transaction) error {
+			w.fail(err)
+			return w.broken
+		}, 0) // the error is that
+	}()
+}
+
+// rest pauses for twice as long as the check of a piece took: what the worker does
+// comes first.
+func rest(ctx context.Context, took time.Duration) error {
+	timer := time.NewTimer(2 * took)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// end stops the check.
+func (s *soundness) end() {
+	if s.stop != nil {
+		s.stop()
+		<-s.ended
+	}
+}
+
+// closed notes that the store was closed in order.
+func (s *soundness) closed() error {
+	if !s.passed.Load() {
+		return nil
+	}
+	return s.mark.Remove()
+}
+
+// check runs a check on a connection of its own. Damage is an error of code internal.
+func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
+	db, err := sql.Open("sqlite", dsn(s.path, url.Values{"mode": {"ro"}, "_pragma": {"cache_size(-256)"}}))
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	err = how(&pagecheck.File{Read: func(ctx context.Context, f func(pagecheck.Snapshot) error) error {
+		tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+		if err != nil {
+			return err
+		}
+		return errors.Join(f(moment{ctx, tx}), tx.Rollback())
+	}}, ctx)
+	var found *pagecheck.Damage
+	if errors.As(err, &found) || ctx.Err() == nil && isUnsound(err) {
+		err = &perdure.Error{Code: perdure.Internal, Message: "the worker's store " + s.path + " is damaged; restore it from a copy", Err: err}
+	}
+	return errors.Join(err, db.Close())
+}
+
+// isUnsound reports whether err means that the file is no sound database.
+func isUnsound(err error) bool {
+	switch resultCode(err) {
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_IOERR:
+		return true
+	}
+	return false
+}
+
+// moment implements [pagecheck.Snapshot].
+type moment struct {
+	ctx context.Context
+	*sql.Tx
+}
+
+// Page implements [pagecheck.Snapshot].
+func (m moment) Page(number uint32) (page []byte, err error) {
+	err = m.QueryRowContext(m.ctx, "SELECT data FROM sqlite_dbpage WHERE pgno = ?", number).Scan(&page)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return page, err
+}
+
+// Roots implements [pagecheck.Snapshot].
+func (m moment) Roots() (roots []uint32, err error) {
+	rows, err := m.QueryContext(m.ctx, "SELECT rootpage FROM sqlite_schema WHERE rootpage > 0")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var root uint32
+		if err := rows.Scan(&root); err != nil {
+			return nil, err
+		}
+		roots = append(roots, root)
+	}
+	return roots, rows.Err()
+}
+
+// Quick implements [pagecheck.Snapshot].
+func (m moment) Quick() (verdict string, err error) {
+	return verdict, m.QueryRowContext(m.ctx, "PRAGMA quick_check(1)").Scan(&verdict)
+}
