@@ -22,6 +22,9 @@ type ended struct {
 	heads   map[uuid.UUID]*perdure.EndedHead
 	order   []uuid.UUID // of heads, as recorded; some are forgotten
 	fetched map[uuid.UUID]*perdure.Task
+	// ahead is how many records the next request fetches at most, batched how many the
+	// one before did.
+	ahead, batched int
 	// from and next are positions of pages: the first, and the next to read.
 	from, next int64
 	more       bool
@@ -77,6 +80,7 @@ func (e *ended) giveUp() { e.more, e.whole = false, false }
 func (e *ended) take(id uuid.UUID) {
 	if h := e.heads[id]; h != nil {
 		e.bytes -= weightOf(h)
+		h.Result, h.Error = perdure.Payload{}, nil // others keep its page in memory
 	}
 	delete(e.heads, id)
 	delete(e.fetched, id)
@@ -85,9 +89,22 @@ func (e *ended) take(id uuid.UUID) {
 	}
 }
 
-// batch is the record and those after it whose results are not here: what one
+// aim sets how many records the next request fetches: more where those fetched before
+// were asked for, fewer where most of them were not.
+func (e *ended) aim() {
+	switch {
+	case e.batched == 0:
+		e.ahead = perdure.EndedPageHeads
+	case 2*len(e.fetched) > e.batched:
+		e.ahead = max(1, e.ahead/4)
+	default:
+		e.ahead = min(perdure.EndedPageHeads, 4*e.ahead)
+	}
+}
+
+// batch is the record and those after it whose contents are not here: what one
 // request fetches.
-func (e *ended) batch(id uuid.UUID, same func(*perdure.EndedHead) bool) []uuid.UUID {
+func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 	for len(e.order) > 0 && e.heads[e.order[0]] == nil {
 		e.order = e.order[1:]
 	}
@@ -97,8 +114,8 @@ func (e *ended) batch(id uuid.UUID, same func(*perdure.EndedHead) bool) []uuid.U
 		switch {
 		case other == id:
 			behind = true
-		case !behind || h == nil || !same(h) || e.fetched[other] != nil:
-		case len(ids) == perdure.EndedPageHeads || bytes+sizeOf(h) > fetchBytes:
+		case !behind || h == nil || h.Step && !h.Partial:
+		case len(ids) >= e.ahead || bytes+sizeOf(h) > fetchBytes:
 			return ids
 		default:
 			ids, bytes = append(ids, other), bytes+sizeOf(h)
@@ -148,10 +165,11 @@ func (r *run) recorded(id uuid.UUID) (*perdure.Task, error) {
 	case h == nil:
 		return r.lookUp(id)
 	case !h.Partial:
+		t := &perdure.Task{ID: id, Kind: h.Kind, Step: h.Step, Status: h.Status, Result: h.Result.Bytes, Error: h.Error}
 		r.ended.take(id)
-		return &perdure.Task{ID: id, Kind: h.Kind, Step: h.Step, Status: h.Status, Result: h.Result.Bytes, Error: h.Error}, nil
+		return t, nil
 	}
-	return r.fetchEnded(id, func(h *perdure.EndedHead) bool { return h.Partial })
+	return r.fetchEnded(id)
 }
 
 // lookUp asks for one record.
@@ -166,15 +184,17 @@ func (r *run) lookUp(id uuid.UUID) (*perdure.Task, error) {
 
 // fetchEnded returns a record with its contents, and fetches what of those after it
 // is likely to be asked for next.
-func (r *run) fetchEnded(id uuid.UUID, same func(*perdure.EndedHead) bool) (*perdure.Task, error) {
+func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 	e := &r.ended
 	if e.fetched[id] == nil {
-		ids := e.batch(id, same)
+		e.aim()
+		ids := e.batch(id)
 		found, err := r.w.Dispatch.Tasks(r.live, r.ID(), ids)
 		if err != nil {
 			return nil, err
 		}
-		e.fetched = map[uuid.UUID]*perdure.Task{} // what was fetched before and not asked for is fetched again
+		// What was fetched before and not asked for is fetched again.
+		e.fetched, e.batched = map[uuid.UUID]*perdure.Task{}, len(ids)
 		for _, t := range found {
 			if t != nil {
 				e.fetched[t.ID] = t
@@ -213,7 +233,7 @@ func (r *run) recall(futures []agent.Future) error {
 		if h == nil || r.tasks.get(f.ID) != nil {
 			continue
 		}
-		t, err := r.fetchEnded(f.ID, func(h *perdure.EndedHead) bool { return !h.Step })
+		t, err := r.fetchEnded(f.ID)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -185,46 +186,84 @@ func TestAKillBetweenPages(t *testing.T) {
 	}
 }
 
-// A function that asks in another order is answered, with a bounded number of calls.
+// A function that asks in another order is answered, and what is fetched in vain is
+// bounded: some records for each that it asks for.
 func TestResumeInAnotherOrder(t *testing.T) {
-	b := newBench(t, time.Minute)
-	s := &stepper{size: 2000}
 	const steps = 1500
-	order := func() []int {
-		var all []int
-		for i := range steps {
-			all = append(all, i)
-		}
-		return all
-	}()
+	for name, reorder := range map[string]func([]int){
+		"backwards": slices.Reverse[[]int],
+		"at random": func(order []int) {
+			rand.New(rand.NewPCG(1, 2)).Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, time.Minute)
+			s := &stepper{size: 2000}
+			var order []int
+			for i := range steps {
+				order = append(order, i)
+			}
+			b.agent("a", func(ctx agent.Context) (string, error) {
+				for n, i := range order {
+					if err := s.step(ctx, i); err != nil {
+						return "", err
+					}
+					if n%500 == 499 {
+						if err := ctx.Flush(); err != nil {
+							return "", err
+						}
+					}
+				}
+				_, err := ctx.WaitSignal("go", 0)
+				return "fine", err
+			})
+			w := b.work(func(c *Config) { c.Parked = -1 })
+			id := b.start("a")
+			b.waiting(id, "signal")
+			w.stop()
+			reorder(order)
+			f := &faulty{}
+			b.work(counted(f, b.e.Dispatch(org, false)))
+			b.signal(id, "go", "1")
+			b.output(id, "fine")
+			if n := s.ran.Load(); n != steps {
+				t.Errorf("%d steps ran, want %d", n, steps)
+			}
+			if pages, tasks, ids := f.count("Ended"), f.count("Tasks"), f.count("an id of Tasks"); pages > 2 || tasks > steps || ids > 5*steps {
+				t.Errorf("%d pages and %d calls of GetTasks for %d ids", pages, tasks, ids)
+			}
+		})
+	}
+}
+
+// Steps with large results and tasks in turns are fetched together.
+func TestResumeOfStepsAndTasksInTurns(t *testing.T) {
+	const turns = 60
+	b := newBench(t, time.Minute)
+	b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })
+	s := &stepper{size: 3000}
 	b.agent("a", func(ctx agent.Context) (string, error) {
-		for n, i := range order {
+		for i := range turns {
 			if err := s.step(ctx, i); err != nil {
 				return "", err
 			}
-			if n%500 == 499 {
-				if err := ctx.Flush(); err != nil {
-					return "", err
-				}
+			if n, err := agent.Call[int](ctx, "double", i); err != nil || n != 2*i {
+				return "", fmt.Errorf("double %d: %d, %w", i, n, err)
 			}
 		}
 		_, err := ctx.WaitSignal("go", 0)
 		return "fine", err
 	})
-	w := b.work(func(c *Config) { c.Parked = -1 })
+	w := b.work()
 	id := b.start("a")
 	b.waiting(id, "signal")
 	w.stop()
-	slices.Reverse(order)
 	f := &faulty{}
 	b.work(counted(f, b.e.Dispatch(org, false)))
 	b.signal(id, "go", "1")
 	b.output(id, "fine")
-	if n := s.ran.Load(); n != steps {
-		t.Errorf("%d steps ran, want %d", n, steps)
-	}
-	if pages, tasks := f.count("Ended"), f.count("Tasks"); pages > 2 || tasks > steps {
-		t.Errorf("%d pages and %d calls of GetTasks", pages, tasks)
+	if tasks, commits := f.count("Tasks"), f.count("Commit"); tasks > 2 || commits > 2 {
+		t.Errorf("%d calls of GetTasks and %d commits", tasks, commits)
 	}
 }
 

@@ -173,6 +173,7 @@ func TestResumeReadsRecordsInPages(t *testing.T) {
 // change nothing.
 func TestResumeWithoutPages(t *testing.T) {
 	for name, f := range map[string]*faulty{
+		"a plain worker": {},
 		"an older server": {onAgents: func(claims []perdure.AgentClaim) {
 			for i := range claims {
 				claims[i].Ended = nil
@@ -199,7 +200,7 @@ func TestResumeWithoutPages(t *testing.T) {
 			id := b.start("a")
 			b.waiting(id, "signal")
 			first.stop()
-			b.work(counted(f, b.e.Dispatch(org, false)))
+			b.work(counted(f, b.e.Dispatch(org, false)), func(c *Config) { c.Plain = name == "a plain worker" })
 			b.signal(id, "go", "1")
 			b.output(id, "fine")
 			if n := s.ran.Load(); n != 2201 {

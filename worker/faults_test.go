@@ -179,6 +179,9 @@ func (f *faulty) PutBlob(ctx context.Context, owner perdure.BlobOwner, length in
 
 func (f *faulty) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
 	f.next("Tasks")
+	for range ids {
+		f.next("an id of Tasks")
+	}
 	return f.Dispatch.Tasks(ctx, execution, ids)
 }
 

@@ -40,6 +40,9 @@ type Config struct {
 	// Queues that it takes work from; default: "default". They and the kinds that are
 	// registered are bounded: see perdure.CheckPollSize.
 	Queues []string
+	// Plain asks the server for each record of a function that is entered again, and
+	// not for pages of them.
+	Plain bool
 	// Agents bounds the executions whose code runs at once; default 50.
 	Agents int
 	// Tasks bounds the attempts that run at once; default 20.
