@@ -148,7 +148,7 @@ func TestSoundFilesPass(t *testing.T) {
 func TestDamageIsFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	db := openFile(t, path)
-	fill(t, db, 4000)
+	fill(t, db, 1800)
 	kinds := map[byte][]uint32{}
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -207,13 +207,13 @@ func TestDamageIsFound(t *testing.T) {
 // pieces that are bounded, with a pause between them.
 func TestReadsAreBounded(t *testing.T) {
 	db := openFile(t, filepath.Join(t.TempDir(), "x.db"))
-	fill(t, db, 3000)
+	fill(t, db, 1500)
 	c := checkOf(db)
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	small := c.pages
-	fill(t, db, 6000)
+	fill(t, db, 3000)
 	c.pages = 0
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
