@@ -62,7 +62,9 @@ type Store struct {
 	closing    sync.Once
 	closed     error
 	stop       chan struct{}  // closed by Close
-	watching   sync.WaitGroup // watchSettings
+	watching   sync.WaitGroup // watchSettings, filler
+	filler     *relational.TextFiller
+	stopFiller context.CancelFunc
 }
 
 var _ store.Store = (*Store)(nil)
@@ -144,7 +146,17 @@ func (s *Store) start(ctx context.Context, o Options) error {
 		defer ticks.Stop()
 		s.watchSettings(ticks.C, s.stop)
 	})
+	s.fill(ctx)
 	return nil
+}
+
+// fill indexes texts in the background.
+func (s *Store) fill(ctx context.Context) {
+	s.filler = relational.NewTextFiller(&s.Reader, func(ctx context.Context, c store.Command) ([]any, error) {
+		return s.committerOf(&c).Do(ctx, c)
+	})
+	ctx, s.stopFiller = context.WithCancel(context.WithoutCancel(ctx))
+	s.watching.Go(func() { s.filler.Run(ctx) })
 }
 
 // staleCommitter is how long after its last transaction a committer's row is of
@@ -219,6 +231,7 @@ func release(conn *pgxpool.Conn) {
 
 // Do implements [store.Store].
 func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
+	s.filler.Called()
 	return s.committerOf(&c).Do(ctx, c)
 }
 
@@ -249,6 +262,9 @@ func (s *Store) Close() error {
 
 func (s *Store) close() error {
 	close(s.stop)
+	if s.stopFiller != nil {
+		s.stopFiller()
+	}
 	s.watching.Wait()
 	var ids [][]byte
 	for _, c := range s.committers {

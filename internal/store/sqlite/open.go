@@ -59,6 +59,9 @@ type Store struct {
 	path      string
 	epoch     uint64
 	lock      *fileLock
+	filler    *relational.TextFiller
+	stop      context.CancelFunc // of the filler
+	filling   sync.WaitGroup
 	closing   sync.Once
 	closed    error
 }
@@ -181,13 +184,22 @@ func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve) 
 	if err != nil {
 		return nil, errors.Join(err, pool.close())
 	}
-	return &Store{
+	s := &Store{
 		Reader:    relational.Reader{Tx: pool.readRows, Clock: o.Clock, Words: words},
 		pool:      pool,
 		committer: c,
 		path:      o.Path,
 		epoch:     epoch,
-	}, nil
+	}
+	s.fill(ctx)
+	return s, nil
+}
+
+// fill indexes texts in the background.
+func (s *Store) fill(ctx context.Context) {
+	s.filler = relational.NewTextFiller(&s.Reader, s.committer.Queue.Do)
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.filling.Go(func() { s.filler.Run(ctx) })
 }
 
 func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve) (*committer, error) {
@@ -282,6 +294,7 @@ func loadEpoch(v view, o Options) (epoch uint64, err error) {
 
 // Do implements [store.Store].
 func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
+	s.filler.Called()
 	return s.committer.Queue.Do(ctx, c)
 }
 
@@ -322,6 +335,8 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) close() error {
+	s.stop()
+	s.filling.Wait()
 	s.committer.Close()
 	<-s.committer.ended
 	err := s.committer.folder.close()
