@@ -47,6 +47,9 @@ type Options struct {
 	Fatal func(error)
 	// Observer is told what the committers do; may be nil.
 	Observer *store.Observer
+	// Plain turns off what is there for speed alone: texts are neither indexed nor looked
+	// for in the index.
+	Plain bool
 	// AllowOff names those of [Settings] that may be off when the store is opened.
 	AllowOff []string
 }
@@ -131,7 +134,7 @@ func (s *Store) start(ctx context.Context, o Options) error {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return err
 	}
-	s.Reader = relational.Reader{Tx: s.read, Clock: s.clock.Now, Words: words}
+	s.Reader = relational.Reader{Tx: s.read, Clock: s.clock.Now, Words: words, Plain: o.Plain}
 	for range o.Committers {
 		queue := commit.NewQueue()
 		queue.Observer = o.Observer
@@ -156,7 +159,9 @@ func (s *Store) fill(ctx context.Context) {
 		return s.committerOf(&c).Do(ctx, c)
 	})
 	ctx, s.stopFiller = context.WithCancel(context.WithoutCancel(ctx))
-	s.watching.Go(func() { s.filler.Run(ctx) })
+	if !s.Plain {
+		s.watching.Go(func() { s.filler.Run(ctx) })
+	}
 }
 
 // staleCommitter is how long after its last transaction a committer's row is of

@@ -67,6 +67,7 @@ type listing struct {
 	where []string
 	args  []any
 	begun bool
+	plain bool // without the index of texts
 	// text finds the candidates of a query; nil if sources do.
 	text *textSearch
 	// rows is the most candidates that are examined.
@@ -140,7 +141,7 @@ func (l *listing) choose(v view, before int64) (err error) {
 	if err != nil {
 		return err
 	}
-	if l.filter.Query != "" && !few && len(l.live) == 0 {
+	if l.filter.Query != "" && !l.plain && !few && len(l.live) == 0 {
 		if l.text, err = newTextSearch(v, l.filter.Query); err != nil {
 			return err
 		}
@@ -212,7 +213,7 @@ func (l *listing) statusSources(statuses []perdure.Status) {
 }
 
 // textWeight is how many rows an examined text counts.
-const textWeight = 2
+const textWeight = 3
 
 // addRest adds the conditions that no index sees to.
 func (l *listing) addRest() {

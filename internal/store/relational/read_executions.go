@@ -32,7 +32,9 @@ func (r *Reader) Executions(ctx context.Context, org string, f store.ExecutionFi
 		return page, err
 	}
 	limit := pageLimit(f.Limit)
-	found, next, err := r.search(ctx, newListing(r.Words, org, f, r.listRows()), before, limit+1)
+	l := newListing(r.Words, org, f, r.listRows())
+	l.plain = r.Plain
+	found, next, err := r.search(ctx, l, before, limit+1)
 	if err != nil {
 		return page, err
 	}

@@ -28,6 +28,8 @@ type Reader struct {
 	// ListRows is the most executions that a page of a list examines; default
 	// [store.ListRows].
 	ListRows int
+	// Plain leaves the index of texts alone.
+	Plain bool
 
 	lazy bool // contents that rest in blobs are left as references
 }

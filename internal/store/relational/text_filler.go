@@ -44,13 +44,11 @@ func (f *TextFiller) Called() {
 func (f *TextFiller) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
-		filled, young, err := f.Fill(ctx)
+		filled, later, err := f.Fill(ctx)
 		switch {
 		case filled:
 			rest(ctx, fillerShare*time.Since(began))
-		case err != nil:
-			rest(ctx, store.TextAge)
-		case young:
+		case err != nil || later:
 			rest(ctx, store.TextAge)
 		default:
 			select {
@@ -71,20 +69,20 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Fill indexes the next block and reports whether there was one. Young says that there
+// Fill indexes the next block and reports whether there was one. Later says that there
 // will be one in [store.TextAge].
-func (f *TextFiller) Fill(ctx context.Context) (filled, young bool, err error) {
+func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
 	var b *store.TextBlock
 	err = f.reader.read(ctx, func(v view) (err error) {
-		b, young, err = f.reader.readBlock(v)
+		b, later, err = f.reader.readBlock(v)
 		return err
 	})
 	if err != nil || b == nil {
-		return false, young, err
+		return false, later, err
 	}
 	_, err = f.do(ctx, store.Command{
 		Name: "index texts", Lane: store.LaneSweeps,
 		Decide: func(*store.State) (*store.Changes, error) { return &store.Changes{Texts: b}, nil },
 	})
-	return err == nil, false, err
+	return err == nil && !b.Stale, b.Stale, err
 }

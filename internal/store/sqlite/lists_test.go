@@ -67,6 +67,17 @@ func TestTextsAreIndexed(t *testing.T) {
 	}
 }
 
+// What a query finds is the same without the index, which a plain store neither reads
+// nor fills.
+func TestPlainListsFindTheSame(t *testing.T) {
+	s := open(t, Options{Plain: true})
+	s.ListRows = 4000
+	storetest.Texts(t, s, func() {})
+	if n := count(t, s, "SELECT count(*) FROM agent_text"); n != 0 {
+		t.Errorf("%d parts are stored", n)
+	}
+}
+
 // The index of a block that has changed since it was read is not written.
 func TestAStaleIndexIsNotWritten(t *testing.T) {
 	s, fill := filledByHand(t)

@@ -47,6 +47,9 @@ type Options struct {
 	Reserve bool
 	// Observer is told what the committer does; may be nil.
 	Observer *store.Observer
+	// Plain turns off what is there for speed alone: texts are neither indexed nor looked
+	// for in the index.
+	Plain bool
 	// laterFrom is [laterFrom], unless a test sets another.
 	laterFrom int
 }
@@ -185,7 +188,7 @@ func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve) 
 		return nil, errors.Join(err, pool.close())
 	}
 	s := &Store{
-		Reader:    relational.Reader{Tx: pool.readRows, Clock: o.Clock, Words: words},
+		Reader:    relational.Reader{Tx: pool.readRows, Clock: o.Clock, Words: words, Plain: o.Plain},
 		pool:      pool,
 		committer: c,
 		path:      o.Path,
@@ -199,7 +202,9 @@ func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve) 
 func (s *Store) fill(ctx context.Context) {
 	s.filler = relational.NewTextFiller(&s.Reader, s.committer.Queue.Do)
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.filling.Go(func() { s.filler.Run(ctx) })
+	if !s.Plain {
+		s.filling.Go(func() { s.filler.Run(ctx) })
+	}
 }
 
 func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve) (*committer, error) {

@@ -60,7 +60,7 @@ func Texts(t *testing.T, s store.Store, fill func()) []uuid.UUID {
 			}
 		}
 	}
-	check("not indexed", 31)
+	check("not indexed", 50)
 	fill()
 	check("indexed", 10)
 	return all
