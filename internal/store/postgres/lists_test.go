@@ -73,3 +73,22 @@ func TestYoungTextsAreNotIndexed(t *testing.T) {
 		t.Error("nothing is indexed later")
 	}
 }
+
+// The metadata of what a server of the version before has started is indexed later.
+func TestMetadataOfOlderServersIsIndexed(t *testing.T) {
+	now := time.Now()
+	s, fill := filledByHand(t, Options{Clock: func() time.Time { return now }})
+	id := begin(t, s)
+	for range 300 {
+		begin(t, s)
+	}
+	if _, err := s.pool.Exec(t.Context(), `UPDATE agent_execution SET metadata = '{"team":"core"}' WHERE id = $1`, id[:]); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(store.TextAge + time.Second)
+	fill()
+	page, err := s.Executions(t.Context(), org, store.ExecutionFilter{Metadata: map[string]string{"team": "core"}})
+	if err != nil || len(page.Items) != 1 || page.Items[0].ID != id {
+		t.Errorf("the list by metadata is %v, %v", page.Items, err)
+	}
+}

@@ -38,6 +38,9 @@ func (t *Transaction) applyTexts(b *store.TextBlock) error {
 		b.Stale = true
 		return nil
 	}
+	if err := t.mendMetadata(b.Block); err != nil {
+		return err
+	}
 	for part, grams := range b.Parts {
 		if err := t.write(putPart, part, b.Block, append([]byte{}, grams...)); err != nil {
 			return err
@@ -59,6 +62,40 @@ func blockNumbers(v view, block int64) ([]int64, error) {
 	}
 	slices.Sort(all)
 	return all, err
+}
+
+// unlisted are executions with metadata of which no member is indexed.
+const unlisted = "SELECT x.id, x.metadata FROM agent_execution x WHERE x.org_id = ?1 AND x.number >= ?2 AND x.number <= ?3 AND x.metadata IS NOT NULL AND " + hidden +
+	" AND NOT EXISTS (SELECT 1 FROM agent_metadata m WHERE m.agent_execution_id = x.id)"
+
+// mendMetadata indexes the metadata of executions that a server of a version before has
+// started beside this one.
+func (t *Transaction) mendMetadata(block int64) error {
+	if t.words.ReusesNumbers { // there is one server
+		return nil
+	}
+	orgs, err := pendingOrgs(t.view, "", nextOrg)
+	if err != nil {
+		return err
+	}
+	var all []*perdure.Execution
+	for _, org := range orgs {
+		err := t.each(unlisted, []any{org, block * textBlock, (block+1)*textBlock - 1}, func(row func(...any) error) error {
+			var x perdure.Execution
+			err := row(&x.ID, raw{&x.Metadata})
+			all = append(all, &x)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, x := range all {
+		if err := indexMetadata(t.view, x); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dropText takes an execution that is being deleted out of the index.

@@ -268,7 +268,7 @@ func BoundedLists(t *testing.T, s store.Store) {
 	}{
 		{"kind", store.ExecutionFilter{Kind: "rare"}, rare, 7, 8},
 		{"nothing there is", store.ExecutionFilter{Kind: "none"}, nil, 7, 8},
-		{"query", store.ExecutionFilter{Query: "rare"}, rare, 3, 14},
+		{"query", store.ExecutionFilter{Query: "rare"}, rare, 3, 24},
 		{"metadata", store.ExecutionFilter{Metadata: map[string]string{"team": "core"}}, rare, 1, 1},
 		{"metadata and kind", store.ExecutionFilter{Metadata: map[string]string{"team": "core"}, Kind: "rare"}, rare, 1, 1},
 		{"metadata that nobody has", store.ExecutionFilter{Metadata: map[string]string{"team": "x"}}, nil, 1, 1},
