@@ -284,6 +284,7 @@ func (s *Store) close() error {
 		return nil
 	}
 	defer s.pool.Close()
+	s.pool.Reset() // what is idle may have died
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if _, err := s.pool.Exec(ctx, "DELETE FROM committer WHERE id = ANY($1)", ids); err != nil && codeOf(err) != "" {

@@ -24,7 +24,7 @@ type listSource struct {
 const newestBelow = " AND number < ? ORDER BY number DESC LIMIT ?"
 
 // ended is the condition of the index of executions that have ended.
-const ended = "status IN ('COMPLETED', 'FAILED', 'CANCELLED')"
+const ended = "completed_at IS NOT NULL"
 
 const (
 	sourceOfOrg        = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ?" + newestBelow

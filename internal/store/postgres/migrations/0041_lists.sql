@@ -3,7 +3,7 @@
 -- Executions that have ended, for lists by status. A row that has not ended is not in
 -- it, so that its changes cost no entry.
 CREATE INDEX IF NOT EXISTS idx_agent_execution_by_status ON agent_execution (org_id, status, number)
-    WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED');
+    WHERE completed_at IS NOT NULL;
 
 -- Executions of a definition, the newest first.
 CREATE INDEX IF NOT EXISTS idx_agent_execution_of_definition ON agent_execution (agent_definition_id, number)

@@ -3,7 +3,7 @@
 -- Executions that have ended, for lists by status. A row that has not ended is not in
 -- it, so that its changes cost no entry. Every index of the table ends with number.
 CREATE INDEX idx_agent_execution_by_status ON agent_execution (org_id, status)
-    WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED');
+    WHERE completed_at IS NOT NULL;
 
 -- The members of an execution's metadata by which it is found, values as text. org_id
 -- and number are the execution's. Longer keys and values have no row.
