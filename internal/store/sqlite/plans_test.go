@@ -39,9 +39,9 @@ var wholeTables = map[string]string{
 
 var (
 	// A range of numbers without an org is the whole table, or as much as lies before
-	// enough rows of the org are found.
+	// enough rows of the org are found; so is an org without a number.
 	// What is listed by name is what a statement was given, or has put together.
-	scanned = regexp.MustCompile(`^SCAN (\w+)|^SEARCH \w+ USING INTEGER PRIMARY KEY \(rowid[<>]`)
+	scanned = regexp.MustCompile(`^SCAN (\w+)|^SEARCH \w+ USING INTEGER PRIMARY KEY \(rowid[<>]|^SEARCH \w+ USING INDEX idx_agent_execution_org \(org_id=\?\)`)
 	sorted  = regexp.MustCompile(`^USE TEMP B-TREE FOR`)
 )
 

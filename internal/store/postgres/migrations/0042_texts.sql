@@ -13,7 +13,7 @@ ALTER TABLE agent_text ALTER COLUMN grams SET STATISTICS 0;
 
 -- How many blocks, from the first on, are indexed. Servers do so in the background.
 CREATE TABLE IF NOT EXISTS text_index (
-    id     BIGINT PRIMARY KEY CHECK (id = 1),
+    id     BIGINT PRIMARY KEY,
     blocks BIGINT NOT NULL
 );
 

@@ -12,7 +12,7 @@ CREATE TABLE agent_text (
 
 -- How many blocks, from the first on, are indexed. A server does so in the background.
 CREATE TABLE text_index (
-    id     INTEGER PRIMARY KEY CHECK (id = 1),
+    id     INTEGER PRIMARY KEY,
     blocks INTEGER NOT NULL
 ) STRICT;
 
