@@ -137,6 +137,25 @@ func TestListGoesThroughAllPages(t *testing.T) {
 	}
 }
 
+// An empty page with a next one is not the end.
+func TestListGoesOnAfterAnEmptyPage(t *testing.T) {
+	c, _ := newClient(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, map[string]string{
+			"": `{"items":[],"nextCursor":"two"}`, "two": `{"items":[],"nextCursor":"three"}`, "three": `{"items":[{"kind":"k"}],"nextCursor":null}`,
+		}[r.URL.Query().Get("cursor")])
+	}))
+	n := 0
+	for _, err := range c.List(t.Context(), ExecutionFilter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("the list has %d executions, want 1", n)
+	}
+}
+
 func TestPutDefinitionNamesTheVersion(t *testing.T) {
 	c, asked := answer(t, 200, "{}")
 	d := perdure.Definition{ID: anID, Name: "n", Version: 4, Tools: []string{}, Models: []perdure.ModelConfig{{Provider: "p", ModelID: "m"}}}

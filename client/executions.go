@@ -83,7 +83,7 @@ type ExecutionFilter struct {
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 	Metadata      map[string]string
-	// Query stands in the id, the kind or the text of the input.
+	// Query stands in the id, the kind or the first 4 KiB of the input.
 	Query string
 }
 

@@ -8,7 +8,8 @@ import (
 )
 
 // Page is part of a list. NextCursor is where the next page begins; nil at the
-// end.
+// end. A page of executions that is short, or empty, and has a NextCursor is not the
+// end: the server examines a bounded number of executions for each.
 type Page[T any] struct {
 	Items      []T     `json:"items"`
 	NextCursor *string `json:"nextCursor"`

@@ -93,7 +93,7 @@ func (a *app) runsCommand() *cobra.Command {
 				return err
 			}
 			return a.read(cmd.Context(), func(l *link) error {
-				p, err := l.ListPage(cmd.Context(), f, o)
+				p, err := listRuns(cmd.Context(), l.Client, f, o)
 				if err != nil {
 					return err
 				}
@@ -111,6 +111,18 @@ func (a *app) runsCommand() *cobra.Command {
 	a.jsonFlag(cmd)
 	cmd.AddCommand(a.runsPruneCommand(), a.promoteCommand())
 	return cmd
+}
+
+// listRuns is one page that ends early only where the list ends: a server examines a
+// bounded number of runs for one request.
+func listRuns(ctx context.Context, c *client.Client, f client.ExecutionFilter, o client.PageOptions) (client.Page[*perdure.Execution], error) {
+	all, err := c.ListPage(ctx, f, o)
+	for err == nil && all.NextCursor != nil && len(all.Items) < o.Limit {
+		var p client.Page[*perdure.Execution]
+		p, err = c.ListPage(ctx, f, client.PageOptions{Limit: o.Limit - len(all.Items), Cursor: *all.NextCursor})
+		all.Items, all.NextCursor = append(all.Items, p.Items...), p.NextCursor
+	}
+	return all, err
 }
 
 func fillFilter(f *client.ExecutionFilter, status, metadata []string) error {

@@ -51,13 +51,19 @@ func manyWaiting(ctx context.Context, b *bench) error {
 	})
 }
 
+// busy reports whether an execution is about to run, or runs.
+func (s *stand) busy() (bool, error) {
+	for _, err := range s.api.List(s.ctx, client.ExecutionFilter{Status: []perdure.Status{perdure.StatusPending, perdure.StatusRunning}}) {
+		return err == nil, err
+	}
+	return false, nil
+}
+
 // allWaiting returns once no execution is about to run, or runs.
 func (s *stand) allWaiting() error {
 	for {
-		page, err := s.api.ListPage(s.ctx, client.ExecutionFilter{
-			Status: []perdure.Status{perdure.StatusPending, perdure.StatusRunning},
-		}, client.PageOptions{Limit: 1})
-		if err != nil || len(page.Items) == 0 {
+		busy, err := s.busy()
+		if err != nil || !busy {
 			return err
 		}
 		if err := pause(s.ctx, 50*time.Millisecond); err != nil {

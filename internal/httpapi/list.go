@@ -18,7 +18,7 @@ type listExecutionsInput struct {
 	DefinitionID  string   `query:"agentDefinitionId"`
 	CreatedAfter  string   `query:"createdAfter" doc:"RFC 3339; exclusive."`
 	CreatedBefore string   `query:"createdBefore" doc:"RFC 3339; exclusive."`
-	Query         string   `query:"q" doc:"In the id, the kind or the text of the input."`
+	Query         string   `query:"q" doc:"In the id, the kind or the first 4 KiB of the input."`
 }
 
 const metadataPrefix = "metadata."

@@ -10,6 +10,10 @@ import (
 // early rather than hold more.
 const PageBytes = 8 << 20
 
+// ListRows is the most executions that a page of a list examines. A page on which
+// fewer fit than asked, or none, has a next one if there is more to examine.
+const ListRows = 5_000
+
 // Page is a part of a list, with the cursor of the next, "" at the end.
 type Page[T any] struct {
 	Items []T

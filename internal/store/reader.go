@@ -18,10 +18,15 @@ type ExecutionFilter struct {
 	CreatedAfter  *perdure.Time
 	CreatedBefore *perdure.Time
 	Metadata      map[string]string // top-level members, compared as text
-	Query         string            // in the id, kind, or the input's text
-	Cursor        string
-	Limit         int
+	// Query is in the id, in the kind or, unless the execution is LOCAL, in the first
+	// QueryBytes of the input, whatever the case of ASCII letters.
+	Query  string
+	Cursor string
+	Limit  int
 }
+
+// QueryBytes is how much of an input ExecutionFilter.Query looks into.
+const QueryBytes = 4 << 10
 
 // Outline is what a list shows of an execution beside its row.
 type Outline struct {
@@ -39,7 +44,8 @@ type Reader interface {
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
 	// HeldBy gives the executions of the org on which the worker has a lease.
 	HeldBy(ctx context.Context, org string, worker uuid.UUID) ([]uuid.UUID, error)
-	// Executions lists newest first, without input and output contents.
+	// Executions lists newest first, without input and output contents. It examines at
+	// most ListRows of them: a page may be short, or empty, and have a next one.
 	Executions(ctx context.Context, org string, f ExecutionFilter) (Page[*perdure.Execution], error)
 	// Outlines gives what lists show of executions beside their rows, by id, in
 	// one go for all; ids of another org, or of none, are left out. Of a content of

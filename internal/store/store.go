@@ -344,6 +344,8 @@ type Changes struct {
 	// Free gives at most that many unused pages of the store back to the file
 	// system; Reader.Unused tells how many there are.
 	Free int
+	// Texts is the index of a block of executions.
+	Texts *TextBlock
 
 	// Responses are new ones, of new inputs. Join marks those whose inputs were
 	// taken up by another; HideResponse is the id of one that is not to be found
@@ -426,3 +428,18 @@ type Store interface {
 	Reader
 	Close() error
 }
+
+// TextBlock is the index of the texts by which the executions of a block of numbers
+// are found. It is not written if the block has changed since it was read.
+type TextBlock struct {
+	Block int64
+	// Numbers are the executions that are in it, in their order.
+	Numbers []int64
+	Parts   [][]byte
+	// Stale is set, by the store, if it was not written.
+	Stale bool
+}
+
+// TextAge is how old an execution is before those with lower numbers are indexed,
+// where several transactions run at once: each ends earlier.
+const TextAge = time.Minute

@@ -47,6 +47,9 @@ type Options struct {
 	Fatal func(error)
 	// Observer is told what the committers do; may be nil.
 	Observer *store.Observer
+	// Plain turns off what is there for speed alone: texts are neither indexed nor looked
+	// for in the index.
+	Plain bool
 	// AllowOff names those of [Settings] that may be off when the store is opened.
 	AllowOff []string
 }
@@ -62,7 +65,9 @@ type Store struct {
 	closing    sync.Once
 	closed     error
 	stop       chan struct{}  // closed by Close
-	watching   sync.WaitGroup // watchSettings
+	watching   sync.WaitGroup // watchSettings, filler
+	filler     *relational.TextFiller
+	stopFiller context.CancelFunc
 }
 
 var _ store.Store = (*Store)(nil)
@@ -129,7 +134,7 @@ func (s *Store) start(ctx context.Context, o Options) error {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return err
 	}
-	s.Reader = relational.Reader{Tx: s.read, Clock: s.clock.Now, Words: words}
+	s.Reader = relational.Reader{Tx: s.read, Clock: s.clock.Now, Words: words, Plain: o.Plain}
 	for range o.Committers {
 		queue := commit.NewQueue()
 		queue.Observer = o.Observer
@@ -144,7 +149,19 @@ func (s *Store) start(ctx context.Context, o Options) error {
 		defer ticks.Stop()
 		s.watchSettings(ticks.C, s.stop)
 	})
+	s.fill(ctx)
 	return nil
+}
+
+// fill indexes texts in the background.
+func (s *Store) fill(ctx context.Context) {
+	s.filler = relational.NewTextFiller(&s.Reader, func(ctx context.Context, c store.Command) ([]any, error) {
+		return s.committerOf(&c).Do(ctx, c)
+	})
+	ctx, s.stopFiller = context.WithCancel(context.WithoutCancel(ctx))
+	if !s.Plain {
+		s.watching.Go(func() { s.filler.Run(ctx) })
+	}
 }
 
 // staleCommitter is how long after its last transaction a committer's row is of
@@ -219,6 +236,7 @@ func release(conn *pgxpool.Conn) {
 
 // Do implements [store.Store].
 func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
+	s.filler.Called()
 	return s.committerOf(&c).Do(ctx, c)
 }
 
@@ -249,6 +267,9 @@ func (s *Store) Close() error {
 
 func (s *Store) close() error {
 	close(s.stop)
+	if s.stopFiller != nil {
+		s.stopFiller()
+	}
 	s.watching.Wait()
 	var ids [][]byte
 	for _, c := range s.committers {
@@ -263,6 +284,7 @@ func (s *Store) close() error {
 		return nil
 	}
 	defer s.pool.Close()
+	s.pool.Reset() // what is idle may have died
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if _, err := s.pool.Exec(ctx, "DELETE FROM committer WHERE id = ANY($1)", ids); err != nil && codeOf(err) != "" {

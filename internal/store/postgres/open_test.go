@@ -360,3 +360,33 @@ func TestARestoredDumpIsAnotherHistory(t *testing.T) {
 		t.Error("the restored store has the epoch of the one before")
 	}
 }
+
+// live are indexes that have nothing that has ended, and that of what is being deleted.
+var live = regexp.MustCompile(`^idx_agent_execution_(waiting|lease|worker|held|embedded)\w* |^pruning_pkey `)
+
+// The statements of lists are found by indexes, whatever they are narrowed by.
+func TestListsUseIndexes(t *testing.T) {
+	conn, err := pgx.Connect(t.Context(), emptyDatabase(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	for name, value := range planning {
+		if _, err := conn.Exec(t.Context(), "SET "+name+" = "+value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, query := range relational.ListStatements(words) {
+		steps := plan(t, conn, name, translate(query))
+		usesIndexes(t, query, steps)
+		for i, step := range steps {
+			if strings.Contains(step, "Sort") {
+				t.Errorf("%s: %s", query, step)
+			}
+			_, index, found := strings.Cut(step, "Scan using ")
+			if whole := i+1 == len(steps) || !strings.Contains(steps[i+1], "Index Cond"); found && whole && !live.MatchString(index) {
+				t.Errorf("%s: %s: the whole index", query, step)
+			}
+		}
+	}
+}

@@ -136,10 +136,15 @@ const (
 
 // queryMatch looks into contents as they are written with all but ASCII
 // escaped, since bytes are no text.
-const queryMatch = "(strpos(replace(x.id::text, '-', ''), ?) > 0 OR strpos(lower(x.kind COLLATE \"C\"), ?) > 0" +
-	" OR strpos(lower(encode(x.input, 'escape') COLLATE \"C\"), ?) > 0 OR strpos(lower(encode(x.input, 'escape') COLLATE \"C\"), ?) > 0" +
-	" OR x.input_blob IS NOT NULL AND EXISTS (SELECT 1 FROM blob_chunk c WHERE c.agent_execution_id = x.id AND c.id = x.input_blob" +
-	" AND (strpos(lower(encode(c.content, 'escape') COLLATE \"C\"), ?) > 0 OR strpos(lower(encode(c.content, 'escape') COLLATE \"C\"), ?) > 0)))"
+var (
+	inputText  = "lower(encode(substr(x.input, 1, " + queryBytes + "), 'escape') COLLATE \"C\")"
+	chunkText  = "lower(encode(substr(c.content, 1, " + queryBytes + "), 'escape') COLLATE \"C\")"
+	queryBytes = strconv.Itoa(store.QueryBytes)
+	queryMatch = "(strpos(replace(x.id::text, '-', ''), ?) > 0 OR strpos(lower(x.kind COLLATE \"C\"), ?) > 0 OR x.persistence_mode <> 'LOCAL' AND" +
+		" (strpos(" + inputText + ", ?) > 0 OR strpos(" + inputText + ", ?) > 0" +
+		" OR x.input_blob IS NOT NULL AND EXISTS (SELECT 1 FROM blob_chunk c WHERE c.agent_execution_id = x.id AND c.id = x.input_blob AND c.n = 0" +
+		" AND (strpos(" + chunkText + ", ?) > 0 OR strpos(" + chunkText + ", ?) > 0))))"
+)
 
 func matchQuery(plain, escaped, id string) (string, []any) {
 	p, e := escapeBytes(plain), escapeBytes(escaped)

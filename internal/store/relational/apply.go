@@ -42,6 +42,7 @@ func (t *Transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 		func() error { return t.dropStreams(ch.DropStreams) },
 		func() error { return t.applyPrune(id, ch.Prune) },
 		func() error { return t.applyFree(ch.Free) },
+		func() error { return t.applyTexts(ch.Texts) },
 	} {
 		if err := step(); err != nil {
 			return err

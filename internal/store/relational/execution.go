@@ -236,7 +236,9 @@ func putExecution(v view, l loadedExecution, x *perdure.Execution, now perdure.T
 	}
 	whole := append(values, input.column(), output.column())
 	if before == nil {
-		err = executionTable.insert(v, whole)
+		if err = executionTable.insert(v, whole); err == nil {
+			err = indexMetadata(v, after)
+		}
 	} else {
 		old := l.values
 		if old == nil {

@@ -73,13 +73,16 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	return names
 }
 
-// heldForRoom names the keys under which changes give a place back: the marks of
-// other tasks are cleared then.
+// heldForRoom names the keys under which changes give a place back, for the marks of
+// other tasks are cleared then, and the index of texts if they change it.
 func heldForRoom(k *known, ch *store.Changes) (names []string) {
 	for _, after := range ch.Tasks {
 		if before := k.tasks[after.ID].task(); leavesRoom(before, after) {
 			names = append(names, heldKey(before.Org, before.Options.ConcurrencyKey))
 		}
+	}
+	if ch.Texts != nil || ch.Prune != nil && ch.Prune.Execution {
+		names = append(names, heldTexts)
 	}
 	return names
 }

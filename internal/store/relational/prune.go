@@ -28,6 +28,9 @@ func (t *Transaction) applyPrune(id uuid.UUID, p *store.Prune) error {
 		if err := t.execAll(id, markWhole, "DELETE FROM idempotency WHERE agent_execution_id = ?", dropTimer); err != nil {
 			return err
 		}
+		if err := t.dropText(id); err != nil {
+			return err
+		}
 		t.forget(id)
 	}
 	if p.Log {
@@ -149,6 +152,7 @@ var (
 	// No row goes before those that refer to it. What is not here has few rows,
 	// and goes with the execution's own.
 	dropsWhole = []dropping{
+		drop("agent_metadata", "key", 1),
 		drop("agent_checkpoint", "sequence", 1),
 		drop("task_execution", "number", 1),
 		drop("log_record", "pos", 1),
@@ -183,7 +187,10 @@ func (t *Transaction) dropRows(id uuid.UUID, rows int) error {
 			return err
 		}
 	}
-	return t.write(last, id[:])
+	if err := t.write(last, id[:]); err != nil || !whole {
+		return err
+	}
+	return t.freeNumber()
 }
 
 // dropSome gives what is left of the number of rows.

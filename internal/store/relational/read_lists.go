@@ -2,94 +2,13 @@ package relational
 
 import (
 	"context"
-	"encoding/json"
-	"math"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Executions implements [store.Reader].
-func (r *Reader) Executions(ctx context.Context, org string, f store.ExecutionFilter) (store.Page[*perdure.Execution], error) {
-	where, args := executionFilter(r.Words, org, f)
-	query := "SELECT x.number, coalesce(h.last_seq, 0), " + executionTable.list("x") +
-		" FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id" +
-		" WHERE x.number < ? AND " + strings.Join(where, " AND ") + " ORDER BY x.number DESC LIMIT ?"
-	return list(ctx, r, f.Cursor, f.Limit, math.MaxInt64, func(v view, before int64, limit int, add func(int64, *perdure.Execution) bool) error {
-		return v.each(query, append(append([]any{before}, args...), limit), func(row func(...any) error) error {
-			var (
-				x             perdure.Execution
-				number        int64
-				input, output *uuid.UUID
-			)
-			err := row(append([]any{&number, &x.MaxSeq}, executionScan(&x, &input, &output)...)...)
-			if err == nil && !add(number, &x) {
-				err = ErrStop
-			}
-			return err
-		})
-	}, nothing[*perdure.Execution])
-}
-
 func nothing[T any](view, *T) (int, error) { return 0, nil }
-
-func executionFilter(words *Words, org string, f store.ExecutionFilter) (where []string, args []any) {
-	add := func(condition string, values ...any) {
-		where, args = append(where, condition), append(args, values...)
-	}
-	add("x.org_id = ?", org)
-	add(hidden)
-	if len(f.Status) > 0 {
-		values := make([]any, len(f.Status))
-		for i, status := range f.Status {
-			values[i] = string(status)
-		}
-		add("x.status IN ("+marks(len(values))+")", values...)
-	}
-	if f.Kind != "" {
-		add("x.kind = ?", f.Kind)
-	}
-	if f.DefinitionID != nil {
-		add("x.agent_definition_id = ?", f.DefinitionID[:])
-	}
-	if f.CreatedAfter != nil {
-		add("x.created_at > ?", millis(*f.CreatedAfter))
-	}
-	if f.CreatedBefore != nil {
-		add("x.created_at < ?", millis(*f.CreatedBefore))
-	}
-	for key, value := range f.Metadata {
-		condition, args := words.MetadataMember(key, value)
-		add(condition, args...)
-	}
-	if f.Query != "" {
-		plain, escaped := queryTexts(f.Query)
-		condition, matched := words.QueryMatch(plain, escaped, strings.ReplaceAll(plain, "-", ""))
-		add(condition, matched...)
-	}
-	return where, args
-}
-
-func queryTexts(query string) (plain, escaped string) {
-	plain = lowerASCII(query)
-	quoted, err := json.Marshal(query)
-	if err != nil {
-		return plain, plain // a string always encodes
-	}
-	return plain, lowerASCII(string(quoted[1 : len(quoted)-1]))
-}
-
-// lowerASCII is what SQLite's lower does.
-func lowerASCII(s string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, s)
-}
 
 // Tasks implements [store.Reader].
 func (r *Reader) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error) {

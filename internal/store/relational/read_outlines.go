@@ -9,9 +9,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-const outlines = "SELECT x.id, x.input_blob, x.input, c.state_blob, c.state FROM agent_execution x" +
-	" LEFT JOIN agent_checkpoint c ON c.agent_execution_id = x.id AND c.sequence = x.current_checkpoint_seq" +
-	" WHERE x.org_id = ? AND x.id IN ("
+const (
+	outlineColumns = "SELECT x.id, x.input_blob, x.input, c.state_blob, c.state"
+	// outlinesOf follows the executions, which are found by their ids: many ids in the
+	// condition itself would have SQLite read the whole org instead.
+	outlinesOf = " LEFT JOIN agent_checkpoint c ON c.agent_execution_id = x.id AND c.sequence = x.current_checkpoint_seq WHERE x.org_id = ?"
+)
 
 // outlineRow is an outline, and the blobs in which parts of it rest.
 type outlineRow struct {
@@ -26,13 +29,13 @@ func (r *Reader) Outlines(ctx context.Context, org string, ids []uuid.UUID) (map
 	if len(ids) == 0 {
 		return found, nil
 	}
-	args := []any{org}
-	for _, id := range ids {
-		args = append(args, id[:])
+	from, these, err := r.Words.TheseExecutions(ids)
+	if err != nil {
+		return nil, err
 	}
-	err := r.read(ctx, func(v view) error {
+	err = r.read(ctx, func(v view) error {
 		var rows []outlineRow
-		err := v.each(outlines+marks(len(ids))+")", args, func(row func(...any) error) error {
+		err := v.each(outlineColumns+from+outlinesOf, []any{these, org}, func(row func(...any) error) error {
 			var o outlineRow
 			err := row(&o.id, optUUID{&o.input}, raw{&o.Input}, optUUID{&o.state}, raw{&o.State})
 			rows = append(rows, o)

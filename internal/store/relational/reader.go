@@ -25,6 +25,11 @@ type Reader struct {
 	Tx    func(ctx context.Context, read func(c Conn) error) error
 	Clock func() time.Time
 	Words *Words
+	// ListRows is the most executions that a page of a list examines; default
+	// [store.ListRows].
+	ListRows int
+	// Plain leaves the index of texts alone.
+	Plain bool
 
 	lazy bool // contents that rest in blobs are left as references
 }
@@ -35,7 +40,9 @@ func (r *Reader) read(ctx context.Context, read func(v view) error) error {
 
 // Lazy implements [store.Reader].
 func (r *Reader) Lazy() store.Reader {
-	return &Reader{Tx: r.Tx, Clock: r.Clock, Words: r.Words, lazy: true}
+	lazy := *r
+	lazy.lazy = true
+	return &lazy
 }
 
 // Together implements [store.Reader].

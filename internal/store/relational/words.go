@@ -43,7 +43,7 @@ type Words struct {
 	// top-level member of its metadata, compared as text.
 	MetadataMember func(key, value string) (condition string, args []any)
 	// QueryMatch is a condition on an execution x, with its parameters: id, kind
-	// or input hold a text, given as it is, as JSON escapes it, and as what of an
+	// or, unless it is LOCAL, the first store.QueryBytes of the input hold a text, given as it is, as JSON escapes it, and as what of an
 	// id it may be, all in small ASCII letters.
 	QueryMatch func(plain, escaped, id string) (condition string, args []any)
 	// Sets says that columns which often change together are written together,
@@ -51,6 +51,9 @@ type Words struct {
 	Sets bool
 	// RecordsBySeq says that there is an index of records by seq.
 	RecordsBySeq bool
+	// ReusesNumbers says that the number of an execution that is deleted may be that
+	// of another later, and that numbers are in the order of commits.
+	ReusesNumbers bool
 	// Spoils tells whether the transaction is beyond going on after an error, even
 	// from a savepoint.
 	Spoils func(err error) bool

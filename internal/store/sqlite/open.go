@@ -53,6 +53,9 @@ type Options struct {
 	CheckBeside bool
 	// pause is between two pieces of that check; nil is [rest].
 	pause func(ctx context.Context, took time.Duration) error
+	// Plain turns off what is there for speed alone: texts are neither indexed nor looked
+	// for in the index.
+	Plain bool
 	// laterFrom is [laterFrom], unless a test sets another.
 	laterFrom int
 }
@@ -66,6 +69,9 @@ type Store struct {
 	epoch     uint64
 	soundness *soundness
 	lock      *fileLock
+	filler    *relational.TextFiller
+	stop      context.CancelFunc // of the filler
+	filling   sync.WaitGroup
 	closing   sync.Once
 	closed    error
 }
@@ -194,14 +200,25 @@ func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve, 
 		return nil, errors.Join(err, pool.close())
 	}
 	sound.found = c.foundDamage
-	return &Store{
-		Reader:    relational.Reader{Tx: pool.readRows, Clock: o.Clock, Words: words},
+	s := &Store{
+		Reader:    relational.Reader{Tx: pool.readRows, Clock: o.Clock, Words: words, Plain: o.Plain},
 		pool:      pool,
 		committer: c,
 		path:      o.Path,
 		epoch:     epoch,
 		soundness: sound,
-	}, nil
+	}
+	s.fill(ctx)
+	return s, nil
+}
+
+// fill indexes texts in the background.
+func (s *Store) fill(ctx context.Context) {
+	s.filler = relational.NewTextFiller(&s.Reader, s.committer.Queue.Do)
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if !s.Plain {
+		s.filling.Go(func() { s.filler.Run(ctx) })
+	}
 }
 
 func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve) (*committer, error) {
@@ -298,6 +315,7 @@ func loadEpoch(v view, o Options) (epoch uint64, err error) {
 
 // Do implements [store.Store].
 func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
+	s.filler.Called()
 	return s.committer.Queue.Do(ctx, c)
 }
 
@@ -339,6 +357,8 @@ func (s *Store) Close() error {
 
 func (s *Store) close() error {
 	s.soundness.end()
+	s.stop()
+	s.filling.Wait()
 	s.committer.Close()
 	<-s.committer.ended
 	err := s.committer.folder.close()

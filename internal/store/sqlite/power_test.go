@@ -95,7 +95,7 @@ func (l *losses) check() {
 	l.t.Helper()
 	l.disk.Before(nil)
 	for _, image := range l.images {
-		s, err := Open(l.t.Context(), Options{Path: filepath.Join(image.folder, database), Logger: slog.New(slog.DiscardHandler)})
+		s, err := Open(l.t.Context(), Options{Path: filepath.Join(image.folder, database), Logger: slog.New(slog.DiscardHandler), Plain: true})
 		if err != nil {
 			l.t.Fatalf("power lost at %s: %v", image.at, err)
 		}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -129,15 +130,16 @@ func counts(name, step string) bool {
 	return false
 }
 
+var numbered = regexp.MustCompile(`\?(\d+)`)
+
 // noArguments are as many as a statement asks for.
 func noArguments(query string) []any {
-	args := make([]any, strings.Count(regexp.MustCompile(`\?\d`).ReplaceAllString(query, ""), "?"))
-	for n := range 9 {
-		if strings.Contains(query, "?"+string(rune('1'+n))) {
-			args = make([]any, n+1)
-		}
+	most := strings.Count(numbered.ReplaceAllString(query, ""), "?")
+	for _, found := range numbered.FindAllStringSubmatch(query, -1) {
+		n, _ := strconv.Atoi(found[1]) // digits
+		most = max(most, n)
 	}
-	return args
+	return make([]any, most)
 }
 
 func plan(t *testing.T, s *Store, query string) []string {

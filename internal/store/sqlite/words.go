@@ -28,8 +28,9 @@ var words = &relational.Words{
 	QueryMatch: func(plain, escaped, id string) (string, []any) {
 		return queryMatch, []any{id, plain, plain, escaped, plain, escaped}
 	},
-	Spoils: func(err error) bool { return isFull(err) || isBroken(err) },
-	Free:   free, Unused: unused, Size: size, Audit: foreignKeys,
+	ReusesNumbers: true,
+	Spoils:        func(err error) bool { return isFull(err) || isBroken(err) },
+	Free:          free, Unused: unused, Size: size, Audit: foreignKeys,
 }
 
 // What is held stands in the index of its worker, or of its org and queue; from one
@@ -97,11 +98,14 @@ const metadataMember = "json_valid(x.metadata) AND EXISTS (SELECT 1 FROM json_ea
 	" CASE m.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' WHEN 'null' THEN 'null' ELSE CAST(m.value AS TEXT) END = ?)"
 
 // queryMatch looks, whatever the case of ASCII letters, into the id, the kind
-// and the input, as it is written and as JSON escapes it.
-const queryMatch = "(instr(lower(hex(x.id)), ?) OR instr(lower(x.kind), ?)" +
-	" OR instr(lower(CAST(x.input AS TEXT)), ?) OR instr(lower(CAST(x.input AS TEXT)), ?)" +
-	" OR x.input_blob IS NOT NULL AND EXISTS (SELECT 1 FROM blob_chunk c WHERE c.agent_execution_id = x.id AND c.id = x.input_blob" +
-	" AND (instr(lower(CAST(c.content AS TEXT)), ?) OR instr(lower(CAST(c.content AS TEXT)), ?))))"
+// and what the input begins with, as it is written and as JSON escapes it.
+var (
+	queryBytes = strconv.Itoa(store.QueryBytes)
+	queryMatch = "(instr(lower(hex(x.id)), ?) OR instr(lower(x.kind), ?) OR x.persistence_mode <> 'LOCAL' AND" +
+		" (instr(lower(CAST(substr(x.input, 1, " + queryBytes + ") AS TEXT)), ?) OR instr(lower(CAST(substr(x.input, 1, " + queryBytes + ") AS TEXT)), ?)" +
+		" OR x.input_blob IS NOT NULL AND EXISTS (SELECT 1 FROM blob_chunk c WHERE c.agent_execution_id = x.id AND c.id = x.input_blob AND c.n = 0" +
+		" AND (instr(lower(CAST(substr(c.content, 1, " + queryBytes + ") AS TEXT)), ?) OR instr(lower(CAST(substr(c.content, 1, " + queryBytes + ") AS TEXT)), ?)))))"
+)
 
 // digits gives ids as one JSON array of hexadecimal digits.
 func digits(ids []uuid.UUID) (any, error) {

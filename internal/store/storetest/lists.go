@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,8 +41,8 @@ func pages[T any](f *fixture, size int, read func(cursor string, limit int) (sto
 		if page.Next == "" {
 			return all
 		}
-		if len(page.Items) == 0 {
-			f.Fatal("a page is empty and not the last")
+		if page.Next == cursor {
+			f.Fatal("a page's next one is itself")
 		}
 		cursor = page.Next
 	}
@@ -84,8 +86,12 @@ func filtersExecutions(f *fixture) {
 		}),
 		"done": f.start(func(x *perdure.Execution) {
 			x.Status, x.CompletedAt, x.CreatedAt = perdure.StatusCompleted, ptr(milestone(1)), milestone(3000)
-			x.Metadata = json.RawMessage(`{"team":"web"}`)
-			x.Input = jsonText(40_000)
+			x.Metadata = json.RawMessage(`{"team":"web","long":"` + strings.Repeat("v", 300) + `"}`)
+			x.Input = json.RawMessage(`"` + strings.Repeat("j", 40_000) + ` far away"`)
+		}),
+		"local": f.start(func(x *perdure.Execution) {
+			x.Kind, x.PersistenceMode, x.Status, x.CreatedAt, x.Metadata = "elsewhere", perdure.Local, perdure.StatusWaiting, milestone(1500), json.RawMessage(`["team"]`)
+			x.WaitReason, x.Wait = "signal", &perdure.Wait{Signal: "s"}
 		}),
 	}
 	for _, c := range []struct {
@@ -93,13 +99,13 @@ func filtersExecutions(f *fixture) {
 		filter store.ExecutionFilter
 		want   []string
 	}{
-		{"nothing", store.ExecutionFilter{}, []string{"done", "odd", "plain", "strange"}},
+		{"nothing", store.ExecutionFilter{}, []string{"local", "done", "odd", "plain", "strange"}},
 		{"status", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusCompleted}}, []string{"done"}},
 		{"statuses", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusCompleted, perdure.StatusPending}}, []string{"done", "odd", "plain", "strange"}},
 		{"kind", store.ExecutionFilter{Kind: "Odd-Kind"}, []string{"odd"}},
 		{"definition", store.ExecutionFilter{DefinitionID: &definition.ID}, []string{"odd"}},
-		{"created after", store.ExecutionFilter{CreatedAfter: ptr(milestone(1000))}, []string{"done", "odd"}},
-		{"created before", store.ExecutionFilter{CreatedBefore: ptr(milestone(2000))}, []string{"plain", "strange"}},
+		{"created after", store.ExecutionFilter{CreatedAfter: ptr(milestone(1000))}, []string{"local", "done", "odd"}},
+		{"created before", store.ExecutionFilter{CreatedBefore: ptr(milestone(2000))}, []string{"local", "plain", "strange"}},
 		{"metadata text", store.ExecutionFilter{Metadata: map[string]string{"team": "core"}}, []string{"odd"}},
 		{"metadata number", store.ExecutionFilter{Metadata: map[string]string{"n": "5", "team": "core"}}, []string{"odd"}},
 		{"metadata boolean", store.ExecutionFilter{Metadata: map[string]string{"on": "true"}}, []string{"odd"}},
@@ -115,6 +121,11 @@ func filtersExecutions(f *fixture) {
 		{"query in a large input", store.ExecutionFilter{Query: `jjjj`}, []string{"done"}},
 		{"query by id", store.ExecutionFilter{Query: known["plain"].String()}, []string{"plain"}},
 		{"query by a part of the id", store.ExecutionFilter{Query: known["plain"].String()[:18]}, []string{"plain"}},
+		{"query beyond what is looked into", store.ExecutionFilter{Query: `far away`}, nil},
+		{"query of a LOCAL execution by kind", store.ExecutionFilter{Query: `elsewhere`}, []string{"local"}},
+		{"metadata too long to be indexed", store.ExecutionFilter{Metadata: map[string]string{"long": strings.Repeat("v", 300), "team": "web"}}, []string{"done"}},
+		{"metadata and status", store.ExecutionFilter{Metadata: map[string]string{"team": "web"}, Status: []perdure.Status{perdure.StatusCompleted, perdure.StatusFailed}}, []string{"done"}},
+		{"live statuses", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusWaiting, perdure.StatusRunning, perdure.StatusCancelling}}, []string{"local"}},
 		{"all at once", store.ExecutionFilter{Kind: "agent", Status: []perdure.Status{perdure.StatusPending}, Query: "agent"}, []string{"plain", "strange"}},
 	} {
 		page, err := f.s.Executions(f.ctx, org, c.filter)
@@ -221,5 +232,64 @@ func badCursors(f *fixture) {
 		f.wantCode(err, perdure.InvalidArgument)
 		_, err = f.s.Checkpoints(f.ctx, id, cursor, 1)
 		f.wantCode(err, perdure.InvalidArgument)
+	}
+}
+
+// BoundedLists checks lists of a store that examines at most 10 executions for a page:
+// pages are short or empty, and joined they are the whole.
+func BoundedLists(t *testing.T, s store.Store) {
+	f := &fixture{T: t, s: s, ctx: t.Context()}
+	var rare, waiting []uuid.UUID
+	for i := range 64 {
+		id := f.start(func(x *perdure.Execution) {
+			if i%30 == 2 {
+				x.Kind, x.Metadata = "rare", json.RawMessage(`{"team":"core"}`)
+			}
+			if i%2 == 0 {
+				x.Status, x.Woke = perdure.StatusWaiting, ""
+			}
+			if i%4 == 1 {
+				x.Status, x.CompletedAt = perdure.StatusFailed, ptr(milestone(1))
+			}
+		})
+		if i%30 == 2 {
+			rare = append(rare, id)
+		}
+		if i%2 == 0 {
+			waiting = append(waiting, id)
+		}
+	}
+	slices.Reverse(rare)
+	slices.Reverse(waiting)
+	for _, c := range []struct {
+		what   string
+		filter store.ExecutionFilter
+		want   []uuid.UUID
+		// pages are so many at least, and at most.
+		least, most int
+	}{
+		{"kind", store.ExecutionFilter{Kind: "rare"}, rare, 7, 8},
+		{"nothing there is", store.ExecutionFilter{Kind: "none"}, nil, 7, 8},
+		{"query", store.ExecutionFilter{Query: "rare"}, rare, 3, 24},
+		{"metadata", store.ExecutionFilter{Metadata: map[string]string{"team": "core"}}, rare, 1, 1},
+		{"metadata and kind", store.ExecutionFilter{Metadata: map[string]string{"team": "core"}, Kind: "rare"}, rare, 1, 1},
+		{"metadata that nobody has", store.ExecutionFilter{Metadata: map[string]string{"team": "x"}}, nil, 1, 1},
+		{"status of more than one page examines", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusWaiting}}, waiting, 6, 8},
+		{"status of none", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusRunning}}, nil, 1, 1},
+		{"status and kind", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusFailed}, Kind: "rare"}, nil, 2, 3},
+	} {
+		n := 0
+		var got []uuid.UUID
+		for _, x := range pages(f, 5, func(cursor string, limit int) (store.Page[*perdure.Execution], error) {
+			n++
+			c.filter.Cursor, c.filter.Limit = cursor, limit
+			return s.Executions(f.ctx, org, c.filter)
+		}) {
+			got = append(got, x.ID)
+		}
+		f.equal("the list by "+c.what, got, c.want)
+		if n < c.least || n > c.most {
+			t.Errorf("the list by %s has %d pages, want %d to %d", c.what, n, c.least, c.most)
+		}
 	}
 }

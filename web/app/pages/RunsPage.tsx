@@ -53,7 +53,10 @@ export function RunsPage() {
       )}
       <div className="overflow-hidden rounded-xl border border-line bg-surface">
         {runs.isPending && <Skeleton rows={6} />}
-        {runs.data && items.length === 0 && <NoRuns filtered={filtered} />}
+        {runs.data && items.length === 0 && !runs.hasNextPage && <NoRuns filtered={filtered} />}
+        {runs.data && items.length === 0 && runs.hasNextPage && (
+          <Empty title="Nothing among the newest runs">Older runs have not been searched yet.</Empty>
+        )}
         {items.length > 0 && (
           <ul aria-label="Runs" className="divide-y divide-line">
             {items.map((x) => (

@@ -42,7 +42,7 @@ export interface ExecutionFilter extends Paging {
   createdBefore?: string;
   /** Top-level members of the metadata, compared as text. */
   metadata?: Record<string, string>;
-  /** Stands in the id, the kind or the input's text. */
+  /** Stands in the id, the kind or the first 4 KiB of the input. */
   q?: string;
 }
 

@@ -1629,7 +1629,7 @@ export interface operations {
                 createdAfter?: string;
                 /** @description RFC 3339; exclusive. */
                 createdBefore?: string;
-                /** @description In the id, the kind or the text of the input. */
+                /** @description In the id, the kind or the first 4 KiB of the input. */
                 q?: string;
             };
             header?: never;

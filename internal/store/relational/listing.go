@@ -1,0 +1,323 @@
+package relational
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// A list of executions has two halves. Sources give the numbers of candidates, newest
+// first, each from an index that is in this order. Conditions are then checked on the
+// rows of the candidates. The first is chosen so that few candidates fail the second,
+// and the number of candidates that one page examines is bounded.
+
+// listSource is a statement that gives numbers below a number, newest first. Its last two
+// parameters are that number and how many.
+type listSource struct {
+	query string
+	args  []any
+}
+
+const newestBelow = " AND number < ? ORDER BY number DESC LIMIT ?"
+
+// ended is the condition of the index of executions that have ended.
+const ended = "completed_at IS NOT NULL"
+
+const (
+	sourceOfOrg        = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ?" + newestBelow
+	sourceOfStatus     = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_by_status WHERE org_id = ? AND " + ended + " AND status = ?" + newestBelow
+	sourceOfDefinition = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_definition WHERE agent_definition_id = ?" + newestBelow
+	sourceOfMetadata   = "SELECT number FROM agent_metadata INDEXED BY idx_agent_metadata_value WHERE org_id = ? AND key = ? AND value = ?" + newestBelow
+)
+
+// What has not ended is in the indexes by which it is claimed, held and counted, which
+// have another order. They are small, so all of their numbers are read and sorted;
+// those of more than a page examines are not.
+const (
+	pendingOfOrg = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_dispatch WHERE org_id = ? AND status = 'PENDING' AND crashes < 6 LIMIT ?"
+	aloneOfOrg   = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_alone WHERE org_id = ? AND status = 'PENDING' AND crashes >= 6 LIMIT ?"
+	allHeld      = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_held WHERE status IN ('RUNNING', 'CANCELLING') LIMIT ?"
+	allWaiting   = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_waiting WHERE status = 'WAITING' LIMIT ?"
+)
+
+// option is a filter that a source sees to, or a condition on the rows of candidates.
+type option struct {
+	listSource
+	condition string
+	values    []any
+}
+
+// listing is one list of executions.
+type listing struct {
+	words  *Words
+	org    string
+	filter store.ExecutionFilter
+	// options are filters of which one is chosen as the source.
+	options []option
+	sources []listSource
+	// live are statements that give all numbers of what has not ended, in no order;
+	// their last parameter is how many at most.
+	live []listSource
+	// gathered is what they gave, newest first.
+	gathered []int64
+	// where and args are conditions on the rows of candidates.
+	where []string
+	args  []any
+	begun bool
+	plain bool // without the index of texts
+	// text finds the candidates of a query; nil if sources do.
+	text *textSearch
+	// rows is the most candidates that are examined.
+	rows int
+}
+
+// newListing collects the filters of a list.
+func newListing(words *Words, org string, f store.ExecutionFilter, rows int) *listing {
+	l := &listing{words: words, org: org, filter: f, rows: rows}
+	l.addMetadata()
+	if f.DefinitionID != nil {
+		l.options = append(l.options, option{listSource{sourceOfDefinition, []any{f.DefinitionID[:]}}, "x.agent_definition_id = ?", []any{f.DefinitionID[:]}})
+	}
+	l.addStatus()
+	l.addRest()
+	return l
+}
+
+// add adds a condition on the rows of candidates.
+func (l *listing) add(condition string, values ...any) {
+	l.where, l.args = append(l.where, condition), append(l.args, values...)
+}
+
+// walk takes every execution of the org as a candidate.
+func (l *listing) walk() {
+	l.sources, l.live = []listSource{{sourceOfOrg, []any{l.org}}}, nil
+}
+
+func (l *listing) addMetadata() {
+	for _, key := range slices.Sorted(maps.Keys(l.filter.Metadata)) {
+		value := l.filter.Metadata[key]
+		if !indexedMember(key, value) {
+			condition, args := l.words.MetadataMember(key, value)
+			l.add(condition, args...)
+			continue
+		}
+		l.options = append(l.options, option{
+			listSource{sourceOfMetadata, []any{l.org, key, value}},
+			"EXISTS (SELECT 1 FROM agent_metadata m WHERE m.agent_execution_id = x.id AND m.key = ? AND m.value = ?)", []any{key, value},
+		})
+	}
+}
+
+// addStatus adds the statuses: one with which executions end as an option, several as
+// sources if there is no option.
+func (l *listing) addStatus() {
+	statuses := slices.Compact(slices.Sorted(slices.Values(l.filter.Status)))
+	switch {
+	case len(statuses) == 0:
+	case len(statuses) == 1 && statuses[0].Terminal():
+		status := string(statuses[0])
+		l.options = append(l.options, option{listSource{sourceOfStatus, []any{l.org, status}}, "x.status = ?", []any{status}})
+	case len(l.options) > 0:
+		l.addStatuses(statuses)
+	default:
+		l.statusSources(statuses)
+		l.addStatuses(statuses)
+	}
+}
+
+// probed is how far the options are looked into, and maxProbes how many of them.
+const probed, maxProbes = 500, 8
+
+const skipping = " OFFSET ?"
+
+// choose takes the option that leaves the fewest candidates: the one whose numbers
+// reach furthest back. A query is looked for in the index unless an option leaves very
+// few.
+func (l *listing) choose(v view, before int64) (err error) {
+	best, few, err := l.probe(v, before)
+	if err != nil {
+		return err
+	}
+	if l.filter.Query != "" && !l.plain && !few && len(l.live) == 0 {
+		if l.text, err = newTextSearch(v, l.filter.Query); err != nil {
+			return err
+		}
+		if l.text != nil {
+			best = -1
+		}
+	}
+	l.take(best)
+	if l.text == nil && len(l.sources) == 0 && len(l.live) == 0 {
+		l.walk()
+	}
+	return nil
+}
+
+// probe gives the best option, and whether it leaves few candidates.
+func (l *listing) probe(v view, before int64) (best int, few bool, err error) {
+	least := before
+	for i := range l.options[:min(len(l.options), maxProbes)] {
+		o := &l.options[i]
+		if len(l.options) == 1 && l.filter.Query == "" {
+			break
+		}
+		var furthest int64 // 0 if there are fewer
+		if _, err := v.one(o.query+skipping, append(slices.Clone(o.args), before, 1, probed-1), &furthest); err != nil {
+			return 0, false, err
+		}
+		if furthest < least {
+			best, least = i, furthest
+		}
+	}
+	return best, least == 0, nil
+}
+
+// take makes an option the source, none for -1, and the others conditions.
+func (l *listing) take(best int) {
+	for i, o := range l.options {
+		if i == best {
+			l.sources = []listSource{o.listSource}
+		} else {
+			l.add(o.condition, o.values...)
+		}
+	}
+	l.options = nil
+}
+
+func (l *listing) addStatuses(statuses []perdure.Status) {
+	values := make([]any, len(statuses))
+	for i, status := range statuses {
+		values[i] = string(status)
+	}
+	l.add("x.status IN ("+marks(len(values))+")", values...)
+}
+
+func (l *listing) statusSources(statuses []perdure.Status) {
+	for _, status := range statuses {
+		switch status {
+		case perdure.StatusPending:
+			l.live = append(l.live, listSource{pendingOfOrg, []any{l.org}}, listSource{aloneOfOrg, []any{l.org}})
+		case perdure.StatusWaiting:
+			l.live = append(l.live, listSource{allWaiting, nil})
+		case perdure.StatusRunning, perdure.StatusCancelling:
+			if !slices.ContainsFunc(l.live, func(s listSource) bool { return s.query == allHeld }) {
+				l.live = append(l.live, listSource{allHeld, nil})
+			}
+		default:
+			l.sources = append(l.sources, listSource{sourceOfStatus, []any{l.org, string(status)}})
+		}
+	}
+}
+
+// textWeight is how many rows an examined text counts.
+const textWeight = 3
+
+// addRest adds the conditions that no index sees to.
+func (l *listing) addRest() {
+	f := l.filter
+	if f.Kind != "" {
+		l.add("x.kind = ?", f.Kind)
+	}
+	if f.CreatedAfter != nil {
+		l.add("x.created_at > ?", millis(*f.CreatedAfter))
+	}
+	if f.CreatedBefore != nil {
+		l.add("x.created_at < ?", millis(*f.CreatedBefore))
+	}
+	if f.Query != "" {
+		l.rows /= textWeight
+		plain, escaped := queryTexts(f.Query)
+		condition, matched := l.words.QueryMatch(plain, escaped, strings.ReplaceAll(plain, "-", ""))
+		l.add(condition, matched...)
+	}
+}
+
+// begin chooses the sources, once.
+func (l *listing) begin(v view, before int64) error {
+	if l.begun {
+		return nil
+	}
+	l.begun = true
+	if err := l.choose(v, before); err != nil {
+		return err
+	}
+	return l.gather(v)
+}
+
+// gather reads the numbers of what has not ended. If they are too many, every
+// execution of the org is a candidate instead.
+func (l *listing) gather(v view) error {
+	for _, s := range l.live {
+		numbers, err := readNumbers(v, s.query, append(slices.Clone(s.args), l.rows+1))
+		if err != nil {
+			return err
+		}
+		l.gathered = append(l.gathered, numbers...)
+		if len(l.gathered) > l.rows {
+			l.gathered = nil
+			l.walk()
+			return nil
+		}
+	}
+	l.live = nil
+	slices.SortFunc(l.gathered, newestFirst)
+	return nil
+}
+
+func newestFirst(a, b int64) int { return int(min(1, max(-1, b-a))) }
+
+func readNumbers(v view, query string, args []any) (numbers []int64, err error) {
+	err = v.each(query, args, func(row func(...any) error) error {
+		var number int64
+		err := row(&number)
+		numbers = append(numbers, number)
+		return err
+	})
+	return numbers, err
+}
+
+// candidates gives about the n newest numbers below before.
+func (l *listing) candidates(v view, before int64, n int) (hits, error) {
+	if l.text != nil {
+		return l.text.below(v, l.org, before, n)
+	}
+	from, _ := slices.BinarySearchFunc(l.gathered, before-1, newestFirst)
+	all := slices.Clone(l.gathered[from:min(len(l.gathered), from+n)])
+	for _, s := range l.sources {
+		numbers, err := readNumbers(v, s.query, append(slices.Clone(s.args), before, n))
+		if err != nil {
+			return hits{}, err
+		}
+		all = append(all, numbers...)
+	}
+	if len(l.sources) > 1 || len(l.gathered) > 0 {
+		slices.SortFunc(all, newestFirst)
+		all = slices.Compact(all)
+	}
+	if len(all) < n {
+		return hits{numbers: all, cost: len(all), ended: true}, nil
+	}
+	return hits{numbers: all[:n], upto: all[n-1], cost: n}, nil
+}
+
+// matching gives those of the candidates whose rows meet the conditions.
+func (l *listing) matching(v view, candidates []int64) ([]int64, error) {
+	if len(l.where) == 0 || len(candidates) == 0 {
+		return candidates, nil
+	}
+	list, err := v.words.Numbers(candidates)
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := readNumbers(v, l.matchQuery(), append([]any{l.org, list}, l.args...))
+	slices.SortFunc(numbers, newestFirst)
+	return numbers, err
+}
+
+func (l *listing) matchQuery() string {
+	return "SELECT x.number FROM agent_execution x WHERE x.org_id = ?1 AND x.number " + l.words.AmongNumbers + " AND " +
+		numberedFrom(strings.Join(l.where, " AND "), 3)
+}

@@ -1,0 +1,85 @@
+package relational
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+)
+
+// memberBytes bounds a key and a value of metadata that are indexed. Longer ones are
+// looked for in the metadata of each candidate.
+const memberBytes = 256
+
+func indexedMember(key, value string) bool {
+	return len(key) <= memberBytes && len(value) <= memberBytes
+}
+
+const putMetadata = "INSERT INTO agent_metadata (agent_execution_id, key, value, org_id, number)" +
+	" SELECT x.id, ?2, ?3, x.org_id, x.number FROM agent_execution x WHERE x.id = ?1"
+
+// indexMetadata writes the members of a new execution's metadata by which it is found.
+func indexMetadata(v view, x *perdure.Execution) error {
+	for _, m := range metadataMembers(x.Metadata) {
+		if err := v.write(putMetadata, x.ID[:], m.key, m.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// member is a top-level member of metadata, its value as text.
+type member struct{ key, value string }
+
+// metadataMembers gives the members that are indexed: of an object, each key once, the
+// last one.
+func metadataMembers(metadata json.RawMessage) []member {
+	if len(metadata) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(metadata))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	var all []member
+	at := map[string]int{}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return all
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return all
+		}
+		m := member{perdure.ValidText(key.(string)), memberText(value)}
+		i, again := at[m.key]
+		switch {
+		case again:
+			all[i] = m
+		default:
+			at[m.key], all = len(all), append(all, m)
+		}
+	}
+	return indexedOnly(all)
+}
+
+func indexedOnly(all []member) []member {
+	kept := all[:0]
+	for _, m := range all {
+		if indexedMember(m.key, m.value) {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
+// memberText is a value as it is compared: a string's text, anything else as it is
+// written.
+func memberText(value json.RawMessage) string {
+	var s string
+	if value[0] == '"' && json.Unmarshal(value, &s) == nil {
+		return perdure.ValidText(s)
+	}
+	return string(value)
+}

@@ -1,0 +1,82 @@
+package relational
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+// What a text has is found in its block, and taken out of it alone.
+func TestPartsHaveWhatTextsHave(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	var texts []foundBy
+	for i := range textBlock {
+		words := make([]string, 1+r.IntN(30))
+		for k := range words {
+			words[k] = fmt.Sprint("Word", r.IntN(500), "é")
+		}
+		texts = append(texts, foundBy{number: 512 + int64(i), id: uuid.New(), kind: "Kind-" + fmt.Sprint(i%7), input: []byte(strings.Join(words, " "))})
+	}
+	parts := indexTexts(texts)
+	if len(parts) != textParts {
+		t.Fatalf("a block has %d parts", len(parts))
+	}
+	check := func(gone int) {
+		t.Helper()
+		for i, text := range texts {
+			for _, g := range text.grams() {
+				if has := slices.Contains(placesOf(parts[g.part()], g), byte(i)); has != (i != gone) {
+					t.Fatalf("text %d has %06x: %v in its part, with %d taken out", i, uint32(g), has, gone)
+				}
+			}
+		}
+	}
+	check(-1)
+	had := 0
+	for i := range parts {
+		left, in := without(parts[i], 17)
+		if in {
+			had++
+		}
+		parts[i] = left
+	}
+	if had == 0 {
+		t.Error("nothing was taken out")
+	}
+	check(17)
+	for i := range parts {
+		entries(parts[i], func(_ gram, whole, places []byte) bool {
+			if len(whole) != 4+len(places) || len(places) == 0 || slices.Contains(places, 17) {
+				t.Errorf("a part has the entry %x", whole)
+			}
+			return true
+		})
+	}
+}
+
+// A needle has sequences of its text only, and whoever has the text has them.
+func TestNeedlesAreOfTheirText(t *testing.T) {
+	for query, want := range map[string]int{"": -1, "ab": -1, "abc": 1, "Say \"Grüße\"": 2, "0199-aaaa": 2, "e-mail": 1, "a-b": -1} {
+		got := needlesOf(query)
+		if want < 0 {
+			if got != nil {
+				t.Errorf("%q is looked for as %v", query, got)
+			}
+			continue
+		}
+		if len(got) != want || len(got[0]) > maxGrams {
+			t.Errorf("%q is looked for as %v", query, got)
+		}
+		plain, _ := queryTexts(query)
+		all := addGrams(nil, "before "+plain+" after")
+		for _, g := range got[0] {
+			if !slices.Contains(all, g) {
+				t.Errorf("%q is looked for by %06x", query, uint32(g))
+			}
+		}
+	}
+}

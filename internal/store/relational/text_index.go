@@ -1,0 +1,187 @@
+package relational
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	putPart     = "INSERT INTO agent_text (part, block, grams) VALUES (?, ?, ?) ON CONFLICT (part, block) DO UPDATE SET grams = excluded.grams"
+	changePart  = "UPDATE agent_text SET grams = ? WHERE part = ? AND block = ?"
+	onePart     = "SELECT grams FROM agent_text WHERE part = ? AND block = ?"
+	setBlocks   = "INSERT INTO text_index (id, blocks) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET blocks = excluded.blocks"
+	reusedFrom  = "(SELECT coalesce(max(number), 0) + 1 FROM agent_execution) / 256"
+	reuseBlocks = "UPDATE text_index SET blocks = " + reusedFrom + " WHERE id = 1 AND blocks > " + reusedFrom
+)
+
+// heldTexts names the index of texts, which one transaction changes at a time.
+const heldTexts = "texts"
+
+// applyTexts writes the index of a block, if it is still the next one and has the same
+// executions.
+func (t *Transaction) applyTexts(b *store.TextBlock) error {
+	if b == nil {
+		return nil
+	}
+	var blocks int64
+	if _, err := t.one(textBlocks, nil, &blocks); err != nil {
+		return err
+	}
+	numbers, err := blockNumbers(t.view, b.Block)
+	if err != nil {
+		return err
+	}
+	if blocks != b.Block || !slices.Equal(numbers, b.Numbers) {
+		b.Stale = true
+		return nil
+	}
+	if err := t.mendMetadata(b.Block); err != nil {
+		return err
+	}
+	for part, grams := range b.Parts {
+		if err := t.write(putPart, part, b.Block, append([]byte{}, grams...)); err != nil {
+			return err
+		}
+	}
+	return t.write(setBlocks, b.Block+1)
+}
+
+func blockNumbers(v view, block int64) ([]int64, error) {
+	orgs, err := pendingOrgs(v, "", nextOrg)
+	var all []int64
+	for _, org := range orgs {
+		if err != nil {
+			return nil, err
+		}
+		var numbers []int64
+		numbers, err = readNumbers(v, numbersOfBlock, []any{org, block * textBlock, (block+1)*textBlock - 1})
+		all = append(all, numbers...)
+	}
+	slices.Sort(all)
+	return all, err
+}
+
+// unlisted are executions with metadata of which no member is indexed.
+const unlisted = "SELECT x.id, x.metadata FROM agent_execution x WHERE x.org_id = ?1 AND x.number >= ?2 AND x.number <= ?3 AND x.metadata IS NOT NULL AND " + hidden +
+	" AND NOT EXISTS (SELECT 1 FROM agent_metadata m WHERE m.agent_execution_id = x.id)"
+
+// mendMetadata indexes the metadata of executions that a server of a version before has
+// started beside this one.
+func (t *Transaction) mendMetadata(block int64) error {
+	if t.words.ReusesNumbers { // there is one server
+		return nil
+	}
+	orgs, err := pendingOrgs(t.view, "", nextOrg)
+	if err != nil {
+		return err
+	}
+	var all []*perdure.Execution
+	for _, org := range orgs {
+		err := t.each(unlisted, []any{org, block * textBlock, (block+1)*textBlock - 1}, func(row func(...any) error) error {
+			var x perdure.Execution
+			err := row(&x.ID, raw{&x.Metadata})
+			all = append(all, &x)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, x := range all {
+		if err := indexMetadata(t.view, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropText takes an execution that is being deleted out of the index.
+func (t *Transaction) dropText(id uuid.UUID) error {
+	texts, err := loadTexts(t.view, textOfOne, id[:])
+	if err != nil || len(texts) == 0 {
+		return err
+	}
+	block, place := texts[0].number/textBlock, byte(texts[0].number%textBlock)
+	parts := map[int]bool{}
+	for _, g := range texts[0].grams() {
+		parts[g.part()] = true
+	}
+	for part := range parts {
+		var grams []byte
+		if found, err := t.one(onePart, []any{part, block}, &grams); err != nil || !found {
+			if err != nil {
+				return err
+			}
+			return nil // the block is not indexed
+		}
+		left, had := without(grams, place)
+		if !had {
+			continue
+		}
+		if err := t.write(changePart, append([]byte{}, left...), part, block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freeNumber is for an execution's row that is gone: where numbers are used again, the
+// blocks with those that will be are indexed anew.
+func (t *Transaction) freeNumber() error {
+	if !t.words.ReusesNumbers {
+		return nil
+	}
+	return t.write(reuseBlocks)
+}
+
+// readBlock reads what the next block is made of: nil if it is not complete, and
+// whether that is a matter of time alone.
+func (r *Reader) readBlock(v view) (b *store.TextBlock, young bool, err error) {
+	b = &store.TextBlock{}
+	if _, err := v.one(textBlocks, nil, &b.Block); err != nil {
+		return nil, false, err
+	}
+	orgs, err := pendingOrgs(v, "", nextOrg)
+	if err != nil {
+		return nil, false, err
+	}
+	first, last := b.Block*textBlock, (b.Block+1)*textBlock-1
+	if whole, young, err := r.complete(v, orgs, last); err != nil || !whole {
+		return nil, young, err
+	}
+	var texts []foundBy
+	for _, org := range orgs {
+		more, err := loadTexts(v, textsOfBlock, org, first, last)
+		if err != nil {
+			return nil, false, err
+		}
+		texts = append(texts, more...)
+	}
+	for i := range texts {
+		b.Numbers = append(b.Numbers, texts[i].number)
+	}
+	slices.Sort(b.Numbers)
+	b.Parts = indexTexts(texts)
+	return b, false, nil
+}
+
+// complete reports whether no execution can get a number up to last any more: there is
+// one with a later number, and where transactions run side by side, it is so old that
+// all that got a number before it have ended.
+func (r *Reader) complete(v view, orgs []string, last int64) (whole, young bool, err error) {
+	for _, org := range orgs {
+		var created perdure.Time
+		found, err := v.one(firstBeyond, []any{org, last}, (*timeCol)(&created))
+		if err != nil {
+			return false, false, err
+		}
+		if found && (v.words.ReusesNumbers || r.Now().Sub(created.Time) > store.TextAge) {
+			return true, false, nil
+		}
+		young = young || found
+	}
+	return false, young, nil
+}

@@ -1,0 +1,160 @@
+package relational
+
+import (
+	"slices"
+
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// textBlocks is how many blocks, from the first number on, are indexed.
+	textBlocks = "SELECT blocks FROM text_index WHERE id = 1"
+	partOf     = "SELECT block, grams FROM agent_text WHERE part = ? AND block >= ? AND block <= ?"
+)
+
+// textSearch finds the candidates of a query: by the index, and where that does not
+// reach, all executions of the org.
+type textSearch struct {
+	needles []needle
+	// indexed is the first number that is not.
+	indexed int64
+	// window is how many blocks are looked into next.
+	window int64
+}
+
+// maxWindow bounds the blocks that are looked into together.
+const maxWindow = 64
+
+// newTextSearch returns nil for a query that the index does not help with.
+func newTextSearch(v view, query string) (*textSearch, error) {
+	s := &textSearch{needles: needlesOf(query), window: 1}
+	if s.needles == nil {
+		return nil, nil
+	}
+	var blocks int64
+	_, err := v.one(textBlocks, nil, &blocks)
+	s.indexed = blocks * textBlock
+	return s, err
+}
+
+// hits is some candidates, newest first.
+type hits struct {
+	numbers []int64
+	// upto is the number down to which there is no other, and cost what it took to
+	// find them, in rows.
+	upto  int64
+	cost  int
+	ended bool
+}
+
+// below gives candidates below a number.
+func (s *textSearch) below(v view, org string, before int64, n int) (hits, error) {
+	if before > s.indexed {
+		return s.beyond(v, org, before, n)
+	}
+	high := (before - 1) / textBlock
+	low := max(0, high-s.window+1)
+	s.window = min(maxWindow, 4*s.window)
+	b := hits{upto: low * textBlock, ended: low == 0}
+	for _, needle := range s.needles {
+		if err := b.find(v, needle, low, high); err != nil {
+			return b, err
+		}
+	}
+	b.numbers = slices.DeleteFunc(b.numbers, func(number int64) bool { return number >= before })
+	slices.SortFunc(b.numbers, newestFirst)
+	b.numbers = slices.Compact(b.numbers)
+	if len(b.numbers) > n {
+		b.numbers, b.upto, b.ended = b.numbers[:n], b.numbers[n-1], false
+	}
+	b.cost += len(b.numbers)
+	return b, nil
+}
+
+// beyond gives executions that are not indexed.
+func (s *textSearch) beyond(v view, org string, before int64, n int) (b hits, err error) {
+	b.numbers, err = readNumbers(v, sourceOfOrg, []any{org, before, n})
+	b.cost = len(b.numbers)
+	if end := slices.IndexFunc(b.numbers, func(number int64) bool { return number < s.indexed }); end >= 0 {
+		b.numbers, b.upto = b.numbers[:end], s.indexed
+	} else if len(b.numbers) < n {
+		b.upto, b.ended = s.indexed, true
+	} else {
+		b.upto = b.numbers[n-1]
+	}
+	return b, err
+}
+
+// find adds the numbers whose texts have all sequences of a needle.
+func (b *hits) find(v view, needle needle, low, high int64) error {
+	var found map[int64][]byte // places by block
+	for _, g := range needle {
+		next := map[int64][]byte{}
+		err := v.each(partOf, []any{g.part(), low, high}, func(row func(...any) error) error {
+			var (
+				block int64
+				grams []byte
+			)
+			err := row(&block, &grams)
+			b.cost++
+			if places := placesOf(grams, g); found == nil {
+				next[block] = slices.Clone(places)
+			} else {
+				next[block] = common(found[block], places)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		low, high, found = span(next)
+		if len(found) == 0 {
+			return nil
+		}
+	}
+	for block, places := range found {
+		for _, place := range places {
+			b.numbers = append(b.numbers, block*textBlock+int64(place))
+		}
+	}
+	return nil
+}
+
+// common gives the places that are in both.
+func common(a, b []byte) []byte {
+	return slices.DeleteFunc(a, func(place byte) bool { return !slices.Contains(b, place) })
+}
+
+// span drops blocks without places, and gives the first and last that have some.
+func span(found map[int64][]byte) (low, high int64, left map[int64][]byte) {
+	low = 1 << 62
+	for block, places := range found {
+		if len(places) == 0 {
+			delete(found, block)
+			continue
+		}
+		low, high = min(low, block), max(high, block)
+	}
+	return low, high, found
+}
+
+// textsOf selects what executions are found by.
+const textsOf = "SELECT x.number, x.id, x.kind, CASE WHEN x.persistence_mode = 'LOCAL' THEN NULL ELSE substr(coalesce(x.input, c.content), 1, ?1) END" +
+	" FROM agent_execution x LEFT JOIN blob_chunk c ON c.agent_execution_id = x.id AND c.id = x.input_blob AND c.n = 0"
+
+const (
+	textsOfBlock   = textsOf + " WHERE x.org_id = ?2 AND x.number >= ?3 AND x.number <= ?4 AND " + hidden
+	textOfOne      = textsOf + " WHERE x.id = ?2"
+	numbersOfBlock = "SELECT x.number FROM agent_execution x WHERE x.org_id = ?1 AND x.number >= ?2 AND x.number <= ?3 AND " + hidden
+	firstBeyond    = "SELECT created_at FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ? AND number > ? ORDER BY number LIMIT 1"
+)
+
+func loadTexts(v view, query string, args ...any) (all []foundBy, err error) {
+	err = v.each(query, append([]any{store.QueryBytes}, args...), func(row func(...any) error) error {
+		var s foundBy
+		err := row(&s.number, &s.id, &s.kind, &s.input)
+		all = append(all, s)
+		return err
+	})
+	return all, err
+}

@@ -1,0 +1,129 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/storetest"
+)
+
+func TestListsAreBounded(t *testing.T) {
+	s := open(t, Options{})
+	s.ListRows = 10
+	storetest.BoundedLists(t, s)
+}
+
+// filledByHand is a store whose texts are indexed when a test says so.
+func filledByHand(t *testing.T) (s *Store, fill func()) {
+	t.Helper()
+	s = open(t, Options{})
+	s.stop()
+	s.filling.Wait()
+	s.ListRows = 40
+	return s, func() {
+		for filled := true; filled; {
+			var err error
+			if filled, _, err = s.filler.Fill(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// The text of an execution leaves the index with it, and the number of the newest one
+// may be that of another then.
+func TestTextsAreIndexed(t *testing.T) {
+	s, fill := filledByHand(t)
+	all := storetest.Texts(t, s, fill)
+	if blocks := count(t, s, "SELECT blocks FROM text_index"); blocks != 2 {
+		t.Fatalf("%d blocks are indexed, want 2", blocks)
+	}
+	const held = "SELECT coalesce(sum(length(grams)), 0) FROM agent_text WHERE block = 1"
+	if count(t, s, held) == 0 {
+		t.Fatal("the block has no texts")
+	}
+	for _, id := range all[255:] { // all from number 256 on
+		storetest.Prune(t, s, id)
+	}
+	if bytes := count(t, s, held); bytes != 0 {
+		t.Errorf("%d bytes of the texts of what is deleted are left", bytes)
+	}
+	if blocks := count(t, s, "SELECT blocks FROM text_index"); blocks != 1 {
+		t.Errorf("%d blocks are indexed, want 1", blocks)
+	}
+	again := uuid.New()
+	if err := begin(t, s, again, json.RawMessage(`"said again"`)); err != nil {
+		t.Fatal(err)
+	}
+	if number := count(t, s, "SELECT max(number) FROM agent_execution"); number != 256 {
+		t.Fatalf("the new execution has the number %d", number)
+	}
+	page, err := s.Executions(t.Context(), "acme", store.ExecutionFilter{Query: "said again"})
+	if err != nil || len(page.Items) != 1 || page.Items[0].ID != again {
+		t.Errorf("the new execution is listed as %v, %v", page.Items, err)
+	}
+}
+
+// What a query finds is the same without the index, which a plain store neither reads
+// nor fills.
+func TestPlainListsFindTheSame(t *testing.T) {
+	s := open(t, Options{Plain: true})
+	s.ListRows = 4000
+	storetest.Texts(t, s, func() {})
+	if n := count(t, s, "SELECT count(*) FROM agent_text"); n != 0 {
+		t.Errorf("%d parts are stored", n)
+	}
+}
+
+// The index of a block that has changed since it was read is not written.
+func TestAStaleIndexIsNotWritten(t *testing.T) {
+	s, fill := filledByHand(t)
+	for range 600 {
+		if err := begin(t, s, uuid.New(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stale := &store.TextBlock{Block: 0, Numbers: []int64{1, 2, 3}}
+	_, err := s.Do(t.Context(), store.Command{Name: "test", Decide: func(*store.State) (*store.Changes, error) {
+		return &store.Changes{Texts: stale}, nil
+	}})
+	if err != nil || !stale.Stale || count(t, s, "SELECT count(*) FROM agent_text") != 0 {
+		t.Errorf("a stale block is written, or gives %v", err)
+	}
+	fill()
+	if count(t, s, "SELECT count(*) FROM agent_text") == 0 {
+		t.Error("nothing is indexed afterwards")
+	}
+}
+
+// Members of metadata go with their execution, and a start without metadata writes
+// none.
+func TestMetadataIsIndexed(t *testing.T) {
+	s := open(t, Options{})
+	id := uuid.New()
+	err := do(t, s, id, func(st *store.State) (*store.Changes, error) {
+		return &store.Changes{Execution: &perdure.Execution{
+			ID: id, Org: "acme", Kind: "k", Status: perdure.StatusPending, Woke: perdure.WokeStart, PersistenceMode: perdure.Remote, Queue: "q", CreatedAt: st.Now, ReadyAt: st.Now,
+			Metadata: json.RawMessage(`{"a":"1","b":1e2,"c":null,"d":{"e": 1},"f":true,"a":"2"}`), Version: 1,
+		}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range map[string]string{"a": "2", "b": "1e2", "c": "null", "d": `{"e": 1}`, "f": "true"} {
+		page, err := s.Executions(t.Context(), "acme", store.ExecutionFilter{Metadata: map[string]string{key: value}})
+		if err != nil || len(page.Items) != 1 {
+			t.Errorf("%s=%s gives %d, %v", key, value, len(page.Items), err)
+		}
+	}
+	if n := count(t, s, "SELECT count(*) FROM agent_metadata"); n != 5 {
+		t.Errorf("%d members are stored, want 5", n)
+	}
+	storetest.Prune(t, s, id)
+	if n := count(t, s, "SELECT count(*) FROM agent_metadata"); n != 0 {
+		t.Errorf("%d members are left", n)
+	}
+}

@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/storetest"
+)
+
+// wholeTables are the statements that go through a whole table or index, or sort one,
+// by what they begin with, and why that costs little.
+var wholeTables = map[string]string{
+	"SELECT b.task_id, b.attempt, b.seq, b.type, b.stream":                                      "the open chunks of one execution, which a commit bounds",
+	"SELECT wait_reason, count(*)":                                                              "a count of what has not ended, by an index of nothing else",
+	"SELECT status, count(*)":                                                                   "a count of what has not ended, by an index of nothing else",
+	"SELECT queue, count(*)":                                                                    "a count of what has not ended, by an index of nothing else",
+	"SELECT org_id, agent, kind, description":                                                   "the kinds of one org, which are as many as its workers register",
+	"SELECT s.path, c.upto FROM durable_stream s":                                               "the check of a whole store, on demand",
+	"SELECT x.number, x.id FROM agent_execution x":                                              "the check of a whole store, on demand, page by page",
+	"WITH RECURSIVE up":                                                                         "a path, whose rows are sorted: all are given",
+	"SELECT DISTINCT b.agent_execution_id":                                                      "uploads that no commit names, by an index of nothing else",
+	"SELECT number FROM agent_execution INDEXED BY idx_agent_execution_held":                    "what is held, as many as one page examines",
+	"SELECT number FROM agent_execution INDEXED BY idx_agent_execution_waiting":                 "what waits, as many as one page examines",
+	"SELECT CAST(coalesce(sum(coalesce(length(state), 0)":                                       "the checkpoints that were found to be prunable, of one execution",
+	"SELECT x.number, x.id, x.org_id, x.kind, x.status, min(c.created_at)":                      "the checkpoints that a sweep is about to delete, by an index of those alone",
+	"SELECT x.number, x.id, x.org_id, x.kind, x.status, x.completed_at, 1 FROM agent_retention": "what a sweep is about to delete, by an index of that alone",
+	"WITH RECURSIVE place":                                                                      "leases that are over, of what runs",
+	"WITH RECURSIVE holder":                                                                     "leases that are over, of what runs",
+	"SELECT id, NULL FROM agent_execution INDEXED BY idx_agent_execution_held":                  "what the workers of one process held, once, when it starts",
+	"SELECT 1 FROM sqlite_schema":                                                               "as many rows as there are tables",
+	"SELECT epoch FROM store":                                                                   "one row",
+	"SELECT EXISTS (SELECT 1 FROM api_key":                                                      "keys are few, and the first that is valid ends it",
+}
+
+var (
+	// A range of numbers without an org is the whole table, or as much as lies before
+	// enough rows of the org are found; so is an org without a number.
+	// What is listed by name is what a statement was given, or has put together.
+	scanned = regexp.MustCompile(`^SCAN (\w+)|^SEARCH \w+ USING INTEGER PRIMARY KEY \(rowid[<>]|^SEARCH \w+ USING INDEX idx_agent_execution_org \(org_id=\?\)`)
+	sorted  = regexp.MustCompile(`^USE TEMP B-TREE FOR`)
+)
+
+// Every statement that the store's contract needs, whatever it is, finds its rows by an
+// index, and sorts none but those of a bounded number. The planner knows nothing of the
+// tables: it has the statistics with which stores are delivered, which are none.
+func TestEveryStatementUsesIndexes(t *testing.T) {
+	var (
+		mu    sync.Mutex
+		known = map[string]bool{}
+	)
+	t.Run("contract", func(t *testing.T) {
+		storetest.Run(t, func(t *testing.T) store.Store {
+			s := open(t, Options{})
+			t.Cleanup(func() {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, query := range statementsOf(t, s) {
+					known[query] = true
+				}
+			})
+			return s
+		})
+	})
+	if len(known) < 200 {
+		t.Fatalf("only %d statements were run", len(known))
+	}
+	for _, all := range []map[string]string{relational.Statements(words), relational.ListStatements(words)} {
+		for _, query := range all {
+			known[query] = true
+		}
+	}
+	s := open(t, Options{})
+	used := map[string]bool{}
+	for query := range known {
+		if !strings.HasPrefix(query, "SELECT") && !strings.HasPrefix(query, "WITH") && !strings.HasPrefix(query, "UPDATE") && !strings.HasPrefix(query, "DELETE") && !strings.HasPrefix(query, "INSERT") {
+			continue // it begins, ends, or asks SQLite itself
+		}
+		for _, step := range plan(t, s, query) {
+			if found := scanned.FindStringSubmatch(step); !sorted.MatchString(step) && (found == nil || listed[found[1]] || found[1] == "m" || partial(step)) {
+				continue
+			}
+			begins, reason := excepted(query)
+			if reason == "" {
+				begins, _, _ = strings.Cut(query, " WHERE ")
+				if !used[begins] {
+					t.Errorf("%s\n\t%s", query, step)
+				}
+			}
+			used[begins] = true
+		}
+	}
+	for begins := range wholeTables {
+		if !used[begins] {
+			t.Errorf("%s uses an index, or is no statement any more: it is no exception", begins)
+		}
+	}
+}
+
+func excepted(query string) (begins, reason string) {
+	for begins, reason := range wholeTables {
+		if strings.HasPrefix(query, begins) {
+			return begins, reason
+		}
+	}
+	return "", ""
+}
+
+// statementsOf gives the statements that the store's connections have compiled.
+func statementsOf(t *testing.T, s *Store) (all []string) {
+	s.committer.deciding.Lock()
+	for query := range s.committer.conn.stmts {
+		all = append(all, query)
+	}
+	s.committer.deciding.Unlock()
+	ctx := store.ForOrg(context.WithoutCancel(t.Context()), "")
+	for range s.pool.conns {
+		c, err := s.pool.take(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.pool.put(ctx, c)
+		for query := range c.stmts {
+			all = append(all, query)
+		}
+	}
+	return all
+}
