@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/tool"
 )
 
 // result is what a run came to.
@@ -32,6 +34,9 @@ func (s Scenario) run(t *testing.T, p plan, parked int) (r result) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := tryFences(t); err != nil {
+		t.Fatal(err)
+	}
 	bubble.Test(t, func(t *testing.T) {
 		w, err := newWorld(t, s, p, parked, blank)
 		if err != nil {
@@ -45,6 +50,22 @@ func (s Scenario) run(t *testing.T, p plan, parked int) (r result) {
 		r = w.play(t)
 	})
 	return r
+}
+
+// fences are tried once in a process.
+var fences sync.Once
+
+// tryFences has the fences of commands tried before virtual time begins. The command that
+// tries one is ended by a timer if it hangs, and in a bubble no timer fires while a
+// process runs.
+func tryFences(t *testing.T) (err error) {
+	fences.Do(func() {
+		var w *tool.Workspace
+		if w, err = tool.OpenWorkspace(t.TempDir(), ".", tool.WorkspaceOptions{}); err == nil {
+			err = w.Close()
+		}
+	})
+	return err
 }
 
 // play runs the execution to its end, and reads what became of it.
