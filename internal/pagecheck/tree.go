@@ -149,11 +149,11 @@ func (t *tree) cell(at, content int) error {
 	}
 	payload := uint64(0)
 	if t.kind != tableInner {
-		n := 0
-		if payload, n = varint(rest[size:]); n == 0 || payload > 1<<31 {
+		length, n := varint(rest[size:])
+		if n == 0 || length > 1<<31 {
 			return t.damage("the length of the cell at byte %d is wrong", at)
 		}
-		size += n
+		payload, size = length, size+n
 	}
 	if t.kind == tableInner || t.kind == tableLeaf {
 		row, n := varint(rest[size:])

@@ -99,8 +99,14 @@ func loadEntry(v view, execution, id uuid.UUID) (*perdure.Entry, error) {
 // loadEntryHead reads what the transcript rules know of an entry, and its place.
 func loadEntryHead(v view, query string, args ...any) (h perdure.EntryHead, at treePlace, found bool, err error) {
 	found, err = v.one(query, args, append([]any{
-		&h.ID, optUUID{&h.ParentID}, text[perdure.EntryType]{&h.Type}, text[perdure.Role]{&h.Role},
-		text[string]{&h.Key}, (*hashCol)(&h.Hash), decoded{&h.Open}, text[string]{&h.ResponseID},
+		&h.ID,
+		optUUID{&h.ParentID},
+		text[perdure.EntryType]{&h.Type},
+		text[perdure.Role]{&h.Role},
+		text[string]{&h.Key},
+		(*hashCol)(&h.Hash),
+		decoded{&h.Open},
+		text[string]{&h.ResponseID},
 	}, treeScan(&at)...)...)
 	return h, at, found, err
 }

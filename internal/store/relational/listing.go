@@ -106,7 +106,8 @@ func (l *listing) addMetadata() {
 		}
 		l.options = append(l.options, option{
 			listSource{sourceOfMetadata, []any{l.org, key, value}},
-			"EXISTS (SELECT 1 FROM agent_metadata m WHERE m.agent_execution_id = x.id AND m.key = ? AND m.value = ?)", []any{key, value},
+			"EXISTS (SELECT 1 FROM agent_metadata m WHERE m.agent_execution_id = x.id AND m.key = ? AND m.value = ?)",
+			[]any{key, value},
 		})
 	}
 }
