@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 
 	"github.com/perdure/perdure"
@@ -95,4 +97,10 @@ func (a *app) hint(err error) string {
 		return "perdure runs lists the runs of this server"
 	}
 	return ""
+}
+
+// endAtOnce ends the process for what failed beside the command, which would wait for it.
+func endAtOnce(err error) {
+	fmt.Fprintln(newScreen(os.Stderr), "perdure: "+plainError(err))
+	os.Exit(exitFailed)
 }

@@ -143,8 +143,7 @@ func (a *app) serve(ctx context.Context, s *server.Server) (stop func() error) {
 	go func() {
 		err := s.Run(ctx)
 		if err != nil && ctx.Err() == nil {
-			fmt.Fprintln(newScreen(os.Stderr), "perdure: "+plainError(err))
-			os.Exit(exitFailed)
+			endAtOnce(err)
 		}
 		ended <- err
 	}()

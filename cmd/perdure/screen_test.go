@@ -290,7 +290,7 @@ func TestNoCommandWritesAroundTheScreen(t *testing.T) {
 		})
 	}
 	if screens != 3 {
-		t.Errorf("%d screens are made, want those of main and of the worker's failure", screens)
+		t.Errorf("%d screens are made, want those of main and of what ends the process", screens)
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -254,8 +253,7 @@ func (s *standard) endWith(kept *local.Store, ended <-chan struct{}) {
 	case <-kept.Failed():
 		err := kept.Err()
 		s.logger.Error("the worker's store failed; the process ends", "error", err)
-		fmt.Fprintln(newScreen(os.Stderr), "perdure: "+plainError(err))
-		os.Exit(exitFailed)
+		endAtOnce(err)
 	case <-ended:
 	}
 }
