@@ -73,7 +73,7 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 	worker := uuid.New()
 	for name, needs := range map[string]store.Needs{"notes": {}, "one worker's": {Worker: &worker}} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, Options{Committers: 1})
+			s := open(t, Options{Plain: true, Committers: 1})
 			c := tripsOf(s)
 			var ids []uuid.UUID
 			calls := make([]func(context.Context) error, 100)
@@ -100,7 +100,7 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 // Several commands of one execution in one batch are done in their order, beside
 // those of others.
 func TestOneExecutionsCommandsStayInOrder(t *testing.T) {
-	s := open(t, Options{Committers: 1})
+	s := open(t, Options{Plain: true, Committers: 1})
 	c := tripsOf(s)
 	ids := []uuid.UUID{begin(t, s), begin(t, s), begin(t, s)}
 	var calls []func(context.Context) error
@@ -118,7 +118,7 @@ func TestOneExecutionsCommandsStayInOrder(t *testing.T) {
 // waits behind it, that of another execution does not.
 func TestCommandsBehindAMissedOneStayBehindIt(t *testing.T) {
 	all := servers(t, 2)
-	s := open(t, Options{URL: all[0].db.config.ConnString(), Committers: 1})
+	s := open(t, Options{Plain: true, URL: all[0].db.config.ConnString(), Committers: 1})
 	id, other, third := begin(t, s), begin(t, s), begin(t, s)
 	key := store.Needs{ConcurrencyKeys: []string{"key"}}
 	has, release := make(chan struct{}), make(chan struct{})
@@ -161,7 +161,7 @@ func TestCommandsBehindAMissedOneStayBehindIt(t *testing.T) {
 // A command with a value that has no place in the database is refused, at once and
 // alone.
 func TestAValueThatDoesNotFitCostsOthersNothing(t *testing.T) {
-	s := open(t, Options{Committers: 1, Logger: quiet})
+	s := open(t, Options{Plain: true, Committers: 1, Logger: quiet})
 	id, other := begin(t, s), begin(t, s)
 	long := store.Needs{Blocks: []perdure.BlockKey{{Attempt: 1 << 40}}}
 	together(t, s, tripsOf(s), []func(context.Context) error{
@@ -181,7 +181,7 @@ func TestAValueThatDoesNotFitCostsOthersNothing(t *testing.T) {
 // What one command of a batch deletes is gone for those after it, though the rows
 // of all were read before the first.
 func TestWhatABatchDeletesIsGoneForTheRestOfIt(t *testing.T) {
-	s := open(t, Options{Committers: 1})
+	s := open(t, Options{Plain: true, Committers: 1})
 	c := tripsOf(s)
 	id, stays := begin(t, s), begin(t, s)
 	var seen []bool // by the commands, in their order
@@ -226,7 +226,7 @@ func pickAgents(ctx context.Context, s *Store, worker uuid.UUID) (got []uuid.UUI
 // Fifty pollers take as many round trips as one, each gets its own, and who finds
 // less shares it.
 func TestPicksOfManyPollersAreOne(t *testing.T) {
-	s := open(t, Options{Committers: 1})
+	s := open(t, Options{Plain: true, Committers: 1})
 	c := tripsOf(s)
 	var mu sync.Mutex
 	claimed := map[uuid.UUID]bool{}
@@ -281,7 +281,7 @@ func TestPicksOfManyPollersAreOne(t *testing.T) {
 // A pick that finds nothing but what another transaction holds waits for that,
 // instead of giving nothing.
 func TestHeldCandidatesAreWaitedFor(t *testing.T) {
-	s := open(t, Options{Committers: 1, Logger: quiet})
+	s := open(t, Options{Plain: true, Committers: 1, Logger: quiet})
 	id := begin(t, s)
 	conn, err := pgx.ConnectConfig(t.Context(), s.db.config.Copy())
 	if err != nil {
@@ -302,7 +302,7 @@ func TestHeldCandidatesAreWaitedFor(t *testing.T) {
 		}
 		done <- got
 	}()
-	observer := open(t, Options{URL: s.db.config.ConnString()})
+	observer := open(t, Options{Plain: true, URL: s.db.config.ConnString()})
 	for blocked := 0; blocked == 0; {
 		if err := observer.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&blocked); err != nil {
 			t.Fatal(err)

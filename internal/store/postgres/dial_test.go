@@ -30,7 +30,7 @@ func openBehind(t *testing.T) (s *Store, proxy *chaos.Proxy, database string) {
 	}
 	t.Cleanup(func() { proxy.Close() })
 	u.Host = proxy.Addr()
-	s = open(t, Options{URL: u.String(), Logger: quiet, Committers: 1})
+	s = open(t, Options{Plain: true, URL: u.String(), Logger: quiet, Committers: 1})
 	s.db.doubt = 50 * time.Millisecond
 	return s, proxy, database
 }
@@ -83,7 +83,7 @@ func TestDeadInTheMiddleOfATransaction(t *testing.T) {
 		t.Errorf("the version is %d after %d tries, %v", x.Version, times, err)
 	}
 	var left int
-	observer := open(t, Options{URL: database})
+	observer := open(t, Options{Plain: true, URL: database})
 	const asked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'"
 	if err := observer.pool.QueryRow(t.Context(), asked).Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d transactions are left open, %v", left, err)
@@ -117,7 +117,7 @@ func (m *mute) Read(b []byte) (int, error) {
 // once, and its caller learns what it came to.
 func TestTheAnswerToACommitDoesNotArrive(t *testing.T) {
 	var armed, muted atomic.Bool
-	s := open(t, Options{Logger: quiet, Committers: 1})
+	s := open(t, Options{Plain: true, Logger: quiet, Committers: 1})
 	s.db.doubt = 50 * time.Millisecond
 	s.db.open = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := openConn(ctx, network, addr)
@@ -149,7 +149,7 @@ func TestTheAnswerToACommitDoesNotArrive(t *testing.T) {
 
 // What takes its time is not taken for dead, however soon somebody is in doubt.
 func TestSlowIsNotDead(t *testing.T) {
-	s := open(t, Options{Logger: quiet})
+	s := open(t, Options{Plain: true, Logger: quiet})
 	s.db.doubt = time.Millisecond
 	var slept string
 	if err := s.pool.QueryRow(context.Background(), "SELECT pg_sleep(2)::text").Scan(&slept); err != nil {

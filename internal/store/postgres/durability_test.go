@@ -37,7 +37,7 @@ func startCluster(t *testing.T, settings ...string) *cluster.Cluster {
 // written rarely: whatever was answered survives a crash all the same.
 func TestSynchronousCommitTurnedOffLosesNothing(t *testing.T) {
 	c := startCluster(t, "wal_writer_delay=10000ms")
-	s := open(t, Options{URL: c.URL("postgres"), Logger: quiet, Committers: 1})
+	s := open(t, Options{Plain: true, URL: c.URL("postgres"), Logger: quiet, Committers: 1})
 	id := begin(t, s)
 	if err := note(t.Context(), s, id, uuid.New()); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestSynchronousCommitTurnedOffLosesNothing(t *testing.T) {
 
 // A value that asks for more than the disk stays what the operator chose.
 func TestTheCommitIsNeverWeakened(t *testing.T) {
-	s := open(t, Options{})
+	s := open(t, Options{Plain: true})
 	conn, err := pgx.ConnectConfig(t.Context(), s.db.config.Copy())
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestSettingsThatAreOffAreRefused(t *testing.T) {
 			if err := c.Set(off, "off"); err != nil {
 				t.Fatal(err)
 			}
-			_, err := Open(t.Context(), Options{URL: c.URL("postgres"), Logger: quiet})
+			_, err := Open(t.Context(), Options{Plain: true, URL: c.URL("postgres"), Logger: quiet})
 			if !perdure.IsCode(err, perdure.InvalidArgument) || !strings.Contains(err.Error(), "--store-allow-off "+off) {
 				t.Errorf("it opens with %v", err)
 			}
@@ -107,16 +107,16 @@ func TestSettingsThatAreOffAreRefused(t *testing.T) {
 				t.Errorf("the refused start made tables: %v", err)
 			}
 			others := slices.DeleteFunc(slices.Clone(Settings), func(name string) bool { return name == off })
-			if _, err := Open(t.Context(), Options{URL: c.URL("postgres"), Logger: quiet, AllowOff: others}); !perdure.IsCode(err, perdure.InvalidArgument) {
+			if _, err := Open(t.Context(), Options{Plain: true, URL: c.URL("postgres"), Logger: quiet, AllowOff: others}); !perdure.IsCode(err, perdure.InvalidArgument) {
 				t.Errorf("with the others allowed it opens with %v", err)
 			}
-			s := open(t, Options{URL: c.URL("postgres"), Logger: quiet, AllowOff: []string{off}})
+			s := open(t, Options{Plain: true, URL: c.URL("postgres"), Logger: quiet, AllowOff: []string{off}})
 			if got := s.Degraded(t.Context()); len(got) != 1 || got[0].Check != store.CheckDurability || !strings.Contains(got[0].Detail, off) {
 				t.Errorf("it is degraded by %q", got)
 			}
 		})
 	}
-	if _, err := Open(t.Context(), Options{URL: emptyDatabase(t), AllowOff: []string{"autovacuum"}}); !perdure.IsCode(err, perdure.InvalidArgument) || !strings.Contains(err.Error(), "full_page_writes") {
+	if _, err := Open(t.Context(), Options{Plain: true, URL: emptyDatabase(t), AllowOff: []string{"autovacuum"}}); !perdure.IsCode(err, perdure.InvalidArgument) || !strings.Contains(err.Error(), "full_page_writes") {
 		t.Errorf("another name gives %v", err)
 	}
 }
@@ -124,7 +124,7 @@ func TestSettingsThatAreOffAreRefused(t *testing.T) {
 // The URL can turn synchronous_commit off for the server's sessions alone.
 func TestTheURLTurnsSynchronousCommitOff(t *testing.T) {
 	database := emptyDatabase(t) + "&synchronous_commit=off"
-	if _, err := Open(t.Context(), Options{URL: database, Logger: quiet}); !perdure.IsCode(err, perdure.InvalidArgument) {
+	if _, err := Open(t.Context(), Options{Plain: true, URL: database, Logger: quiet}); !perdure.IsCode(err, perdure.InvalidArgument) {
 		t.Errorf("it opens with %v", err)
 	}
 }
@@ -136,7 +136,8 @@ func TestSettingsAreWatched(t *testing.T) {
 	told := make(chan string, 100)
 	var log bytes.Buffer
 	s := open(t, Options{
-		URL: c.URL("postgres"), Logger: slog.New(slog.NewTextHandler(&log, nil)), Committers: 1, Readers: 1,
+		Plain: true,
+		URL:   c.URL("postgres"), Logger: slog.New(slog.NewTextHandler(&log, nil)), Committers: 1, Readers: 1,
 		Observer: &store.Observer{Setting: func(name string, off bool) { told <- fmt.Sprint(name, " ", off) }},
 	})
 	begin(t, s)
@@ -223,8 +224,8 @@ func unanswered(t *testing.T, answered chan error, why string) {
 // another server that finds it stored.
 func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 	primary, leave, back := away(t)
-	one := open(t, Options{URL: named(primary.URL("postgres"), "one"), Logger: quiet, Committers: 1})
-	two := open(t, Options{URL: named(primary.URL("postgres"), "two"), Logger: quiet, Committers: 1})
+	one := open(t, Options{Plain: true, URL: named(primary.URL("postgres"), "one"), Logger: quiet, Committers: 1})
+	two := open(t, Options{Plain: true, URL: named(primary.URL("postgres"), "two"), Logger: quiet, Committers: 1})
 	x, id := begin(t, one), uuid.New()
 	if err := note(t.Context(), two, x, uuid.New()); err != nil { // so that it is connected
 		t.Fatal(err)
@@ -264,7 +265,7 @@ func TestWaitsForAStandbyAreNotEnded(t *testing.T) {
 	}
 	t.Cleanup(func() { proxy.Close() })
 	u.Host = proxy.Addr()
-	s := open(t, Options{URL: named(u.String(), "one"), Logger: quiet, Committers: 1})
+	s := open(t, Options{Plain: true, URL: named(u.String(), "one"), Logger: quiet, Committers: 1})
 	x, id := begin(t, s), uuid.New()
 	leave()
 	answered := noting(t, s, x, id)

@@ -38,7 +38,7 @@ func TestOpeningSaysWhatToDo(t *testing.T) {
 	} {
 		u := *right
 		change(&u)
-		s, err := Open(t.Context(), Options{URL: u.String(), Logger: quiet})
+		s, err := Open(t.Context(), Options{Plain: true, URL: u.String(), Logger: quiet})
 		if err == nil {
 			t.Errorf("%s opens: %v", u.String(), s.Close())
 			continue

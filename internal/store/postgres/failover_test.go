@@ -25,7 +25,7 @@ type restarted struct {
 
 func (r *restarted) open() {
 	r.told = make(chan error, 2)
-	s, err := Open(context.WithoutCancel(r.t.Context()), Options{URL: r.url, Logger: quiet, Fatal: func(err error) { r.told <- err }})
+	s, err := Open(context.WithoutCancel(r.t.Context()), Options{Plain: true, URL: r.url, Logger: quiet, Fatal: func(err error) { r.told <- err }})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	if err := primary.Synchronous(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(t.Context(), Options{URL: standby.URL("postgres"), Logger: quiet})
+	_, err := Open(t.Context(), Options{Plain: true, URL: standby.URL("postgres"), Logger: quiet})
 	if !perdure.IsCode(err, perdure.Unavailable) || !strings.Contains(err.Error(), "standby") {
 		t.Errorf("a standby alone gives %v", err)
 	}

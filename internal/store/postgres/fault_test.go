@@ -56,7 +56,7 @@ var errCut = errors.New("the connection was cut")
 // openCut opens a store whose connections go through a cutter.
 func openCut(t *testing.T, c *cut) *Store {
 	t.Helper()
-	s := open(t, Options{Logger: quiet, Committers: 1})
+	s := open(t, Options{Plain: true, Logger: quiet, Committers: 1})
 	s.db.config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 		return cutter{conn, c}, err
@@ -129,11 +129,11 @@ func TestALostCommitOfACommitterWithoutARow(t *testing.T) {
 // Servers that start tidy up after those that are gone, not after one that has not
 // written yet.
 func TestCommittersThatHaveNotWrittenAreKept(t *testing.T) {
-	s := open(t, Options{Committers: 1})
+	s := open(t, Options{Plain: true, Committers: 1})
 	if _, err := do(t.Context(), s, uuid.New(), store.Needs{}, func(*store.State) (*store.Changes, error) { return nil, nil }); err != nil {
 		t.Fatal(err)
 	}
-	open(t, Options{URL: s.db.config.ConnString()})
+	open(t, Options{Plain: true, URL: s.db.config.ConnString()})
 	var rows int
 	if err := s.pool.QueryRow(t.Context(), "SELECT count(*) FROM committer WHERE id = $1", s.committers[0].id).Scan(&rows); err != nil || rows != 1 {
 		t.Errorf("the committer has %d rows, %v", rows, err)
@@ -188,7 +188,7 @@ func crowd(t *testing.T, all []*Store, each int, disturb func(noted <-chan struc
 // Connections are ended by the database at random moments, many times.
 func TestLostConnectionsLoseNothing(t *testing.T) {
 	url := emptyDatabase(t)
-	all := []*Store{open(t, Options{URL: url, Logger: quiet}), open(t, Options{URL: url, Logger: quiet})}
+	all := []*Store{open(t, Options{Plain: true, URL: url, Logger: quiet}), open(t, Options{Plain: true, URL: url, Logger: quiet})}
 	var ended atomic.Int64
 	crowd(t, all, 40, func(noted <-chan struct{}) {
 		conn, err := pgx.Connect(context.WithoutCancel(t.Context()), url)
@@ -216,7 +216,7 @@ func TestLostConnectionsLoseNothing(t *testing.T) {
 	if ended.Load() == 0 {
 		t.Error("no connection was ended")
 	}
-	storetest.Invariants(t, open(t, Options{URL: url}))
+	storetest.Invariants(t, open(t, Options{Plain: true, URL: url}))
 }
 
 // The database is ended in the middle, without a word to anyone, and recovers.
@@ -230,7 +230,7 @@ func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := open(t, Options{URL: server.URL("postgres"), Logger: quiet})
+	s := open(t, Options{Plain: true, URL: server.URL("postgres"), Logger: quiet})
 	crowd(t, []*Store{s}, 60, func(noted <-chan struct{}) {
 		for _, signal := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGINT} {
 			for range 50 {
@@ -250,7 +250,7 @@ func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 // Another server holds an execution: its commands wait, those of others do not,
 // and they come in their order once it is free.
 func TestHeldExecutionsWaitAlone(t *testing.T) {
-	s := open(t, Options{Committers: 1})
+	s := open(t, Options{Plain: true, Committers: 1})
 	held, free := begin(t, s), begin(t, s)
 	conn, err := pgx.ConnectConfig(t.Context(), s.db.config.Copy())
 	if err != nil {
@@ -283,7 +283,7 @@ func TestHeldExecutionsWaitAlone(t *testing.T) {
 		})
 		<-queued
 	}
-	if err := note(t.Context(), open(t, Options{URL: s.db.config.ConnString()}), free, uuid.New()); err != nil {
+	if err := note(t.Context(), open(t, Options{Plain: true, URL: s.db.config.ConnString()}), free, uuid.New()); err != nil {
 		t.Errorf("another execution's command: %v", err)
 	}
 	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {

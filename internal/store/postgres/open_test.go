@@ -55,7 +55,7 @@ func TestServersStartAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			s, err := Open(t.Context(), Options{URL: url})
+			s, err := Open(t.Context(), Options{Plain: true, URL: url})
 			if err != nil {
 				t.Error(err)
 				return
@@ -67,14 +67,14 @@ func TestServersStartAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	storetest.Invariants(t, open(t, Options{URL: url}))
+	storetest.Invariants(t, open(t, Options{Plain: true, URL: url}))
 }
 
 // Tables are brought up to date while servers write to them and read them.
 func TestMigrationsBesideServersThatWork(t *testing.T) {
 	for range 3 {
 		url := bare(t)
-		s := open(t, Options{URL: url})
+		s := open(t, Options{Plain: true, URL: url})
 		ids := []uuid.UUID{begin(t, s), begin(t, s), begin(t, s), begin(t, s)}
 		for _, id := range ids {
 			pendingTask(t, s, id, "key", 1000)
@@ -152,7 +152,7 @@ func addColumns(t *testing.T, url string, version int) {
 // What was counted since the checkpoint becomes a score.
 func TestCountsBecomeScores(t *testing.T) {
 	url := bare(t)
-	s := open(t, Options{URL: url})
+	s := open(t, Options{Plain: true, URL: url})
 	id := begin(t, s)
 	back(t, url, 32)
 	execute(t, url, "UPDATE agent_execution SET crashes = 3, panics = 1, unfit = 2")
@@ -202,7 +202,7 @@ func TestNewerVersion(t *testing.T) {
 	url := emptyDatabase(t)
 	execute(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (4711, true)")
 	defer execute(t, url, "DELETE FROM goose_db_version WHERE version_id = 4711")
-	_, err := Open(t.Context(), Options{URL: url})
+	_, err := Open(t.Context(), Options{Plain: true, URL: url})
 	if !perdure.IsCode(err, perdure.Conflict) || !strings.Contains(err.Error(), "4711") || !strings.Contains(err.Error(), "upgrade") {
 		t.Errorf("a newer database gives %v, want conflict", err)
 	}
@@ -213,8 +213,8 @@ func TestNewerVersion(t *testing.T) {
 func TestAnotherHistoryIsNoticed(t *testing.T) {
 	var told atomic.Int32
 	url := emptyDatabase(t)
-	s := open(t, Options{URL: url, Logger: quiet, Committers: 1, Fatal: func(error) { told.Add(1) }})
-	same := open(t, Options{URL: url})
+	s := open(t, Options{Plain: true, URL: url, Logger: quiet, Committers: 1, Fatal: func(error) { told.Add(1) }})
+	same := open(t, Options{Plain: true, URL: url})
 	if same.Epoch() != s.Epoch() || s.Epoch() == 0 {
 		t.Errorf("two servers see the epochs %d and %d", s.Epoch(), same.Epoch())
 	}
@@ -227,7 +227,7 @@ func TestAnotherHistoryIsNoticed(t *testing.T) {
 	if told.Load() != 1 {
 		t.Errorf("the server was told %d times", told.Load())
 	}
-	again := open(t, Options{URL: url})
+	again := open(t, Options{Plain: true, URL: url})
 	if again.Epoch() == s.Epoch() {
 		t.Error("the other history has the same epoch")
 	}
@@ -292,7 +292,7 @@ func usesIndexes(t *testing.T, name string, steps []string) {
 func TestReadersNoticeAnotherHistory(t *testing.T) {
 	var told atomic.Int32
 	url := emptyDatabase(t)
-	s := open(t, Options{URL: url, Logger: quiet, Fatal: func(error) { told.Add(1) }})
+	s := open(t, Options{Plain: true, URL: url, Logger: quiet, Fatal: func(error) { told.Add(1) }})
 	id := begin(t, s)
 	execute(t, url, "UPDATE store SET epoch = epoch + 1") // as after a restore
 	s.pool.Reset()
@@ -354,9 +354,9 @@ func plan(t *testing.T, conn *pgx.Conn, name, query string) (steps []string) {
 // database does, is another history, though every value in it is the same.
 func TestARestoredDumpIsAnotherHistory(t *testing.T) {
 	url := emptyDatabase(t)
-	s := open(t, Options{URL: url})
+	s := open(t, Options{Plain: true, URL: url})
 	execute(t, url, "BEGIN; CREATE TEMP TABLE dump AS SELECT * FROM store; DELETE FROM store; INSERT INTO store SELECT * FROM dump; COMMIT")
-	if again := open(t, Options{URL: url}); again.Epoch() == s.Epoch() {
+	if again := open(t, Options{Plain: true, URL: url}); again.Epoch() == s.Epoch() {
 		t.Error("the restored store has the epoch of the one before")
 	}
 }

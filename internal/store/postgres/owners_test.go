@@ -76,7 +76,7 @@ func TestEveryRowOfAnExecutionHasAnOwner(t *testing.T) {
 // alone, by COPY or otherwise, and none changes its execution.
 func TestRowsBelongToAnExecution(t *testing.T) {
 	url := emptyDatabase(t)
-	s, conn := open(t, Options{URL: url}), dialed(t, url)
+	s, conn := open(t, Options{Plain: true, URL: url}), dialed(t, url)
 	id, nobody := begin(t, s), uuid.New()
 	for _, table := range owned {
 		insert := ofOwned[table]
@@ -96,7 +96,7 @@ func TestRowsBelongToAnExecution(t *testing.T) {
 // give rows waits for them, and takes those along too.
 func TestAnExecutionTakesItsRowsAlong(t *testing.T) {
 	url := emptyDatabase(t)
-	s, conn, other := open(t, Options{URL: url}), dialed(t, url), dialed(t, url)
+	s, conn, other := open(t, Options{Plain: true, URL: url}), dialed(t, url), dialed(t, url)
 	exec(t, other, "SET lock_timeout = '50ms'")
 	for _, table := range owned {
 		id, stays := begin(t, s), begin(t, s)
@@ -128,7 +128,7 @@ func TestAnExecutionTakesItsRowsAlong(t *testing.T) {
 func TestTheAuditFindsRowsOfNobody(t *testing.T) {
 	for _, table := range owned {
 		url := emptyDatabase(t)
-		s, conn := open(t, Options{URL: url}), dialed(t, url)
+		s, conn := open(t, Options{Plain: true, URL: url}), dialed(t, url)
 		exec(t, conn, "SET session_replication_role = replica") // no trigger fires
 		exec(t, conn, ofOwned[table], []uuid.UUID{uuid.New()})
 		if audited(t, s) == nil {
@@ -140,7 +140,7 @@ func TestTheAuditFindsRowsOfNobody(t *testing.T) {
 // It finds one beyond the first page of owners, and nothing wrong with those.
 func TestTheAuditLooksAtEveryOwner(t *testing.T) {
 	url := emptyDatabase(t)
-	s, conn := open(t, Options{URL: url}), dialed(t, url)
+	s, conn := open(t, Options{Plain: true, URL: url}), dialed(t, url)
 	begin(t, s)
 	exec(t, conn, "INSERT INTO agent_execution SELECT (jsonb_populate_record(x, jsonb_build_object('id', gen_random_uuid()))).*"+
 		" FROM agent_execution x, generate_series(1, $1::int)", 2*ownersPage+1)
