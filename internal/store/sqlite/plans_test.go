@@ -22,7 +22,6 @@ var wholeTables = map[string]string{
 	"SELECT org_id, agent, kind, description":                                                   "the kinds of one org, which are as many as its workers register",
 	"SELECT s.path, c.upto FROM durable_stream s":                                               "the check of a whole store, on demand",
 	"SELECT x.number, x.id FROM agent_execution x":                                              "the check of a whole store, on demand, page by page",
-	"WITH RECURSIVE up":                                                                         "a path, whose rows are sorted: all are given",
 	"SELECT DISTINCT b.agent_execution_id":                                                      "uploads that no commit names, by an index of nothing else",
 	"SELECT number FROM agent_execution INDEXED BY idx_agent_execution_held":                    "what is held, as many as one page examines",
 	"SELECT number FROM agent_execution INDEXED BY idx_agent_execution_waiting":                 "what waits, as many as one page examines",
