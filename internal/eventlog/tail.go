@@ -127,6 +127,8 @@ func (t *tail) next(ctx context.Context) (look, error) {
 			return seen, err
 		}
 	}
+	done := fair.Compute(ctx)
+	defer done()
 	items, head, err := t.log.page(ctx, t.execution, t.at.Pos, pageRecords)
 	// changed is older than the read: what the read missed will close it.
 	return look{items: items, head: head, turn: seen.turn, changed: seen.changed}, err

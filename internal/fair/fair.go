@@ -134,3 +134,22 @@ func Wait(ctx context.Context) (done func()) {
 	}
 	return func() { v.enter(ctx, waiting) }
 }
+
+// Compute waits for a place for a part of a request that goes on after its visit: a
+// stream reads more of a log. The function that it returns gives the place up. A caller
+// whose visit has a place, or that has none to visit by, notices nothing.
+func Compute(ctx context.Context) (done func()) {
+	v, _ := ctx.Value(key{}).(*Visit)
+	if v == nil || v.hasPlace() {
+		return func() {}
+	}
+	part := v.share.Visit(v.org)
+	part.Enter(ctx)
+	return part.Leave
+}
+
+func (v *Visit) hasPlace() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.state == inside || v.state == taking
+}

@@ -164,11 +164,38 @@ func TestAVisitGoesOnWithoutAPlaceWhenItsContextEnds(t *testing.T) {
 	})
 }
 
+func TestAPartOfARequestHasAPlaceOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := crowd()
+		first, _ := enter(t.Context(), s, "busy")
+		ctx := With(t.Context(), first)
+		Compute(ctx)() // it has a place, and keeps it
+		if second, in := enter(t.Context(), s, "busy"); entered(in) {
+			t.Error("two have a place")
+		} else {
+			second.Leave()
+		}
+		first.Leave()
+		done := Compute(ctx)
+		second, in := enter(t.Context(), s, "busy")
+		if entered(in) {
+			t.Error("a part of a request computes without a place")
+		}
+		done()
+		if !entered(in) {
+			t.Error("a part that is over keeps its place")
+		}
+		second.Leave()
+	})
+}
+
 func TestWithoutAShareNothingIsBounded(t *testing.T) {
 	var s *Share
 	v := s.Visit("any")
 	v.Enter(t.Context())
 	Wait(With(t.Context(), v))()
 	Wait(t.Context())()
+	Compute(With(t.Context(), v))()
+	Compute(t.Context())()
 	v.Leave()
 }
