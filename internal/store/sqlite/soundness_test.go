@@ -248,7 +248,7 @@ func TestAStartReadsABoundedPart(t *testing.T) {
 				}
 			}
 			before := readSoFar(t)
-			s, err := Open(t.Context(), Options{Path: path, Logger: slog.New(slog.DiscardHandler), CheckBeside: true})
+			s, err := Open(t.Context(), Options{Path: path, Logger: slog.New(slog.DiscardHandler), CheckBeside: true, Plain: true})
 			if err != nil {
 				t.Fatal(err)
 			}
