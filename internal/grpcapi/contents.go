@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
+	"github.com/perdure/perdure/internal/fair"
 )
 
 // window is how many pieces of one content a worker may be ahead of who reads
@@ -198,6 +199,7 @@ func (r *contentReader) next() error {
 		return r.err
 	default:
 	}
+	defer fair.Wait(r.ctx)()
 	select {
 	case m := <-r.request.answers:
 		r.err = r.take(m)

@@ -20,6 +20,7 @@ type kept struct {
 	mu     sync.Mutex
 	opened map[perdure.Hash]*tape
 	sizes  map[perdure.Hash]int
+	gate   chan struct{} // unless nil, contents are given once it is closed
 }
 
 // tape counts what is read of a content.
@@ -38,6 +39,9 @@ func (r *tape) Read(p []byte) (int, error) {
 func (r *tape) Close() error { close(r.closed); return nil }
 
 func (k *kept) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
+	if k.gate != nil {
+		<-k.gate
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	size, ok := k.sizes[sum]

@@ -1,12 +1,16 @@
 package grpcapi_test
 
 import (
+	"context"
+	"errors"
+	"io"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/fair"
 )
 
 // Calls compute in their org's share of the processor; polls wait and heartbeats must
@@ -40,4 +44,39 @@ func TestCallsComputeInTheirOrgsShare(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+// A request that waits for a content from a worker has no place in its org's share of
+// the processor: others of the org go on.
+func TestAContentThatIsWaitedForTakesNoPlace(t *testing.T) {
+	share := fair.New(2)
+	share.Longest = time.Hour
+	other, first, second := share.Visit("other"), share.Visit("acme"), share.Visit("acme")
+	other.Enter(t.Context())
+	other.Leave()
+	first.Enter(t.Context())
+	k := &kept{opened: map[perdure.Hash]*tape{}, sizes: map[perdure.Hash]int{{1}: 10}, gate: make(chan struct{})}
+	served(t, k, func(source perdure.ContentSource) {
+		read := make(chan error, 1)
+		go func() {
+			r, err := source.Content(fair.With(t.Context(), first), uuid.New(), perdure.Hash{1})
+			if err == nil {
+				_, err = io.Copy(io.Discard, r)
+				err = errors.Join(err, r.Close())
+			}
+			first.Leave()
+			read <- err
+		}()
+		within, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		second.Enter(within)
+		if within.Err() != nil {
+			t.Error("another request waits for one that waits for a worker")
+		}
+		second.Leave()
+		close(k.gate)
+		if err := <-read; err != nil {
+			t.Error(err)
+		}
+	})
 }
