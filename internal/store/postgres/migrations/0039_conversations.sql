@@ -1,5 +1,7 @@
 -- +goose Up
 
+LOCK TABLE agent_execution, agent_response IN ACCESS EXCLUSIVE MODE; -- as in 0030
+
 -- A conversation of the Responses endpoint. response_id is the id of its next
 -- response; items and bytes count what is pending, which is in conversation_item.
 -- mark names the last addition.

@@ -1,5 +1,7 @@
 -- +goose Up
 
+LOCK TABLE agent_execution IN ACCESS EXCLUSIVE MODE; -- as in 0030
+
 -- Executions that have ended, for lists by status. A row that has not ended is not in
 -- it, so that its changes cost no entry.
 CREATE INDEX IF NOT EXISTS idx_agent_execution_by_status ON agent_execution (org_id, status, number)
