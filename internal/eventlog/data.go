@@ -3,7 +3,6 @@ package eventlog
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -133,26 +132,20 @@ func merge(head []byte, fields json.RawMessage) ([]byte, error) {
 	if len(fields) == 0 {
 		return head, nil
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(perdure.ValidJSON(fields), &members); err != nil {
-		return nil, &perdure.Error{Code: perdure.Internal, Message: "an event's fields are no object", Err: err}
+	members, err := membersOf(fields)
+	if err != nil {
+		return nil, err
 	}
-	for _, name := range commonNames {
-		delete(members, name)
-	}
-	merged := bytes.NewBuffer(slices.Clip(head[:len(head)-1]))
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		key, err := encode(name)
-		if err != nil {
-			return nil, err
+	merged := make([]byte, 0, len(head)+len(fields))
+	merged = append(merged, head[:len(head)-1]...)
+	for _, m := range members {
+		if slices.Contains(commonNames, string(m.name())) {
+			continue
 		}
-		merged.WriteByte(',')
-		merged.Write(key)
-		merged.WriteByte(':')
-		if err := json.Compact(merged, members[name]); err != nil {
-			return nil, &perdure.Error{Code: perdure.Internal, Message: "an event's fields do not parse", Err: err}
-		}
+		merged = append(merged, ',')
+		merged = append(merged, m.key...)
+		merged = append(merged, ':')
+		merged = append(merged, m.value...)
 	}
-	merged.WriteByte('}')
-	return merged.Bytes(), nil
+	return append(merged, '}'), nil
 }
