@@ -3,6 +3,8 @@
 # it does not weigh on the module's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
 
 echo "== gofumpt"
 unformatted=$(go tool -modfile=tools/gofumpt/go.mod gofumpt -l $(git ls-files '*.go' | grep -v '\.pb\.go$'))
@@ -14,6 +16,13 @@ fi
 echo "== golangci-lint"
 go tool -modfile=tools/golangci-lint/go.mod golangci-lint run --timeout 15m ./...
 
+echo "== prose"
+# Forms of words in comments that readers stumble over; the limit only goes down.
+go -C tools/prose vet ./...
+go -C tools/prose test ./...
+go -C tools/prose build -o "$tmp/prose" .
+git ls-files '*.go' | xargs "$tmp/prose" -limit 12
+
 echo "== macOS"
 GOOS=darwin GOARCH=arm64 go build ./...
 
@@ -24,8 +33,7 @@ echo "== web"
 (cd web && npm run --silent lint)
 
 echo "== built pages"
-built=$(mktemp -d)
-trap 'rm -rf "$built"' EXIT
+built=$tmp/pages
 (cd web && PERDURE_WEB_OUT=$built npm run --silent build)
 if ! diff -r web/dist "$built" >/dev/null; then
 	echo "web/dist is not what web/app builds; run (cd web && npm run build) and commit it" >&2

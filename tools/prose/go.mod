@@ -1,0 +1,3 @@
+module github.com/perdure/perdure/tools/prose
+
+go 1.26
