@@ -28,10 +28,6 @@ type ConversationPlace struct {
 // conversation. It takes the pending items: the input has to hold them.
 type ConversationTurn struct {
 	ConversationPlace
-	// Key, with the hash of the request, names the execution for 24 hours, as the
-	// idempotency key of a start does. It is a signal's; a start has its own.
-	Key  string
-	Hash perdure.Hash
 }
 
 // response returns the id of the response that is to begin.
@@ -43,11 +39,8 @@ func (t *ConversationTurn) response() string {
 }
 
 func (t *ConversationTurn) needs(n *store.Needs) {
-	if t == nil {
-		return
-	}
-	if n.Conversation = t.ID; t.Key != "" {
-		n.Idempotency = t.Key
+	if t != nil {
+		n.Conversation = t.ID
 	}
 }
 
@@ -60,12 +53,6 @@ func (t *ConversationTurn) begin(d *draft, execution *uuid.UUID) error {
 	row, err := t.standing(d.s)
 	if err != nil {
 		return err
-	}
-	if t.Key != "" {
-		if d.s.Idempotency != nil {
-			return perdure.Errorf(perdure.Conflict, "the Idempotency-Key %q has just been used", t.Key)
-		}
-		d.c.Idempotency = &store.Idempotency{Key: t.Key, RequestHash: t.Hash, Execution: d.x.ID, ExpiresAt: d.s.Now.Add(idempotencyTTL)}
 	}
 	row.Response, row.Items, row.Bytes = NewResponseID(), 0, int64(len(row.Metadata))
 	if execution != nil {

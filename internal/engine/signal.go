@@ -25,6 +25,10 @@ type SignalRequest struct {
 	Head string
 	// Response is set where a client asked for a response.
 	Response *ResponseRequest
+	// IdempotencyKey, if set, with the hash of the whole request, names the execution
+	// for 24 hours, as that of a start does. Both share one set of keys in an org.
+	IdempotencyKey string
+	RequestHash    perdure.Hash
 	// Conversation, if set, is the one whose next response this begins.
 	Conversation *ConversationTurn
 }
@@ -40,7 +44,8 @@ type SignalReply struct {
 
 // Signal stores a signal, and wakes the execution if it waits for it. Errors:
 // invalid_argument, not_found, execution_ended, payload_too_large, conflict
-// (Head), rate_limited (the limits of the key that started the execution).
+// (Head, or an idempotency key that something else has just used), rate_limited (the
+// limits of the key that started the execution), idempotency_key_reused.
 func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalRequest) (SignalReply, error) {
 	if err := e.checkSignal(&r); err != nil {
 		return SignalReply{}, err
@@ -58,7 +63,7 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 	d, err := e.one(ctx, store.Command{
 		Name: "signal", Lane: store.LaneCommits, Org: org, Execution: id, Bytes: len(r.Value),
 		Needs: func(x *perdure.Execution) store.Needs {
-			n := store.Needs{SignalIDs: []string{r.ID}, UseOf: limitedBy(x)}
+			n := store.Needs{SignalIDs: []string{r.ID}, UseOf: limitedBy(x), Idempotency: r.IdempotencyKey}
 			if x != nil && x.Leaf != nil && (r.Head != "" || messages != nil) {
 				n.Entries, n.Patterns = []uuid.UUID{*x.Leaf}, []string{perdure.UserMessage}
 			}
@@ -113,6 +118,9 @@ func (e *Engine) decideSignal(s *store.State, r SignalRequest, checked bool, mes
 	if known, ok := s.Signals[r.ID]; ok {
 		return answerOf(SignalReply{r.ID, s.Execution.Status, known.ResponseID}), nil
 	}
+	if err := r.unused(s.Idempotency); err != nil {
+		return nil, err
+	}
 	if s.Execution.Status.Terminal() {
 		return nil, perdure.Errorf(perdure.ExecutionEnded, "execution %s is %s and takes no more signals", s.Execution.ID, s.Execution.Status)
 	}
@@ -146,6 +154,11 @@ func (e *Engine) decideSignal(s *store.State, r SignalRequest, checked bool, mes
 	if r.Name == perdure.UserMessage {
 		d.c.Responses = []store.Response{r.Response.row(d, response, r.ID)}
 	}
+	if r.IdempotencyKey != "" {
+		d.c.Idempotency = &store.Idempotency{
+			Key: r.IdempotencyKey, RequestHash: r.RequestHash, Execution: d.x.ID, ExpiresAt: s.Now.Add(idempotencyTTL),
+		}
+	}
 	if err := r.Conversation.begin(d, nil); err != nil {
 		return nil, err
 	}
@@ -156,6 +169,19 @@ func (e *Engine) decideSignal(s *store.State, r SignalRequest, checked bool, mes
 		h.take(e, d, &signal)
 	}
 	return d.done(SignalReply{r.ID, d.x.Status, response}), nil
+}
+
+// unused returns an error if the signal's idempotency key is in use: the signal that it
+// was used with, if there was one, is not in this execution.
+func (r SignalRequest) unused(known *store.Idempotency) error {
+	switch {
+	case known == nil:
+		return nil
+	case known.RequestHash != r.RequestHash:
+		return keyReused(r.IdempotencyKey)
+	default:
+		return perdure.Errorf(perdure.Conflict, "the Idempotency-Key %q has just been used", r.IdempotencyKey)
+	}
 }
 
 // fits decides whether messages can be taken up: results of calls only where

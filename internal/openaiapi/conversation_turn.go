@@ -175,10 +175,9 @@ func (b *beginning) turnInput(ctx context.Context, c *store.Conversation, pendin
 func (b *beginning) beginTurn(ctx context.Context, c *store.Conversation, head conversationHead, messages []perdure.InputMessage) (string, error) {
 	turn := &engine.ConversationTurn{ConversationPlace: engine.ConversationPlace{ID: c.ID, Response: c.Response, Items: c.Items}}
 	if head.waits != "" {
-		turn.Key, turn.Hash = b.idem.key, b.idem.hash
 		reply, err := b.Engine.Signal(ctx, b.org, head.execution.ID, engine.SignalRequest{
 			Name: perdure.UserMessage, Turn: &engine.Turn{Messages: messages, Settings: &b.settings}, ID: b.idem.signalID(), Head: head.waits,
-			Response: b.asked, Conversation: turn,
+			Response: b.asked, Conversation: turn, IdempotencyKey: b.idem.key, RequestHash: b.idem.hash,
 		})
 		return reply.ResponseID, err
 	}

@@ -240,6 +240,7 @@ func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.I
 	}
 	reply, err := b.Engine.Signal(ctx, b.org, previous.execution.ID, engine.SignalRequest{
 		Name: perdure.UserMessage, Turn: &engine.Turn{Messages: messages, Settings: &b.settings}, ID: b.idem.signalID(), Head: previous.id(), Response: b.asked,
+		IdempotencyKey: b.idem.key, RequestHash: b.idem.hash,
 	})
 	return reply.ResponseID, err
 }

@@ -116,6 +116,14 @@ func TestBlocksAreShownWhereTheyAreAskedFor(t *testing.T) {
 		if got := bytes.Contains(o.raw, []byte(`"encrypted_content"`)); got != want || !bytes.Equal(o.raw, bytes.TrimSpace(again.raw)) {
 			t.Errorf("%s: shown %v: %s\nread again: %s", members, got, o.raw, again.raw)
 		}
+		for _, query := range []string{"?include[]=reasoning.encrypted_content", "?include=reasoning.encrypted_content&include=file_search_call.results", "?include[0]=reasoning.encrypted_content"} {
+			if shown := w.call("GET", "/v1/responses/"+o.ID+query, "").object(); !bytes.Contains(shown.raw, []byte(`"encrypted_content"`)) {
+				t.Errorf("%s: not shown at %s: %s", members, query, shown.raw)
+			}
+		}
+		if shown := w.call("GET", "/v1/responses/"+o.ID, `{"include":["reasoning.encrypted_content"],"stream":false}`).object(); !bytes.Contains(shown.raw, []byte(`"encrypted_content"`)) {
+			t.Errorf("%s: not shown where the body asks for it: %s", members, shown.raw)
+		}
 		replayed := w.all("GET", "/v1/responses/"+o.ID+"?stream=true", "")
 		for i, e := range replayed {
 			if i > 1 && e.Type == "response.output_item.done" && e.Raw != events[i].Raw {

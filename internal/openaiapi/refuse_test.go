@@ -126,7 +126,8 @@ func TestUnknownResponsesAre404(t *testing.T) {
 	s.callAs("other", "DELETE", "/v1/responses/"+kept.ID, "").refused(404, "", "not_found")
 	s.call("GET", "/v1/responses/"+kept.ID+"?starting_after=1", "").refused(400, "starting_after", "invalid_value")
 	s.call("GET", "/v1/responses/"+kept.ID+"?stream=true&starting_after=x", "").refused(400, "starting_after", "invalid_type")
-	s.call("GET", "/v1/responses/"+kept.ID+"?include=x", "").refused(400, "include", "unsupported_parameter")
+	s.call("GET", "/v1/responses/"+kept.ID+"?include=x", "").refused(400, "include", "unsupported_value")
+	s.call("GET", "/v1/responses/"+kept.ID+"?colour=x", "").refused(400, "colour", "unsupported_parameter")
 	s.call("GET", "/v1/responses/"+kept.ID, "x").refused(400, "", "invalid_json")
 	if r := s.call("GET", "/v1/responses/"+kept.ID, `{"stream":true}`); !strings.HasPrefix(string(r.body), "event: response.created") {
 		t.Errorf("asked for a stream in the body, as the Go client does: %s", r.body)
@@ -175,10 +176,16 @@ func TestARepeatedCreateIsOne(t *testing.T) {
 	if a, b := send("n", next), send("n", next); a.ID != b.ID || a.ID == first.ID || s.executions() != 1 {
 		t.Errorf("going on: %s and %s", a.raw, b.raw)
 	}
+	s.keyed("n", with(after(first.ID)+`"temperature":1`)).refused(400, "", "idempotency_key_reused")
+	s.keyed("k", with(after(first.ID)+`"temperature":1`)).refused(400, "", "idempotency_key_reused")
+	s.keyed("n", with(`"temperature":1`)).refused(400, "", "idempotency_key_reused")
 	if a := send("k", with(`"metadata":{}`)); a.ID != first.ID {
 		t.Errorf("after the chain went on: %s in place of %s", a.raw, first.ID)
 	}
 	s.keyed("k", with(`"temperature":1`)).refused(400, "", "idempotency_key_reused")
+	if n := s.executions(); n != 1 {
+		t.Errorf("%d executions", n)
+	}
 }
 
 // Models are the org's definitions and the models that they name; any model of a

@@ -3,8 +3,6 @@ package openaiapi
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,82 +11,6 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
 )
-
-// retrieve gives a response as it stands, or its events again from any of them
-// on.
-func (a *API) retrieve(w http.ResponseWriter, r *http.Request) {
-	query, err := retrieveQuery(r)
-	var after int64
-	var stream bool
-	if err == nil {
-		after, stream, err = streamed(query)
-	}
-	if err != nil {
-		a.fail(w, r, err)
-		return
-	}
-	f, err := a.find(r.Context(), orgOf(r), r.PathValue("id"), false)
-	switch {
-	case err != nil:
-		a.fail(w, r, err)
-	case stream:
-		leave, err := a.read(r)
-		if err != nil {
-			a.fail(w, r, err)
-			return
-		}
-		defer leave()
-		a.stream(w, r, f.fold, after)
-	default:
-		a.answer(w, r, f.fold, a.current(r.Context(), f.fold))
-	}
-}
-
-// retrieveQuery is the query with the members of the body, if there is one: the
-// official Go client asks for a stream in the body of its GET.
-func retrieveQuery(r *http.Request) (url.Values, error) {
-	q := r.URL.Query()
-	raw, err := io.ReadAll(io.LimitReader(r.Body, 4096))
-	if err != nil || len(raw) == 0 {
-		return q, bodyError(err)
-	}
-	var members map[string]any
-	if json.Unmarshal(raw, &members) != nil {
-		return q, invalid("", "invalid_json", "The body of a retrieve, if there is one, has to be a JSON object.")
-	}
-	for name, value := range members {
-		q.Set(name, fmt.Sprint(value))
-	}
-	return q, nil
-}
-
-// streamed reads the query of a retrieve.
-func streamed(q url.Values) (after int64, stream bool, err error) {
-	after = -1
-	for name, values := range q {
-		value := values[0]
-		switch name {
-		case "stream":
-			if stream, err = strconv.ParseBool(value); err != nil {
-				return 0, false, invalid(name, "invalid_type", "Invalid type for 'stream': expected a boolean.")
-			}
-		case "starting_after":
-			if after, err = strconv.ParseInt(value, 10, 64); err != nil || after < 0 {
-				return 0, false, invalid(name, "invalid_type", "Invalid type for 'starting_after': expected a whole number from 0.")
-			}
-		case "include_obfuscation":
-			if value != "false" {
-				return 0, false, unsupported(name, "leave it out")
-			}
-		default:
-			return 0, false, unsupported(name, "leave it out")
-		}
-	}
-	if after >= 0 && !stream {
-		return 0, false, invalid("starting_after", "invalid_value", "'starting_after' is for 'stream=true'.")
-	}
-	return after, stream, nil
-}
 
 // cancel cancels a response that runs, and waits for its end. One that has ended
 // stays as it is.
