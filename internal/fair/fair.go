@@ -139,13 +139,20 @@ func Wait(ctx context.Context) (done func()) {
 // stream reads more of a log. The function that it returns gives the place up. A caller
 // whose visit has a place, or that has none to visit by, notices nothing.
 func Compute(ctx context.Context) (done func()) {
+	_, done = Part(ctx)
+	return done
+}
+
+// Part is Compute for a part that may have to wait in between: a message of a WebSocket
+// is stored. In the context that it returns, Wait gives the part's place up.
+func Part(ctx context.Context) (part context.Context, done func()) {
 	v, _ := ctx.Value(key{}).(*Visit)
 	if v == nil || v.hasPlace() {
-		return func() {}
+		return ctx, func() {}
 	}
-	part := v.share.Visit(v.org)
-	part.Enter(ctx)
-	return part.Leave
+	own := v.share.Visit(v.org)
+	own.Enter(ctx)
+	return With(ctx, own), own.Leave
 }
 
 func (v *Visit) hasPlace() bool {

@@ -189,6 +189,31 @@ func TestAPartOfARequestHasAPlaceOfItsOwn(t *testing.T) {
 	})
 }
 
+func TestAPartHasNoPlaceWhileItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := crowd()
+		first, _ := enter(t.Context(), s, "busy")
+		first.Leave()
+		part, done := Part(With(t.Context(), first))
+		again := Wait(part)
+		second, in := enter(t.Context(), s, "busy")
+		if !entered(in) {
+			t.Error("a part that waits keeps its place")
+		}
+		second.Leave()
+		again()
+		third, in := enter(t.Context(), s, "busy")
+		if entered(in) {
+			t.Error("a part that has waited computes without a place")
+		}
+		done()
+		if !entered(in) {
+			t.Error("a part that is over keeps its place")
+		}
+		third.Leave()
+	})
+}
+
 func TestWithoutAShareNothingIsBounded(t *testing.T) {
 	var s *Share
 	v := s.Visit("any")

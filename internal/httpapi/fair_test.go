@@ -59,6 +59,29 @@ func TestRequestsComputeInTheirOrgsShare(t *testing.T) {
 	}
 }
 
+func TestMessagesOfSocketsComputeInTheirOrgsShare(t *testing.T) {
+	h, share := openFair(t)
+	log, responses := h.socket(h.start("").ID), h.responses()
+	mine := share.Visit("default")
+	mine.Enter(t.Context())
+	log.send("load_events", `{}`)
+	answer := make(chan responsesFrame, 1)
+	go func() { answer <- responses.ask("nobody") }()
+	untilWaiting(share, 2)
+	select {
+	case a := <-answer:
+		t.Errorf("answered %+v without a place", a)
+	default:
+	}
+	mine.Leave()
+	if m := log.next(); m.Type != "events_loaded" {
+		t.Errorf("the page is %+v", m)
+	}
+	if a := <-answer; a.Type != "error" || a.Status != 400 {
+		t.Errorf("answered %+v", a)
+	}
+}
+
 // What waits for its client, or for news, has no place: nobody else of the org waits.
 func TestWhatWaitsHasNoPlace(t *testing.T) {
 	h, _ := openFair(t)

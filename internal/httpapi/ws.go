@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/fair"
 )
 
 const (
@@ -248,6 +249,7 @@ func (k *socket) send(ctx context.Context, kind string, data any) error {
 		return err
 	}
 	whole = perdure.ValidJSON(whole) // a WebSocket ends for good at a text that is not UTF-8
+	defer fair.Wait(ctx)()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(k.WriteTimeout, func() { cancel(errNoAnswer) })

@@ -9,11 +9,14 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/fair"
 )
 
 // command does what a message of the client asks for. Only what ends the socket
 // is an error; the rest is answered.
 func (k *socket) command(ctx context.Context, c envelope) error {
+	ctx, done := fair.Part(ctx)
+	defer done()
 	if c.refused != nil {
 		return k.answer(ctx, promptID(c.Data), c.refused)
 	}

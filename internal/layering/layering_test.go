@@ -66,7 +66,7 @@ var rules = map[string][]string{
 	"internal/eventlog":                    {"internal/fair", "internal/store", "internal/notify"},
 	"internal/durablestream":               {"internal/fair", "internal/store", "internal/notify"},
 	"internal/httpapi":                     {"internal/fair", "internal/durablestream", "internal/engine", "internal/eventlog", "internal/health", "internal/markdown", "internal/notify", "internal/openaiapi", "internal/store"},
-	"internal/openaiapi":                   {"internal/engine", "internal/eventlog", "internal/response", "internal/schema", "internal/sealed", "internal/store"},
+	"internal/openaiapi":                   {"internal/engine", "internal/eventlog", "internal/fair", "internal/response", "internal/schema", "internal/sealed", "internal/store"},
 	"internal/sealed":                      nil, // pure
 	"internal/grpcapi":                     {"internal/fair", "api/...", "internal/health"},
 	"internal/disk":                        nil, // pure: the worker's side uses these, too

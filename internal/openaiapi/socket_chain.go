@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/fair"
 	"github.com/perdure/perdure/internal/response"
 )
 
@@ -59,7 +60,10 @@ func (n *chain) failed(previous string) {
 // warm checks a create whose input is for the next one. It makes a response without
 // output that this connection alone knows.
 func (k *socket) warm(ctx context.Context, c creation) error {
-	if _, err := k.prepare(ctx, k.org, c.request, idempotency{}); err != nil {
+	part, done := fair.Part(ctx)
+	_, err := k.prepare(part, k.org, c.request, idempotency{})
+	done()
+	if err != nil {
 		return err
 	}
 	f := newFold(response.Identity{Response: engine.NewResponseID()}, 0, *c.request, source{})

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/perdure/perdure/internal/fair"
 )
 
 // createFrame is the type of the frames that a client sends.
@@ -13,7 +15,9 @@ const createFrame = "response.create"
 // answer does what a frame asks for. Only what ends the socket is an error; the rest
 // is told the client.
 func (k *socket) answer(ctx context.Context, f frame) error {
+	done := fair.Compute(ctx)
 	c, err := k.parse(f)
+	done()
 	if err == nil {
 		err = k.admission.count()
 	}
@@ -103,7 +107,9 @@ func (k *socket) create(ctx context.Context, c creation) error {
 	if c.warmUp {
 		return k.warm(ctx, c)
 	}
-	f, err := k.begin(ctx, k.org, c.request, idempotency{})
+	part, done := fair.Part(ctx)
+	f, err := k.begin(part, k.org, c.request, idempotency{})
+	done()
 	if err != nil {
 		return err
 	}
