@@ -43,6 +43,10 @@ type follower struct {
 	failed  int
 	err     error
 	changed chan struct{} // closed at each change, and replaced
+	// newest are the items after newestAfter, for the many readers that are there. They
+	// are never written to.
+	newest      []Item
+	newestAfter int64
 }
 
 // follow gives the log's follower, which is ready unless the store fails.
@@ -257,6 +261,7 @@ func (f *follower) add(items []Item) {
 }
 
 func (f *follower) wake() {
+	f.newest = nil
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
@@ -283,6 +288,9 @@ func (f *follower) after(pos int64) (look, error) {
 	}
 	seen.held = true
 	next, _ := slices.BinarySearchFunc(f.ring, pos+1, func(i Item, pos int64) int { return cmp.Compare(i.Cursor.Pos, pos) })
-	seen.items = slices.Clone(f.ring[next:])
+	if len(f.newest) != len(f.ring)-next || f.newestAfter != pos {
+		f.newest, f.newestAfter = slices.Clone(f.ring[next:]), pos
+	}
+	seen.items = f.newest
 	return seen, nil
 }

@@ -50,6 +50,21 @@ const flushAt = 16 << 10
 // gathering holds buffers of streams that have nothing to write, as *[]byte.
 var gathering sync.Pool
 
+// gathered returns an empty buffer.
+func gathered() []byte {
+	if b, ok := gathering.Get().(*[]byte); ok {
+		return (*b)[:0]
+	}
+	return nil
+}
+
+// ungather takes a buffer back.
+func ungather(b []byte) {
+	if cap(b) <= 2*flushAt {
+		gathering.Put(&b)
+	}
+}
+
 // asEvents sets the headers of a stream of events.
 func asEvents(h http.Header) {
 	h.Set("Content-Type", "text/event-stream")
@@ -89,9 +104,7 @@ func (e *eventWriter) event(name perdure.EventType, id perdure.Cursor, data []by
 // buffer gives what is gathered so far, to append to.
 func (e *eventWriter) buffer() []byte {
 	if e.buf == nil {
-		if b, ok := gathering.Get().(*[]byte); ok {
-			e.buf = (*b)[:0]
-		}
+		e.buf = gathered()
 	}
 	return e.buf
 }
@@ -102,9 +115,7 @@ func (e *eventWriter) flush() error {
 	}
 	e.wrote = time.Now()
 	err := e.to.write(e.buf, e.timeout)
-	if full := e.buf; cap(full) <= 2*flushAt {
-		gathering.Put(&full)
-	}
+	ungather(e.buf)
 	e.buf = nil
 	return err
 }

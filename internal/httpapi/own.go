@@ -3,11 +3,12 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -52,33 +53,25 @@ func (o *ownConn) begin() {
 // headWithin is more than a kernel's empty buffer ever needs.
 const headWithin = 10 * time.Second
 
-// write implements eventSink: one chunk.
+// write implements eventSink: one chunk, in one buffer, because a gathering write costs a
+// reader of small events a third more.
 func (o *ownConn) write(b []byte, timeout time.Duration) error {
-	head := fmt.Appendf(nil, "%x\r\n", len(b))
-	for len(b) > pieceBytes {
-		if err := o.piece(timeout, head, b[:pieceBytes]); err != nil {
+	framed := gathered()
+	framed = strconv.AppendInt(framed, int64(len(b)), 16)
+	framed = append(framed, "\r\n"...)
+	framed = append(framed, b...)
+	framed = append(framed, "\r\n"...)
+	defer ungather(framed)
+	for piece := range slices.Chunk(framed, pieceBytes) {
+		if err := o.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
 			return err
 		}
-		head, b = nil, b[pieceBytes:]
+		if _, err := o.Write(piece); err != nil {
+			return err
+		}
 	}
-	return o.piece(timeout, head, b, chunkEnd)
+	return nil
 }
-
-// piece writes what the reader has to take within the timeout.
-func (o *ownConn) piece(timeout time.Duration, parts ...[]byte) error {
-	if err := o.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
-		return err
-	}
-	if _, secured := o.Conn.(*tls.Conn); secured {
-		_, err := o.Write(bytes.Join(parts, nil)) // or each would be a record of its own
-		return err
-	}
-	buffers := net.Buffers(parts)
-	_, err := buffers.WriteTo(o.Conn)
-	return err
-}
-
-var chunkEnd = []byte("\r\n")
 
 // finish says that the answer is complete.
 func (o *ownConn) finish() error {

@@ -121,7 +121,7 @@ type view struct {
 }
 
 func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.UUID, from eventlog.From, v view) error {
-	shown := func(i eventlog.Item) ([]eventlog.Item, error) { return []eventlog.Item{i}, nil }
+	var shown func(eventlog.Item) ([]eventlog.Item, error) // nil shows each item as it is
 	if v.html {
 		html := newHTMLView(execution)
 		html.at = func(pos int64) (perdure.Cursor, error) { return s.Log.CursorAt(ctx, execution, pos) }
@@ -175,8 +175,11 @@ func (s *server) during(ctx context.Context, execution uuid.UUID, block, upTo in
 	return items, nil
 }
 
-// writeItem writes what the view shows of an item.
+// writeItem writes what the view shows of an item; without shown the item itself.
 func (s *server) writeItem(out *eventWriter, item eventlog.Item, shown func(eventlog.Item) ([]eventlog.Item, error)) error {
+	if shown == nil {
+		return out.item(item)
+	}
 	items, err := shown(item)
 	for _, i := range items {
 		if err == nil {
