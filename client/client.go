@@ -34,7 +34,7 @@ type Options struct {
 	// its own, since a stream has no end that could be known.
 	HTTPClient *http.Client
 	// OnReconnect hears of every pause of Follow: why it lost the stream and
-	// how long it waits before it goes on.
+	// how long it waits before it continues.
 	OnReconnect func(cause error, pause time.Duration)
 }
 
@@ -50,7 +50,7 @@ type Client struct {
 	rand func() float64
 }
 
-// New makes a client. It connects at the first call. Error: invalid_argument,
+// New creates a client. It connects at the first call. Error: invalid_argument,
 // which does not repeat a BaseURL that may hold a password.
 func New(o Options) (*Client, error) {
 	base, err := url.Parse(o.BaseURL)
@@ -69,14 +69,14 @@ func New(o Options) (*Client, error) {
 	return &Client{o: o, base: base, wait: sleep, idle: 45 * time.Second, rand: rand.Float64}, nil
 }
 
-// Socket makes a client of the server that listens on a unix socket, as the
+// Socket creates a client of the server that listens on a unix socket, as the
 // owner of a data directory does; token is the content of the file token there.
 func Socket(path, token string) *Client {
 	var d net.Dialer
 	return Dialed(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "unix", path) }, token)
 }
 
-// Dialed makes a client of the server that dial connects to, which is on this machine:
+// Dialed creates a client of the server that dial connects to, which is on this machine:
 // answers are not compressed.
 func Dialed(dial func(context.Context) (net.Conn, error), token string) *Client {
 	t := newTransport()
@@ -89,7 +89,7 @@ func Dialed(dial func(context.Context) (net.Conn, error), token string) *Client 
 	return c
 }
 
-// With gives a client that differs from c in the options that change sets.
+// With returns a client that differs from c in the options that change sets.
 func (c *Client) With(change func(*Options)) *Client {
 	copied := *c
 	change(&copied.o)
@@ -124,7 +124,7 @@ func (c *Client) url(r request) string {
 	return u.String()
 }
 
-// send makes the request and gives the answer if it is no error.
+// send makes the request and returns the answer if it is no error.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	var body io.Reader
 	if r.body != nil {

@@ -24,7 +24,7 @@ type seen struct {
 	Header          http.Header
 }
 
-// answer serves the same answer to everything, and gives what was asked.
+// answer serves the same answer to everything, and returns what was asked.
 func answer(t *testing.T, status int, body string) (*Client, *seen) {
 	t.Helper()
 	s := &seen{}

@@ -42,7 +42,7 @@ func (c *Client) Fetch(ctx context.Context, id uuid.UUID, place *json.RawMessage
 	return nil
 }
 
-// leftOut tells whether the server has left a content out.
+// leftOut reports whether the server has left a content out.
 func leftOut(content json.RawMessage, bytes int64) bool {
 	return bytes > 0 && (len(content) == 0 || string(content) == "null")
 }

@@ -23,17 +23,17 @@ func (c *Client) CreateDefinition(ctx context.Context, d perdure.Definition) (*p
 	return &made, nil
 }
 
-// Definition gives a definition. Error: not_found.
+// Definition returns a definition. Error: not_found.
 func (c *Client) Definition(ctx context.Context, id uuid.UUID) (*perdure.Definition, error) {
 	return get[perdure.Definition](ctx, c, nil, definitions, id.String())
 }
 
-// DefinitionsPage gives a page of the definitions.
+// DefinitionsPage returns a page of the definitions.
 func (c *Client) DefinitionsPage(ctx context.Context, o PageOptions) (Page[*perdure.Definition], error) {
 	return page[*perdure.Definition](ctx, c, o.query(), definitions)
 }
 
-// Definitions gives all definitions.
+// Definitions returns all definitions.
 func (c *Client) Definitions(ctx context.Context) iter.Seq2[*perdure.Definition, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Definition], error) { return c.DefinitionsPage(ctx, o) })
 }

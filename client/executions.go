@@ -69,7 +69,7 @@ func (c *Client) Start(ctx context.Context, r StartRequest) (*perdure.Execution,
 	return &x, nil
 }
 
-// Get gives an execution. See Fetch for a large input or output. Error:
+// Get returns an execution. See Fetch for a large input or output. Error:
 // not_found.
 func (c *Client) Get(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
 	return get[perdure.Execution](ctx, c, nil, executions, id.String())
@@ -112,14 +112,14 @@ func (f ExecutionFilter) add(q url.Values) {
 	}
 }
 
-// ListPage gives a page of executions, newest first, without input and output.
+// ListPage returns a page of executions, newest first, without input and output.
 func (c *Client) ListPage(ctx context.Context, f ExecutionFilter, o PageOptions) (Page[*perdure.Execution], error) {
 	q := o.query()
 	f.add(q)
 	return page[*perdure.Execution](ctx, c, q, executions)
 }
 
-// List gives the executions, newest first, without input and output.
+// List returns the executions, newest first, without input and output.
 func (c *Client) List(ctx context.Context, f ExecutionFilter) iter.Seq2[*perdure.Execution, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Execution], error) { return c.ListPage(ctx, f, o) })
 }
@@ -175,7 +175,7 @@ func (c *Client) Signal(ctx context.Context, id uuid.UUID, r SignalRequest) (Sig
 	return reply, err
 }
 
-// Cancel asks for the end of an execution and gives where it stands then: one
+// Cancel asks for the end of an execution and returns where it stands then: one
 // that runs is CANCELLING first, one that has ended stays as it is. Error:
 // not_found.
 func (c *Client) Cancel(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {

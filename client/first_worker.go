@@ -12,7 +12,7 @@ import (
 // WorkerWait is how long Start waits for the first worker of an org.
 const WorkerWait = 10 * time.Second
 
-// awaitWorker makes a request again while it is refused because no worker of the org
+// awaitWorker creates a request again while it is refused because no worker of the org
 // has ever registered. Nothing has been stored then. It calls waits once, before the
 // first pause.
 func (c *Client) awaitWorker(ctx context.Context, waits func(), send func() error) error {

@@ -132,7 +132,7 @@ func broken(ctx context.Context, err error) error {
 	return &perdure.Error{Code: perdure.Unavailable, Message: "the stream broke off", Err: err}
 }
 
-// passing tells whether an error may be over with the next try.
+// passing reports whether an error may be over with the next try.
 func passing(err error) bool {
 	switch perdure.CodeOf(err) {
 	case perdure.Unavailable, perdure.RateLimited, perdure.Internal:

@@ -311,7 +311,7 @@ func (s served) RoundTrip(*http.Request) (*http.Response, error) {
 }
 
 // A caller may take as long as it likes for an event: what it does not listen to
-// is no silence, and it goes on with the stream that it has.
+// is no silence, and it continues with the stream that it has.
 func TestACallerMayTakeItsTime(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := served{make(chan *io.PipeReader, 1)}

@@ -22,13 +22,13 @@ type KeyRequest struct {
 	Limits perdure.KeyLimits `json:"limits,omitzero"`
 }
 
-// CreateKey makes a key without limits. Only an admin may. Errors:
+// CreateKey creates a key without limits. Only an admin may. Errors:
 // invalid_argument, permission_denied.
 func (c *Client) CreateKey(ctx context.Context, name string, role perdure.KeyRole) (*NewKey, error) {
 	return c.NewKey(ctx, KeyRequest{Name: name, Role: role})
 }
 
-// NewKey makes a key. Only an admin may. Errors: invalid_argument,
+// NewKey creates a key. Only an admin may. Errors: invalid_argument,
 // permission_denied.
 func (c *Client) NewKey(ctx context.Context, r KeyRequest) (*NewKey, error) {
 	var made NewKey
@@ -39,7 +39,7 @@ func (c *Client) NewKey(ctx context.Context, r KeyRequest) (*NewKey, error) {
 	return &made, nil
 }
 
-// Keys gives all keys, revoked ones too, without their secrets. Only an admin
+// Keys returns all keys, revoked ones too, without their secrets. Only an admin
 // may. Error: permission_denied.
 func (c *Client) Keys(ctx context.Context) iter.Seq2[*perdure.APIKey, error] {
 	return pages(func(o PageOptions) (Page[*perdure.APIKey], error) {
@@ -65,7 +65,7 @@ func (c *Client) SetKeyLimits(ctx context.Context, id uuid.UUID, change KeyChang
 	return &key, nil
 }
 
-// Audit gives the org's audit log, newest first. Only an admin may. Error:
+// Audit returns the org's audit log, newest first. Only an admin may. Error:
 // permission_denied.
 func (c *Client) Audit(ctx context.Context) iter.Seq2[perdure.AuditRecord, error] {
 	return pages(func(o PageOptions) (Page[perdure.AuditRecord], error) {

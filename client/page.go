@@ -42,7 +42,7 @@ func page[T any](ctx context.Context, c *Client, query url.Values, path ...strin
 	return *p, nil
 }
 
-// pages gives all items, page by page.
+// pages returns all items, page by page.
 func pages[T any](next func(PageOptions) (Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		o := PageOptions{Limit: 200}

@@ -11,13 +11,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Entries gives the entries from root to leaf, those of large contents whole,
+// Entries returns the entries from root to leaf, those of large contents whole,
 // too, of which a page has the length and hash alone.
 func (c *Client) Entries(ctx context.Context, id uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return c.entries(ctx, id, false)
 }
 
-// AllEntries gives every entry, those beside the path too, oldest first, whole
+// AllEntries returns every entry, those beside the path too, oldest first, whole
 // as Entries does.
 func (c *Client) AllEntries(ctx context.Context, id uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return c.entries(ctx, id, true)
@@ -47,19 +47,19 @@ func (c *Client) entries(ctx context.Context, id uuid.UUID, all bool) iter.Seq2[
 	}
 }
 
-// Entry gives one entry, whole. Error: not_found.
+// Entry returns one entry, whole. Error: not_found.
 func (c *Client) Entry(ctx context.Context, id, entry uuid.UUID) (*perdure.Entry, error) {
 	return get[perdure.Entry](ctx, c, nil, executions, id.String(), "entries", entry.String())
 }
 
-// Checkpoints gives the checkpoints, oldest first. See Fetch for large states.
+// Checkpoints returns the checkpoints, oldest first. See Fetch for large states.
 func (c *Client) Checkpoints(ctx context.Context, id uuid.UUID) iter.Seq2[*perdure.Checkpoint, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Checkpoint], error) {
 		return page[*perdure.Checkpoint](ctx, c, o.query(), executions, id.String(), "checkpoints")
 	})
 }
 
-// Checkpoint gives the checkpoint of this number, or the newest for 0. Error:
+// Checkpoint returns the checkpoint of this number, or the newest for 0. Error:
 // not_found, also where there is none yet.
 func (c *Client) Checkpoint(ctx context.Context, id uuid.UUID, seq int64) (*perdure.Checkpoint, error) {
 	which := "latest"
@@ -69,7 +69,7 @@ func (c *Client) Checkpoint(ctx context.Context, id uuid.UUID, seq int64) (*perd
 	return get[perdure.Checkpoint](ctx, c, nil, executions, id.String(), "checkpoints", which)
 }
 
-// Tasks gives the tasks, oldest first, without the records of steps. See Fetch
+// Tasks returns the tasks, oldest first, without the records of steps. See Fetch
 // for large inputs and results.
 func (c *Client) Tasks(ctx context.Context, id uuid.UUID) iter.Seq2[*perdure.Task, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Task], error) {
@@ -109,7 +109,7 @@ type EventPage struct {
 	Reset *Reset `json:"reset,omitempty"`
 }
 
-// Events gives a page of the log after the cursor; "" is the start. Errors:
+// Events returns a page of the log after the cursor; "" is the start. Errors:
 // invalid_argument, not_found.
 func (c *Client) Events(ctx context.Context, id uuid.UUID, after string, limit int) (*EventPage, error) {
 	q := url.Values{}

@@ -29,11 +29,11 @@ type Retention struct {
 	Executions  perdure.Period `json:"executions"`
 	Checkpoints perdure.Period `json:"checkpoints"`
 	Logs        perdure.Period `json:"logs"`
-	// Set tells whether anybody has said so; otherwise it is the default.
+	// Set reports whether anybody has said so; otherwise it is the default.
 	Set bool `json:"set"`
 }
 
-// Retention gives how long the org keeps things.
+// Retention returns how long the org keeps things.
 func (c *Client) Retention(ctx context.Context) (*Retention, error) {
 	return get[Retention](ctx, c, nil, "retention")
 }

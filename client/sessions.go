@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Sessions returns the sessions of browsers that go on, oldest first: to an admin
+// Sessions returns the sessions of browsers that continue, oldest first: to an admin
 // those of the org, to a client's key its own.
 func (c *Client) Sessions(ctx context.Context) iter.Seq2[*perdure.Session, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Session], error) {

@@ -12,7 +12,7 @@ import (
 // stream ends has not happened.
 type frames struct{ r *bufio.Reader }
 
-// newFrames reads from r. alive is called whenever something comes, be it a
+// newFrames reads from r. alive is called whenever something comes, whether a
 // piece of a line: a large event may take long.
 func newFrames(r io.Reader, alive func()) *frames {
 	return &frames{bufio.NewReaderSize(heard{r, alive}, 64<<10)}
@@ -32,7 +32,7 @@ func (h heard) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// next gives the next event; io.EOF or another error at the end of the stream.
+// next returns the next event; io.EOF or another error at the end of the stream.
 func (f *frames) next() (Event, error) {
 	var e Event
 	seen := false
@@ -52,7 +52,7 @@ func (f *frames) next() (Event, error) {
 	}
 }
 
-// field takes a line in; it tells whether the line says something.
+// field takes a line in; it reports whether the line says something.
 func (e *Event) field(line []byte) bool {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))

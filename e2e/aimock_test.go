@@ -149,7 +149,7 @@ type promptMessage struct {
 	} `json:"tool_calls,omitempty"`
 }
 
-// text is the message's text, be it a string or a list of parts.
+// text is the message's text, whether a string or a list of parts.
 func (m promptMessage) text() string {
 	switch content := m.Content.(type) {
 	case string:
@@ -180,7 +180,7 @@ func (c modelCall) turn() int {
 // at is when the call came.
 func (c modelCall) at() time.Time { return time.UnixMilli(c.Timestamp) }
 
-// calls gives the journal. Every call in it was answered, or the test fails.
+// calls returns the journal. Every call in it was answered, or the test fails.
 func (a *aimock) calls() []modelCall {
 	a.t.Helper()
 	req, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, a.url+"/__aimock/journal", nil)

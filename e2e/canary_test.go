@@ -36,7 +36,7 @@ const canary = "canary-"
 
 func newCanaries(t *testing.T) canaries { return canaries{t, map[string]string{}} }
 
-// one makes a secret.
+// one creates a secret.
 func (c canaries) one(what string) string {
 	c.Helper()
 	secret := canary + rand.Text()

@@ -107,7 +107,7 @@ var buildMovable = sync.OnceValues(func() (string, error) {
 	return buildAs("perdure-movable", "-overlay", file)
 })
 
-// newClock makes the file of a process's clock, which goes right, and gives the
+// newClock makes the file of a process's clock, which goes right, and returns the
 // variable that names it.
 func newClock(t *testing.T, path string) string {
 	t.Helper()

@@ -60,7 +60,7 @@ func (s *storm) step() {
 	s.supervise()
 }
 
-// bring makes a fault happen, and gives what ends it.
+// bring creates a fault happen, and returns what ends it.
 func (s *storm) bring(f chaos.Fault) (end func()) {
 	s.t.Helper()
 	switch f.Kind {
@@ -211,7 +211,7 @@ func (s *storm) noteKill(m *member) {
 	s.kills = append(s.kills, k)
 }
 
-// heldIn gives the runs that a worker holds by a copy of a store's file.
+// heldIn returns the runs that a worker holds by a copy of a store's file.
 func heldIn(ctx context.Context, path string, worker uuid.UUID) ([]string, error) {
 	look, err := sqlite.OpenLook(ctx, path)
 	if err != nil {
@@ -225,7 +225,7 @@ func heldIn(ctx context.Context, path string, worker uuid.UUID) ([]string, error
 	return runs, errors.Join(err, look.Close())
 }
 
-// heldBy gives the database's time, and the runs that a worker holds, or tasks of.
+// heldBy returns the database's time, and the runs that a worker holds, or tasks of.
 func (s *storm) heldBy(ctx context.Context, worker uuid.UUID) (at time.Time, runs []string, err error) {
 	err = s.database(ctx, func(conn *pgx.Conn) error {
 		if err := conn.QueryRow(ctx, "SELECT now()").Scan(&at); err != nil {

@@ -149,7 +149,7 @@ func (f *fleet) proxy(target string) *chaos.Proxy {
 	return p
 }
 
-// through starts a proxy to the host of a URL, and gives the URL that leads
+// through starts a proxy to the host of a URL, and returns the URL that leads
 // through it.
 func (f *fleet) through(text string) (*chaos.Proxy, string) {
 	f.t.Helper()
@@ -251,7 +251,7 @@ func lastLine(text string) string {
 // clock is the file of its clock, if that can be set.
 func (m *member) clock() string { return m.home + ".clock" }
 
-// pause stops a member, or lets it go on.
+// pause stops a member, or lets it continue.
 func (m *member) pause(stop bool) {
 	signal := syscall.SIGCONT
 	if stop {
@@ -290,7 +290,7 @@ func (f *fleet) connect() {
 	f.Client = f.caller(nil)
 }
 
-// newKey gives a key, "" while there is no answer.
+// newKey returns a key, "" while there is no answer.
 func newKey(t *testing.T, c *client.Client, role perdure.KeyRole) string {
 	key, err := c.CreateKey(t.Context(), string(role), role)
 	if err != nil {
@@ -304,7 +304,7 @@ func newKey(t *testing.T, c *client.Client, role perdure.KeyRole) string {
 const anywhere = "http://fleet.example"
 
 // caller is a client whose every connection goes to a server that is chosen
-// anew, as behind a balancer that knows nothing of them.
+// again, as behind a balancer that knows nothing of them.
 func (f *fleet) caller(onReconnect func(error, time.Duration)) *client.Client {
 	f.t.Helper()
 	c, err := client.New(client.Options{BaseURL: anywhere, Key: f.adminKey, HTTPClient: f.web(), OnReconnect: onReconnect})

@@ -39,7 +39,7 @@ func (f *fleet) watchLeases() {
 			WHEN (OLD.status = 'RUNNING' AND NEW.status IN ('PENDING', 'INTERRUPTED')) EXECUTE FUNCTION note_taken()`)
 }
 
-// takenLeases gives what was noted, and ends the noting.
+// takenLeases returns what was noted, and ends the noting.
 func (f *fleet) takenLeases() (taken []string) {
 	f.t.Helper()
 	err := f.database(context.Background(), func(conn *pgx.Conn) error {

@@ -102,7 +102,7 @@ func (l *load) again(what string, do func(context.Context) error) bool {
 	}
 }
 
-// passes tells whether an answer may be another when it is asked for again.
+// passes reports whether an answer may be another when it is asked for again.
 func passes(err error) bool {
 	return perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited) || notYet(err)
 }
@@ -231,7 +231,7 @@ func (l *load) untilIs(r *loadRun, what string, want func(*perdure.Execution) bo
 	}
 }
 
-// read starts a reader of a run's log, which goes on at another server where
+// read starts a reader of a run's log, which continues at another server where
 // the first one left it.
 func (l *load) read(id uuid.UUID) *follower {
 	f := &follower{ended: make(chan struct{})}
@@ -252,7 +252,7 @@ func (l *load) read(id uuid.UUID) *follower {
 }
 
 // wander starts a reader of every projection of the run's log, the WebSocket's
-// too, whose connections break by themselves and go on at any server.
+// too, whose connections break by themselves and continue at any server.
 func (l *load) wander(r *loadRun, seed uint64) {
 	web := l.web()
 	l.t.Cleanup(web.CloseIdleConnections)
@@ -268,7 +268,7 @@ func (l *load) wander(r *loadRun, seed uint64) {
 	l.wanderers = append(l.wanderers, readers)
 }
 
-// over tells whether all runs and readers have ended.
+// over reports whether all runs and readers have ended.
 func (l *load) over() <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
@@ -278,7 +278,7 @@ func (l *load) over() <-chan struct{} {
 	return over
 }
 
-// sorted gives what was sent, by sender, each one's in order.
+// sorted returns what was sent, by sender, each one's in order.
 func (r *loadRun) sorted() []chaos.Sent {
 	return slices.SortedStableFunc(slices.Values(r.sent), func(a, b chaos.Sent) int { return a.Sender - b.Sender })
 }

@@ -36,7 +36,7 @@ type chaosSize struct {
 	leases           bool          // nobody may lose one
 }
 
-// chaosIsLong tells whether all of it is wanted, as by make chaos, and not what
+// chaosIsLong reports whether all of it is wanted, as by make chaos, and not what
 // there is time for beside the other tests.
 func chaosIsLong() bool { return os.Getenv("PERDURE_CHAOS") == "long" }
 

@@ -163,7 +163,7 @@ func (g *goClient) calls(answer *responses.Response) (responses.ResponseInputPar
 	return outputs, nil
 }
 
-// create makes a response; streamed, it reads a stream that was cut on.
+// create creates a response; streamed, it reads a stream that was cut on.
 func (g *goClient) create(ctx context.Context, p responses.ResponseNewParams) (*responses.Response, error) {
 	if !g.Stream {
 		return g.client.Responses.New(ctx, p)

@@ -70,7 +70,7 @@ func chosenCase(t *testing.T, name string) bool {
 	return chosen
 }
 
-// reader makes a definition with the tool read-file, which plays the script of
+// reader creates a definition with the tool read-file, which plays the script of
 // its name.
 func (s *stand) reader(name string) string {
 	s.t.Helper()

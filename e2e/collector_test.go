@@ -99,7 +99,7 @@ func valuesOf(all []*common.KeyValue) map[string]any {
 	return values
 }
 
-// of gives the spans of a service that have a name.
+// of returns the spans of a service that have a name.
 func (c *collector) of(service, name string) (found []span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +111,7 @@ func (c *collector) of(service, name string) (found []span) {
 	return found
 }
 
-// all gives every span, and every byte that came.
+// all returns every span, and every byte that came.
 func (c *collector) all() ([]span, []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

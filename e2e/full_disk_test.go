@@ -111,7 +111,7 @@ func (c *cramped) idle(kind string) {
 	}
 }
 
-// add makes a run with a signal of 1 MB, and cancels it.
+// add creates a run with a signal of 1 MB, and cancels it.
 func (c *cramped) add() (uuid.UUID, error) {
 	x, err := c.Start(c.t.Context(), client.StartRequest{Kind: "idle"})
 	if err != nil {

@@ -60,7 +60,7 @@ func (u moduleUser) runGo(t *testing.T, dir, variable string, args ...string) {
 	}
 }
 
-// newAgentModule makes a module with README's agent, completed by the package
+// newAgentModule creates a module with README's agent, completed by the package
 // clause and the imports of the example that README names.
 func newAgentModule(t *testing.T) string {
 	t.Helper()

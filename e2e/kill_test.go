@@ -245,7 +245,7 @@ func checkModelCalls(t *testing.T, calls []modelCall, killed []kill, tasks map[u
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 
-// killedBetween tells whether a call was in flight at a kill, which came before
+// killedBetween reports whether a call was in flight at a kill, which came before
 // it was made again. On a busy machine aimock notes a call a while after it was
 // sent.
 func killedBetween(killed []kill, from, to time.Time) bool {

@@ -67,7 +67,7 @@ func (s *stand) begin(mode perdure.PersistenceMode) uuid.UUID {
 	})
 }
 
-// ask runs a command beside the server and gives all that it wrote.
+// ask runs a command beside the server and returns all that it wrote.
 func (s *stand) ask(args ...string) string {
 	s.t.Helper()
 	p := s.command(args...)
@@ -235,7 +235,7 @@ func (s *stand) checkMarks(tasks map[uuid.UUID]*traced) {
 }
 
 // While the worker of a LOCAL run is away the run is PENDING and says why, and
-// no other worker takes it, which takes others; when it is back the run goes on.
+// no other worker takes it, which takes others; when it is back the run continues.
 func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	s, _ := newPrivateStand(t)
 	id := s.begin(perdure.Local)
@@ -278,7 +278,7 @@ func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	end(other)
 }
 
-// Promoted while it waits, a run goes on at a worker that has never seen it,
+// Promoted while it waits, a run continues at a worker that has never seen it,
 // with its whole conversation, and its log reads to the byte as it did live,
 // from the start and from any cursor of before. Entries, which were named by
 // their hashes, are there whole.

@@ -179,7 +179,7 @@ func (f *folding) close(e client.Event) error {
 	return nil
 }
 
-// differences tells where two readings of one log are not the same.
+// differences reports where two readings of one log are not the same.
 func differences(one, other []event) []string {
 	var all []string
 	for i := range max(len(one), len(other)) {
@@ -257,7 +257,7 @@ func (f *follower) note(change func()) {
 	change()
 }
 
-// all waits for the log's end and gives what the follower has read.
+// all waits for the log's end and returns what the follower has read.
 func (f *follower) all(t *testing.T) []client.Event {
 	t.Helper()
 	select {

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// program builds the real program once, and gives its path.
+// program builds the real program once, and returns its path.
 func program(t *testing.T) string {
 	t.Helper()
 	path, err := build()

@@ -18,7 +18,7 @@ import (
 // published is the version of the tree in the proxy that publishModule makes.
 var published = module.Version{Path: "github.com/perdure/perdure", Version: "v0.0.0-test"}
 
-// publishModule makes a module proxy of one module, the tracked files of this
+// publishModule creates a module proxy of one module, the tracked files of this
 // tree, and returns its URL.
 func publishModule(t *testing.T) string {
 	t.Helper()

@@ -89,7 +89,7 @@ func (p *process) terminate() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 }
 
-// exit waits for the end and gives the exit code, -1 after a signal.
+// exit waits for the end and returns the exit code, -1 after a signal.
 func (p *process) exit() int {
 	p.t.Helper()
 	select {
@@ -101,7 +101,7 @@ func (p *process) exit() int {
 	}
 }
 
-// says waits until the process has written the words and gives the rest of
+// says waits until the process has written the words and returns the rest of
 // that line.
 func (p *process) says(words string) string {
 	p.t.Helper()
@@ -140,7 +140,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// look gives what is there, and a channel that closes when there is more.
+// look returns what is there, and a channel that closes when there is more.
 func (o *output) look() (string, <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

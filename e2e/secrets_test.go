@@ -160,7 +160,7 @@ func (v *vault) employ(format string) {
 	v.worker.says("  bash")
 }
 
-// request makes a request with the admin's key, and keeps what is answered.
+// request creates a request with the admin's key, and keeps what is answered.
 func (v *vault) request(method, path, body string, headers ...string) []byte {
 	v.Helper()
 	raw := v.as(v.key, method, path, body, headers...)

@@ -154,7 +154,7 @@ func (s *stand) start(r client.StartRequest) uuid.UUID {
 	return x.ID
 }
 
-// notYet tells whether an error is over when the server, or the first worker,
+// notYet reports whether an error is over when the server, or the first worker,
 // is there.
 func notYet(err error) bool {
 	return perdure.IsCode(err, perdure.Unavailable) || strings.Contains(err.Error(), "kind")
@@ -254,7 +254,7 @@ func (s *stand) write(name, content string) {
 	}
 }
 
-// read gives a file of the workspace, "" if it is not there.
+// read returns a file of the workspace, "" if it is not there.
 func (s *stand) read(name string) string {
 	s.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.workspace, name))

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// A worker is killed in the middle of a model call, and another goes on. What the
+// A worker is killed in the middle of a model call, and another continues. What the
 // client, the server and both workers export is one trace, in which the calls of
 // the model and the tool stand with what OpenTelemetry calls them; the server has
 // counted the lease that was lost, and a worker's own port says what it has done.

@@ -12,7 +12,7 @@ import (
 )
 
 // A worker whose own store fails ends its process with the reason and exit code 1,
-// and its next start goes on with the run. The store fails as its log cannot be made
+// and its next start continues with the run. The store fails as its log cannot be made
 // longer: the system refuses it, with an error other than that of a full disk.
 func TestAWorkerEndsWithItsStore(t *testing.T) {
 	s, _ := newPrivateStand(t)

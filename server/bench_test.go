@@ -116,7 +116,7 @@ func status(b *testing.B, pid int) map[string]int {
 	return all
 }
 
-// resetPeak forgets the peak of a process's memory, and gives what it has now.
+// resetPeak forgets the peak of a process's memory, and returns what it has now.
 func resetPeak(b *testing.B, pid int) int {
 	b.Helper()
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {

@@ -57,7 +57,7 @@ func (c *census) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// take gives the newest count.
+// take returns the newest count.
 func (c *census) take() (store.Census, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -81,7 +81,7 @@ func (c *certificate) read() (*tls.Config, error) {
 	return config, nil
 }
 
-// now gives what the files hold. Files that cannot be used, as while they are
+// now returns what the files hold. Files that cannot be used, as while they are
 // being replaced, leave what was there before.
 func (c *certificate) now() *tls.Config {
 	c.mu.Lock()

@@ -162,7 +162,7 @@ func (f *fleet) note(what string) {
 }
 
 // progress is where a teller is: what it has told before it waits is not told
-// again, should another worker go on.
+// again, should another worker continue.
 type progress struct {
 	Chapter int
 	Told    bool

@@ -25,7 +25,7 @@ func newForger(t *testing.T) forger {
 	return forger{rand.New(rand.NewPCG(seed, 0))}
 }
 
-// of gives a value that differs from the true one, most of the time a little.
+// of returns a value that differs from the true one, most of the time a little.
 func (f forger) of(value string) string {
 	raw := []byte(value)
 	switch f.IntN(8) {
@@ -171,7 +171,7 @@ func TestForgedIDs(t *testing.T) {
 	}
 }
 
-// tells tells whether an answer holds something of acme's that was not in the
+// tells reports whether an answer holds something of acme's that was not in the
 // request: a refusal repeats the name of what it refuses.
 func (w *world) tells(a answer) bool {
 	asked := strings.NewReplacer(w.names["path"], "", w.names["slug"], "")

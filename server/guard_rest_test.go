@@ -146,7 +146,7 @@ func outcomeOf(status int) string {
 
 // Every role × every operation: who has no key, a wrong or a revoked one is
 // refused everywhere but where none is needed; each role reaches what the table
-// in docs/api.md says, and no more.
+// in docs/api.md says, and nothing more.
 func TestRolesReachWhatTheyMay(t *testing.T) {
 	w := newWorld(t)
 	var rows []string

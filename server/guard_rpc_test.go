@@ -225,7 +225,7 @@ func (n naming) requests(m protoreflect.MethodDescriptor) (all []proto.Message) 
 	return all
 }
 
-// call makes a call of any kind: the messages are sent, and all answers are taken.
+// call creates a call of any kind: the messages are sent, and all answers are taken.
 func (w *world) call(conn *grpc.ClientConn, key string, m protoreflect.MethodDescriptor, requests ...proto.Message) (answers string, err error) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(withKey(w.Context(), key), 20*time.Second)

@@ -180,7 +180,7 @@ type answer struct {
 	body   string
 }
 
-// ask makes a request. A stream is left after its first bytes.
+// ask creates a request. A stream is left after its first bytes.
 func (w *world) ask(key, method, path, body string, headers ...string) answer {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())

@@ -15,7 +15,7 @@ type hints struct {
 	nats *nats.Hints // nil without
 }
 
-// openHints gives the hints that c asks for. epoch names the store, so that
+// openHints returns the hints that c asks for. epoch names the store, so that
 // servers of others do not hear them.
 func openHints(c Config, epoch uint64) (hints, error) {
 	if c.NATS == "" {

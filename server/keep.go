@@ -53,7 +53,7 @@ type CopyConfig struct {
 	Told func(CopyProgress)
 }
 
-// CopyStore copies an embedded store into a PostgreSQL database, where runs go on
+// CopyStore copies an embedded store into a PostgreSQL database, where runs continue
 // from where they are; the source is closed for good, unless it is kept. It may be
 // ended at any moment, and called again. The error is an *OwnedError while a
 // process owns the data directory.

@@ -115,7 +115,7 @@ func (w *remotely) claim() perdure.AgentClaim {
 	return claims[0]
 }
 
-// start makes an execution by the HTTP API, and claims it.
+// start creates an execution by the HTTP API, and claims it.
 func (w *remotely) start(create func(context.Context) error) perdure.AgentClaim {
 	w.Helper()
 	_, err := w.d.Register(w.Context(), perdure.Registration{WorkerID: w.worker, Queues: []string{"default"}, Agents: []perdure.KindSpec{{Kind: "agent"}}})
@@ -199,7 +199,7 @@ func TestPayloadsOf64MiB(t *testing.T) {
 	w.same("the output", x.Output, output)
 }
 
-// starting makes an execution through the unix socket.
+// starting creates an execution through the unix socket.
 func starting(s *server.Server) func(context.Context) error {
 	return func(ctx context.Context) error {
 		c := client.Socket(s.Socket(), s.Token())

@@ -15,7 +15,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-// limit makes a key with limits, and keeps its secret under the name.
+// limit creates a key with limits, and keeps its secret under the name.
 func (w *world) limit(name string, role perdure.KeyRole, l perdure.KeyLimits) uuid.UUID {
 	w.Helper()
 	k, err := w.client("acme", "admin").NewKey(w.Context(), client.KeyRequest{Name: name, Role: role, Limits: l})

@@ -141,7 +141,7 @@ func (f *fleet) until(what string, done func() bool) {
 }
 
 // The servers of workers go away in the middle of commits, uploads and streams,
-// one after the other, again and again: the workers go on at the one that is
+// one after the other, again and again: the workers continue at the one that is
 // there, and nothing is lost or done twice.
 func TestWorkersGoOnAtAnotherServer(t *testing.T) {
 	f := newFleet(t, 2, notifytest.NewNATS(t).URL())

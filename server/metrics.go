@@ -100,7 +100,7 @@ func histogram(name, help string, buckets []float64, labels ...string) *promethe
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// register gives the collectors to r. The error is of the first that r did not
+// register returns the collectors to r. The error is of the first that r did not
 // take.
 func register(r prometheus.Registerer, all ...prometheus.Collector) error {
 	for _, c := range all {

@@ -90,7 +90,7 @@ func (f forger) odd(field protoreflect.FieldDescriptor) protoreflect.Value {
 // Calls that lack what they need, or hold what makes no sense (enums nobody knows,
 // ids of the wrong length, numbers beyond all bounds), are refused for what is
 // wrong with them or come to nothing; none is an error inside the server, and the
-// server goes on.
+// server continues.
 func TestMutilatedCalls(t *testing.T) {
 	w := newWorld(t)
 	f := newForger(t)

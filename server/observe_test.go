@@ -84,7 +84,7 @@ func (o *observed) script(name, text string) {
 	}
 }
 
-// employ starts a worker, and gives what ends it and waits for it. change may
+// employ starts a worker, and returns what ends it and waits for it. change may
 // replace what it speaks to.
 func (o *observed) employ(change func(c *worker.Config, r *react.Config)) (stop func()) {
 	o.Helper()
@@ -133,7 +133,7 @@ func (o *observed) employ(change func(c *worker.Config, r *react.Config)) (stop 
 	return stop
 }
 
-// counted makes a worker's metrics, in the registry of the server.
+// counted creates a worker's metrics, in the registry of the server.
 func (o *observed) counted(r prometheus.Registerer) func(*worker.Config, *react.Config) {
 	m, err := metrics.New(r)
 	if err != nil {
@@ -202,7 +202,7 @@ func get(t *testing.T, url string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// scrape gives every sample by its name and labels, sorted: of a histogram its
+// scrape returns every sample by its name and labels, sorted: of a histogram its
 // count, and its sum with "_sum".
 func (o *observed) scrape() map[string]float64 {
 	o.Helper()

@@ -80,7 +80,7 @@ func (l *lock) release() error { return l.file.Close() }
 // TokenFile is where the token of a data directory is.
 func TokenFile(data string) string { return filepath.Join(data, "token") }
 
-// newToken gives the data directory's token, making one the first time: it
+// newToken returns the data directory's token, making one the first time: it
 // stays, so that an open browser outlives a restart.
 func newToken(data string) (string, error) {
 	path := TokenFile(data)

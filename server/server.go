@@ -94,7 +94,7 @@ type Config struct {
 	// /metrics, /healthz and /readyz to whoever reaches it, and /debug/pprof/ on
 	// this machine for the token in the file ops-token of Data.
 	OpsAddr string
-	// DrainDelay is for how long the server goes on as before once it has been told
+	// DrainDelay is for how long the server continues as before once it has been told
 	// to stop and says that it is not ready, so that a load balancer has noticed
 	// before connections are refused. 0 is none.
 	DrainDelay time.Duration
@@ -217,7 +217,7 @@ func (s *Server) assemble(watch observers) (err error) {
 	return nil
 }
 
-// secured reads the certificate, and gives what gRPC serves TLS with: nil if it
+// secured reads the certificate, and returns what gRPC serves TLS with: nil if it
 // does not. Error: invalid_argument.
 func (s *Server) secured() (*tls.Config, error) {
 	if s.TLSCert == "" {
@@ -258,13 +258,13 @@ func (s *Server) ServeContents(org string, worker uuid.UUID, source perdure.Cont
 // Token is the bearer of dev mode.
 func (s *Server) Token() string { return s.token }
 
-// CreateKey makes an API key of an org, and gives its secret.
+// CreateKey creates an API key of an org, and returns its secret.
 func (s *Server) CreateKey(ctx context.Context, org, name string, role perdure.KeyRole) (*perdure.APIKey, string, error) {
 	return s.engine.CreateKey(ctx, org, name, role)
 }
 
 // Run serves until ctx ends, and then stops: no new requests, streams reset so
-// that their readers go on elsewhere, and time for what is under way.
+// that their readers continue elsewhere, and time for what is under way.
 func (s *Server) Run(ctx context.Context) error {
 	if s.unix == nil {
 		if err := s.Listen(); err != nil {

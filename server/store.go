@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// shared tells whether other servers may use the store that c names.
+// shared reports whether other servers may use the store that c names.
 func (c *Config) shared() bool {
 	scheme, _, _ := strings.Cut(c.Store, "://")
 	return scheme == "postgres" || scheme == "postgresql"
@@ -44,7 +44,7 @@ func notStore() error {
 	return perdure.Errorf(perdure.InvalidArgument, "the store's URL begins with postgres://")
 }
 
-// Migrate brings the tables of the store at url up to date, and gives the
+// Migrate brings the tables of the store at url up to date, and returns the
 // version that they had and the one that they have. Servers do so themselves
 // when they start.
 func Migrate(ctx context.Context, url string) (from, to int64, err error) {

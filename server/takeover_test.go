@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// An execution whose worker falls silent, and that another goes on with, counts as
+// An execution whose worker falls silent, and that another continues with, counts as
 // one takeover and one lost lease; a first claim, and one after a wait, do not.
 func TestTakeoversAreCounted(t *testing.T) {
 	eachStore(t, func(t *testing.T, c server.Config) {

@@ -26,7 +26,7 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// certificate writes one for 127.0.0.1 with its key, and gives who trusts it.
+// certificate writes one for 127.0.0.1 with its key, and returns who trusts it.
 func certificate(t *testing.T) (cert, key string, trust *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -173,7 +173,7 @@ func (g *gone) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskCla
 	return g.Dispatch.PollTasks(ctx, p)
 }
 
-// A worker is lost in the middle of a tool, and another goes on: in the same
+// A worker is lost in the middle of a tool, and another continues: in the same
 // trace, with a link to what was before. The lost lease is counted once for the
 // task, and lines of the log name whom they are about.
 func TestTraceGoesOnWhereAWorkerWasLost(t *testing.T) {

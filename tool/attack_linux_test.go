@@ -71,7 +71,7 @@ func attackStream(family uintptr, name string) error {
 	return unix.Connect(int(fd), addressOf(name))
 }
 
-// attackDatagram makes a pair and connects one end of it elsewhere.
+// attackDatagram creates a pair and connects one end of it elsewhere.
 func attackDatagram(kind int, name string) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, kind, 0)
 	if err != nil {
@@ -98,7 +98,7 @@ func attackPairs() error {
 	return nil
 }
 
-// attackCall makes a system call with these arguments, and wants an error other
+// attackCall creates a system call with these arguments, and wants an error other
 // than the one that comes first.
 func attackCall(args []string) error {
 	var n [8]uintptr

@@ -131,7 +131,7 @@ func (g *ControlGroups) Close() error {
 	return errors.Join(writeGroup(g.dir, "cgroup.subtree_control", "-memory -pids"), g.unite())
 }
 
-// take makes a group for one command. It returns nil where there are none; then
+// take creates a group for one command. It returns nil where there are none; then
 // the watcher holds the limits.
 func (g *ControlGroups) take(l Limits) *commandGroup {
 	if g == nil {
@@ -145,7 +145,7 @@ func (g *ControlGroups) take(l Limits) *commandGroup {
 	return c
 }
 
-// open makes a group for one command.
+// open creates a group for one command.
 func (g *ControlGroups) open(l Limits) (*commandGroup, error) {
 	g.removeStale()
 	var id [8]byte

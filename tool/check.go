@@ -91,7 +91,7 @@ func (v *validator) check(raw json.RawMessage) *Result {
 // maxExplained is how many faults a result names.
 const maxExplained = 100
 
-// explain gives one line for each innermost cause.
+// explain returns one line for each innermost cause.
 func (v *validator) explain(e *jsonschema.ValidationError) []string {
 	if len(e.Causes) > 0 {
 		var lines []string

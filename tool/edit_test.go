@@ -100,7 +100,7 @@ func TestDiffTellsTheWholeChange(t *testing.T) {
 	})
 }
 
-// applied gives what a diff of one hunk makes of old: the lines it names must be
+// applied returns what a diff of one hunk makes of old: the lines it names must be
 // there, at the place it names.
 func applied(t *rapid.T, old, d string) string {
 	head, body, _ := strings.Cut(d, "\n")

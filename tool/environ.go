@@ -38,7 +38,7 @@ func environ(declared []string) []string {
 	return env
 }
 
-// isSecret tells whether no command may see a variable, declared or not: keys
+// isSecret reports whether no command may see a variable, declared or not: keys
 // of providers, and everything of ours.
 func isSecret(name string) bool {
 	upper := strings.ToUpper(name)

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// local gives path relative to the workspace. Absolute paths below it are
+// local returns path relative to the workspace. Absolute paths below it are
 // accepted, because models like to give them.
 func (w *Workspace) local(path string) (string, error) {
 	if filepath.IsAbs(path) {
@@ -134,7 +134,7 @@ func (w *Workspace) target(rel string) (string, error) {
 
 // replace writes data to rel in one step: readers see the old content or the
 // new, also after a crash. It makes missing folders and keeps the mode of a
-// file that exists; existed tells whether one did.
+// file that exists; existed reports whether one did.
 func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	if rel, err = w.target(rel); err != nil {
 		return false, err

@@ -26,7 +26,7 @@ func WithBarrier() Option { return func(t *Tool) { t.Barrier = true } }
 // WithTimeout bounds one attempt.
 func WithTimeout(d time.Duration) Option { return func(t *Tool) { t.Timeout = d } }
 
-// New makes a tool of a function. In is a struct (or a map with string keys);
+// New creates a tool of a function. In is a struct (or a map with string keys);
 // the schema comes from its type: field names from json tags, a field without
 // omitempty is required, unknown fields are refused, and descriptions come from
 // jsonschema and jsonschema_description tags. fn is called only with arguments

@@ -205,7 +205,7 @@ func awaitExit(cmd *exec.Cmd) {
 	}
 }
 
-// bootID tells boots apart: pids and start times begin anew with each.
+// bootID tells boots apart: pids and start times start again with each.
 func bootID() string {
 	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -83,7 +83,7 @@ func callOf(t testing.TB, w *Workspace, a args) *Call {
 	return &Call{Arguments: raw, Workspace: w}
 }
 
-// use calls a built-in tool and gives its answer, error result or not.
+// use calls a built-in tool and returns its answer, error result or not.
 func use(t testing.TB, w *Workspace, name string, a args) Result {
 	t.Helper()
 	return run(t, name, callOf(t, w, a))

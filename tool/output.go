@@ -86,7 +86,7 @@ func pump(sink io.WriteCloser, r *os.File) {
 }
 
 // rest reads what a pipe holds, without waiting. No pipe holds more than
-// pipeBytes, so a writer that goes on for ever does not keep us.
+// pipeBytes, so a writer that continues for ever does not keep us.
 func rest(sink io.Writer, r *os.File, buf []byte) {
 	conn, err := r.SyscallConn()
 	if err != nil {

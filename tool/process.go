@@ -212,7 +212,7 @@ func (c *child) wait(ctx context.Context, w watched, out *output) (end ending) {
 }
 
 // finish is the ordinary end: output that background processes still write is
-// waited for, within drainGrace, then they are killed. It gives their number.
+// waited for, within drainGrace, then they are killed. It returns their number.
 func (c *child) finish(ctx context.Context, g *group, out *output) int {
 	if g.alive() > 0 {
 		timer := time.NewTimer(drainGrace)

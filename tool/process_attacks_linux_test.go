@@ -155,7 +155,7 @@ func openTerminal(t *testing.T) string {
 	return path
 }
 
-// openPipe makes a named pipe that somebody reads.
+// openPipe creates a named pipe that somebody reads.
 func openPipe(t *testing.T, path string) (closeIt func()) {
 	t.Helper()
 	if err := unix.Mkfifo(path, 0o666); err != nil {

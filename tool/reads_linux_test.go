@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// secretFile makes a file with a secret in folder, which a worker was given.
+// secretFile creates a file with a secret in folder, which a worker was given.
 func secretFile(t *testing.T, folder, name string) string {
 	t.Helper()
 	path := filepath.Join(folder, name)

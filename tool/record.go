@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Recorder gives the function for Call.Record that keeps a file per process
+// Recorder returns the function for Call.Record that keeps a file per process
 // group in dir, which it makes, so that KillRecorded can kill the groups whose
 // worker died. A group that cannot be noted still runs; the log says so.
 func Recorder(dir string) func(pgid int) (forget func()) {
@@ -36,7 +36,7 @@ func note(dir, path string, pgid int) error {
 // KillRecorded kills the process groups that an earlier process recorded in dir
 // and did not forget, and removes their records. Call it at the start, before
 // anything is recorded. A record whose id belongs to something else by now
-// kills nothing. It gives how many groups were alive; a dir that does not exist
+// kills nothing. It returns how many groups were alive; a dir that does not exist
 // has none.
 func KillRecorded(dir string) (killed int, err error) {
 	entries, err := os.ReadDir(dir)

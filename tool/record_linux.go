@@ -12,7 +12,7 @@ func mark(pgid int) string {
 	return fmt.Sprintf("%s %d\n", bootID(), leader.start)
 }
 
-// isSame tells whether the group with this id is the one that was marked. The
+// isSame reports whether the group with this id is the one that was marked. The
 // leader usually died with its worker while others of the group live on. Its pid
 // is not given to anyone else while the group or session has members; members
 // older than the leader show that it was given since all of them were gone.

@@ -92,7 +92,7 @@ func attackLimit(args []string) error {
 	return unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 16, Max: 16}, nil)
 }
 
-// attackRaw makes a socket that all TCP of the machine is copied to.
+// attackRaw creates a socket that all TCP of the machine is copied to.
 func attackRaw([]string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_TCP)
 	if err != nil {

@@ -46,7 +46,7 @@ type scratchFolders struct {
 	release   func()
 }
 
-// OpenScratch makes a Scratch in the system's folder for temporary files, and
+// OpenScratch creates a Scratch in the system's folder for temporary files, and
 // removes what processes that are gone have left there.
 func OpenScratch() (*Scratch, error) {
 	sweepScratch(os.TempDir())

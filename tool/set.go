@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Builtin gives the six built-in tools: read-file, write-file, edit-file, bash,
+// Builtin returns the six built-in tools: read-file, write-file, edit-file, bash,
 // grep, find.
 func Builtin() []Tool {
 	all := []Tool{readFile(), writeFile(), editFile(), bash(), grep(), find()}
@@ -30,7 +30,7 @@ func inWorkspace(t Tool) Tool {
 	return t
 }
 
-// Lookup gives the built-in tools of these names, in the order of the names. An
+// Lookup returns the built-in tools of these names, in the order of the names. An
 // unknown name, or one given twice, is invalid_argument.
 func Lookup(names []string) (Set, error) {
 	known, err := NewSet(Builtin()...)
@@ -64,7 +64,7 @@ func NewSet(tools ...Tool) (Set, error) {
 	return s, nil
 }
 
-// Pick gives the tools of these names, in the order of the names. An unknown
+// Pick returns the tools of these names, in the order of the names. An unknown
 // name, or one given twice, is invalid_argument.
 func (s Set) Pick(names []string) (Set, error) {
 	picked := make([]Tool, 0, len(names))
@@ -81,7 +81,7 @@ func (s Set) Pick(names []string) (Set, error) {
 // Names gives the names in order.
 func (s Set) Names() []string { return slices.Clone(s.names) }
 
-// Get gives the tool of this name.
+// Get returns the tool of this name.
 func (s Set) Get(name string) (Tool, bool) {
 	t, ok := s.byName[name]
 	return t, ok

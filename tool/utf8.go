@@ -14,7 +14,7 @@ type textStream struct {
 	rest []byte // the beginning of a character, at most three bytes
 }
 
-// push gives the text that p completes. The result is valid until the next call.
+// push returns the text that p completes. The result is valid until the next call.
 func (s *textStream) push(p []byte) []byte {
 	in := append(s.rest, p...)
 	out := make([]byte, 0, len(in))
@@ -30,7 +30,7 @@ func (s *textStream) push(p []byte) []byte {
 	return out
 }
 
-// flush gives what an unfinished character at the end comes to.
+// flush returns what an unfinished character at the end comes to.
 func (s *textStream) flush() []byte {
 	out := []byte(strings.Repeat(string(utf8.RuneError), len(s.rest)))
 	s.rest = nil

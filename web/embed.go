@@ -11,7 +11,7 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// Pages gives the built files: index.html, and what it loads under assets/, with
+// Pages returns the built files: index.html, and what it loads under assets/, with
 // names that change with their content.
 func Pages() fs.FS {
 	pages, err := fs.Sub(dist, "dist")

@@ -50,7 +50,7 @@ func (c *check) signals() {
 }
 
 // models: each turn was asked for, no more often than its task was attempted,
-// each time with the same prompt, which goes on from the one before.
+// each time with the same prompt, which continues from the one before.
 func (c *check) models() {
 	attempts, ends := map[string]int{}, map[string]int{}
 	for _, t := range c.order {

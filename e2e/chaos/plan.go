@@ -124,12 +124,12 @@ func (s Size) fault(random *rand.Rand, kind Kind) Fault {
 	return f
 }
 
-// OfServer tells whether the fault has a server as its target.
+// OfServer reports whether the fault has a server as its target.
 func (f Fault) OfServer() bool {
 	return slices.Contains([]Kind{KillServer, StopServer, CutDatabase, HoldDatabase, HalfOpenDatabase, DelayDatabase, CutHints, HoldHints, JumpServer}, f.Kind)
 }
 
-// OfWorker tells whether the fault has a worker as its target.
+// OfWorker reports whether the fault has a worker as its target.
 func (f Fault) OfWorker() bool {
 	return slices.Contains([]Kind{KillWorker, StopWorker, CutWorker, HoldUp, HoldDown, HalfOpen, DelayWorker, JumpWorker}, f.Kind)
 }

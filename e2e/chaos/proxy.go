@@ -70,7 +70,7 @@ func (p *Proxy) Cut() {
 
 // HalfOpen makes the connections that there are dead: nothing goes through them
 // any more, in either direction, and nobody is told. New ones are not touched.
-// It gives how many there were.
+// It returns how many there were.
 func (p *Proxy) HalfOpen() int {
 	links := p.open()
 	for _, l := range links {
@@ -79,7 +79,7 @@ func (p *Proxy) HalfOpen() int {
 	return len(links)
 }
 
-// Busy tells whether connections go through the proxy.
+// Busy reports whether connections go through the proxy.
 func (p *Proxy) Busy() bool { return len(p.open()) > 0 }
 
 // change changes something that pumps wait for.

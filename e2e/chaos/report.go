@@ -34,7 +34,7 @@ var progress = []perdure.EventType{
 	perdure.EventTaskStarted, perdure.EventTaskCompleted, perdure.EventCompleted,
 }
 
-// Takeovers finds in the logs when another worker went on with what each killed
+// Takeovers finds in the logs when another worker continued with what each killed
 // one held. A run that was cancelled before that counts for nothing.
 func Takeovers(kills []Kill, runs []Run) []Takeover {
 	byID := map[string]Run{}

@@ -1,6 +1,6 @@
 // Command demo shows what the runtime promises, without a key and without a
 // network: a scripted model repairs a small program with the real tools, the
-// process is killed in the middle of a tool, and another goes on at once. At
+// process is killed in the middle of a tool, and another continues at once. At
 // the end it checks, from the scripted model's journal and from the store, that
 // no model call was paid twice and no finished tool ran twice.
 package main

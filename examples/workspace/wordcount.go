@@ -3,7 +3,7 @@ package wordcount
 
 import "strings"
 
-// Count gives how often each word occurs in text, whatever its case. A word is
+// Count returns how often each word occurs in text, whatever its case. A word is
 // a run of letters; punctuation around it does not count.
 func Count(text string) map[string]int {
 	counts := map[string]int{}

@@ -87,7 +87,7 @@ func (r *Reserve) Low() bool {
 	return err == nil && free < r.Floor()
 }
 
-// Release gives the reserve's room away. It reports whether there was any.
+// Release returns the reserve's room away. It reports whether there was any.
 func (r *Reserve) Release() bool {
 	if r == nil {
 		return false

@@ -53,13 +53,13 @@ func register() {
 	})
 }
 
-// at makes a pointer of an address outside of Go's memory.
+// at creates a pointer of an address outside of Go's memory.
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
-// callback gives a function that is none of an object as SQLite calls it.
+// callback returns a function that is none of an object as SQLite calls it.
 func callback[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
 
-// called makes a function of SQLite's pointer to one.
+// called creates a function of SQLite's pointer to one.
 func called[F any](address uintptr) F { return *(*F)(unsafe.Pointer(&struct{ uintptr }{address})) }
 
 func xOpen(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {

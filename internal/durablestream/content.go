@@ -29,7 +29,7 @@ func sameType(a, b string) bool { return mediaType(a) == mediaType(b) }
 
 func isJSON(contentType string) bool { return mediaType(contentType) == "application/json" }
 
-// isText tells whether the content is text that events carry as it is.
+// isText reports whether the content is text that events carry as it is.
 func isText(contentType string) bool {
 	return isJSON(contentType) || strings.HasPrefix(mediaType(contentType), "text/")
 }

@@ -18,7 +18,7 @@ type control struct {
 }
 
 // events serves the stream as server-sent events, for about a minute. Where it
-// cannot go on it resets the connection: the reader comes again with the last
+// cannot continue it resets the connection: the reader comes again with the last
 // offset that it was given.
 func (d *reading) events() error {
 	first, err := d.Page(d.r.Context(), d.at)

@@ -177,7 +177,7 @@ func (d *reading) answer(p Page) {
 	_ = d.write(p.Content) // the reader has gone
 }
 
-// holds tells whether a list of entity tags has the tag.
+// holds reports whether a list of entity tags has the tag.
 func holds(lists []string, tag string) bool {
 	for _, list := range lists {
 		for one := range strings.SplitSeq(list, ",") {

@@ -41,7 +41,7 @@ type outcome struct {
 	producer *store.StreamProducer // as it is now, of an append that names one
 }
 
-// decideCreate makes a stream where there is none. One that is there has to be
+// decideCreate creates a stream where there is none. One that is there has to be
 // as this creation would make it, its content aside.
 func (s *Streams) decideCreate(st *store.State, c creation) (*store.Changes, error) {
 	x := st.Stream
@@ -146,7 +146,7 @@ func (s *Streams) closed(x *store.Stream) *Refusal {
 		with(headerClosed, "true").with(headerNext, s.offset(x, x.Tail))
 }
 
-// admit tells whether a producer's append was accepted before (known), or may be
+// admit reports whether a producer's append was accepted before (known), or may be
 // now. last is how far it has come, nil if it is new.
 func admit(last *store.StreamProducer, p store.StreamProducer) (known bool, err error) {
 	expected := int64(0)

@@ -20,9 +20,9 @@ type Source interface {
 	Parse(offset string) (int64, error)
 	// Check returns the check of a page that ends at the position; 0 for none.
 	Check(ctx context.Context, at int64) (uint64, error)
-	// End gives the position after all content, in an empty page.
+	// End returns the position after all content, in an empty page.
 	End(ctx context.Context) (Page, error)
-	// Page gives some of what follows the position: nothing only if there is
+	// Page returns some of what follows the position: nothing only if there is
 	// nothing.
 	Page(ctx context.Context, at int64) (Page, error)
 	// Await returns when there is something after the position, or the stream is

@@ -36,7 +36,7 @@ func New(st store.Store, hints notify.Notifier, perOrg int) *Streams {
 // deleteStream is the command that makes room.
 const deleteStream = "delete stream"
 
-// do runs one command on a stream, and gives its readers a hint once it is
+// do runs one command on a stream, and returns its readers a hint once it is
 // durable.
 func (s *Streams) do(ctx context.Context, org string, bytes int64, needs store.Needs, name string, decide func(*store.State) (*store.Changes, error)) (outcome, error) {
 	answers, err := s.store.Do(ctx, store.Command{

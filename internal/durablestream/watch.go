@@ -103,7 +103,7 @@ func (w *watch) take(x *store.Stream, err error) {
 	w.changed = make(chan struct{})
 }
 
-// news tells whether there is anything to read after the position, or what
+// news reports whether there is anything to read after the position, or what
 // closes when there may be.
 func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
 	w.mu.Lock()

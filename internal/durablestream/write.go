@@ -191,7 +191,7 @@ func refuseExtras(r *http.Request) error {
 	return nil
 }
 
-// closes tells whether a request closes the stream. Other values than true are
+// closes reports whether a request closes the stream. Other values than true are
 // as good as none, as the protocol has it.
 func closes(r *http.Request) bool { return strings.EqualFold(r.Header.Get(headerClosed), "true") }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// beginAfterSeq gives, whole, every block of up to seq n that is open or was
+// beginAfterSeq returns, whole, every block of up to seq n that is open or was
 // closed after n, and goes to the first event after n.
 func (t *tail) beginAfterSeq(ctx context.Context, n int64) error {
 	across, err := t.log.across(ctx, t.execution, n)
@@ -35,7 +35,7 @@ func (t *tail) beginAfterSeq(ctx context.Context, n int64) error {
 	return t.endedAt(ctx, across.head)
 }
 
-// lost tells whether the event after n is no longer kept.
+// lost reports whether the event after n is no longer kept.
 func (l *Log) lost(ctx context.Context, execution uuid.UUID, head store.Head, n int64) (bool, error) {
 	if head.FirstPos == 0 {
 		return false, nil
@@ -99,7 +99,7 @@ func snapshotItem(b store.BlockContent, execution uuid.UUID) (Item, error) {
 	return Item{Event: Snapshot, Type: b.Type, Seq: b.Seq, Data: data}, err
 }
 
-// OpenBlocks gives the data of snapshots of the blocks of up to seq n that are
+// OpenBlocks returns the data of snapshots of the blocks of up to seq n that are
 // open or were closed after n, and the position after n, from which on nothing of
 // what follows is missed. Error: not_found.
 func (l *Log) OpenBlocks(ctx context.Context, execution uuid.UUID, n int64) ([]json.RawMessage, perdure.Cursor, error) {

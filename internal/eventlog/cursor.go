@@ -20,7 +20,7 @@ func (l *Log) cursorOf(head store.Head, r perdure.Record) perdure.Cursor {
 	return perdure.Cursor{Epoch: l.epoch(head), Pos: r.Pos, Nonce: r.Nonce}
 }
 
-// CursorAt returns the cursor from which a reader goes on after the record at pos, or
+// CursorAt returns the cursor from which a reader continues after the record at pos, or
 // from the start for 0. Who holds the record has its cursor already: see Item.Cursor.
 // Errors: not_found.
 func (l *Log) CursorAt(ctx context.Context, execution uuid.UUID, pos int64) (perdure.Cursor, error) {

@@ -55,7 +55,7 @@ func newBook() *book {
 	}
 }
 
-// Lazy gives what it holds whole: its entries rest in no blobs.
+// Lazy returns what it holds whole: its entries rest in no blobs.
 func (b *book) Lazy() store.Reader { return b }
 
 // unsure hides that its hints are never lost.
@@ -99,7 +99,7 @@ func (b *book) nonceOf(pos int64) uint32 { return uint32(pos)<<8 + 1 + b.history
 
 var noon = perdure.At(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
 
-// event appends an event and gives its seq.
+// event appends an event and returns its seq.
 func (b *book) event(t perdure.EventType, fields string) int64 {
 	b.mu.Lock()
 	b.head.LastSeq++

@@ -49,7 +49,7 @@ type follower struct {
 	newestAfter int64
 }
 
-// follow gives the log's follower, which is ready unless the store fails.
+// follow returns the log's follower, which is ready unless the store fails.
 func (l *Log) follow(org string, execution uuid.UUID) *follower {
 	f := l.join(org, execution)
 	if !f.isReady() {
@@ -131,7 +131,7 @@ func (l *Log) advance(f *follower) {
 }
 
 // Grown takes in what a commit in this process has added to a log, so that nobody
-// has to read it from the store, and tells whether it could: it cannot if it does
+// has to read it from the store, and reports whether it could: it cannot if it does
 // not follow what is held, or somebody is just reading. A log that nobody follows
 // needs no hint either: who comes next begins with a look at the store.
 func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Record) bool {
@@ -165,14 +165,14 @@ func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Reco
 	return true
 }
 
-// ends tells whether what is held ends at the position, in a log of that epoch.
+// ends reports whether what is held ends at the position, in a log of that epoch.
 func (f *follower) ends(head store.Head, pos int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ready && f.failed == 0 && f.head.Epoch == head.Epoch && f.head.LastPos == pos
 }
 
-// take stores what was read, and tells whether there may be more.
+// take stores what was read, and reports whether there may be more.
 func (f *follower) take(items []Item, head store.Head, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

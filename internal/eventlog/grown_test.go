@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// last gives the newest record, and the head.
+// last returns the newest record, and the head.
 func (b *book) last() (store.Head, []perdure.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

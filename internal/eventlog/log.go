@@ -75,7 +75,7 @@ type Log struct {
 	rounds    *rounds // while there are followers
 }
 
-// New makes a Log over a store's reading side and its epoch.
+// New creates a Log over a store's reading side and its epoch.
 func New(read store.Reader, storeEpoch uint64, hints notify.Notifier) *Log {
 	return &Log{read: read, storeEpoch: storeEpoch, hints: hints, followers: map[uuid.UUID]*follower{}}
 }
@@ -127,7 +127,7 @@ func (l *Log) gap(ctx context.Context, execution uuid.UUID, pos int64) error {
 	return perdure.Errorf(perdure.Internal, "the log of execution %s lacks its record %d", execution, pos)
 }
 
-// ended tells whether the log is over at the head.
+// ended reports whether the log is over at the head.
 func (l *Log) ended(ctx context.Context, execution uuid.UUID, head store.Head) (bool, error) {
 	if head.LastPos == 0 {
 		return false, nil

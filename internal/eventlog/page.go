@@ -21,7 +21,7 @@ type Page struct {
 	Reset *ResetData
 }
 
-// Page gives at most limit records after the cursor. It may give fewer, or
+// Page returns at most limit records after the cursor. It may give fewer, or
 // none, before the log's head: UpToDate tells. Errors: invalid_argument,
 // not_found.
 func (l *Log) Page(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page, error) {
@@ -73,7 +73,7 @@ func (l *Log) pageAt(ctx context.Context, execution uuid.UUID, at perdure.Cursor
 	return p, nil
 }
 
-// AtEnd tells whether the log has ended and the position is its end: there is
+// AtEnd reports whether the log has ended and the position is its end: there is
 // nothing to give, and never will be. Errors: invalid_argument, not_found.
 func (l *Log) AtEnd(ctx context.Context, execution uuid.UUID, from From) (bool, error) {
 	c, err := perdure.ParseCursor(from.Cursor)

@@ -59,7 +59,7 @@ func (l *Log) lacking(ctx context.Context, execution uuid.UUID, err error) error
 	return &perdure.Error{Code: perdure.Internal, Message: "the log names an entry that is not there", Err: err}
 }
 
-// entryNamed gives the entry that a record names and does not hold; nil for
+// entryNamed returns the entry that a record names and does not hold; nil for
 // none.
 func entryNamed(r perdure.Record) (*uuid.UUID, error) {
 	if r.Type != perdure.EventEntry {
@@ -96,7 +96,7 @@ func (all entries) render(execution uuid.UUID, r perdure.Record) (Item, error) {
 	return Item{Event: r.Type, Type: r.Type, Seq: r.Seq, Data: data}, err
 }
 
-// gone tells whether the record is a later piece of a superseded block, whose
+// gone reports whether the record is a later piece of a superseded block, whose
 // content is no longer kept. The first piece is still shown, empty, so that no
 // seq is missing.
 func gone(r perdure.Record) bool {

@@ -25,7 +25,7 @@ func (t *tail) restart(at perdure.Cursor, data ResetData) error {
 	return t.give(Item{Event: Reset, Cursor: at, Data: raw, More: true})
 }
 
-// resetTo gives the position before the first record, and what to say of it.
+// resetTo returns the position before the first record, and what to say of it.
 func (l *Log) resetTo(ctx context.Context, execution uuid.UUID, reason string) (perdure.Cursor, ResetData, error) {
 	data := ResetData{Reason: reason, FirstAvailable: 1}
 	first, head, err := l.read.Log(ctx, execution, 0, 1)

@@ -78,7 +78,7 @@ func (l *Log) round(ctx context.Context) {
 	}
 }
 
-// behind tells whether the store has to be read: it could not be, last time, or
+// behind reports whether the store has to be read: it could not be, last time, or
 // the head is another. Of a log that is gone there is no head.
 func (f *follower) behind(head *store.Head) bool {
 	f.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Position gives the position that a reader begins at; 0 for the beginning, and
+// Position returns the position that a reader begins at; 0 for the beginning, and
 // for one that does not fit the log, which is told so by a reset. Errors:
 // invalid_argument, not_found.
 func (l *Log) Position(ctx context.Context, execution uuid.UUID, from From) (int64, error) {
@@ -43,7 +43,7 @@ func (l *Log) LastSeq(ctx context.Context, execution uuid.UUID, pos int64, types
 	return l.read.LastSeqOf(ctx, execution, pos, types)
 }
 
-// FirstSeq gives the seq of the first event that is still kept. Error: not_found.
+// FirstSeq returns the seq of the first event that is still kept. Error: not_found.
 func (l *Log) FirstSeq(ctx context.Context, execution uuid.UUID) (int64, error) {
 	head, err := l.read.LogHead(ctx, execution)
 	if err != nil || head.FirstPos == 0 {
@@ -56,7 +56,7 @@ func (l *Log) FirstSeq(ctx context.Context, execution uuid.UUID) (int64, error) 
 	return first[0].Seq, nil
 }
 
-// BlockStart gives the position of the first piece of the block of that seq, and
+// BlockStart returns the position of the first piece of the block of that seq, and
 // the zero cursor if there is none, or it is of another type.
 func (l *Log) BlockStart(ctx context.Context, execution uuid.UUID, seq int64, typ perdure.EventType) (perdure.Cursor, error) {
 	events, head, err := l.read.Events(ctx, execution, seq-1, seq)
@@ -66,7 +66,7 @@ func (l *Log) BlockStart(ctx context.Context, execution uuid.UUID, seq int64, ty
 	return firstCursor(events[0], l.epoch(head)), nil
 }
 
-// BlocksFrom gives the position before the first of the blocks, of types that is
+// BlocksFrom returns the position before the first of the blocks, of types that is
 // says yes to, that are open at pos, or were open together with one of those. A
 // view that puts blocks together begins there to know what it has shown at pos.
 func (l *Log) BlocksFrom(ctx context.Context, execution uuid.UUID, pos int64, is func(perdure.EventType) bool) (int64, error) {

@@ -72,7 +72,7 @@ func (t *tail) run(ctx context.Context, from From) error {
 	return t.give(Item{Event: End, Cursor: t.at, Data: []byte("{}")})
 }
 
-// step gives what there is after the position, or waits for it.
+// step returns what there is after the position, or waits for it.
 func (t *tail) step(ctx context.Context) error {
 	seen, err := t.next(ctx)
 	if errors.Is(err, errTruncated) {
@@ -99,7 +99,7 @@ func (t *tail) step(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// check goes on where the position fits the log that the follower has come to hold, and
+// check continues where the position fits the log that the follower has come to hold, and
 // begins again where it does not.
 func (t *tail) check(ctx context.Context, turn int) error {
 	head, err := t.log.read.LogHead(ctx, t.execution)
@@ -134,7 +134,7 @@ func (t *tail) next(ctx context.Context) (look, error) {
 	return look{items: items, head: head, turn: seen.turn, changed: seen.changed}, err
 }
 
-// pass gives an item of the log. Of one that a snapshot has shown it gives the
+// pass returns an item of the log. Of one that a snapshot has shown it gives the
 // position alone.
 func (t *tail) pass(item Item) error {
 	t.at = item.Cursor
@@ -147,7 +147,7 @@ func (t *tail) pass(item Item) error {
 	return t.give(item)
 }
 
-// covered tells whether the item is a chunk that came in a snapshot. Events of
+// covered reports whether the item is a chunk that came in a snapshot. Events of
 // up to that seq are before the position, so what is left of it are chunks.
 func (t *tail) covered(item Item) bool {
 	return item.Seq <= t.coveredSeq && item.Cursor.Pos <= t.coveredPos

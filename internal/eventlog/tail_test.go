@@ -64,7 +64,7 @@ func TestTrap58_CutAtEveryRecordAndResumeEqualsWhole(t *testing.T) {
 	}
 }
 
-// live reads in a goroutine and gives what it has read when the log ends.
+// live reads in a goroutine and returns what it has read when the log ends.
 func live(ctx context.Context, l *eventlog.Log, from eventlog.From) <-chan []eventlog.Item {
 	done := make(chan []eventlog.Item, 1)
 	go func() {

@@ -41,7 +41,7 @@ type Window struct {
 	At perdure.Cursor
 }
 
-// Window gives at most s.Limit events, and fewer where they would be over about
+// Window returns at most s.Limit events, and fewer where they would be over about
 // 1 MiB. The cursor of each item resumes at the item: what is given again then
 // is held already. Errors: invalid_argument, not_found.
 func (l *Log) Window(ctx context.Context, execution uuid.UUID, s Span) (Window, error) {
@@ -131,7 +131,7 @@ func (l *Log) reachOver(ctx context.Context, execution uuid.UUID, w *Window, aft
 	return err
 }
 
-// backward gives the events of (low, high] that one read holds, those next to
+// backward returns the events of (low, high] that one read holds, those next to
 // high.
 func (l *Log) backward(ctx context.Context, execution uuid.UUID, low, high int64) (Window, error) {
 	for {
@@ -154,7 +154,7 @@ func (l *Log) backward(ctx context.Context, execution uuid.UUID, low, high int64
 	}
 }
 
-// keepsBefore tells whether an event before the seq is still kept.
+// keepsBefore reports whether an event before the seq is still kept.
 func (l *Log) keepsBefore(ctx context.Context, execution uuid.UUID, seq int64) (bool, error) {
 	first, _, err := l.read.Log(ctx, execution, 0, 1)
 	return len(first) == 1 && first[0].Seq < seq, err

@@ -113,7 +113,7 @@ func TestWindowRefusesWhatMakesNoSense(t *testing.T) {
 }
 
 // What is no longer kept is told, not passed over: a client whose next event is
-// gone begins anew.
+// gone starts again.
 func TestWhatIsNoLongerKeptIsTold(t *testing.T) {
 	b := newBook()
 	b.chat()

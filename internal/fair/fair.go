@@ -69,7 +69,7 @@ type key struct{}
 // With returns a context that knows the visit, for Wait.
 func With(ctx context.Context, v *Visit) context.Context { return context.WithValue(ctx, key{}, v) }
 
-// Enter waits for a place. Without one the visit goes on when ctx ends: whoever serves
+// Enter waits for a place. Without one the visit continues when ctx ends: whoever serves
 // the request finds that out by itself.
 func (v *Visit) Enter(ctx context.Context) { v.enter(ctx, outside) }
 
@@ -123,7 +123,7 @@ func (v *Visit) Leave() {
 	}
 }
 
-// Wait gives the place of the context's visit up while the caller waits for something
+// Wait returns the place of the context's visit up while the caller waits for something
 // that costs no time of the processor. The function that it returns is called after
 // that, and waits for a place again. A caller that has none, or whose visit waits
 // already, notices nothing.
@@ -135,7 +135,7 @@ func Wait(ctx context.Context) (done func()) {
 	return func() { v.enter(ctx, waiting) }
 }
 
-// Compute waits for a place for a part of a request that goes on after its visit: a
+// Compute waits for a place for a part of a request that continues after its visit: a
 // stream reads more of a log. The function that it returns gives the place up. A caller
 // whose visit has a place, or that has none to visit by, notices nothing.
 func Compute(ctx context.Context) (done func()) {

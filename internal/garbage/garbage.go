@@ -27,7 +27,7 @@ const (
 
 // Ease lets a small process collect less often, for as long as it is small: what it
 // takes in memory is at most room more, and one that has come to rest gives back
-// what it needs no more, until ctx ends. It does nothing where GOGC or GOMEMLIMIT
+// what it needs no longer, until ctx ends. It does nothing where GOGC or GOMEMLIMIT
 // say what is wanted. Commands that run for long call it once, at their start.
 func Ease(ctx context.Context) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
@@ -38,7 +38,7 @@ func Ease(ctx context.Context) {
 	go rest(ctx)
 }
 
-// easing looks anew after each collection.
+// easing looks again after each collection.
 type easing struct{ percent int }
 
 // after is called by the runtime once a collection has found out what is in use. A
@@ -55,7 +55,7 @@ func (e *easing) after() {
 	runtime.AddCleanup(sentinel, (*easing).after, e)
 }
 
-// percentFor gives how much may be left behind beside so many bytes in use.
+// percentFor returns how much may be left behind beside so many bytes in use.
 func percentFor(live uint64) int {
 	return max(least, min(most, int(100*room/max(live, 1))))
 }

@@ -23,7 +23,7 @@ func givePages() {
 	}
 }
 
-// ownPages gives where the program's own file is mapped.
+// ownPages returns where the program's own file is mapped.
 func ownPages() ([]extent, error) {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {

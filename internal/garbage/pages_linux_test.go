@@ -59,7 +59,7 @@ func TestThePagesOfTheProgramLeaveAndComeBack(t *testing.T) {
 	}
 }
 
-// touched reads all that the program's pages hold, which maps them, and gives its
+// touched reads all that the program's pages hold, which maps them, and returns its
 // hash.
 func touched(t *testing.T) [sha256.Size]byte {
 	t.Helper()

@@ -51,7 +51,7 @@ func allocated() uint64 {
 // resting remembers what had been allocated.
 type resting struct{ last, given uint64 }
 
-// look tells whether to give memory back now.
+// look reports whether to give memory back now.
 func (r *resting) look(allocated uint64) bool {
 	quiet := allocated-r.last < little
 	r.last = allocated

@@ -25,7 +25,7 @@ type Report struct {
 	Notes []Reason
 }
 
-// Ready tells whether it takes work.
+// Ready reports whether it takes work.
 func (r Report) Ready() bool { return len(r.Unready) == 0 }
 
 // Check looks at a process. It must answer within a few seconds.

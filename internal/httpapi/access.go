@@ -135,7 +135,7 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + host
 }
 
-// ownHost tells whether the request was meant for this server.
+// ownHost reports whether the request was meant for this server.
 func (s *server) ownHost(r *http.Request) bool {
 	if len(s.Hosts) == 0 {
 		return true

@@ -62,10 +62,10 @@ type Config struct {
 	// Pages are the files of the user interface, index.html among them; nil shows
 	// the API's description at the root instead.
 	Pages fs.FS
-	// Stop, once closed, resets every open stream, so that clients go on with
+	// Stop, once closed, resets every open stream, so that clients continue with
 	// another server.
 	Stop <-chan struct{}
-	// Streams, if set, counts the streams that go on after their handlers have
+	// Streams, if set, counts the streams that continue after their handlers have
 	// returned: http.Server knows nothing of them. They end by Stop.
 	Streams *sync.WaitGroup
 	// PingEvery is the pause between pings of a stream; default 15 s.

@@ -58,7 +58,7 @@ var contentSchema = &huma.Schema{
 	},
 }
 
-// isContent tells whether the request uploads content, to which the limit of
+// isContent reports whether the request uploads content, to which the limit of
 // other bodies does not apply.
 func isContent(r *http.Request) bool {
 	return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/content")

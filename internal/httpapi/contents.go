@@ -129,7 +129,7 @@ func (s *server) showEntries(ctx context.Context, x *perdure.Execution, entries 
 	return nil
 }
 
-// folded tells whether a blob is the content of a LOCAL execution, or of one
+// folded reports whether a blob is the content of a LOCAL execution, or of one
 // that was: that of an entry holds its metadata, too.
 func folded(x *perdure.Execution, ref *perdure.BlobRef) bool {
 	return ref.ID == perdure.ContentID(x.ID, ref.SHA256)

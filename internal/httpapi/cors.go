@@ -18,7 +18,7 @@ const (
 )
 
 // cors lets pages of the configured origins read the answers, and answers their
-// browsers' questions whether a request may be sent: it tells whether that is
+// browsers' questions whether a request may be sent: it reports whether that is
 // what the request was. Such pages give the key as a bearer; the cookie is for
 // our own.
 func (s *server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
@@ -43,7 +43,7 @@ func (s *server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	return true
 }
 
-// forPages tells whether pages of other origins may use what is at the path.
+// forPages reports whether pages of other origins may use what is at the path.
 func forPages(path string) bool {
 	return strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, durablePath)
 }

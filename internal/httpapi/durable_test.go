@@ -137,7 +137,7 @@ func TestDurableLongPoll(t *testing.T) {
 	}
 }
 
-// As an event stream it gives batches, each with the offset that goes on after
+// As an event stream it gives batches, each with the offset that continues after
 // it, while the run is live and to its end.
 func TestDurableEventStream(t *testing.T) {
 	h := open(t)

@@ -25,7 +25,7 @@ func asEntry(op *huma.Operation) {
 	}
 }
 
-// getEntry gives an entry whole. A large content is passed on as it is read.
+// getEntry returns an entry whole. A large content is passed on as it is read.
 func (s *server) getEntry(ctx context.Context, in *entryInput) (*huma.StreamResponse, error) {
 	x, err := s.execution(ctx, in.IDInput)
 	if err != nil {

@@ -32,7 +32,7 @@ type eventSink interface {
 }
 
 // pieceBytes is what a reader has to take within the time for one write: one that
-// is slow, and goes on, is not cut off in the middle of a large event.
+// is slow, and continues, is not cut off in the middle of a large event.
 const pieceBytes = 64 << 10
 
 func (s *server) newEventWriter(to eventSink) *eventWriter {
@@ -101,7 +101,7 @@ func (e *eventWriter) event(name perdure.EventType, id perdure.Cursor, data []by
 	e.buf = append(b, "\n\n"...)
 }
 
-// buffer gives what is gathered so far, to append to.
+// buffer returns what is gathered so far, to append to.
 func (e *eventWriter) buffer() []byte {
 	if e.buf == nil {
 		e.buf = gathered()

@@ -146,7 +146,7 @@ func hashOf(body any) (perdure.Hash, error) {
 	return sha256.Sum256(raw), nil
 }
 
-// read gives the reading side. Contents that rest in blobs are left there, to be
+// read returns the reading side. Contents that rest in blobs are left there, to be
 // shown if they are small: the server loads no large one whole.
 func (s *server) read() store.Reader { return s.Engine.Read().Lazy() }
 

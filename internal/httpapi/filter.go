@@ -66,7 +66,7 @@ func (f *filter) reset(i eventlog.Item) {
 	}
 }
 
-// pass gives the item as this stream shows it; of one that is left out, the
+// pass returns the item as this stream shows it; of one that is left out, the
 // position alone.
 func (f *filter) pass(i eventlog.Item) eventlog.Item {
 	switch {

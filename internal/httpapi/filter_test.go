@@ -58,7 +58,7 @@ func TestFilteredStreamShowsEveryLoss(t *testing.T) {
 	}
 }
 
-// Wherever a filtered stream goes on, by cursor or by seq, it says what it would
+// Wherever a filtered stream continues, by cursor or by seq, it says what it would
 // have said.
 func TestFilteredStreamGoesOnAsItWouldHave(t *testing.T) {
 	h := open(t)
@@ -184,7 +184,7 @@ func (r reading) Log(ctx context.Context, execution uuid.UUID, after int64, limi
 	return r.Reader.Log(ctx, execution, after, limit)
 }
 
-// A filtered stream that goes on reads nothing of the log before its position,
+// A filtered stream that continues reads nothing of the log before its position,
 // however rare what it gives is.
 func TestFilteredStreamGoesOnWithoutReadingBack(t *testing.T) {
 	var from atomic.Int64

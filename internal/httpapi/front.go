@@ -124,7 +124,7 @@ func (s *server) misdirected(r *http.Request) *problem {
 	return nil
 }
 
-// setsCookie tells whether the request changes who a browser is logged in as.
+// setsCookie reports whether the request changes who a browser is logged in as.
 func setsCookie(r *http.Request) bool {
 	return r.URL.Path == "/api/login" || r.URL.Path == "/api/logout"
 }
@@ -138,7 +138,7 @@ func asJSON(r *http.Request) {
 	}
 }
 
-// unmatched makes a problem of what the mux has no operation for.
+// unmatched creates a problem of what the mux has no operation for.
 func (s *server) unmatched(w http.ResponseWriter, r *http.Request) *problem {
 	h, pattern := s.mux.Handler(r)
 	if pattern != "" {
@@ -163,7 +163,7 @@ func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
 func (p *probe) WriteHeader(int)             {}
 
 // recovered turns a panic into an answer with an id that is in the log, too. A
-// stream that is reset on purpose goes on to the server, which cuts it.
+// stream that is reset on purpose continues to the server, which cuts it.
 func (s *server) recovered(w *answer, r *http.Request) {
 	cause := recover()
 	if cause == nil {

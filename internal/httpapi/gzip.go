@@ -20,7 +20,7 @@ var zippers = sync.Pool{New: func() any {
 	return z
 }}
 
-// compressible tells which answers are compressed for who asks for it: what is
+// compressible reports which answers are compressed for who asks for it: what is
 // read of executions and definitions, the documents and the pages. Never what is about
 // keys: nothing secret shares a compressed answer with what somebody else chose.
 func compressible(r *http.Request) bool {
@@ -36,7 +36,7 @@ func compressible(r *http.Request) bool {
 		strings.HasPrefix(path, pagesPath) || strings.HasPrefix(path, assetsPath)
 }
 
-// takesGzip tells whether the client accepts gzip.
+// takesGzip reports whether the client accepts gzip.
 func takesGzip(r *http.Request) bool {
 	any := false
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
@@ -66,7 +66,7 @@ type zipped struct {
 	to     *gzip.Writer // nil passes on
 }
 
-// compress gives the writer for the answer, and the request as the operations
+// compress returns the writer for the answer, and the request as the operations
 // know it. The caller closes the writer if the answer is whole.
 func compress(w http.ResponseWriter, r *http.Request) *zipped {
 	z := &zipped{ResponseWriter: w, gzip: takesGzip(r)}
@@ -79,7 +79,7 @@ func compress(w http.ResponseWriter, r *http.Request) *zipped {
 	return z
 }
 
-// WriteHeader waits for the first bytes, which tell whether it is worth it.
+// WriteHeader waits for the first bytes, which report whether it is worth it.
 func (z *zipped) WriteHeader(status int) {
 	if z.status != 0 {
 		return

@@ -33,7 +33,7 @@ func varies(r reply) bool {
 	return strings.Contains(strings.Join(r.header.Values("Vary"), ","), "Accept-Encoding")
 }
 
-// chatter makes a run with much to say.
+// chatter creates a run with much to say.
 func chatter(h *house) uuid.UUID {
 	x := h.start("")
 	r := h.claim()

@@ -24,7 +24,7 @@ type overH2 struct {
 	dials atomic.Int32
 }
 
-// h2 makes a client. window is how many bytes it takes of a stream that it does
+// h2 creates a client. window is how many bytes it takes of a stream that it does
 // not read; 0 is the client's own choice.
 func (h *house) h2(window int) *overH2 {
 	var only http.Protocols
@@ -141,7 +141,7 @@ func TestHTTP2CarriesManyStreams(t *testing.T) {
 	}
 }
 
-// resets is a log that tells when a stream has been reset.
+// resets is a log that reports when a stream has been reset.
 type resets chan struct{}
 
 func (r resets) Enabled(context.Context, slog.Level) bool { return true }

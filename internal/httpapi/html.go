@@ -24,7 +24,7 @@ type htmlView struct {
 	texts     map[int64]*textBlock
 	waiting   []eventlog.Item
 	shownTo   int64 // positions up to this were shown before
-	// again gives what came while a text block was open, up to shownTo.
+	// again returns what came while a text block was open, up to shownTo.
 	again func(block int64) ([]eventlog.Item, error)
 	out   []eventlog.Item // of the item at hand
 	behind
@@ -68,7 +68,7 @@ func newHTMLView(execution uuid.UUID) *htmlView {
 	return &htmlView{execution: execution, texts: map[int64]*textBlock{}}
 }
 
-// resume goes back to where the text began that is open at the cursor, and gives
+// resume goes back to where the text began that is open at the cursor, and returns
 // where to read from.
 func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.From) (eventlog.From, error) {
 	c, err := perdure.ParseCursor(from.Cursor)
@@ -90,7 +90,7 @@ func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.
 	return from, nil
 }
 
-// pass gives what is shown for an item of the log, at least one item. All but
+// pass returns what is shown for an item of the log, at least one item. All but
 // the last resume before it, so that a client that is cut off in between is
 // given the rest.
 func (v *htmlView) pass(i eventlog.Item) ([]eventlog.Item, error) {
@@ -156,7 +156,7 @@ func (v *htmlView) take(i eventlog.Item) error {
 	return nil
 }
 
-// recover gives a client that has come back what may have waited in a text that
+// recover returns a client that has come back what may have waited in a text that
 // was superseded since: what that text was, and so what it held up, is no longer
 // known. What the client has of it comes again.
 func (v *htmlView) recover(closed eventlog.Item, p piece) error {
@@ -189,7 +189,7 @@ func (v *htmlView) block(p piece) *textBlock {
 	return b
 }
 
-// follows tells whether the piece can be rendered: all before it was known.
+// follows reports whether the piece can be rendered: all before it was known.
 func (v *htmlView) follows(p piece) bool {
 	b := v.texts[p.Seq]
 	if b == nil {

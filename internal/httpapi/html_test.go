@@ -13,7 +13,7 @@ import (
 
 const answerText = "# Plan\n\nFirst **this**:\n\n- one\n- two\n\n```go\nx := 1\n\ny := 2\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe <script>end</script>."
 
-// talk makes a run whose text comes in small pieces, with other events in the
+// talk creates a run whose text comes in small pieces, with other events in the
 // middle of blocks.
 func talk(h *house) *run {
 	x := h.start("")
@@ -155,7 +155,7 @@ func partWith(p *htmlPage, text string) string {
 	return ""
 }
 
-// A rendered stream that is cut after any event, and goes on from its id, shows
+// A rendered stream that is cut after any event, and continues from its id, shows
 // the same page.
 func TestRenderedStreamCutAtEveryEventAndResumedEqualsWhole(t *testing.T) {
 	h := open(t)

@@ -273,7 +273,7 @@ func TestAnEntryIsPassedOnAsItIsRead(t *testing.T) {
 	}
 }
 
-// A page ends before it holds more than 8 MiB, and the next goes on there.
+// A page ends before it holds more than 8 MiB, and the next continues there.
 func TestPagesAreBoundedInBytes(t *testing.T) {
 	const count, size = store.PageBytes/perdure.ShownLimit + 1, perdure.ShownLimit
 	h := newHeavy(t, `{"n":1}`)

@@ -48,7 +48,7 @@ func (c *counting) LogHeads(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID
 	return c.Reader.LogHeads(ctx, ids)
 }
 
-// forget begins anew.
+// forget starts again.
 func (c *counting) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

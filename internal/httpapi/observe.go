@@ -55,7 +55,7 @@ func (s *server) routeOf(r *http.Request) string {
 	return openaiapi.WithoutMethod(pattern)
 }
 
-// delivered tells how old an item is that is written now. Of several that are
+// delivered reports how old an item is that is written now. Of several that are
 // written together the last one counts.
 func (s *server) delivered(transport string, i eventlog.Item) {
 	if i.Live && !i.More && !i.At.IsZero() {

@@ -106,7 +106,7 @@ type IDInput struct {
 	ID string `path:"id" doc:"The id, a UUID."`
 }
 
-// of gives the id. One that is malformed is as unknown as any other.
+// of returns the id. One that is malformed is as unknown as any other.
 func (i IDInput) of(what string) (uuid.UUID, error) { return parseID(what, i.ID) }
 
 func parseID(what, text string) (uuid.UUID, error) {

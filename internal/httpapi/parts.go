@@ -104,7 +104,7 @@ func (s *server) listEntries(ctx context.Context, in *entriesInput) (*body[list[
 	return listOf(p.Items, p.Next), s.showEntries(ctx, x, p.Items)
 }
 
-// path gives a page of the entries from root to leaf. Its cursor is the id of
+// path returns a page of the entries from root to leaf. Its cursor is the id of
 // the last entry of the page before.
 func (s *server) path(ctx context.Context, x *perdure.Execution, page PageInput) (*body[list[perdure.Entry]], error) {
 	var after *uuid.UUID

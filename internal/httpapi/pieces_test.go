@@ -26,7 +26,7 @@ func (p *pipedAnswer) Header() http.Header { return p.header }
 func (p *pipedAnswer) WriteHeader(int)     {}
 func (p *pipedAnswer) FlushError() error   { return nil }
 
-// A reader may take as long as it likes for a large event, as long as it goes on
+// A reader may take as long as it likes for a large event, as long as it continues
 // taking some: what has its time is a piece. One that takes nothing more is cut
 // off.
 func TestSlowReaderOfALargeEventMakesProgress(t *testing.T) {

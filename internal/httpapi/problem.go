@@ -89,7 +89,7 @@ func newProblem(code perdure.Code, detail string, fields ...perdure.FieldError) 
 	return newProblem(perdure.Internal, detail, fields...)
 }
 
-// problemOf makes a problem of an error. The text of an internal one stays
+// problemOf creates a problem of an error. The text of an internal one stays
 // inside: the client gets an id by which it is found in the log.
 func (s *server) problemOf(ctx context.Context, err error) *problem {
 	var coded *perdure.Error
@@ -129,7 +129,7 @@ func init() {
 	}
 }
 
-// refusal makes a problem of what huma finds wrong with a request: always
+// refusal creates a problem of what huma finds wrong with a request: always
 // invalid_argument with the fields at fault, unless it is too large.
 func refusal(status int, message string, errs []error) *problem {
 	if status == http.StatusRequestEntityTooLarge {

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// pruned makes a run, ends it and prunes its log. It gives the events of the path
+// pruned creates a run, ends it and prunes its log. It returns the events of the path
 // as they were before.
 func pruned(h *house, path string) (id uuid.UUID, before []sse) {
 	h.t.Helper()

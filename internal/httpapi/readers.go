@@ -46,7 +46,7 @@ type readers struct {
 // others have gone, which nobody can foresee.
 const crowdedPause = 5 * time.Second
 
-// admit counts the caller's next one in, over the transport, and gives what counts
+// admit counts the caller's next one in, over the transport, and returns what counts
 // it out. Over the limit it is rate_limited.
 func (s *server) admit(c caller, transport string) (leave func(), p *problem) {
 	s.readers.mu.Lock()

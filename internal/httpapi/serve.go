@@ -10,7 +10,7 @@ import (
 // once, streams of events included.
 const h2Streams = 1000
 
-// NewServer gives a server for the handler: HTTP/1.1, and HTTP/2 over TLS and,
+// NewServer returns a server for the handler: HTTP/1.1, and HTTP/2 over TLS and,
 // by prior knowledge, in plain text.
 func NewServer(h http.Handler, errors *log.Logger) *http.Server {
 	var protocols http.Protocols

@@ -45,7 +45,7 @@ func streamOf(t *testing.T, res *http.Response) *stream {
 	return &stream{t, res, bufio.NewReader(res.Body)}
 }
 
-// next gives the next event; the error is io.EOF after a clean end.
+// next returns the next event; the error is io.EOF after a clean end.
 func (s *stream) next() (sse, error) {
 	var e sse
 	for {
@@ -69,7 +69,7 @@ func (s *stream) next() (sse, error) {
 	}
 }
 
-// must gives the next event, which must come.
+// must returns the next event, which must come.
 func (s *stream) must() sse {
 	s.t.Helper()
 	e, err := s.next()
@@ -107,7 +107,7 @@ func show(events []sse) string {
 	return b.String()
 }
 
-// play makes a run with events of many kinds, and ends it.
+// play creates a run with events of many kinds, and ends it.
 func play(h *house) *run {
 	x := h.start("")
 	r := h.claim()

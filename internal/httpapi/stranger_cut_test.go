@@ -53,7 +53,7 @@ func cutsOf(chance *rand.Rand, bytes int64, few int) []int64 {
 
 func (h *house) address() string { return strings.TrimPrefix(h.url, "http://") }
 
-// whole lets the stranger read a log without a cut, and gives the bytes that it
+// whole lets the stranger read a log without a cut, and returns the bytes that it
 // was given.
 func (s *stranger) whole(h *house, id uuid.UUID, w way, want heldLog, resets int) int64 {
 	s.t.Helper()
@@ -185,7 +185,7 @@ func TestAStrangerComesBackToAPrunedLog(t *testing.T) {
 	}
 }
 
-// A client that goes on by cursor drops what the store has lost that was put in
+// A client that continues by cursor drops what the store has lost that was put in
 // the place of the one before.
 func TestAStrangerComesBackToARestoredLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")

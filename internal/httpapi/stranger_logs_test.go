@@ -199,7 +199,7 @@ var recordings = map[string]func(h *house, r *run){
 	},
 }
 
-// newChance gives what makes a run do something, again and again.
+// newChance returns what makes a run do something, again and again.
 func newChance(r *run, chance *rand.Rand) func() {
 	var tasks []*source
 	agent, block, begun := r.source(nil), int64(0), 0

@@ -79,7 +79,7 @@ var ways = []way{
 	{Transport: "websocket", By: "seq", Limit: 1000},
 }
 
-// keeps tells whether a client that reads this way is given events of the type.
+// keeps reports whether a client that reads this way is given events of the type.
 func (w way) keeps(t perdure.EventType) bool {
 	switch {
 	case w.Types != "":
@@ -130,7 +130,7 @@ func (s *stranger) read(h *house, id uuid.UUID, w way) answer {
 	return a
 }
 
-// differs tells where the client is not what the log is; "" for nowhere.
+// differs reports where the client is not what the log is; "" for nowhere.
 func (a answer) differs(want heldLog, resets int) string {
 	switch {
 	case a.Refused != "" || len(a.Gaps) > 0 || len(a.Wrong) > 0 || a.Resets != resets:

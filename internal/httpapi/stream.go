@@ -20,7 +20,7 @@ import (
 // and what their terminals print.
 func agentEvents(t perdure.EventType) bool { return !t.IsTask() && t != perdure.EventTerminal }
 
-// from gives the position, and the name of the field that says it.
+// from returns the position, and the name of the field that says it.
 func (in *streamInput) from() (eventlog.From, string, error) {
 	switch {
 	case in.LastEventID != "":
@@ -47,7 +47,7 @@ var (
 // clients take a clean end for success; their cursor takes them on.
 //
 // Where it can have the connection for itself, it lets go of all that belongs to
-// a request, and goes on after the handler has returned. leave is called at the
+// a request, and continues after the handler has returned. leave is called at the
 // stream's end.
 func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From, v view, leave func()) {
 	r, w := humago.Unwrap(hc)
@@ -149,7 +149,7 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 	return out.flush()
 }
 
-// during gives what came after a text block began, up to a position, as the view
+// during returns what came after a text block began, up to a position, as the view
 // filters it.
 func (s *server) during(ctx context.Context, execution uuid.UUID, block, upTo int64, v view) ([]eventlog.Item, error) {
 	at, err := s.Log.BlockStart(ctx, execution, block, perdure.EventToken)

@@ -28,7 +28,7 @@ type watched struct {
 	cancel context.CancelCauseFunc
 }
 
-// enter gives the context of a stream that the request of ctx opens, and the
+// enter returns the context of a stream that the request of ctx opens, and the
 // function that the stream calls at its end. The context's cause says what ended
 // it: errStopping or errKeyOver.
 func (w *watch) enter(ctx context.Context) (context.Context, func()) {

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// names gives the members of an object, sorted, as one line.
+// names returns the members of an object, sorted, as one line.
 func names(object map[string]any) string {
 	return strings.Join(slices.Sorted(maps.Keys(object)), " ")
 }

@@ -133,7 +133,7 @@ func TestBodiesOfOtherTypes(t *testing.T) {
 	}
 }
 
-// A cancel of what runs is accepted and goes on; of what has ended it changes
+// A cancel of what runs is accepted and continues; of what has ended it changes
 // nothing.
 func TestCancelOfEachStatus(t *testing.T) {
 	h := open(t)

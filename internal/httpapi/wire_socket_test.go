@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// raw gives the next message as it came.
+// raw returns the next message as it came.
 func (c *wsClient) raw() (kind string, data map[string]any) {
 	c.t.Helper()
 	_, raw, err := c.conn.Read(c.ctx)
@@ -118,7 +118,7 @@ func TestPagesOfASocket(t *testing.T) {
 	if !stale.Stale || stale.Prepend || stale.LastSeq != stale.MaxSeq || len(stale.Events) != 50 {
 		t.Errorf("a client that is ahead is given %d to %d of %d, stale %v", stale.FirstSeq, stale.LastSeq, stale.MaxSeq, stale.Stale)
 	}
-	c.toEnd() // it goes on after that page
+	c.toEnd() // it continues after that page
 	for _, ask := range []string{`{"after_seq":50}`, `{"after_seq":70,"limit":1000}`} {
 		c := h.socket(x.ID)
 		if d := c.load(ask).Data; d.Stale || d.Prepend || d.FirstSeq > d.LastSeq {

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ofType gives the events of one type, of data those of one type of data.
+// ofType returns the events of one type, of data those of one type of data.
 func ofType(events []sse, name string) []sse {
 	name, kind, _ := strings.Cut(name, " ")
 	var found []sse
@@ -25,7 +25,7 @@ func ofType(events []sse, name string) []sse {
 	return found
 }
 
-// tell makes a run with an event of every type that a run of this test can have.
+// tell creates a run with an event of every type that a run of this test can have.
 func tell(h *house) *run {
 	x := h.start("")
 	r := h.claim()
@@ -175,7 +175,7 @@ func TestAPieceNeverSplitsACharacter(t *testing.T) {
 	}
 }
 
-// Each of the three ways to say where to go on counts only where none of those
+// Each of the three ways to say where to continue counts only where none of those
 // before it is given, also where they would lead to an error.
 func TestPositionsHaveTheirPrecedence(t *testing.T) {
 	h := open(t)
@@ -214,7 +214,7 @@ func TestPositionsHaveTheirPrecedence(t *testing.T) {
 		}
 	}
 	h.call("GET", path, "", "Last-Event-ID", end).want(204, nil)
-	// One whose log goes on is not at its end.
+	// One whose log continues is not at its end.
 	x := h.start("")
 	first := h.follow(h.path(x.ID, "/stream")).must()
 	h.follow(h.path(x.ID, "/stream"), "Last-Event-ID", first.id) // 200

@@ -142,7 +142,7 @@ func (k *socket) window(ctx context.Context, w eventlog.Window, prepend bool) er
 	return nil
 }
 
-// loadAt gives the records after a cursor, which is exact to the byte.
+// loadAt returns the records after a cursor, which is exact to the byte.
 func (k *socket) loadAt(ctx context.Context, cursor string, limit int) error {
 	p, err := k.Log.Page(ctx, k.execution, cursor, limit)
 	// A page of what is no longer kept is empty, and would lead nowhere: its

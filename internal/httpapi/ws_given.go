@@ -13,7 +13,7 @@ type covered struct{ first, last, pos int64 }
 // never more than the log has events, however often a client asks.
 type pagesGiven []covered
 
-// know tells whether a page has shown the item.
+// know reports whether a page has shown the item.
 func (g pagesGiven) know(i eventlog.Item) bool {
 	return slices.ContainsFunc(g, func(c covered) bool {
 		return c.first <= i.Seq && i.Seq <= c.last && i.Cursor.Pos <= c.pos

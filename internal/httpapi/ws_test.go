@@ -102,7 +102,7 @@ func (c *wsClient) next() wsMessage {
 	return m
 }
 
-// load asks for a page, takes it in, and gives it; events that come before it
+// load asks for a page, takes it in, and returns it; events that come before it
 // are taken in, too.
 func (c *wsClient) load(data string) wsMessage {
 	c.t.Helper()
@@ -267,7 +267,7 @@ func TestWebSocketLoadsWhileTheRunIsLive(t *testing.T) {
 	}
 }
 
-// A cursor goes on exactly, inside a block as well.
+// A cursor continues exactly, inside a block as well.
 func TestWebSocketGoesOnFromEveryCursor(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -333,7 +333,7 @@ func TestMultipleClientsSeeSameEvents(t *testing.T) {
 	}
 }
 
-// A client whose connection breaks while an agent streams goes on from the seq
+// A client whose connection breaks while an agent streams continues from the seq
 // that it holds.
 func TestReconnectDuringAgentStreaming(t *testing.T) {
 	h := open(t)
@@ -402,7 +402,7 @@ func TestWebSocketCancel(t *testing.T) {
 	}
 }
 
-// What makes no sense is answered, and the socket goes on.
+// What makes no sense is answered, and the socket continues.
 func TestWebSocketBadInput(t *testing.T) {
 	h := open(t)
 	x := h.start("")

@@ -107,7 +107,7 @@ func (b *Buffer) line(n int) {
 	}
 }
 
-// cut finishes the first n pending bytes. The scanner goes on as next.
+// cut finishes the first n pending bytes. The scanner continues as next.
 func (b *Buffer) cut(n int, next scanner) {
 	b.finish(n)
 	next.asks = 0

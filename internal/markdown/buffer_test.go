@@ -10,7 +10,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// joined writes the chunks and gives the final parts joined. Every provisional
+// joined writes the chunks and returns the final parts joined. Every provisional
 // part must be replaced, and parts are numbered without a gap.
 func joined(t *testing.T, chunks []string, show bool) string {
 	t.Helper()
@@ -60,7 +60,7 @@ var (
 	definition = regexp.MustCompile(`(?m)^[ >]*\[((?:[^\[\]\\]|\\.)+)\]:`)
 )
 
-// definesLate tells whether a link is used before it is defined, which is exempt.
+// definesLate reports whether a link is used before it is defined, which is exempt.
 func definesLate(source string) bool {
 	defined := map[string]int{}
 	for _, at := range definition.FindAllStringSubmatchIndex(source, -1) {

@@ -2,7 +2,7 @@ package markdown
 
 import "bytes"
 
-// unmatched tells whether the text has a code span or strong emphasis that was
+// unmatched reports whether the text has a code span or strong emphasis that was
 // opened and not closed, so that what is shown now would look different once
 // the rest is there. It counts as a reader would, and errs towards waiting.
 func unmatched(source []byte) bool {
@@ -10,7 +10,7 @@ func unmatched(source []byte) bool {
 	return open || bytes.Count(outside, []byte("**"))%2 == 1
 }
 
-// outsideCode gives the text without its code spans, and whether one is open.
+// outsideCode returns the text without its code spans, and whether one is open.
 func outsideCode(source []byte) (outside []byte, open bool) {
 	for len(source) > 0 {
 		i := bytes.IndexAny(source, "`\\")
@@ -32,7 +32,7 @@ func outsideCode(source []byte) (outside []byte, open bool) {
 	return outside, false
 }
 
-// closing gives where the run of exactly n backticks ends, -1 if there is none.
+// closing returns where the run of exactly n backticks ends, -1 if there is none.
 func closing(source []byte, n int) int {
 	for at := 0; ; {
 		i := bytes.IndexByte(source[at:], '`')

@@ -156,7 +156,7 @@ func (shownTags) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindImage, linkImage)
 }
 
-// linkImage makes an image a link: a page that fetched it would tell whoever the
+// linkImage creates an image a link: a page that fetched it would tell whoever the
 // text names that it is being read, and whatever the text put into the address.
 func linkImage(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	for up := n.Parent(); up != nil; up = up.Parent() {

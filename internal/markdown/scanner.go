@@ -55,7 +55,7 @@ type scanner struct {
 	hidden bool
 
 	// text: the innermost open block of a quote or list is a paragraph for sure,
-	// so that a line of text goes on with it.
+	// so that a line of text continues with it.
 	text bool
 
 	asks int
@@ -257,13 +257,13 @@ func (s *scanner) inItem(text []byte, columns int) {
 	case s.hidden:
 		s.text = false
 	case columns > 3:
-		// After a blank line it may be code, else it goes on with the paragraph.
+		// After a blank line it may be code, else it continues with the paragraph.
 	default:
 		s.text = isPlain(text)
 	}
 }
 
-// unsure takes a line that goes on with a quote or list, or begins another block.
+// unsure takes a line that continues with a quote or list, or begins another block.
 func (s *scanner) unsure(line []byte, ask func() last) (before, after bool) {
 	now := s.ask(ask)
 	if now.node == nil {

@@ -18,7 +18,7 @@ type Bounded struct {
 // NewBounded makes one for at most that many values.
 func NewBounded(most int) *Bounded { return &Bounded{most: most, known: map[string]bool{}} }
 
-// Of gives the value, or Other.
+// Of returns the value, or Other.
 func (b *Bounded) Of(value string) string {
 	b.mu.RLock()
 	known, full := b.known[value], len(b.known) >= b.most

@@ -19,7 +19,7 @@ type Notifier interface {
 	Publish(topic string)
 	// PublishAway is Publish for what those in this process know already.
 	PublishAway(topic string)
-	// Subscribe gives a channel that holds one hint when any came since it was
+	// Subscribe returns a channel that holds one hint when any came since it was
 	// last read, and a function that ends the subscription.
 	Subscribe(topics ...string) (<-chan struct{}, func())
 }
@@ -46,11 +46,11 @@ const (
 	Recheck = "recheck"
 )
 
-// Inside tells whether a topic is of no use to other servers: each of them looks
+// Inside reports whether a topic is of no use to other servers: each of them looks
 // for what is due by itself.
 func Inside(topic string) bool { return topic == Due || topic == Recheck }
 
-// Sure tells whether no hint of n is ever lost: those inside one process, if
+// Sure reports whether no hint of n is ever lost: those inside one process, if
 // no other writes to the store. Nobody
 // then has to look without one.
 func Sure(n Notifier) bool {
@@ -62,7 +62,7 @@ func Sure(n Notifier) bool {
 // mark: one is then hinted at with the other.
 type Mark uint64
 
-// MarkOf gives the mark of a topic, the same in every process.
+// MarkOf returns the mark of a topic, the same in every process.
 func MarkOf(topic string) Mark {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(topic)) // never fails

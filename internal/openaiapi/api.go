@@ -52,7 +52,7 @@ const (
 	modelsPath    = "/v1/models"
 )
 
-// Owns tells whether a path is this API's.
+// Owns reports whether a path is this API's.
 func Owns(path string) bool {
 	for _, own := range []string{responsesPath, conversationsPath, modelsPath} {
 		if path == own || strings.HasPrefix(path, own+"/") {

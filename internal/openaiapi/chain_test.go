@@ -56,7 +56,7 @@ func (s *stage) wantPrompt(want string) {
 
 func after(id string) string { return `"previous_response_id":"` + id + `",` }
 
-// A chain goes on in one execution, at its head.
+// A chain continues in one execution, at its head.
 func TestAChainGoesOnInOneExecution(t *testing.T) {
 	s := newStage(t, says("one"), says("two"), says("three"))
 	a := s.create(`"input":"a"`).object()
@@ -71,7 +71,7 @@ func TestAChainGoesOnInOneExecution(t *testing.T) {
 	}
 }
 
-// From the middle of a chain a new execution goes on, whose path is copied under
+// From the middle of a chain a new execution continues, whose path is copied under
 // new ids in its first commit; the chain stays as it is.
 func TestABranchIsANewExecution(t *testing.T) {
 	s := newStage(t, thinks("hm", says("one")), says("two"), says("three"))
@@ -79,7 +79,7 @@ func TestABranchIsANewExecution(t *testing.T) {
 	b := s.create(after(a.ID) + `"input":"b"`).object()
 	c := s.create(after(a.ID) + `"input":"c"`).object()
 	s.wantPrompt("user: a\nassistant: one\nuser: c")
-	d := s.create(after(c.ID) + `"input":"d"`).object() // goes on with the branch
+	d := s.create(after(c.ID) + `"input":"d"`).object() // continues with the branch
 	s.wantPrompt("user: a\nassistant: one\nuser: c\nassistant: two\nuser: d")
 	e := s.create(after(b.ID) + `"input":"e"`).object() // and with the chain
 	s.wantPrompt("user: a\nassistant: one\nuser: b\nassistant: two\nuser: e")
@@ -146,7 +146,7 @@ func (s *stage) untilEnd(id string) object {
 	return responseOf(s.t, all[len(all)-1])
 }
 
-// Two creates that go on from one response at once never share one.
+// Two creates that continue from one response at once never share one.
 func TestTwoAtOnceNeverShareAResponse(t *testing.T) {
 	s := newStage(t, says("one"))
 	a := s.create(`"input":"a"`).object()

@@ -13,7 +13,7 @@ import (
 
 // A create in a conversation whose server dies before the commit, or between it and
 // the answer, or whose command runs twice, is one once it is sent again: the first one,
-// which begins the execution, and one that goes on with it.
+// which begins the execution, and one that continues with it.
 func TestACreateInAConversationIsStoredOnce(t *testing.T) {
 	for name, fault := range map[string]storetest.Fault{"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice} {
 		t.Run(name, func(t *testing.T) {

@@ -95,7 +95,7 @@ func (l *itemList) page(ctx context.Context, q pageQuery) (itemPage, error) {
 	return newItemPage(items, false), nil
 }
 
-// from gives the items behind a place, or all: a response's at once.
+// from returns the items behind a place, or all: a response's at once.
 func (l *itemList) from(ctx context.Context, at itemAt, newest bool) iter.Seq2[[]Item, error] {
 	if newest {
 		return l.backward(ctx, at)
@@ -164,7 +164,7 @@ const (
 	responsesStep = 10
 )
 
-// responses gives the items of an execution's responses, and reports whether more is
+// responses returns the items of an execution's responses, and reports whether more is
 // wanted.
 func (l *itemList) responses(ctx context.Context, execution uuid.UUID, q store.ResponseQuery, yield func([]Item, error) bool) bool {
 	for q.Limit = responsesStep; ; {

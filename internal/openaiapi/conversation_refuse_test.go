@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A conversation that is deleted while it runs is gone everywhere; its response goes on.
+// A conversation that is deleted while it runs is gone everywhere; its response continues.
 func TestADeletedConversation(t *testing.T) {
 	said, on := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, on))

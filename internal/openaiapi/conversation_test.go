@@ -143,7 +143,7 @@ func conversationOf(t *testing.T, o object) string {
 	return v.Conversation.ID
 }
 
-// A conversation is one execution: each create goes on from its head, behind the items
+// A conversation is one execution: each create continues from its head, behind the items
 // that were added meanwhile, which keep their ids.
 func TestAConversationIsOneExecution(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
@@ -227,7 +227,7 @@ func TestCreatesAtOnceInAConversation(t *testing.T) {
 	})
 }
 
-// A conversation goes on in a new execution where its own has ended, from the end of
+// A conversation continues in a new execution where its own has ended, from the end of
 // that, and belongs to the new one from then on.
 func TestAConversationOutlivesItsExecution(t *testing.T) {
 	said, on := make(chan struct{}, 1), make(chan struct{})

@@ -202,7 +202,7 @@ func (b *beginning) beginTurn(ctx context.Context, c *store.Conversation, head c
 	return b.first(ctx, x.ID)
 }
 
-// conversationHead is where a conversation goes on.
+// conversationHead is where a conversation continues.
 type conversationHead struct {
 	execution *perdure.Execution // nil if it has none
 	busy      bool               // a response runs, or is to run
@@ -218,7 +218,7 @@ func (h conversationHead) from() *perdure.EntryRef {
 	return &perdure.EntryRef{ExecutionID: h.execution.ID, EntryID: *h.leaf}
 }
 
-// headOf finds where the conversation goes on: at the end of its newest execution that
+// headOf finds where the conversation continues: at the end of its newest execution that
 // is not deleted.
 func (a *API) headOf(ctx context.Context, c *store.Conversation) (conversationHead, error) {
 	executions, err := a.Engine.Store.ConversationExecutions(ctx, c.ID)
@@ -252,7 +252,7 @@ func (a *API) headOf(ctx context.Context, c *store.Conversation) (conversationHe
 	return h, nil
 }
 
-// isStale reports whether an item is a result of a call that is open no more, and
+// isStale reports whether an item is a result of a call that is open no longer, and
 // takes the calls of the item, and the call that it answers, into account.
 func isStale(p pendingItem, open *[]string) bool {
 	for _, m := range p.Messages {

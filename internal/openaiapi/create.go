@@ -20,7 +20,7 @@ import (
 // bodyLimit is the most bytes of a request's body.
 const bodyLimit = 8 << 20
 
-// create makes a response: it begins an execution, or goes on with one that
+// create makes a response: it begins an execution, or continues with one that
 // waits at the end of the previous response.
 func (a *API) create(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
@@ -170,7 +170,7 @@ type beginning struct {
 	prefixes []prefix // of the input, that may be conversations of runs
 }
 
-// know finds the response that this one goes on from, if it names one, and what its
+// know finds the response that this one continues from, if it names one, and what its
 // client knows of the conversation.
 func (b *beginning) know(ctx context.Context) error {
 	h := newHistory(b.org, b.req)
@@ -206,7 +206,7 @@ func (b *beginning) store(ctx context.Context) (string, error) {
 	return id, err
 }
 
-// findPrevious finds the response that this one goes on from.
+// findPrevious finds the response that this one continues from.
 func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
 	const param = "previous_response_id"
 	from := b.req.origin()
@@ -228,7 +228,7 @@ func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
 }
 
 // goOn sends input to the execution that waits at the end of the previous response.
-// Errors: conflict, also for a response of a conversation, which goes on by itself;
+// Errors: conflict, also for a response of a conversation, which continues by itself;
 // execution_ended.
 func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.InputMessage) (string, error) {
 	if id := previous.request.Conversation; id != "" {
@@ -336,7 +336,7 @@ func (a *API) agent(ctx context.Context, org, name string) (agent, error) {
 	return agent{nil, perdure.ReactInput{Models: []perdure.ModelConfig{{Provider: provider, ModelID: model}}, Tools: []string{}}}, nil
 }
 
-// definition gives nil where there is none of that name.
+// definition returns nil where there is none of that name.
 func (a *API) definition(ctx context.Context, org, name string) (*perdure.Definition, error) {
 	var d *perdure.Definition
 	var err error

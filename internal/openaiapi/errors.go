@@ -25,7 +25,7 @@ type Error struct {
 	retryAfter time.Duration // 0 says nothing of it
 }
 
-// After sets the pause after which the request may be made again, and gives e.
+// After sets the pause after which the request may be made again, and returns e.
 func (e *Error) After(pause time.Duration) *Error {
 	e.retryAfter = pause
 	return e
@@ -82,7 +82,7 @@ var codes = map[perdure.Code]struct {
 	perdure.Unavailable:          {http.StatusServiceUnavailable, typeServer},
 }
 
-// ErrorOf makes an Error of a coded error; status is of codes that the table
+// ErrorOf creates an Error of a coded error; status is of codes that the table
 // does not have.
 func ErrorOf(code perdure.Code, status int, message string, fields ...perdure.FieldError) *Error {
 	e := &Error{Status: status, Type: typeServer, Message: message}

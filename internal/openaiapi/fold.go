@@ -40,11 +40,11 @@ type fold struct {
 type source struct {
 	// entry reads an entry whose event does not hold its content.
 	entry func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error)
-	// joined gives the response that the input has joined, "" for none.
+	// joined returns the response that the input has joined, "" for none.
 	joined func(ctx context.Context) (string, error)
 	// other begins the fold of that response.
 	other func(ctx context.Context, id string) (*fold, error)
-	// seal makes a text that only the response's org can give back; nil where no
+	// seal creates a text that only the response's org can give back; nil where no
 	// block is shown.
 	seal func(plain []byte) string
 	// noteEnd is called once the fold has come to the response's end, before anybody is
@@ -69,10 +69,10 @@ func (f *fold) ended() bool {
 	return f.status != "" && f.status != statusQueued && f.status != statusInProgress
 }
 
-// begun tells whether the agent has taken the input up.
+// begun reports whether the agent has taken the input up.
 func (f *fold) begun() bool { return f.leaf != nil }
 
-// take gives the events since it was called last. Those of an input that may
+// take returns the events since it was called last. Those of an input that may
 // join another response are held back until it is known which response has it:
 // then, and whenever it is read again, the stream is the same.
 func (f *fold) take() []Event {

@@ -39,7 +39,7 @@ func newHistory(org string, r *request) history {
 	return history{History: store.History{Said: seed, SaidAndRun: seed}}
 }
 
-// historyAfter goes on from the end of a response.
+// historyAfter continues from the end of a response.
 func historyAfter(end store.History) history { return history{History: end} }
 
 // add takes in an item of the input. Before one that is the client's, the turn of the
@@ -132,7 +132,7 @@ func encoded(v ...any) []byte {
 }
 
 // end returns the history up to the end of a response whose client knows its input;
-// zero for one that its client cannot go on from.
+// zero for one that its client cannot continue from.
 func (f *fold) end() store.History {
 	known := f.request.History
 	if known == nil || f.status != statusCompleted && f.status != statusIncomplete {

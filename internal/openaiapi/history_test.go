@@ -98,7 +98,7 @@ func busyTurns(n int) []answer {
 	return all
 }
 
-// A client that sends its whole history with each create goes on with the run that
+// A client that sends its whole history with each create continues with the run that
 // holds it, in place: what a turn costs does not grow with the conversation.
 func TestAWholeHistoryGoesOnInPlace(t *testing.T) {
 	for name, keeps := range keeping {
@@ -184,7 +184,7 @@ func roles(messages []perdure.Message) []string {
 }
 
 // A create that names a response in the middle of a chain, and repeats what was said
-// since, goes on at the chain's end.
+// since, continues at the chain's end.
 func TestWhatIsRepeatedSinceAResponseGoesOnInPlace(t *testing.T) {
 	s := newStage(t, says("Hello."), thinks("hm", calls("I look.", "grep", `{"pattern":"a"}`)), calls("I ask.", "ask", `{"a":1}`), says("Done."))
 	s.asAgent("grep")

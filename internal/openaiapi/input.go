@@ -110,7 +110,7 @@ func (i givenItem) lostCall(at string) ([]perdure.InputMessage, error) {
 	}, nil
 }
 
-// message makes a message of an item.
+// message creates a message of an item.
 func (i givenItem) message(at string) (perdure.InputMessage, error) {
 	m := perdure.InputMessage{Role: perdure.RoleAssistant}
 	var err error

@@ -141,7 +141,7 @@ func list(c []Content) []Content {
 	return c
 }
 
-// plain gives the text of content that is one text, or none.
+// plain returns the text of content that is one text, or none.
 func plain(content []Content) (string, bool) {
 	switch {
 	case len(content) == 0:

@@ -111,7 +111,7 @@ func TestAStatelessLoopGetsTheSameItemsEachTurn(t *testing.T) {
 	}
 }
 
-// A client that goes on by previous_response_id gives the results alone, or with
+// A client that continues by previous_response_id gives the results alone, or with
 // messages of an assistant: neither is output. So it is in a branch, whose path
 // is copied.
 func TestAStatefulLoopGetsTheSameItemsEachTurn(t *testing.T) {

@@ -156,7 +156,7 @@ type step struct {
 	more   bool // another follows at once
 }
 
-// follow gives the response's events from its first on, as they come, to its
+// follow returns the response's events from its first on, as they come, to its
 // end. About once a second there is a step without events. If the input joins
 // another response, f becomes that one, and the events are all of its.
 func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {

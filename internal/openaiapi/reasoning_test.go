@@ -25,7 +25,7 @@ var thoughtful = map[string]llmtest.Answer{
 	"gemini/gemini-3-flash-preview": {Thinking: "Let me see.", CallSignature: "c2ln"},
 }
 
-// How a client goes on with a conversation.
+// How a client continues with a conversation.
 const (
 	byPrevious   = "by previous_response_id"
 	byItems      = "with all items"

@@ -47,10 +47,10 @@ func prefixes(h history, items []resolvedItem) ([]prefix, store.History) {
 }
 
 // recognise looks for a run whose conversation is the longest beginning of the input,
-// and goes on with it in place. It returns "" where there is none, or where the run is
+// and continues with it in place. It returns "" where there is none, or where the run is
 // not idle at that end.
 //
-// A create under an idempotency key is not looked at: which run it would go on with
+// A create under an idempotency key is not looked at: which run it would continue with
 // may change until it is repeated.
 func (b *beginning) recognise(ctx context.Context) (string, error) {
 	if b.idem.key != "" {
@@ -78,7 +78,7 @@ func deleted(r store.Response) bool {
 	return r.Hidden && json.Unmarshal(r.Request, &asked) == nil && asked.stored()
 }
 
-// goOnWithOne goes on with the first of the runs that is idle at that response.
+// goOnWithOne continues with the first of the runs that is idle at that response.
 func (b *beginning) goOnWithOne(ctx context.Context, rows []store.Response, p prefix) (string, error) {
 	input := join(b.req.resolved[p.items:])
 	for _, row := range rows {

@@ -57,7 +57,7 @@ type request struct {
 	from   *origin // in place of PreviousResponseID
 }
 
-// origin is the response that a create goes on from, "" for none. A local one is not
+// origin is the response that a create continues from, "" for none. A local one is not
 // stored, and belongs to the connection of the create.
 type origin struct {
 	id    string
@@ -180,7 +180,7 @@ func checkBody(body []byte, rules perdure.DocumentRules) error {
 	return invalid(at.Location, "invalid_value", "Invalid '%s': it %s.", at.Location, at.Message)
 }
 
-// given tells whether a member is there and not null.
+// given reports whether a member is there and not null.
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 func checkNeutral(name string, raw json.RawMessage) error {

@@ -119,7 +119,7 @@ type outputTokenDetails struct {
 	ReasoningTokens int64 `json:"reasoning_tokens"`
 }
 
-// usageOf gives tokens as OpenAI counts them: what is read from a cache or
+// usageOf returns tokens as OpenAI counts them: what is read from a cache or
 // written to one is input.
 func usageOf(u perdure.Usage) *usageField {
 	in := u.Input + u.CacheRead + u.CacheWrite

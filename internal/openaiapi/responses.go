@@ -26,7 +26,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) {
 	}
 	accepted, err := a.Engine.CancelResponse(ctx, org, f.row.Execution, f.id())
 	if err == nil {
-		f, err = a.find(ctx, org, f.id(), false) // folded anew, to the end
+		f, err = a.find(ctx, org, f.id(), false) // folded again, to the end
 	}
 	if err == nil && accepted {
 		err = a.wait(ctx, f.fold)

@@ -88,7 +88,7 @@ func outputs(o object) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// same makes a response and compares all ways to it.
+// same creates a response and compares all ways to it.
 func (s *stage) same(r *rand.Rand, ids map[string]bool, body string) object {
 	s.t.Helper()
 	events := s.all("POST", "/v1/responses", body)
@@ -138,7 +138,7 @@ func (s *stage) same(r *rand.Rand, ids map[string]bool, body string) object {
 	return end
 }
 
-// stored gives the messages of a response, without what the user said.
+// stored returns the messages of a response, without what the user said.
 func (s *stage) stored(execution uuid.UUID, id string) []response.Update {
 	s.t.Helper()
 	x, err := s.store.Execution(s.t.Context(), "default", execution)

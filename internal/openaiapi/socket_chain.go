@@ -12,7 +12,7 @@ import (
 // which the next create may continue. No other connection can.
 type chain struct {
 	id string
-	// Of a warm-up, which has no execution: what its input goes on from, the input, and
+	// Of a warm-up, which has no execution: what its input continues from, the input, and
 	// the bytes of its frames.
 	warm  bool
 	from  origin
@@ -20,7 +20,7 @@ type chain struct {
 	bytes int
 }
 
-// continues finds out where a create goes on from. One that continues a warm-up begins
+// continues finds out where a create continues from. One that continues a warm-up begins
 // with the warm-up's input.
 func (n *chain) continues(c *creation) error {
 	if c.previous == "" || c.previous != n.id {

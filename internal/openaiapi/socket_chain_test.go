@@ -8,7 +8,7 @@ import (
 
 const notStored = `"store":false,`
 
-// A chain of responses that are not stored goes on over its connection, and the model
+// A chain of responses that are not stored continues over its connection, and the model
 // gets all of it.
 func TestSocketContinuation(t *testing.T) {
 	s := newStage(t, says("OK."), calls("", "ask", `{}`), says("copper"))
@@ -76,7 +76,7 @@ func TestSocketRemembersTheNewest(t *testing.T) {
 }
 
 // A continuation that fails ends the chain: the response is not found any more. The
-// connection goes on.
+// connection continues.
 func TestSocketFailedContinuationEndsTheChain(t *testing.T) {
 	for name, c := range map[string]struct {
 		frame string

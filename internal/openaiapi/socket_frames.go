@@ -18,7 +18,7 @@ type frame struct {
 	refused error // why it was not read
 }
 
-// read hands over the client's frames. It goes on reading while a response runs, for
+// read hands over the client's frames. It continues reading while a response runs, for
 // the answers to pings come the same way.
 func (k *socket) read(ctx context.Context) error {
 	k.conn.SetReadLimit(8 * bodyLimit) // the rest of a frame over bodyLimit is read away

@@ -10,7 +10,7 @@ import (
 )
 
 // What makes no sense is answered with an error that says what to do, and the
-// connection goes on.
+// connection continues.
 func TestSocketBadFrames(t *testing.T) {
 	s := newStage(t, says("Hello"))
 	k := s.dial()

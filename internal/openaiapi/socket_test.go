@@ -64,7 +64,7 @@ func TestSocketAnswersInTurn(t *testing.T) {
 	}
 }
 
-// Who sends more frames than may wait is disconnected. The response that runs goes on.
+// Who sends more frames than may wait is disconnected. The response that runs continues.
 func TestSocketFlooded(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, open))
@@ -120,7 +120,7 @@ func TestSocketCutInTheMiddle(t *testing.T) {
 }
 
 // After 60 minutes a connection is told to begin again, also while a response runs,
-// which goes on.
+// which continues.
 func TestSocketHasItsTime(t *testing.T) {
 	clock := make(chan time.Time)
 	var asked time.Duration

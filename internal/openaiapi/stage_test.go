@@ -415,7 +415,7 @@ func (r reply) refused(status int, param, code string) string {
 	return e.Error.Message
 }
 
-// create makes a response of members of the request's JSON.
+// create creates a response of members of the request's JSON.
 func (s *stage) create(members string) reply {
 	s.t.Helper()
 	return s.call("POST", "/v1/responses", `{"model":"test/m",`+members+`}`)
@@ -501,7 +501,7 @@ func (s *stage) all(method, path, body string) []event {
 	return all
 }
 
-// responseOf gives the response that an event holds.
+// responseOf returns the response that an event holds.
 func responseOf(t *testing.T, e event) object {
 	t.Helper()
 	var v struct{ Response json.RawMessage }

@@ -29,7 +29,7 @@ type Config struct {
 	Token string
 }
 
-// NewRegistry makes a registry with the metrics of the process, the Go runtime
+// NewRegistry creates a registry with the metrics of the process, the Go runtime
 // and the build.
 func NewRegistry(version string) *prometheus.Registry {
 	r := prometheus.NewRegistry()

@@ -1,7 +1,7 @@
 // Package pagecheck looks for damage in the pages of a SQLite file, piece by piece.
 //
 // PRAGMA quick_check reads a file in one transaction. While it runs, the write-ahead
-// log cannot be begun anew, and grows by what is written meanwhile. Here each piece
+// log cannot be started again, and grows by what is written meanwhile. Here each piece
 // is a transaction of its own, and the caller pauses between two.
 //
 // What a page holds is known from the pointer map, which a file with auto_vacuum has.

@@ -63,7 +63,7 @@ func (a *assembler) talkOf(key talkKey) *talk {
 	return t
 }
 
-// put gives a content of an update its message.
+// put returns a content of an update its message.
 func (a *assembler) put(t *talk, u Update, c Content) *message {
 	if t.fake != nil && t.fake.raw != u.MessageID {
 		t.fake = nil
@@ -81,8 +81,8 @@ func (a *assembler) put(t *talk, u Update, c Content) *message {
 	return m
 }
 
-// putResult makes a result a message of its own. No message of its talk, and of
-// that of its call, goes on after it.
+// putResult creates a result a message of its own. No message of its talk, and of
+// that of its call, continues after it.
 func (a *assembler) putResult(t *talk, u Update, c Content) *message {
 	m := a.begin(t, u)
 	m.result, m.answers = true, c.Part.ToolCallID
@@ -153,7 +153,7 @@ func (a *assembler) identify(k *call, id string) {
 	}
 }
 
-// find gives the message that an update goes on with, or begins one.
+// find returns the message that an update continues with, or begins one.
 func (a *assembler) find(t *talk, u Update) *message {
 	m := t.current(u.MessageID)
 	if m == nil || m.differs(u) || t.response == "" && a.isOld(m, u) {
@@ -188,7 +188,7 @@ func (t *talk) close() {
 
 func (t *talk) isOpen(m *message) bool { return t.current(m.raw) == m }
 
-// differs tells whether an update is somebody else's. Where no id says that it
+// differs reports whether an update is somebody else's. Where no id says that it
 // belongs to the message, role and author must be those that the message has.
 func (m *message) differs(u Update) bool {
 	if u.MessageID == "" && (m.Role == "" && u.Role != "" || m.Author == "" && u.Author != "") {
@@ -197,7 +197,7 @@ func (m *message) differs(u Update) bool {
 	return differs(m.Role, u.Role) || differs(m.Author, u.Author)
 }
 
-// differs tells whether both are given and not the same.
+// differs reports whether both are given and not the same.
 func differs[T ~string](have, got T) bool { return have != "" && got != "" && have != got }
 
 // begin starts a message. It keeps the update's id if that is real and nothing
@@ -237,7 +237,7 @@ func (m *message) learn(u Update) {
 	}
 }
 
-// about gives the message that an update without contents is about: its newest
+// about returns the message that an update without contents is about: its newest
 // one of that id, also if it is closed.
 func (a *assembler) about(t *talk, u Update) *message {
 	m := t.last[u.MessageID]

@@ -70,14 +70,14 @@ func isNothing(c Content) bool {
 	return false
 }
 
-// isWhole tells whether a text is annotated, or a thinking is closed by its
+// isWhole reports whether a text is annotated, or a thinking is closed by its
 // protected data: nothing joins it.
 func (c *Content) isWhole() bool {
 	p := c.Part
 	return len(c.Annotations) > 0 || p.TextSignature != "" || p.Native != nil || p.ThinkingSignature != "" || p.Redacted
 }
 
-// takes tells whether c goes on with the piece.
+// takes reports whether c continues with the piece.
 func (p *piece) takes(c Content) bool {
 	if p.Part.Type != c.Part.Type || p.isWhole() {
 		return false
@@ -91,7 +91,7 @@ func (p *piece) takes(c Content) bool {
 	return false
 }
 
-// isBlank tells whether the message holds nothing but whitespace.
+// isBlank reports whether the message holds nothing but whitespace.
 func (m *message) isBlank() bool {
 	return !slices.ContainsFunc(m.pieces, func(p *piece) bool {
 		switch p.Part.Type {

@@ -22,11 +22,11 @@ func NewHost(of Identity) *Host {
 	return &Host{a: newAssembler(of, false), rounds: map[string]*round{}}
 }
 
-// Stamp gives the update under the host's response id, and under a message id
+// Stamp returns the update under the host's response id, and under a message id
 // that belongs to one message alone; an update whose contents are of several
 // messages becomes several. Ids of the provider's that are no placeholders are
 // kept as ProviderResponseID. Another response id of the same invocation is
-// another model call: what comes under it goes on with no message from before.
+// another model call: what comes under it continues with no message from before.
 func (h *Host) Stamp(u Update) []Update {
 	own := Real(u.ResponseID)
 	if own == h.a.of.Response {

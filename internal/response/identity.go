@@ -42,11 +42,11 @@ func (i Identity) again(prefix string, ordinal, try int) string {
 // none.
 const placeholder = "__fake_id__"
 
-// IsPlaceholder tells whether id stands for a missing one. Such an id names
+// IsPlaceholder reports whether id stands for a missing one. Such an id names
 // many things at once, so that it is never stored and never shown.
 func IsPlaceholder(id string) bool { return id == placeholder }
 
-// Real gives the id, or "" in place of a placeholder.
+// Real returns the id, or "" in place of a placeholder.
 func Real(id string) string {
 	if IsPlaceholder(id) {
 		return ""

@@ -125,7 +125,7 @@ func (a *assembler) ordered() []*message {
 	return out
 }
 
-// results gives the results of each message's calls, in order of arrival.
+// results returns the results of each message's calls, in order of arrival.
 func (a *assembler) results() map[*message][]*message {
 	after := map[*message][]*message{}
 	answered := map[*call]bool{}

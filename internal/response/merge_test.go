@@ -378,7 +378,7 @@ func TestMergeDropsMessagesOfWhitespace(t *testing.T) {
 	wantLines(t, r, "  x\n", "( |sig)")
 }
 
-// A signature is content: the text that it closes stays, be it empty, as a part of
+// A signature is content: the text that it closes stays, whether empty, as a part of
 // its own, and so does its message; stamped by a host, too.
 func TestMergeKeepsSignedWhitespace(t *testing.T) {
 	signed := func(text, signature string) response.Content {

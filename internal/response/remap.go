@@ -100,7 +100,7 @@ func NewRemap(of Identity) *Remap { return &Remap{of: of, seed: maphash.MakeSeed
 // Unknown counts the events whose kind is not known.
 func (r *Remap) Unknown() int { return r.unknown }
 
-// Event gives the events that go out for one that came in: one as a rule,
+// Event returns the events that go out for one that came in: one as a rule,
 // several where an id is removed that stands for several items, none where what
 // is removed has no id and was never there. e itself is left as it is.
 func (r *Remap) Event(e Event) []Event {
@@ -122,7 +122,7 @@ func (r *Remap) Event(e Event) []Event {
 	return []Event{e}
 }
 
-// as gives the event under the id of the item at i.
+// as returns the event under the id of the item at i.
 func (r *Remap) as(e Event, i int) []Event {
 	e.Item.ID = r.idOf(i, e.Item.ID)
 	return []Event{e}
@@ -147,7 +147,7 @@ const (
 	untyped
 )
 
-// add makes an item.
+// add creates an item.
 func (r *Remap) add(i Item) int {
 	at := len(r.items)
 	it := item{old: oldHash(i.ID), call: r.hash(i.CallID), index: indexOf(i), prefix: prefixOf(i.Type)}
@@ -165,7 +165,7 @@ func (r *Remap) add(i Item) int {
 	return at
 }
 
-// isTaken tells whether an item has the id outside, or is named by it.
+// isTaken reports whether an item has the id outside, or is named by it.
 func (r *Remap) isTaken(id string) bool {
 	fresh, old := r.hash(id), oldHash(id)
 	return slices.ContainsFunc(r.items, func(it item) bool { return it.fresh == fresh || it.old == old })
@@ -190,7 +190,7 @@ func (r *Remap) replace(i Item) int {
 	return r.add(i)
 }
 
-// find gives the newest item of the id that counts and is the one meant; -1 if
+// find returns the newest item of the id that counts and is the one meant; -1 if
 // there is none. What shares a placeholder is told apart by call id, else by
 // output index, else not; a real id means its newest item where nothing fits.
 func (r *Remap) find(i Item, counts func(item) bool) int {
@@ -215,7 +215,7 @@ func (r *Remap) find(i Item, counts func(item) bool) int {
 	return newest
 }
 
-// means tells whether what an event says of an item fits this one.
+// means reports whether what an event says of an item fits this one.
 func (it *item) means(like item) bool {
 	switch {
 	case it.prefix != like.prefix && it.prefix != untyped && like.prefix != untyped:

@@ -27,7 +27,7 @@ func (r IDRule) takesBack(id string) bool {
 	return r.Valid(id) || r.Verbatim && id != "" && len(id) <= mostVerbatim
 }
 
-// Valid tells whether the rule takes id.
+// Valid reports whether the rule takes id.
 func (r IDRule) Valid(id string) bool {
 	if len(id) < r.Min || r.Max > 0 && len(id) > r.Max {
 		return false
@@ -43,7 +43,7 @@ func (r IDRule) Valid(id string) bool {
 	return true
 }
 
-// derive makes an id that the rule takes, by hash: try tells apart those that
+// derive creates an id that the rule takes, by hash: try tells apart those that
 // would collide.
 func (r IDRule) derive(id string, try int) string {
 	sum := sha256.Sum256([]byte(id + "\x00" + strconv.Itoa(try)))
@@ -57,7 +57,7 @@ func (r IDRule) derive(id string, try int) string {
 	return made
 }
 
-// ToolIDs gives the outward id of each tool call in messages, by our own id,
+// ToolIDs returns the outward id of each tool call in messages, by our own id,
 // for both the call and its result. A call that provider made keeps the id the
 // provider gave it; another call keeps ours; where that is not valid, or taken
 // by an earlier call, it gets one derived from ours. An id depends on the calls

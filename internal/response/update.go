@@ -103,5 +103,5 @@ func (m Message) Parts() []perdure.Part {
 	return parts
 }
 
-// valid tells whether a time was given.
+// valid reports whether a time was given.
 func valid(t perdure.Time) bool { return t.Unix() > 0 || t.Unix() == 0 && t.Nanosecond() > 0 }

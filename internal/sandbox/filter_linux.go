@@ -55,7 +55,7 @@ var (
 
 // instructions is the filter for one architecture. Calls of another interface
 // (i386 on amd64, 32-bit ARM on arm64) kill the process: their numbers mean
-// something else, and a program that makes them cannot go on without.
+// something else, and a program that makes them cannot continue without.
 func (a abi) instructions(r FilterRules) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},

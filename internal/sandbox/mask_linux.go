@@ -183,7 +183,7 @@ func fixFile(path string) error {
 	return unix.MountSetattr(top, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// ownTerminals gives the command pseudo-terminals of its own, and reports whether
+// ownTerminals returns the command pseudo-terminals of its own, and reports whether
 // it could.
 func ownTerminals() bool {
 	const flags = unix.MS_NOSUID | unix.MS_NOEXEC

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownWorkspaceMount gives the workspace a mount of its own, so that it stays
+// ownWorkspaceMount returns the workspace a mount of its own, so that it stays
 // writable when what is around it does not.
 func ownWorkspaceMount(dir string) error {
 	fd, err := openPath(dir)

@@ -113,7 +113,7 @@ func (s *shapeReader) value(token json.Token) error {
 	return nil
 }
 
-// keyword counts what the compilation looks up for each schema anew.
+// keyword counts what the compilation looks up for each schema again.
 func (s *shapeReader) keyword(value string) {
 	switch s.name {
 	case "$id", "$anchor", "$dynamicAnchor":

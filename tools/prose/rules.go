@@ -19,7 +19,6 @@ var rules = []rule{
 	{regexp.MustCompile(`\btells? (?:whether|if|how|which|where|when)\b`), "reports whether"},
 	{regexp.MustCompile(`^\S+ makes (?:an?|the) `), "creates a"},
 	{regexp.MustCompile(`\banew\b`), "again"},
-	{regexp.MustCompile(`\bno more[.,;:]`), "no longer"},
 	{regexp.MustCompile(`\bbe it\b`), "whether"},
 	{regexp.MustCompile(`\b(?:is|are|was|were) told of\b`), "is notified of"},
 	{regexp.MustCompile(`\brests? (?:in|at|on|there|with|once|twice)\b`), "is stored"},

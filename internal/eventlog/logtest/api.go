@@ -103,7 +103,7 @@ func messages(r io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-// await returns when the log goes on after the cursor, for projections that
+// await returns when the log continues after the cursor, for projections that
 // have to ask again.
 func (a API) await(ctx context.Context, cursor string) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -99,8 +99,8 @@ func (h *house) start() {
 	close(h.up)
 }
 
-// work starts a worker, and gives what stops it: it lets go of what it does at
-// once, so that another goes on.
+// work starts a worker, and returns what stops it: it lets go of what it does at
+// once, so that another continues.
 func (h *house) work() (stop func()) {
 	h.t.Helper()
 	c := react.Config{

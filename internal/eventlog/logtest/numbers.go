@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// checkDense tells whether seqs count what the stream of everything gives: each
+// checkDense reports whether seqs count what the stream of everything gives: each
 // is the one after the last, or that of a block that is open.
 func checkDense(all []Event) error {
 	last := int64(0)
@@ -25,7 +25,7 @@ func checkDense(all []Event) error {
 	return nil
 }
 
-// checkPositions tells whether every event that has a cursor, pings as well, is
+// checkPositions reports whether every event that has a cursor, pings as well, is
 // further than the one before it; end is where the last one was.
 func checkPositions(events []Event) error {
 	last := int64(-1)
@@ -42,7 +42,7 @@ func checkPositions(events []Event) error {
 	return nil
 }
 
-// checkFiltered tells whether a filtered stream is a part of all, and each event
+// checkFiltered reports whether a filtered stream is a part of all, and each event
 // of it says what was left out and what was given before.
 func checkFiltered(all, some []Event) error {
 	some = unpinged(some)

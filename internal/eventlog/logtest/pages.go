@@ -20,7 +20,7 @@ type record struct {
 
 func (r record) wire() Event { return Event{ID: r.Cursor, Name: r.Event, Data: string(r.Data)} }
 
-// give hands records on. It tells whether the reader wants more, and whether
+// give hands records on. It reports whether the reader wants more, and whether
 // the log is over.
 func give(records []record, yield func(Event, error) bool) (more, over bool) {
 	for _, r := range records {
@@ -32,7 +32,7 @@ func give(records []record, yield func(Event, error) bool) (more, over bool) {
 	return true, over
 }
 
-// isOver tells whether the client holds the end already.
+// isOver reports whether the client holds the end already.
 func isOver(held []Event) bool {
 	for i := len(held) - 1; i >= 0; i-- {
 		if held[i].Name == "end" || ends(held[i].Name) {
@@ -142,7 +142,7 @@ func (d durable) Read(ctx context.Context, held []Event) iter.Seq2[Event, error]
 	}
 }
 
-// offsetOf makes an offset of a cursor.
+// offsetOf creates an offset of a cursor.
 func offsetOf(cursor string) (string, error) {
 	if cursor == "" {
 		return "-1", nil
@@ -151,7 +151,7 @@ func offsetOf(cursor string) (string, error) {
 	return fmt.Sprintf("%020d", c.Pos), err
 }
 
-// batches gives what one request gives.
+// batches returns what one request gives.
 func (d durable) batches(ctx context.Context, offset string) iter.Seq2[batch, error] {
 	path := "/v1/stream/executions/" + d.Execution.String() + "?offset=" + offset
 	if d.live == "sse" {

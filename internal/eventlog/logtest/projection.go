@@ -27,7 +27,7 @@ func (e Event) String() string { return e.ID + " " + e.Name + " " + e.Data }
 
 // Projection is one way of reading a log.
 type Projection interface {
-	// Read gives what follows for a client that holds these events, in the order
+	// Read returns what follows for a client that holds these events, in the order
 	// in which it was given them, until the log is over. A client that holds
 	// nothing is given the whole. What breaks it off is an error.
 	Read(ctx context.Context, held []Event) iter.Seq2[Event, error]
@@ -40,14 +40,14 @@ type fault struct{ error }
 
 func faultf(format string, args ...any) error { return fault{fmt.Errorf(format, args...)} }
 
-// IsFault tells whether an error of a reader is the server's fault: it is of no
+// IsFault reports whether an error of a reader is the server's fault: it is of no
 // use to try again.
 func IsFault(err error) bool { return errors.As(err, &fault{}) }
 
 // Whole reads all of a log.
 func Whole(ctx context.Context, p Projection) ([]Event, error) { return readOn(ctx, p, nil) }
 
-// readOn gives all that follows.
+// readOn returns all that follows.
 func readOn(ctx context.Context, p Projection, held []Event) ([]Event, error) {
 	var rest []Event
 	for e, err := range p.Read(ctx, held) {
@@ -83,8 +83,8 @@ func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 }
 
 // Wander reads a log to its end as a client does whose connection breaks again
-// and again, wherever chance wants it, and gives all that it was given. again
-// is called before it goes on after an error, and decides whether to.
+// and again, wherever chance wants it, and returns all that it was given. again
+// is called before it continues after an error, and decides whether to.
 func Wander(ctx context.Context, p Projection, chance *rand.Rand, again func(error) error) ([]Event, error) {
 	var held []Event
 	for {

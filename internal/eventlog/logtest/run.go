@@ -148,7 +148,7 @@ func (h *house) hail(ctx context.Context, call *tool.Call, _ struct{}) (tool.Res
 }
 
 // begin starts the run. Its worker is replaced when the stubborn tool waits for
-// that; done tells when that is over.
+// that; done reports when that is over.
 func (h *house) begin() (id uuid.UUID, done <-chan struct{}) {
 	h.t.Helper()
 	body, err := json.Marshal(map[string]any{

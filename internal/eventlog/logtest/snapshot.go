@@ -78,7 +78,7 @@ func (s snapshot) Show(given []Event) string {
 	return strings.Join(append(entries, p.faults()...), "\n")
 }
 
-// begin takes a snapshot in, and gives its entries.
+// begin takes a snapshot in, and returns its entries.
 func (p *picture) begin(e Event) []json.RawMessage {
 	var s struct {
 		Execution  struct{ MaxSeq int64 }

@@ -12,7 +12,7 @@ import (
 
 // socket is a WebSocket on which pages are asked for, and what comes after them
 // is followed. seqs pages are counted in events and a block is whole in them;
-// the others go on from a cursor, to the byte.
+// the others continue from a cursor, to the byte.
 type socket struct {
 	API
 	limit int

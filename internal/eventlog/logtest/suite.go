@@ -19,7 +19,7 @@ import (
 // patience bounds what never comes.
 const patience = 2 * time.Minute
 
-// finished makes a run and waits for its end.
+// finished creates a run and waits for its end.
 func finished(t *testing.T, open opentest.Reopener) (*house, uuid.UUID) {
 	t.Helper()
 	h := newHouse(t, open)
@@ -108,7 +108,7 @@ type Readers struct {
 }
 
 // Attach starts a reader of every projection, whose connection breaks at random
-// moments. again is called before one goes on after an error.
+// moments. again is called before one continues after an error.
 func Attach(ctx context.Context, t *testing.T, a API, seed uint64, again func(error) error) *Readers {
 	r := &Readers{t: t, projections: Projections(a), given: map[string][]Event{}}
 	for n, name := range slices.Sorted(maps.Keys(r.projections)) {

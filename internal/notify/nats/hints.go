@@ -1,6 +1,6 @@
 // Package nats carries hints between the servers of one store, over NATS. It
 // promises nothing beyond what package notify asks for: where NATS is away, or
-// loses messages, hints go on inside the process, and other servers look at the
+// loses messages, hints continue inside the process, and other servers look at the
 // store by themselves.
 package nats
 
@@ -143,7 +143,7 @@ func (h *Hints) Check() error {
 // Counts implements notify.Counted. What NATS loses on its way nobody can count.
 func (h *Hints) Counts() (sent, lost int64) { return h.sent.Load(), h.lostHints.Load() }
 
-// Close ends the connection. Hints go on inside the process.
+// Close ends the connection. Hints continue inside the process.
 func (h *Hints) Close() {
 	h.end()
 	<-h.ended

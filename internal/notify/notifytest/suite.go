@@ -221,7 +221,7 @@ func staysInside(t *testing.T, open Open) {
 	}
 }
 
-// Apart is what holds between processes that no message reaches, be it that
+// Apart is what holds between processes that no message reaches, whether that
 // they are lost or that they are of another deployment: nothing comes, and
 // nobody waits for it.
 func Apart(t *testing.T, a, b notify.Notifier) {
