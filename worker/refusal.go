@@ -32,7 +32,7 @@ func late(err error) bool {
 // that the lease is lost or that it will not take it; with not_stored; or with ctx,
 // which ends with the lease.
 func (r *run) persist(ctx context.Context, try func() error) error {
-	return r.w.retryIf(ctx, r.log(), func(err error) bool { return forNow(err) || denied(err) }, try)
+	return r.w.retryIf(ctx, r.log, func(err error) bool { return forNow(err) || denied(err) }, try)
 }
 
 // finish ends the attempt at the server.
@@ -53,7 +53,7 @@ func (a *attempt) finish(ctx context.Context, f perdure.TaskFinish) (reply perdu
 // lease, which the server may keep for longer: with a key that it refuses the
 // worker cannot learn of that, and its own clock tells.
 func (a *attempt) persist(ctx context.Context, try func() error) error {
-	return a.w.retryIf(ctx, a.log(), func(err error) bool {
+	return a.w.retryIf(ctx, a.log, func(err error) bool {
 		return forNow(err) || denied(err) && !a.renewed().over()
 	}, try)
 }

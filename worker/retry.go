@@ -23,14 +23,15 @@ const notStored perdure.Code = "not_stored"
 // retry repeats what is safe to repeat while the server is unavailable or has
 // too much to do, until ctx ends.
 func (w *Worker) retry(ctx context.Context, try func() error) error {
-	return w.retryIf(ctx, w.Logger, busy, try)
+	return w.retryIf(ctx, func() *slog.Logger { return w.Logger }, busy, try)
 }
 
 // retryIf is retry for what again tells to repeat. What lasts is told of, longer and
 // longer apart: it may be a full disk, which somebody has to see to. What a server
 // answers with nothing but internal for Config.StoreFor is given up as not_stored:
-// it is there, and this is what it cannot store.
-func (w *Worker) retryIf(ctx context.Context, log *slog.Logger, again func(error) bool, try func() error) error {
+// it is there, and this is what it cannot store. The logger is made when there is
+// something to say: that takes longer than the rest.
+func (w *Worker) retryIf(ctx context.Context, log func() *slog.Logger, again func(error) bool, try func() error) error {
 	pause, silence := 20*time.Millisecond, longestPause
 	began := w.Clock()
 	told := began
@@ -49,7 +50,7 @@ func (w *Worker) retryIf(ctx context.Context, log *slog.Logger, again func(error
 		}
 		w.Observer.retried(perdure.CodeOf(err))
 		if now-told >= silence {
-			log.Warn("the server cannot store this now; nothing is lost, trying on", "for", (now - began).Round(time.Second), "error", err)
+			log().Warn("the server cannot store this now; nothing is lost, trying on", "for", (now - began).Round(time.Second), "error", err)
 			told, silence = now, min(2*silence, longestSilence)
 		}
 		timer := time.NewTimer(pause)

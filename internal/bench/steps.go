@@ -102,6 +102,9 @@ func (s *stand) perThousand(f *Figures, before, after cost, n int) {
 func throughput(ctx context.Context, b *bench) error {
 	agents, n := pick(b, 8, 200), pick(b, 4, 20)
 	return b.on(ctx, standSpec{slots: agents + 16}, func(s *stand) error {
+		if err := b.startsOnly(s); err != nil {
+			return err
+		}
 		for _, what := range stepsAndTasks {
 			if err := b.startsAndSteps(s, what, agents, n); err != nil {
 				return err

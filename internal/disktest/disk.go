@@ -62,7 +62,7 @@ func New(t *testing.T, folder string) *Disk {
 		t.Fatal(err)
 	}
 	d := &Disk{folder: real, files: map[string]*file{}}
-	register()
+	between(t)
 	if !watched.CompareAndSwap(nil, d) {
 		t.Fatal("another disk is watched")
 	}

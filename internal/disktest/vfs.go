@@ -4,6 +4,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"unsafe"
 
 	"modernc.org/libc"
@@ -31,14 +32,29 @@ var (
 	openReal  uintptr  // the system's own functions
 	deleteOwn uintptr
 	once      sync.Once
+	// systemVFS and diskVFS are what files are opened with by default, without a disk
+	// and with one.
+	systemVFS, diskVFS uintptr
 )
 
-// register puts the disk between SQLite and the system, for the whole process.
+// between puts the disk between SQLite and the system until the test ends.
+func between(t *testing.T) {
+	register()
+	tls := libc.NewTLS()
+	lib.Xsqlite3_vfs_register(tls, diskVFS, 1)
+	t.Cleanup(func() {
+		lib.Xsqlite3_vfs_register(tls, systemVFS, 1)
+		tls.Close()
+	})
+}
+
+// register makes what stands between SQLite and the system.
 func register() {
 	once.Do(func() {
 		tls := libc.NewTLS()
 		lib.Xsqlite3_initialize(tls)
-		system := (*lib.Tsqlite3_vfs)(at(lib.Xsqlite3_vfs_find(tls, 0)))
+		systemVFS = lib.Xsqlite3_vfs_find(tls, 0)
+		system := (*lib.Tsqlite3_vfs)(at(systemVFS))
 		memory := lib.Xsqlite3_malloc(tls, int32(unsafe.Sizeof(*system)))
 		mine := (*lib.Tsqlite3_vfs)(at(memory))
 		*mine = *system
@@ -49,7 +65,7 @@ func register() {
 		mine.FpNext, mine.FzName = 0, name
 		openReal, deleteOwn = system.FxOpen, system.FxDelete
 		mine.FxOpen, mine.FxDelete = callback(xOpen), callback(xDelete)
-		lib.Xsqlite3_vfs_register(tls, memory, 1)
+		diskVFS = memory
 	})
 }
 
@@ -163,7 +179,7 @@ func xSync(tls *libc.TLS, file uintptr, flags int32) int32 {
 		return lib.SQLITE_IOERR_FSYNC
 	}
 	o.file.synced(content)
-	if o.names {
+	if o.names && flags&lib.SQLITE_SYNC_DATAONLY == 0 {
 		o.names = false
 		o.disk.namesSynced()
 	}

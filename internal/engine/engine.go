@@ -66,6 +66,7 @@ type Engine struct {
 	gone       goneBoard
 	large      *largeTurns
 	schemas    inputSchemas
+	agentKinds sharedReads[kindName, *store.Kind]
 	// refusedRenewal says that the store has refused to renew a lease, or to take
 	// one back, since the loop looked last.
 	refusedRenewal atomic.Bool

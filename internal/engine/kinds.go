@@ -35,29 +35,57 @@ func (e *Engine) HasWorkers(ctx context.Context, org string) error {
 	return err
 }
 
-// kind gives what is known of an agent kind, or an error that names the known
+// kindName names a kind of an org.
+type kindName struct{ org, kind string }
+
+// AgentKind returns what workers of the org have registered of a kind of agents; the
+// caller changes nothing in it. Calls at the same time share a read, which never began
+// before the call: what any server has committed until then is in it. Errors:
+// not_found.
+func (e *Engine) AgentKind(ctx context.Context, org, kind string) (*perdure.KindSpec, error) {
+	found, err := e.agentKinds.get(ctx, kindName{org, kind}, func(ctx context.Context) (*store.Kind, error) {
+		return e.Store.AgentKind(ctx, org, kind)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &found.Spec, nil
+}
+
+// kind returns what is known of an agent kind, or an error that names the known
 // ones. A kind is known once any worker of the org has registered it; until there is
 // one, the error is unavailable.
 func (e *Engine) kind(ctx context.Context, org, kind string) (perdure.KindSpec, error) {
-	kinds, err := e.Store.Kinds(ctx, org)
+	if perdure.CheckText("kind", kind) != nil {
+		return perdure.KindSpec{}, e.unknownKind(ctx, org, kind) // no store can hold it
+	}
+	known, err := e.AgentKind(ctx, org, kind)
+	if perdure.IsCode(err, perdure.NotFound) {
+		err = e.unknownKind(ctx, org, kind)
+	}
 	if err != nil {
 		return perdure.KindSpec{}, err
 	}
+	return *known, nil
+}
+
+// unknownKind returns the error for a kind that no worker of the org has registered.
+func (e *Engine) unknownKind(ctx context.Context, org, kind string) error {
+	kinds, err := e.Store.Kinds(ctx, org)
+	if err != nil {
+		return err
+	}
 	var known []string
 	for _, k := range kinds {
-		if !k.Agent {
-			continue
+		if k.Agent {
+			known = append(known, k.Spec.Kind)
 		}
-		if k.Spec.Kind == kind {
-			return k.Spec, nil
-		}
-		known = append(known, k.Spec.Kind)
 	}
 	if len(known) == 0 {
-		return perdure.KindSpec{}, errNoWorker()
+		return errNoWorker()
 	}
 	slices.Sort(known)
-	return perdure.KindSpec{}, perdure.FieldErrorf("kind", "%q is not known; known kinds are: %s", kind, strings.Join(known, ", "))
+	return perdure.FieldErrorf("kind", "%q is not known; known kinds are: %s", kind, strings.Join(known, ", "))
 }
 
 // register remembers what a worker can run, beside what others have registered

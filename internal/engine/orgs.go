@@ -21,6 +21,7 @@ const maxCachedOrgs = 10_000
 type orgCache struct {
 	mu    sync.Mutex // guards known
 	known map[string]cachedOrg
+	reads sharedReads[string, cachedOrg]
 }
 
 type cachedOrg struct {
@@ -34,17 +35,27 @@ func (e *Engine) Org(ctx context.Context, id string) (*perdure.Org, error) {
 	cached, ok := e.orgs.known[id]
 	e.orgs.mu.Unlock()
 	if now := time.Now(); !ok || now.After(cached.until) {
-		org, err := e.Store.OrgByID(ctx, id)
-		if err != nil && !perdure.IsCode(err, perdure.NotFound) {
+		// All that an org does looks here: when the time is over, one reads for all.
+		var err error
+		if cached, err = e.orgs.reads.get(ctx, id, func(ctx context.Context) (cachedOrg, error) { return e.readOrg(ctx, id, now) }); err != nil {
 			return nil, err
 		}
-		cached = cachedOrg{org: org, until: now.Add(orgTTL)}
-		e.orgs.remember(id, cached)
 	}
 	if cached.org == nil {
 		return nil, noOrg(id)
 	}
 	return cached.org, nil
+}
+
+// readOrg reads an org and remembers it.
+func (e *Engine) readOrg(ctx context.Context, id string, now time.Time) (cachedOrg, error) {
+	org, err := e.Store.OrgByID(ctx, id)
+	if err != nil && !perdure.IsCode(err, perdure.NotFound) {
+		return cachedOrg{}, err
+	}
+	cached := cachedOrg{org: org, until: now.Add(orgTTL)}
+	e.orgs.remember(id, cached)
+	return cached, nil
 }
 
 func noOrg(id string) error {

@@ -51,7 +51,7 @@ var rules = map[string][]string{
 	"internal/store/turns":                 nil,
 	"internal/fair":                        {"internal/store/turns"},
 	"internal/store/floodtest":             {"internal/engine", "internal/store"},
-	"internal/store/counttest":             {"internal/store", "internal/store/relational"},
+	"internal/store/counttest":             {"internal/engine", "internal/store", "internal/store/relational"},
 	"internal/store/relational":            {"internal/store", "internal/store/commit"},
 	"internal/store/sqlite":                {"internal/disk", "internal/pagecheck", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},
 	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},

@@ -356,11 +356,9 @@ func (a *API) definition(ctx context.Context, org, name string) (*perdure.Defini
 
 // providers are those that the org's workers can call.
 func (a *API) providers(ctx context.Context, org string) ([]string, error) {
-	kinds, err := a.Engine.Store.Kinds(ctx, org)
-	for _, k := range kinds {
-		if k.Agent && k.Spec.Kind == perdure.ReactKind {
-			return k.Spec.Providers, err
-		}
+	known, err := a.Engine.AgentKind(ctx, org, perdure.ReactKind)
+	if perdure.IsCode(err, perdure.NotFound) {
+		return nil, nil
 	}
-	return nil, err
+	return known.Providers, err
 }

@@ -212,6 +212,9 @@ type Reader interface {
 	AuditLog(ctx context.Context, org, cursor string, limit int) (Page[perdure.AuditRecord], error)
 	AnyKey(ctx context.Context) (bool, error)
 	Kinds(ctx context.Context, org string) ([]Kind, error)
+	// AgentKind returns one of the org's kinds of agents; not_found if none has that
+	// name.
+	AgentKind(ctx context.Context, org, kind string) (*Kind, error)
 	// Due tells what time brings, in one query.
 	Due(ctx context.Context, q DueQuery) (Due, error)
 	// Moved gives those that do not stand as is said: that are no execution of the

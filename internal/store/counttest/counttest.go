@@ -1,5 +1,6 @@
 // Package counttest counts what reads of a store cost: statements and rows, which, unlike
-// times, are the same on every machine.
+// times, are the same on every machine. Its [Run] makes the commits of a worker, for stores
+// that count what those cost.
 package counttest
 
 import (

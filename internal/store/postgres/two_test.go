@@ -39,7 +39,15 @@ func do(ctx context.Context, s *Store, id uuid.UUID, needs store.Needs, decide f
 func begin(t *testing.T, s *Store) uuid.UUID {
 	t.Helper()
 	id := uuid.New()
-	_, err := do(t.Context(), s, id, store.Needs{}, func(s *store.State) (*store.Changes, error) {
+	if err := start(t.Context(), s, id); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// start stores a pending execution.
+func start(ctx context.Context, s *Store, id uuid.UUID) error {
+	_, err := do(ctx, s, id, store.Needs{}, func(s *store.State) (*store.Changes, error) {
 		x := &perdure.Execution{
 			ID: id, Org: org, Kind: "agent", Status: perdure.StatusPending, PersistenceMode: perdure.Remote, Queue: "default",
 			CreatedAt: s.Now, UpdatedAt: s.Now, ReadyAt: s.Now, Version: 1,
@@ -47,10 +55,7 @@ func begin(t *testing.T, s *Store) uuid.UUID {
 		h := store.Head{LastSeq: 1, LastPos: 1, Epoch: 1}
 		return &store.Changes{Execution: x, Head: &h, Records: []perdure.Record{{Pos: 1, Seq: 1, Type: perdure.EventCreated, CreatedAt: s.Now}}}, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id
+	return err
 }
 
 // note appends an entry and an event, once for each id, and counts them in the

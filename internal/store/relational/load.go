@@ -296,7 +296,7 @@ func loadOutside(v view, org string, now perdure.Time, n store.Needs, s *store.S
 		}
 	}
 	if n.Kinds {
-		if s.Kinds, err = loadKinds(v, org); err != nil {
+		if s.Kinds, err = loadKinds(v, kindsOfOrg, org); err != nil {
 			return err
 		}
 	}

@@ -101,7 +101,9 @@ func loadIdempotency(v view, org, key string, now perdure.Time) (*store.Idempote
 const (
 	upsertKind = "INSERT INTO kind (org_id, agent, kind, description, input_schema, providers, endpoints, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)" +
 		" ON CONFLICT (org_id, agent, kind) DO UPDATE SET description = excluded.description, input_schema = excluded.input_schema, providers = excluded.providers, endpoints = excluded.endpoints, seen_at = excluded.seen_at"
-	kindsOfOrg = "SELECT org_id, agent, kind, description, input_schema, providers, endpoints, seen_at FROM kind WHERE org_id = ? ORDER BY agent DESC, kind"
+	kindColumns = "SELECT org_id, agent, kind, description, input_schema, providers, endpoints, seen_at FROM kind"
+	kindsOfOrg  = kindColumns + " WHERE org_id = ? ORDER BY agent DESC, kind"
+	agentKind   = kindColumns + " WHERE org_id = ? AND agent = 1 AND kind = ?"
 )
 
 func putKind(v view, k *store.Kind) error {

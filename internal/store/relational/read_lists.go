@@ -122,14 +122,30 @@ func (r *Reader) Definitions(ctx context.Context, org, cursor string, limit int)
 func (r *Reader) Kinds(ctx context.Context, org string) ([]store.Kind, error) {
 	var kinds []store.Kind
 	err := r.read(ctx, func(v view) (err error) {
-		kinds, err = loadKinds(v, org)
+		kinds, err = loadKinds(v, kindsOfOrg, org)
 		return err
 	})
 	return kinds, err
 }
 
-func loadKinds(v view, org string) (kinds []store.Kind, err error) {
-	err = v.each(kindsOfOrg, []any{org}, func(row func(...any) error) error {
+// AgentKind implements [store.Reader].
+func (r *Reader) AgentKind(ctx context.Context, org, kind string) (*store.Kind, error) {
+	var kinds []store.Kind
+	err := r.read(ctx, func(v view) (err error) {
+		kinds, err = loadKinds(v, agentKind, org, kind)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(kinds) == 0 {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no kind of agents %q", kind)
+	}
+	return &kinds[0], nil
+}
+
+func loadKinds(v view, query string, args ...any) (kinds []store.Kind, err error) {
+	err = v.each(query, args, func(row func(...any) error) error {
 		var k store.Kind
 		err := row(&k.Org, (*flagCol)(&k.Agent), &k.Spec.Kind, text[string]{&k.Spec.Description}, raw{&k.Spec.InputSchema}, decoded{&k.Spec.Providers}, decoded{&k.Spec.Endpoints}, (*timeCol)(&k.SeenAt))
 		kinds = append(kinds, k)

@@ -23,6 +23,8 @@ type gathered struct {
 	zeros   uintptr                 // aheadPiece bytes
 	end     int64                   // the file is at least so long, as far as is known
 	size    int64                   // where the file's own methods put its size
+	synced  bool                    // the file, its length and its name are durable as of some sync
+	dataSync
 }
 
 const (
@@ -54,8 +56,9 @@ func (n *native) logFile() (file uintptr, err error) {
 
 func methodsOf(file uintptr) *lib.Tsqlite3_file { return (*lib.Tsqlite3_file)(at(file)) }
 
-// gather lets the connection's write-ahead log be written in large pieces.
-func (n *native) gather() error {
+// gather lets the connection's write-ahead log be written in large pieces, and synced
+// as [dataSync] says unless plain is set.
+func (n *native) gather(plain bool) error {
 	file, err := n.logFile()
 	if err != nil {
 		return err
@@ -69,6 +72,9 @@ func (n *native) gather() error {
 	g := (*gathered)(at(memory))
 	*g = gathered{methods: *(*lib.Tsqlite3_io_methods)(at(log.FpMethods)), own: log.FpMethods, room: memory + uintptr(size)}
 	g.zeros = g.room + gatherRoom
+	if !plain {
+		g.dataSync = n.dataSync()
+	}
 	clear(bytesAt(g.zeros, aheadPiece))
 	g.methods.FxWrite, g.methods.FxRead = callback(gatherWrite), callback(gatherRead)
 	g.methods.FxSync, g.methods.FxTruncate = callback(gatherSync), callback(gatherTruncate)
@@ -171,7 +177,12 @@ func gatherSync(tls *libc.TLS, file uintptr, flags int32) int32 {
 	if code := g.flush(tls, file); code != lib.SQLITE_OK {
 		return code
 	}
-	return called[flagsMethod](g.real().FxSync)(tls, file, flags)
+	if g.synced && g.enough {
+		return g.sync(tls, file, flags, g.real())
+	}
+	code := called[flagsMethod](g.real().FxSync)(tls, file, flags)
+	g.synced = g.synced || code == lib.SQLITE_OK
+	return code
 }
 
 func gatherTruncate(tls *libc.TLS, file uintptr, size int64) int32 {

@@ -68,7 +68,7 @@ func writer(t *testing.T) (path string, v view) {
 	})
 	v = view{conn: c, ctx: t.Context()}
 	must(t, v, "CREATE TABLE page (id INTEGER PRIMARY KEY, content BLOB)")
-	if err := c.gather(); err != nil {
+	if err := c.gather(false); err != nil {
 		t.Fatal(err)
 	}
 	return path, v

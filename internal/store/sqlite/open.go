@@ -54,7 +54,7 @@ type Options struct {
 	// pause is between two pieces of that check; nil is [rest].
 	pause func(ctx context.Context, took time.Duration) error
 	// Plain turns off what is there for speed alone: texts are neither indexed nor looked
-	// for in the index.
+	// for in the index, and the log is synced with all that the system keeps of it.
 	Plain bool
 	// laterFrom is [laterFrom], unless a test sets another.
 	laterFrom int
@@ -188,7 +188,7 @@ func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve, 
 	if err != nil {
 		return nil, err
 	}
-	if err := writer.gather(); err != nil { // which its first transaction has opened the log for
+	if err := writer.gather(o.Plain); err != nil { // which its first transaction has opened the log for
 		return nil, err
 	}
 	pool, err := openPool(ctx, o.Path, poolSize())

@@ -186,11 +186,24 @@ func kindsKept(f *fixture) {
 	got, err := f.s.Kinds(f.ctx, org)
 	f.must(err)
 	f.equal("the kinds", got, []store.Kind{agent, task})
+	one, err := f.s.AgentKind(f.ctx, org, "k")
+	f.must(err)
+	f.equal("one kind", one, &agent)
+	for _, unknown := range [][2]string{{org, "K"}, {org, ""}, {"nobody", "k"}} {
+		_, err := f.s.AgentKind(f.ctx, unknown[0], unknown[1])
+		f.equal("the code of "+unknown[1]+" of "+unknown[0], perdure.CodeOf(err), perdure.NotFound)
+	}
 	agent.Spec.Description, agent.SeenAt = "d2", milestone(2)
 	f.must(f.outside(org, store.Changes{Kinds: []store.Kind{agent}}))
 	got, err = f.s.Kinds(f.ctx, org)
 	f.must(err)
 	f.equal("the kinds seen again", got, []store.Kind{agent, task})
+	one, err = f.s.AgentKind(f.ctx, org, "k")
+	f.must(err)
+	f.equal("one kind seen again", one, &agent)
+	f.must(f.outside(org, store.Changes{Kinds: []store.Kind{{Org: org, Spec: perdure.KindSpec{Kind: "t"}, SeenAt: milestone(1)}}}))
+	_, err = f.s.AgentKind(f.ctx, org, "t")
+	f.equal("the code of a kind of tasks", perdure.CodeOf(err), perdure.NotFound)
 }
 
 // kindsTogether has many commands add a provider each to what is known of a kind.

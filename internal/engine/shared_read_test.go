@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/perdure/perdure/internal/bubble"
+)
+
+// heldReads are reads that end when the test lets them.
+type heldReads struct {
+	sharedReads[string, int]
+	begun chan chan int // what a read that has begun is to find
+}
+
+func (h *heldReads) one(ctx context.Context) (int, error) {
+	return h.get(ctx, "key", func(context.Context) (int, error) {
+		found := make(chan int)
+		h.begun <- found
+		if n := <-found; n >= 0 {
+			return n, nil
+		}
+		return 0, errors.New("the store is away")
+	})
+}
+
+// callers call one at once; the function returns what they got.
+func (h *heldReads) callers(t *testing.T, n int) (got func() []int) {
+	var all sync.WaitGroup
+	found := make([]int, n)
+	for i := range n {
+		all.Go(func() {
+			var err error
+			if found[i], err = h.one(t.Context()); err != nil {
+				found[i] = -1
+			}
+		})
+	}
+	synctest.Wait()
+	return func() []int { all.Wait(); return found }
+}
+
+func wantEach(t *testing.T, got []int, want int) {
+	t.Helper()
+	for _, n := range got {
+		if n != want {
+			t.Fatalf("a caller got %d, want %d", n, want)
+		}
+	}
+}
+
+// A caller never gets what was read before it called: those who come while a read runs
+// share the next one.
+func TestASharedReadBeginsAfterItsCallers(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		h := &heldReads{begun: make(chan chan int)}
+		first := h.callers(t, 1)
+		running := <-h.begun
+		more := h.callers(t, 100)
+		select {
+		case <-h.begun:
+			t.Fatal("two reads run at once")
+		default:
+		}
+		running <- 1
+		wantEach(t, first(), 1)
+		(<-h.begun) <- 2
+		wantEach(t, more(), 2)
+		last := h.callers(t, 1)
+		(<-h.begun) <- 3
+		wantEach(t, last(), 3)
+		if len(h.running)+len(h.waiting) != 0 {
+			t.Errorf("%d reads run and %d wait after the last", len(h.running), len(h.waiting))
+		}
+	})
+}
+
+// An error is that of all who share the read, and of nobody after them.
+func TestASharedReadThatFails(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		h := &heldReads{begun: make(chan chan int)}
+		first := h.callers(t, 1)
+		running := <-h.begun
+		failed := h.callers(t, 3)
+		running <- 1
+		wantEach(t, first(), 1)
+		(<-h.begun) <- -1
+		wantEach(t, failed(), -1)
+		later := h.callers(t, 1)
+		(<-h.begun) <- 5
+		wantEach(t, later(), 5)
+	})
+}
+
+// Who gives up does not end the read of the others.
+func TestACallerThatEndsLeavesTheRead(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		h := &heldReads{begun: make(chan chan int)}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := h.one(ctx)
+			ended <- err
+		}()
+		first := <-h.begun
+		others := h.callers(t, 2)
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("who gave up got %v", err)
+		}
+		first <- 1
+		(<-h.begun) <- 2
+		wantEach(t, others(), 2)
+	})
+}

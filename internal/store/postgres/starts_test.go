@@ -1,0 +1,30 @@
+package postgres
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/store/storetest"
+)
+
+// A hundred starts in one batch take three round trips, as one does: locks and time
+// with what is read of their executions, what each needs, and all writes with the COMMIT.
+func TestRoundTripsOfStarts(t *testing.T) {
+	s := open(t, Options{Plain: true, Committers: 1})
+	c := tripsOf(s)
+	starts := func(n int) []func(context.Context) error {
+		calls := make([]func(context.Context) error, n)
+		for i := range calls {
+			calls[i] = func(ctx context.Context) error { return start(ctx, s, uuid.New()) }
+		}
+		return calls
+	}
+	together(t, s, c, starts(100)) // so that statements are known
+	for _, n := range []int{1, 100} {
+		if got := together(t, s, c, starts(n)); got > 3 {
+			t.Errorf("%d starts take %d round trips", n, got)
+		}
+	}
+	storetest.Invariants(t, s)
+}

@@ -1,0 +1,30 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure/internal/store/counttest"
+	"github.com/perdure/perdure/internal/store/storetest"
+)
+
+// A step takes three round trips, a dispatched task seven in its two transactions.
+func TestRoundTripsOfAStepAndATask(t *testing.T) {
+	s := open(t, Options{Plain: true, Committers: 1})
+	c := tripsOf(s)
+	r := counttest.Claim(t, s)
+	for _, one := range []struct {
+		what string
+		do   func(int)
+		want int64
+	}{{"step", r.Step, 3}, {"task", r.Task, 7}} {
+		for i := range 20 {
+			one.do(i) // so that statements are known
+		}
+		before := c.n.Load()
+		one.do(20)
+		if got := c.n.Load() - before; got != one.want {
+			t.Errorf("a %s takes %d round trips, want %d", one.what, got, one.want)
+		}
+	}
+	storetest.Invariants(t, s)
+}

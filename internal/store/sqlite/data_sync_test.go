@@ -1,0 +1,80 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"testing"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// fullSyncs counts the syncs that the log's own methods were asked for; one test at a
+// time uses it.
+var fullSyncs struct {
+	n    int
+	real uintptr
+	fail int32
+}
+
+func countedSync(tls *libc.TLS, file uintptr, flags int32) int32 {
+	fullSyncs.n++
+	if fullSyncs.fail != 0 {
+		return fullSyncs.fail
+	}
+	return called[flagsMethod](fullSyncs.real)(tls, file, flags)
+}
+
+// countSyncs lets the log's own syncs go through countedSync.
+func countSyncs(t *testing.T, c *conn) *gathered {
+	t.Helper()
+	counting(t, c)
+	g := (*gathered)(at(c.gathering))
+	fullSyncs.n, fullSyncs.fail, fullSyncs.real = 0, 0, g.real().FxSync
+	g.real().FxSync = callback(countedSync)
+	return g
+}
+
+// The first sync of a log makes its name durable, too; those after it only what was
+// written, where the system can do that.
+func TestTheLogsDataIsSynced(t *testing.T) {
+	path, v := writer(t)
+	g := countSyncs(t, v.conn)
+	fullSyncs.fail = lib.SQLITE_IOERR_FSYNC
+	if _, err := v.exec(fill, 1); err == nil {
+		t.Fatal("a commit passed whose sync failed")
+	}
+	fullSyncs.fail = 0
+	for range 20 {
+		must(t, v, fill, 1)
+	}
+	want := 2 // the one that failed, and the next
+	if !g.enough {
+		want = 21
+	}
+	if fullSyncs.n != want {
+		t.Errorf("the log was synced with its name %d times, want %d", fullSyncs.n, want)
+	}
+	digest(t, path)
+}
+
+// With plain set every sync is a whole one.
+func TestPlainSyncsTheWholeLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plain.db")
+	if err := makeFile(path); err != nil {
+		t.Fatal(err)
+	}
+	c, err := openWriter(t.Context(), Options{Path: path}.normal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := view{conn: c, ctx: t.Context()}
+	must(t, v, "CREATE TABLE page (id INTEGER PRIMARY KEY, content BLOB)")
+	if err := c.gather(true); err != nil {
+		t.Error(err)
+	} else if (*gathered)(at(c.gathering)).enough {
+		t.Error("a sync of the data is enough")
+	}
+	if err := c.close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,61 @@
+package sqlite
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/internal/store/counttest"
+	lib "modernc.org/sqlite/lib"
+)
+
+// written is how often the statements of the connection that writes have run, by their
+// first two or three words.
+func (s *Store) written() map[string]int {
+	runs := map[string]int{}
+	c := s.committer.conn
+	s.committer.deciding.Lock() // it may not have come to rest
+	defer s.committer.deciding.Unlock()
+	for query, st := range c.stmts {
+		words := strings.Fields(query)
+		runs[strings.Join(words[:min(3, len(words))], " ")] += int(lib.Xsqlite3_stmt_status(c.tls, st.handle, lib.SQLITE_STMTSTATUS_RUN, 0))
+	}
+	return runs
+}
+
+// A step writes two rows and reads none; a dispatched task writes eleven in two
+// transactions, and reads none: the committer has the rows that it wrote before.
+func TestStatementsOfAStepAndATask(t *testing.T) {
+	s := open(t, Options{Plain: true})
+	r := counttest.Claim(t, s)
+	const n = 20
+	for what, one := range map[string]struct {
+		do   func(int)
+		want map[string]int
+	}{
+		"step": {r.Step, map[string]int{
+			"BEGIN IMMEDIATE": 1, "COMMIT": 1, "UPDATE agent_execution SET": 1, "INSERT INTO task_execution": 1,
+		}},
+		"task": {r.Task, map[string]int{
+			"BEGIN IMMEDIATE": 2, "COMMIT": 2, "UPDATE agent_execution SET": 2, "UPDATE log_head SET": 2,
+			"INSERT INTO task_execution": 1, "UPDATE task_execution SET": 1, "INSERT INTO log_record": 5,
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			one.do(0) // what it needs is known then
+			before := s.written()
+			for i := range n {
+				one.do(i + 1)
+			}
+			got := s.written()
+			for query, runs := range got {
+				if got[query] = (runs - before[query]) / n; runs == before[query] {
+					delete(got, query)
+				}
+			}
+			if !maps.Equal(got, one.want) {
+				t.Errorf("each of them runs %v, want %v", got, one.want)
+			}
+		})
+	}
+}
