@@ -66,8 +66,8 @@ func humaConfig(version string) huma.Config {
 	}
 	plain := huma.Format{
 		Marshal: func(w io.Writer, v any) error {
-			if l, ok := v.(list[perdure.Entry]); ok {
-				return writeEntries(mending{w}, l)
+			if is, err := encodeList(mending{w}, v); is {
+				return err
 			}
 			e := json.NewEncoder(mending{w})
 			e.SetEscapeHTML(false)

@@ -17,17 +17,25 @@ func someEntries() []perdure.Entry {
 	}
 }
 
-// A page of entries has the bytes that encoding/json writes.
-func TestPagesOfEntriesEncodeAsOthers(t *testing.T) {
+func someExecutions() []*perdure.Execution {
+	return []*perdure.Execution{
+		{ID: uuid.UUID{1}, Kind: "<&>\u2028", Status: perdure.StatusCompleted, Metadata: json.RawMessage(` {"a" : "<b>"}`), Wait: &perdure.Wait{}},
+		{ID: uuid.UUID{2}, Title: "a\"b", Status: perdure.StatusWaiting, Traceparent: "00-1"},
+	}
+}
+
+// A page of entries, or of executions, has the bytes that encoding/json writes.
+func TestPagesEncodeAsOthers(t *testing.T) {
 	next := `a"b`
-	for _, l := range []list[perdure.Entry]{
-		{Items: []perdure.Entry{}}, {Items: someEntries()[:1], NextCursor: &next}, {Items: someEntries()},
+	for _, l := range []any{
+		list[perdure.Entry]{Items: []perdure.Entry{}}, list[perdure.Entry]{Items: someEntries()[:1], NextCursor: &next},
+		list[perdure.Entry]{Items: someEntries()}, list[*perdure.Execution]{Items: someExecutions(), NextCursor: &next},
 	} {
 		var got, want bytes.Buffer
 		for range 2 { // the second time into a buffer that was used
 			got.Reset()
-			if err := writeEntries(&got, l); err != nil {
-				t.Fatal(err)
+			if is, err := encodeList(&got, l); err != nil || !is {
+				t.Fatal(is, err)
 			}
 		}
 		e := json.NewEncoder(&want)
@@ -37,6 +45,11 @@ func TestPagesOfEntriesEncodeAsOthers(t *testing.T) {
 		}
 		if got.String() != want.String() {
 			t.Errorf("got\n%swant\n%s", &got, &want)
+		}
+	}
+	for _, other := range []any{list[int]{}, []perdure.Entry{}, nil} {
+		if is, _ := encodeList(new(bytes.Buffer), other); is {
+			t.Errorf("%T is written as a list", other)
 		}
 	}
 }
@@ -51,7 +64,7 @@ func TestAPageWithBrokenContentIsNotWritten(t *testing.T) {
 			var out bytes.Buffer
 			l := list[perdure.Entry]{Items: someEntries()}
 			put(&l.Items[1])
-			if err := writeEntries(&out, l); !perdure.IsCode(err, perdure.Internal) || out.Len() > 0 {
+			if _, err := encodeList(&out, l); !perdure.IsCode(err, perdure.Internal) || out.Len() > 0 {
 				t.Errorf("%q is answered %q, %v", broken, &out, err)
 			}
 		}
