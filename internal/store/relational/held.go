@@ -74,7 +74,8 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 }
 
 // heldForRoom names the keys under which changes give a place back, for the marks of
-// other tasks are cleared then, and the index of texts if they change it.
+// other tasks are cleared then, and the index of texts if they change it, or what is to
+// be in it.
 func heldForRoom(k *known, ch *store.Changes) (names []string) {
 	for _, after := range ch.Tasks {
 		if before := k.tasks[after.ID].task(); leavesRoom(before, after) {
