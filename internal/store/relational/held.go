@@ -85,5 +85,8 @@ func heldForRoom(k *known, ch *store.Changes) (names []string) {
 	if ch.Texts != nil || ch.Prune != nil && ch.Prune.Execution {
 		names = append(names, heldTexts)
 	}
+	if ch.Prune != nil && ch.Prune.Rows > 0 && ch.Prune.Checkpoints == nil {
+		names = append(names, heldPruned)
+	}
 	return names
 }

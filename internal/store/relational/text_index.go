@@ -13,14 +13,19 @@ const (
 	changePart  = "UPDATE agent_text SET grams = ? WHERE part = ? AND block = ?"
 	onePart     = "SELECT grams FROM agent_text WHERE part = ? AND block = ?"
 	numberOfOne = "SELECT number FROM agent_execution WHERE id = ?"
-	lockTexts   = "UPDATE text_index SET blocks = blocks WHERE id = 1"
 	setBlocks   = "INSERT INTO text_index (id, blocks) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET blocks = excluded.blocks"
 	reusedFrom  = "(SELECT coalesce(max(number), 0) + 1 FROM agent_execution) / 256"
 	reuseBlocks = "UPDATE text_index SET blocks = " + reusedFrom + " WHERE id = 1 AND blocks > " + reusedFrom
 )
 
-// heldTexts names the index of texts, which one transaction changes at a time.
-const heldTexts = "texts"
+const (
+	// heldTexts names what is to be in the index of texts: one transaction at a time adds
+	// a block, or marks an execution that is in one.
+	heldTexts = "texts"
+	// heldPruned names the deletion of rows, and with it of texts from blocks that are
+	// there.
+	heldPruned = "pruned"
+)
 
 // applyTexts writes the index of a block, if it is still the next one and has the same
 // executions.
@@ -106,11 +111,6 @@ func (t *Transaction) mendMetadata(block int64) error {
 func (t *Transaction) dropTexts(id uuid.UUID) error {
 	block, in, err := t.indexedIn(id)
 	if err != nil || !in {
-		return err
-	}
-	// Where transactions run side by side, the rows are one's own from here on, and what
-	// is read after it is not changed meanwhile. The filler writes no block twice there.
-	if err := t.write(lockTexts); err != nil {
 		return err
 	}
 	left, err := blockNumbers(t.view, block)
