@@ -51,7 +51,7 @@ func TestAScreenThatHolds(t *testing.T) {
 	}
 }
 
-// A writer that fails is told of when what is held is written.
+// release returns the error of a writer that fails.
 func TestAHoldTellsOfFailures(t *testing.T) {
 	want := errors.New("full")
 	s := newScreen(&counted{fail: want})
