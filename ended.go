@@ -5,8 +5,9 @@ import "github.com/google/uuid"
 const (
 	// EndedPageHeads is the most heads of one EndedPage.
 	EndedPageHeads = 500
-	// EndedInline is the most bytes of a result that a head carries.
-	EndedInline = 1 << 10
+	// EndedInline is the most bytes of a result that a head carries: those of a text of
+	// 1 KiB and what JSON adds to it.
+	EndedInline = 1<<10 + 128
 	// EndedPageBytes is about the most bytes of the results and errors of one
 	// EndedPage. Heads beyond it are on the next page.
 	EndedPageBytes = 1 << 20

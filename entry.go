@@ -54,11 +54,15 @@ type Entry struct {
 // that stand for a content that is left out. Content and metadata are put in as they
 // are: who called it checks what a Marshaler returns.
 func (e Entry) MarshalJSON() ([]byte, error) {
+	return e.AppendJSON(make([]byte, 0, 512+len(e.Content)+len(e.Metadata)))
+}
+
+// AppendJSON appends what MarshalJSON returns. Content and metadata are not checked.
+func (e *Entry) AppendJSON(b []byte) ([]byte, error) {
 	at, err := e.CreatedAt.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
-	b := make([]byte, 0, 512+len(e.Content)+len(e.Metadata))
 	b = appendUUID(append(b, `{"id":`...), &e.ID)
 	b = appendUUID(append(b, `,"parentId":`...), e.ParentID)
 	for _, m := range []struct{ name, value string }{

@@ -64,7 +64,9 @@ func New(o Options) (*Client, error) {
 		o.Org = DefaultOrg
 	}
 	if o.HTTPClient == nil {
-		o.HTTPClient = &http.Client{Transport: newTransport()}
+		t := newTransport()
+		t.DisableCompression = onThisMachine(base.Hostname())
+		o.HTTPClient = &http.Client{Transport: t}
 	}
 	return &Client{o: o, base: base, wait: sleep, idle: 45 * time.Second, rand: rand.Float64}, nil
 }
@@ -215,12 +217,17 @@ func (c *Client) call(ctx context.Context, r request, out any) error {
 		return nil
 	}
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return &perdure.Error{Code: perdure.Unavailable, Message: "the server's answer broke off or is no JSON", Err: err}
+		return brokenOff(ctx, err)
 	}
 	return nil
+}
+
+// brokenOff words an answer that cannot be read to its end.
+func brokenOff(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return &perdure.Error{Code: perdure.Unavailable, Message: "the server's answer broke off or is no JSON", Err: err}
 }
 
 // drain reads the rest of a body, so that its connection can be used again.

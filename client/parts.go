@@ -24,14 +24,7 @@ func (c *Client) AllEntries(ctx context.Context, id uuid.UUID) iter.Seq2[perdure
 }
 
 func (c *Client) entries(ctx context.Context, id uuid.UUID, all bool) iter.Seq2[perdure.Entry, error] {
-	items := pages(func(o PageOptions) (Page[perdure.Entry], error) {
-		o.Limit = 1000 // the server ends a page of large ones early
-		q := o.query()
-		if all {
-			q.Set("all", "true")
-		}
-		return page[perdure.Entry](ctx, c, q, executions, id.String(), "entries")
-	})
+	items := c.entryPages(ctx, id, all)
 	return func(yield func(perdure.Entry, error) bool) {
 		for e, err := range items {
 			if err == nil && leftOut(e.Content, e.ContentBytes) {

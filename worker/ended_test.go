@@ -133,7 +133,7 @@ func TestResumeReadsRecordsInPages(t *testing.T) {
 		steps, size  int
 		ended, tasks int // calls at most
 	}{
-		{steps: 3000, size: 1000, ended: 5},
+		{steps: 3000, size: 1<<10 + 4, ended: 5}, // the later ones are texts of 1 KiB
 		{steps: 300, size: 16 << 10, tasks: 6},
 		{steps: 20, size: 100 << 10, tasks: 3},
 		{steps: 2, size: 2 << 20, tasks: 2},

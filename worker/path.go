@@ -69,6 +69,9 @@ func (w *Worker) read(ctx context.Context, q perdure.EntryQuery) ([]perdure.Entr
 			if err != nil {
 				return err
 			}
+			if len(read) == cap(read) { // append alone grows a long slice by a quarter
+				read = slices.Grow(read, max(64, len(read)))
+			}
 			read = append(read, e)
 		}
 		return nil

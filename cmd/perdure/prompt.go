@@ -16,27 +16,34 @@ const promptChangedText = "(the prompt began otherwise than the one before: the 
 // conversation returns the entries of a run from the start, and the answers that were
 // asked for with a prompt that did not go on from the one before, oldest first. It reads
 // every entry once: those on the path, and those beside it that say so.
-func (l *link) conversation(ctx context.Context, id uuid.UUID) (path []perdure.Entry, changed []uuid.UUID, err error) {
-	s, err := l.Snapshot(ctx, id, 1)
+func (l *link) conversation(ctx context.Context, run uuid.UUID) (path []perdure.Entry, changed []uuid.UUID, err error) {
+	s, err := l.Snapshot(ctx, run, 1)
 	if err != nil {
 		return nil, nil, err
 	}
 	changed = []uuid.UUID{}
-	messages := map[uuid.UUID]perdure.Entry{}
-	for e, err := range l.AllEntries(ctx, id) {
+	var messages []perdure.Entry
+	at := map[uuid.UUID]int{} // of messages
+	for e, err := range l.AllEntries(ctx, run) {
 		switch {
 		case err != nil:
 			return nil, nil, err
 		case e.OnPath():
-			messages[e.ID] = e
+			at[e.ID] = len(messages)
+			messages = append(messages, e)
 		case promptChanged(e):
 			changed = append(changed, *e.ParentID)
 		}
 	}
-	if len(s.Entries) > 0 {
-		for at := &s.Entries[0].ID; at != nil; at = path[len(path)-1].ParentID {
-			path = append(path, messages[*at])
+	if len(s.Entries) == 0 {
+		return nil, changed, nil
+	}
+	for id := &s.Entries[0].ID; id != nil; id = path[len(path)-1].ParentID {
+		i, ok := at[*id]
+		if !ok {
+			return nil, nil, perdure.Errorf(perdure.NotFound, "run %s has no entry %s any more", run, id)
 		}
+		path = append(path, messages[i])
 	}
 	slices.Reverse(path)
 	return path, changed, nil

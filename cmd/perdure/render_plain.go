@@ -28,6 +28,13 @@ const (
 // clean gives what is left of the next piece. Carriage returns, as progress
 // bars use them, become line ends.
 func (p *plain) clean(text string) string {
+	if p.state == plainText && !p.carried && printable(text) {
+		return p.show.show(text)
+	}
+	return p.cleanSlowly(text)
+}
+
+func (p *plain) cleanSlowly(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	for _, r := range text {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -20,9 +21,40 @@ type screen struct {
 	mu   sync.Mutex
 	cut  []byte // the begin of a character whose end has not come
 	show shower
+	held *bufio.Writer // of w, between hold and release
 }
 
 func newScreen(w io.Writer) *screen { return &screen{w: w} }
+
+// hold collects what is written, for a command that has much to say at once. The caller
+// has to call release.
+func (s *screen) hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == nil {
+		s.held = bufio.NewWriterSize(s.w, 64<<10)
+	}
+}
+
+// release writes what was collected, and returns the first error of the writer.
+func (s *screen) release() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := s.held
+	s.held = nil
+	if held == nil {
+		return nil
+	}
+	return held.Flush()
+}
+
+// out is where the next write goes; mu is held.
+func (s *screen) out() io.Writer {
+	if s.held != nil {
+		return s.held
+	}
+	return s.w
+}
 
 // Write implements io.Writer. It writes text and JSON; characters may come in pieces.
 func (s *screen) Write(p []byte) (int, error) {
@@ -31,7 +63,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	text := append(s.cut, p...)
 	whole := len(text) - unfinished(text)
 	s.cut = append([]byte(nil), text[whole:]...)
-	if _, err := io.WriteString(s.w, s.show.show(string(text[:whole]))); err != nil {
+	if _, err := io.WriteString(s.out(), s.show.show(string(text[:whole]))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -87,7 +119,7 @@ func (s *screen) answer(text string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := fmt.Fprintln(s.w, text)
+	_, err := fmt.Fprintln(s.out(), text)
 	return err
 }
 
@@ -96,12 +128,13 @@ func (s *screen) answer(text string) error {
 func (s *screen) paint(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !strings.Contains(text, "\x1b") { // most texts have none, and the search is slow
+		_, err := io.WriteString(s.out(), s.show.show(text))
+		return err
+	}
 	var b strings.Builder
 	for text != "" {
-		var at []int
-		if strings.Contains(text, "\x1b") { // most texts have none, and the search is slow
-			at = own.FindStringIndex(text)
-		}
+		at := own.FindStringIndex(text)
 		if at == nil {
 			at = []int{len(text), len(text)}
 		}
@@ -109,7 +142,7 @@ func (s *screen) paint(text string) error {
 		b.WriteString(text[at[0]:at[1]])
 		text = text[at[1]:]
 	}
-	_, err := io.WriteString(s.w, b.String())
+	_, err := io.WriteString(s.out(), b.String())
 	return err
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -40,6 +41,16 @@ func (a *app) show(ctx context.Context, l *link, arg string) error {
 	if a.json {
 		return a.showJSON(ctx, l, x, entries, r, changed)
 	}
+	a.stdout.hold()
+	err = a.showText(x, entries, r, changed)
+	if err := errors.Join(err, a.stdout.release()); err != nil {
+		return err
+	}
+	a.tellIdle(l, x)
+	return nil
+}
+
+func (a *app) showText(x *perdure.Execution, entries []perdure.Entry, r result, changed []uuid.UUID) error {
 	v := newTextView(a)
 	v.p.line(styleDim, fmt.Sprintf("%s · %s · started %s", x.Kind, statusText(x), x.CreatedAt.Local().Format(shortTime)))
 	v.know(entries)
@@ -56,11 +67,7 @@ func (a *app) show(ctx context.Context, l *link, arg string) error {
 			return err
 		}
 	}
-	if err := v.result(r); err != nil {
-		return err
-	}
-	a.tellIdle(l, x)
-	return nil
+	return v.result(r)
 }
 
 // showJSON is the execution as the API gives it, with its entries, its tasks and

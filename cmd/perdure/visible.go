@@ -37,6 +37,10 @@ func (s *shower) show(text string) string {
 	if text == "" {
 		return ""
 	}
+	if printable(text) {
+		s.before = rune(text[len(text)-1])
+		return text
+	}
 	if !strings.ContainsFunc(text, suspect) {
 		s.before, _ = utf8.DecodeLastRuneInString(text)
 		return text
@@ -53,6 +57,17 @@ func (s *shower) show(text string) string {
 		escapeRune(&b, r)
 	}
 	return b.String()
+}
+
+// printable reports whether a text is of printable ASCII, line ends and tabs alone: the
+// most frequent case by far, and the one that is quick to find.
+func printable(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < ' ' || c >= 0x7f) && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
 }
 
 // suspect reports whether a character may have to be written out.

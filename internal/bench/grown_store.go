@@ -53,7 +53,7 @@ func (g Growth) Run(ctx context.Context, out io.Writer) error {
 			}
 		}
 		m.print(out)
-		fmt.Fprintln(out, "\n| store | in it | what | p50 ms | max ms |\n|---|---|---|---:|---:|")
+		fmt.Fprintln(out, "\n| store | in it | what | p50 ms | p99 ms | max ms |\n|---|---|---|---:|---:|---:|")
 		for _, store := range g.Stores {
 			if err := g.on(ctx, all, store, out); err != nil {
 				return err
@@ -205,7 +205,7 @@ func (s *grownStore) repeat(what string, do func() error) error {
 
 func (s *grownStore) tell(what string, all []time.Duration) {
 	slices.Sort(all)
-	fmt.Fprintf(s.out, "| %s | %s | %s | %s | %s |\n", s.name, s.held, what, ms(quantile(all, 0.5)), ms(quantile(all, 1)))
+	fmt.Fprintf(s.out, "| %s | %s | %s | %s | %s | %s |\n", s.name, s.held, what, ms(quantile(all, 0.5)), ms(quantile(all, 0.99)), ms(quantile(all, 1)))
 }
 
 // listed is a page of any list.

@@ -107,29 +107,6 @@ func (s *agentService) GetExecution(m *perdurev1.GetExecutionRequest, out perdur
 	}, head.GetInput(), head.GetOutput())
 }
 
-func (s *agentService) GetEntries(m *perdurev1.GetEntriesRequest, out perdurev1.AgentDispatch_GetEntriesServer) error {
-	q, err := pbconv.EntryQueryFromProto(m)
-	if err != nil {
-		return err
-	}
-	c := callerOf(out.Context())
-	parts := parts{ctx: out.Context(), from: c, chunk: func(chunk []byte) error {
-		return out.Send(&perdurev1.GetEntriesResponse{Part: &perdurev1.GetEntriesResponse_Chunk{Chunk: chunk}})
-	}}
-	for entry, err := range c.Entries(out.Context(), q) {
-		if err != nil {
-			return err
-		}
-		head := pbconv.EntryToProto(entry)
-		if err := parts.send(q.ExecutionID, func() error {
-			return out.Send(&perdurev1.GetEntriesResponse{Part: &perdurev1.GetEntriesResponse_Entry{Entry: head}})
-		}, head.GetContent()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (s *agentService) GetTasks(m *perdurev1.GetTasksRequest, out perdurev1.AgentDispatch_GetTasksServer) error {
 	execution, ids, err := pbconv.TasksRequestFromProto(m)
 	if err != nil {

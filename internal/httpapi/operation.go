@@ -66,6 +66,9 @@ func humaConfig(version string) huma.Config {
 	}
 	plain := huma.Format{
 		Marshal: func(w io.Writer, v any) error {
+			if is, err := encodeList(mending{w}, v); is {
+				return err
+			}
 			e := json.NewEncoder(mending{w})
 			e.SetEscapeHTML(false)
 			return e.Encode(v)

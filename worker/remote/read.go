@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -142,40 +141,4 @@ func (c *Client) Signals(ctx context.Context, execution uuid.UUID, patterns []st
 			signals = append(signals, signal)
 		}
 	})
-}
-
-// Entries implements perdure.Dispatch. It holds one entry at a time. A stream
-// that breaks is an error: go on from the last entry as After.
-func (c *Client) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
-	return func(yield func(perdure.Entry, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		in, err := c.agents.GetEntries(ctx, pbconv.EntryQueryToProto(q))
-		for err == nil {
-			var entry perdure.Entry
-			if entry, err = nextEntry(in, q.ExecutionID); err == nil && !yield(entry, nil) {
-				return
-			}
-		}
-		if !errors.Is(err, io.EOF) {
-			yield(perdure.Entry{}, c.fail(ctx, err))
-		}
-	}
-}
-
-// nextEntry reads one entry. The content of one that was LOCAL holds its
-// metadata, which is taken out.
-func nextEntry(in perdurev1.AgentDispatch_GetEntriesClient, execution uuid.UUID) (perdure.Entry, error) {
-	head, err := in.Recv()
-	if err != nil {
-		return perdure.Entry{}, err
-	}
-	if err := follow(in, head.GetEntry().GetContent()); err != nil {
-		return perdure.Entry{}, err
-	}
-	entry, err := pbconv.EntryFromProto(head.GetEntry())
-	if err == nil && entry.Content != nil && entry.Blob != nil && entry.Blob.ID == perdure.ContentID(execution, entry.Blob.SHA256) {
-		entry.Unfold()
-	}
-	return entry, err
 }

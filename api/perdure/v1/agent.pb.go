@@ -1180,7 +1180,9 @@ type GetEntriesRequest struct {
 	// Where it begins (exclusive); the root if not set.
 	AfterEntryId []byte `protobuf:"bytes,3,opt,name=after_entry_id,json=afterEntryId,proto3,oneof" json:"after_entry_id,omitempty"`
 	// Only so many entries before the leaf; 0 is all.
-	Newest        int64 `protobuf:"varint,4,opt,name=newest,proto3" json:"newest,omitempty"`
+	Newest int64 `protobuf:"varint,4,opt,name=newest,proto3" json:"newest,omitempty"`
+	// Whether the caller understands batches. A server of a version before sends none.
+	Batches       bool `protobuf:"varint,5,opt,name=batches,proto3" json:"batches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1243,12 +1245,20 @@ func (x *GetEntriesRequest) GetNewest() int64 {
 	return 0
 }
 
+func (x *GetEntriesRequest) GetBatches() bool {
+	if x != nil {
+		return x.Batches
+	}
+	return false
+}
+
 type GetEntriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Part:
 	//
 	//	*GetEntriesResponse_Entry
 	//	*GetEntriesResponse_Chunk
+	//	*GetEntriesResponse_Batch
 	Part          isGetEntriesResponse_Part `protobuf_oneof:"part"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1309,6 +1319,15 @@ func (x *GetEntriesResponse) GetChunk() []byte {
 	return nil
 }
 
+func (x *GetEntriesResponse) GetBatch() *EntryBatch {
+	if x != nil {
+		if x, ok := x.Part.(*GetEntriesResponse_Batch); ok {
+			return x.Batch
+		}
+	}
+	return nil
+}
+
 type isGetEntriesResponse_Part interface {
 	isGetEntriesResponse_Part()
 }
@@ -1321,9 +1340,61 @@ type GetEntriesResponse_Chunk struct {
 	Chunk []byte `protobuf:"bytes,2,opt,name=chunk,proto3,oneof"`
 }
 
+type GetEntriesResponse_Batch struct {
+	Batch *EntryBatch `protobuf:"bytes,3,opt,name=batch,proto3,oneof"`
+}
+
 func (*GetEntriesResponse_Entry) isGetEntriesResponse_Part() {}
 
 func (*GetEntriesResponse_Chunk) isGetEntriesResponse_Part() {}
+
+func (*GetEntriesResponse_Batch) isGetEntriesResponse_Part() {}
+
+// EntryBatch is up to 256 entries, of about 128 KiB at most. One whose content follows
+// in chunks is the last of its batch.
+type EntryBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Entries       []*Entry               `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EntryBatch) Reset() {
+	*x = EntryBatch{}
+	mi := &file_perdure_v1_agent_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EntryBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EntryBatch) ProtoMessage() {}
+
+func (x *EntryBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_agent_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EntryBatch.ProtoReflect.Descriptor instead.
+func (*EntryBatch) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *EntryBatch) GetEntries() []*Entry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
 
 type GetTasksRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1335,7 +1406,7 @@ type GetTasksRequest struct {
 
 func (x *GetTasksRequest) Reset() {
 	*x = GetTasksRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[16]
+	mi := &file_perdure_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1418,7 @@ func (x *GetTasksRequest) String() string {
 func (*GetTasksRequest) ProtoMessage() {}
 
 func (x *GetTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[16]
+	mi := &file_perdure_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1431,7 @@ func (x *GetTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasksRequest.ProtoReflect.Descriptor instead.
 func (*GetTasksRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetTasksRequest) GetExecutionId() []byte {
@@ -1390,7 +1461,7 @@ type GetTasksResponse struct {
 
 func (x *GetTasksResponse) Reset() {
 	*x = GetTasksResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[17]
+	mi := &file_perdure_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1402,7 +1473,7 @@ func (x *GetTasksResponse) String() string {
 func (*GetTasksResponse) ProtoMessage() {}
 
 func (x *GetTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[17]
+	mi := &file_perdure_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1486,7 @@ func (x *GetTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasksResponse.ProtoReflect.Descriptor instead.
 func (*GetTasksResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetTasksResponse) GetPart() isGetTasksResponse_Part {
@@ -1470,7 +1541,7 @@ type GetEndedRequest struct {
 
 func (x *GetEndedRequest) Reset() {
 	*x = GetEndedRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[18]
+	mi := &file_perdure_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1553,7 @@ func (x *GetEndedRequest) String() string {
 func (*GetEndedRequest) ProtoMessage() {}
 
 func (x *GetEndedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[18]
+	mi := &file_perdure_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1566,7 @@ func (x *GetEndedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEndedRequest.ProtoReflect.Descriptor instead.
 func (*GetEndedRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetEndedRequest) GetLease() *Lease {
@@ -1521,7 +1592,7 @@ type GetEndedResponse struct {
 
 func (x *GetEndedResponse) Reset() {
 	*x = GetEndedResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[19]
+	mi := &file_perdure_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1533,7 +1604,7 @@ func (x *GetEndedResponse) String() string {
 func (*GetEndedResponse) ProtoMessage() {}
 
 func (x *GetEndedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[19]
+	mi := &file_perdure_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1546,7 +1617,7 @@ func (x *GetEndedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEndedResponse.ProtoReflect.Descriptor instead.
 func (*GetEndedResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetEndedResponse) GetPage() *EndedPage {
@@ -1570,7 +1641,7 @@ type GetSignalsRequest struct {
 
 func (x *GetSignalsRequest) Reset() {
 	*x = GetSignalsRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[20]
+	mi := &file_perdure_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1653,7 @@ func (x *GetSignalsRequest) String() string {
 func (*GetSignalsRequest) ProtoMessage() {}
 
 func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[20]
+	mi := &file_perdure_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1666,7 @@ func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSignalsRequest.ProtoReflect.Descriptor instead.
 func (*GetSignalsRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetSignalsRequest) GetExecutionId() []byte {
@@ -1639,7 +1710,7 @@ type GetSignalsResponse struct {
 
 func (x *GetSignalsResponse) Reset() {
 	*x = GetSignalsResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[21]
+	mi := &file_perdure_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1722,7 @@ func (x *GetSignalsResponse) String() string {
 func (*GetSignalsResponse) ProtoMessage() {}
 
 func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[21]
+	mi := &file_perdure_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1735,7 @@ func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSignalsResponse.ProtoReflect.Descriptor instead.
 func (*GetSignalsResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetSignalsResponse) GetPart() isGetSignalsResponse_Part {
@@ -1717,7 +1788,7 @@ type GetLatestCheckpointRequest struct {
 
 func (x *GetLatestCheckpointRequest) Reset() {
 	*x = GetLatestCheckpointRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[22]
+	mi := &file_perdure_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +1800,7 @@ func (x *GetLatestCheckpointRequest) String() string {
 func (*GetLatestCheckpointRequest) ProtoMessage() {}
 
 func (x *GetLatestCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[22]
+	mi := &file_perdure_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +1813,7 @@ func (x *GetLatestCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLatestCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*GetLatestCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetLatestCheckpointRequest) GetExecutionId() []byte {
@@ -1762,7 +1833,7 @@ type GetLatestCheckpointResponse struct {
 
 func (x *GetLatestCheckpointResponse) Reset() {
 	*x = GetLatestCheckpointResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[23]
+	mi := &file_perdure_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1774,7 +1845,7 @@ func (x *GetLatestCheckpointResponse) String() string {
 func (*GetLatestCheckpointResponse) ProtoMessage() {}
 
 func (x *GetLatestCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[23]
+	mi := &file_perdure_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1787,7 +1858,7 @@ func (x *GetLatestCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLatestCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*GetLatestCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetLatestCheckpointResponse) GetCheckpoint() *Checkpoint {
@@ -1810,7 +1881,7 @@ type AppendEntryRequest struct {
 
 func (x *AppendEntryRequest) Reset() {
 	*x = AppendEntryRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[24]
+	mi := &file_perdure_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1822,7 +1893,7 @@ func (x *AppendEntryRequest) String() string {
 func (*AppendEntryRequest) ProtoMessage() {}
 
 func (x *AppendEntryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[24]
+	mi := &file_perdure_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1835,7 +1906,7 @@ func (x *AppendEntryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEntryRequest.ProtoReflect.Descriptor instead.
 func (*AppendEntryRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AppendEntryRequest) GetLease() *Lease {
@@ -1877,7 +1948,7 @@ type AppendEntryResponse struct {
 
 func (x *AppendEntryResponse) Reset() {
 	*x = AppendEntryResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[25]
+	mi := &file_perdure_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1889,7 +1960,7 @@ func (x *AppendEntryResponse) String() string {
 func (*AppendEntryResponse) ProtoMessage() {}
 
 func (x *AppendEntryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[25]
+	mi := &file_perdure_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +1973,7 @@ func (x *AppendEntryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEntryResponse.ProtoReflect.Descriptor instead.
 func (*AppendEntryResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AppendEntryResponse) GetEntryId() []byte {
@@ -1930,7 +2001,7 @@ type SubmitCheckpointRequest struct {
 
 func (x *SubmitCheckpointRequest) Reset() {
 	*x = SubmitCheckpointRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[26]
+	mi := &file_perdure_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1942,7 +2013,7 @@ func (x *SubmitCheckpointRequest) String() string {
 func (*SubmitCheckpointRequest) ProtoMessage() {}
 
 func (x *SubmitCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[26]
+	mi := &file_perdure_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1955,7 +2026,7 @@ func (x *SubmitCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*SubmitCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SubmitCheckpointRequest) GetLease() *Lease {
@@ -1989,7 +2060,7 @@ type SubmitCheckpointResponse struct {
 
 func (x *SubmitCheckpointResponse) Reset() {
 	*x = SubmitCheckpointResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[27]
+	mi := &file_perdure_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2001,7 +2072,7 @@ func (x *SubmitCheckpointResponse) String() string {
 func (*SubmitCheckpointResponse) ProtoMessage() {}
 
 func (x *SubmitCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[27]
+	mi := &file_perdure_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2014,7 +2085,7 @@ func (x *SubmitCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*SubmitCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SubmitCheckpointResponse) GetSequence() int64 {
@@ -2044,7 +2115,7 @@ type ScheduleAgentTaskRequest struct {
 
 func (x *ScheduleAgentTaskRequest) Reset() {
 	*x = ScheduleAgentTaskRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[28]
+	mi := &file_perdure_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2056,7 +2127,7 @@ func (x *ScheduleAgentTaskRequest) String() string {
 func (*ScheduleAgentTaskRequest) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[28]
+	mi := &file_perdure_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2069,7 +2140,7 @@ func (x *ScheduleAgentTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskRequest.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ScheduleAgentTaskRequest) GetPart() isScheduleAgentTaskRequest_Part {
@@ -2130,7 +2201,7 @@ type ScheduleAgentTaskHeader struct {
 
 func (x *ScheduleAgentTaskHeader) Reset() {
 	*x = ScheduleAgentTaskHeader{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[29]
+	mi := &file_perdure_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2142,7 +2213,7 @@ func (x *ScheduleAgentTaskHeader) String() string {
 func (*ScheduleAgentTaskHeader) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[29]
+	mi := &file_perdure_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2155,7 +2226,7 @@ func (x *ScheduleAgentTaskHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskHeader.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskHeader) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ScheduleAgentTaskHeader) GetLease() *Lease {
@@ -2210,7 +2281,7 @@ type ScheduleAgentTaskResponse struct {
 
 func (x *ScheduleAgentTaskResponse) Reset() {
 	*x = ScheduleAgentTaskResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[30]
+	mi := &file_perdure_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2222,7 +2293,7 @@ func (x *ScheduleAgentTaskResponse) String() string {
 func (*ScheduleAgentTaskResponse) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[30]
+	mi := &file_perdure_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2235,7 +2306,7 @@ func (x *ScheduleAgentTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskResponse.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ScheduleAgentTaskResponse) GetTaskId() []byte {
@@ -2263,7 +2334,7 @@ type SuspendAgentRequest struct {
 
 func (x *SuspendAgentRequest) Reset() {
 	*x = SuspendAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[31]
+	mi := &file_perdure_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2275,7 +2346,7 @@ func (x *SuspendAgentRequest) String() string {
 func (*SuspendAgentRequest) ProtoMessage() {}
 
 func (x *SuspendAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[31]
+	mi := &file_perdure_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2288,7 +2359,7 @@ func (x *SuspendAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendAgentRequest.ProtoReflect.Descriptor instead.
 func (*SuspendAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SuspendAgentRequest) GetLease() *Lease {
@@ -2321,7 +2392,7 @@ type SuspendAgentResponse struct {
 
 func (x *SuspendAgentResponse) Reset() {
 	*x = SuspendAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[32]
+	mi := &file_perdure_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2333,7 +2404,7 @@ func (x *SuspendAgentResponse) String() string {
 func (*SuspendAgentResponse) ProtoMessage() {}
 
 func (x *SuspendAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[32]
+	mi := &file_perdure_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2346,7 +2417,7 @@ func (x *SuspendAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendAgentResponse.ProtoReflect.Descriptor instead.
 func (*SuspendAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SuspendAgentResponse) GetCommit() *CommitResponse {
@@ -2369,7 +2440,7 @@ type CompleteAgentRequest struct {
 
 func (x *CompleteAgentRequest) Reset() {
 	*x = CompleteAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[33]
+	mi := &file_perdure_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2381,7 +2452,7 @@ func (x *CompleteAgentRequest) String() string {
 func (*CompleteAgentRequest) ProtoMessage() {}
 
 func (x *CompleteAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[33]
+	mi := &file_perdure_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2394,7 +2465,7 @@ func (x *CompleteAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteAgentRequest.ProtoReflect.Descriptor instead.
 func (*CompleteAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CompleteAgentRequest) GetLease() *Lease {
@@ -2434,7 +2505,7 @@ type CompleteAgentResponse struct {
 
 func (x *CompleteAgentResponse) Reset() {
 	*x = CompleteAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[34]
+	mi := &file_perdure_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2446,7 +2517,7 @@ func (x *CompleteAgentResponse) String() string {
 func (*CompleteAgentResponse) ProtoMessage() {}
 
 func (x *CompleteAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[34]
+	mi := &file_perdure_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2459,7 +2530,7 @@ func (x *CompleteAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteAgentResponse.ProtoReflect.Descriptor instead.
 func (*CompleteAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CompleteAgentResponse) GetCommit() *CommitResponse {
@@ -2480,7 +2551,7 @@ type FailAgentRequest struct {
 
 func (x *FailAgentRequest) Reset() {
 	*x = FailAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[35]
+	mi := &file_perdure_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2492,7 +2563,7 @@ func (x *FailAgentRequest) String() string {
 func (*FailAgentRequest) ProtoMessage() {}
 
 func (x *FailAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[35]
+	mi := &file_perdure_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2505,7 +2576,7 @@ func (x *FailAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailAgentRequest.ProtoReflect.Descriptor instead.
 func (*FailAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *FailAgentRequest) GetLease() *Lease {
@@ -2538,7 +2609,7 @@ type FailAgentResponse struct {
 
 func (x *FailAgentResponse) Reset() {
 	*x = FailAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[36]
+	mi := &file_perdure_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2550,7 +2621,7 @@ func (x *FailAgentResponse) String() string {
 func (*FailAgentResponse) ProtoMessage() {}
 
 func (x *FailAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[36]
+	mi := &file_perdure_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2634,7 @@ func (x *FailAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailAgentResponse.ProtoReflect.Descriptor instead.
 func (*FailAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *FailAgentResponse) GetCommit() *CommitResponse {
@@ -2584,7 +2655,7 @@ type ConsumeSignalsRequest struct {
 
 func (x *ConsumeSignalsRequest) Reset() {
 	*x = ConsumeSignalsRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[37]
+	mi := &file_perdure_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2596,7 +2667,7 @@ func (x *ConsumeSignalsRequest) String() string {
 func (*ConsumeSignalsRequest) ProtoMessage() {}
 
 func (x *ConsumeSignalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[37]
+	mi := &file_perdure_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2609,7 +2680,7 @@ func (x *ConsumeSignalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeSignalsRequest.ProtoReflect.Descriptor instead.
 func (*ConsumeSignalsRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ConsumeSignalsRequest) GetLease() *Lease {
@@ -2642,7 +2713,7 @@ type ConsumeSignalsResponse struct {
 
 func (x *ConsumeSignalsResponse) Reset() {
 	*x = ConsumeSignalsResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[38]
+	mi := &file_perdure_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2654,7 +2725,7 @@ func (x *ConsumeSignalsResponse) String() string {
 func (*ConsumeSignalsResponse) ProtoMessage() {}
 
 func (x *ConsumeSignalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[38]
+	mi := &file_perdure_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2667,7 +2738,7 @@ func (x *ConsumeSignalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeSignalsResponse.ProtoReflect.Descriptor instead.
 func (*ConsumeSignalsResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ConsumeSignalsResponse) GetCommit() *CommitResponse {
@@ -2688,7 +2759,7 @@ type HasSignalRequest struct {
 
 func (x *HasSignalRequest) Reset() {
 	*x = HasSignalRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[39]
+	mi := &file_perdure_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +2771,7 @@ func (x *HasSignalRequest) String() string {
 func (*HasSignalRequest) ProtoMessage() {}
 
 func (x *HasSignalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[39]
+	mi := &file_perdure_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +2784,7 @@ func (x *HasSignalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HasSignalRequest.ProtoReflect.Descriptor instead.
 func (*HasSignalRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *HasSignalRequest) GetExecutionId() []byte {
@@ -2739,7 +2810,7 @@ type HasSignalResponse struct {
 
 func (x *HasSignalResponse) Reset() {
 	*x = HasSignalResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[40]
+	mi := &file_perdure_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2751,7 +2822,7 @@ func (x *HasSignalResponse) String() string {
 func (*HasSignalResponse) ProtoMessage() {}
 
 func (x *HasSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[40]
+	mi := &file_perdure_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2764,7 +2835,7 @@ func (x *HasSignalResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HasSignalResponse.ProtoReflect.Descriptor instead.
 func (*HasSignalResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *HasSignalResponse) GetPending() bool {
@@ -2791,7 +2862,7 @@ type SignalAgentRequest struct {
 
 func (x *SignalAgentRequest) Reset() {
 	*x = SignalAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[41]
+	mi := &file_perdure_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2803,7 +2874,7 @@ func (x *SignalAgentRequest) String() string {
 func (*SignalAgentRequest) ProtoMessage() {}
 
 func (x *SignalAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[41]
+	mi := &file_perdure_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2816,7 +2887,7 @@ func (x *SignalAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalAgentRequest.ProtoReflect.Descriptor instead.
 func (*SignalAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SignalAgentRequest) GetExecutionId() []byte {
@@ -2865,7 +2936,7 @@ type SignalAgentResponse struct {
 
 func (x *SignalAgentResponse) Reset() {
 	*x = SignalAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[42]
+	mi := &file_perdure_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2877,7 +2948,7 @@ func (x *SignalAgentResponse) String() string {
 func (*SignalAgentResponse) ProtoMessage() {}
 
 func (x *SignalAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[42]
+	mi := &file_perdure_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2890,7 +2961,7 @@ func (x *SignalAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalAgentResponse.ProtoReflect.Descriptor instead.
 func (*SignalAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SignalAgentResponse) GetSignalId() string {
@@ -2916,7 +2987,7 @@ type StreamAgentDataRequest struct {
 
 func (x *StreamAgentDataRequest) Reset() {
 	*x = StreamAgentDataRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[43]
+	mi := &file_perdure_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2928,7 +2999,7 @@ func (x *StreamAgentDataRequest) String() string {
 func (*StreamAgentDataRequest) ProtoMessage() {}
 
 func (x *StreamAgentDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[43]
+	mi := &file_perdure_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2941,7 +3012,7 @@ func (x *StreamAgentDataRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAgentDataRequest.ProtoReflect.Descriptor instead.
 func (*StreamAgentDataRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StreamAgentDataRequest) GetFrames() []*Frame {
@@ -2961,7 +3032,7 @@ type StreamAgentDataResponse struct {
 
 func (x *StreamAgentDataResponse) Reset() {
 	*x = StreamAgentDataResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[44]
+	mi := &file_perdure_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2973,7 +3044,7 @@ func (x *StreamAgentDataResponse) String() string {
 func (*StreamAgentDataResponse) ProtoMessage() {}
 
 func (x *StreamAgentDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[44]
+	mi := &file_perdure_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2986,7 +3057,7 @@ func (x *StreamAgentDataResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAgentDataResponse.ProtoReflect.Descriptor instead.
 func (*StreamAgentDataResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StreamAgentDataResponse) GetHeld() []*BlockEnd {
@@ -3087,17 +3158,22 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x14GetExecutionResponse\x125\n" +
 	"\texecution\x18\x01 \x01(\v2\x15.perdure.v1.ExecutionH\x00R\texecution\x12\x16\n" +
 	"\x05chunk\x18\x02 \x01(\fH\x00R\x05chunkB\x06\n" +
-	"\x04part\"\xb0\x01\n" +
+	"\x04part\"\xca\x01\n" +
 	"\x11GetEntriesRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\x12\"\n" +
 	"\rleaf_entry_id\x18\x02 \x01(\fR\vleafEntryId\x12)\n" +
 	"\x0eafter_entry_id\x18\x03 \x01(\fH\x00R\fafterEntryId\x88\x01\x01\x12\x16\n" +
-	"\x06newest\x18\x04 \x01(\x03R\x06newestB\x11\n" +
-	"\x0f_after_entry_id\"_\n" +
+	"\x06newest\x18\x04 \x01(\x03R\x06newest\x12\x18\n" +
+	"\abatches\x18\x05 \x01(\bR\abatchesB\x11\n" +
+	"\x0f_after_entry_id\"\x8f\x01\n" +
 	"\x12GetEntriesResponse\x12)\n" +
 	"\x05entry\x18\x01 \x01(\v2\x11.perdure.v1.EntryH\x00R\x05entry\x12\x16\n" +
-	"\x05chunk\x18\x02 \x01(\fH\x00R\x05chunkB\x06\n" +
-	"\x04part\"O\n" +
+	"\x05chunk\x18\x02 \x01(\fH\x00R\x05chunk\x12.\n" +
+	"\x05batch\x18\x03 \x01(\v2\x16.perdure.v1.EntryBatchH\x00R\x05batchB\x06\n" +
+	"\x04part\"9\n" +
+	"\n" +
+	"EntryBatch\x12+\n" +
+	"\aentries\x18\x01 \x03(\v2\x11.perdure.v1.EntryR\aentries\"O\n" +
 	"\x0fGetTasksRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\x12\x19\n" +
 	"\btask_ids\x18\x02 \x03(\fR\ataskIds\"Z\n" +
@@ -3244,7 +3320,7 @@ func file_perdure_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_perdure_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_perdure_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_perdure_v1_agent_proto_goTypes = []any{
 	(OutcomeKind)(0),                    // 0: perdure.v1.OutcomeKind
 	(*PollAgentRequest)(nil),            // 1: perdure.v1.PollAgentRequest
@@ -3263,164 +3339,167 @@ var file_perdure_v1_agent_proto_goTypes = []any{
 	(*GetExecutionResponse)(nil),        // 14: perdure.v1.GetExecutionResponse
 	(*GetEntriesRequest)(nil),           // 15: perdure.v1.GetEntriesRequest
 	(*GetEntriesResponse)(nil),          // 16: perdure.v1.GetEntriesResponse
-	(*GetTasksRequest)(nil),             // 17: perdure.v1.GetTasksRequest
-	(*GetTasksResponse)(nil),            // 18: perdure.v1.GetTasksResponse
-	(*GetEndedRequest)(nil),             // 19: perdure.v1.GetEndedRequest
-	(*GetEndedResponse)(nil),            // 20: perdure.v1.GetEndedResponse
-	(*GetSignalsRequest)(nil),           // 21: perdure.v1.GetSignalsRequest
-	(*GetSignalsResponse)(nil),          // 22: perdure.v1.GetSignalsResponse
-	(*GetLatestCheckpointRequest)(nil),  // 23: perdure.v1.GetLatestCheckpointRequest
-	(*GetLatestCheckpointResponse)(nil), // 24: perdure.v1.GetLatestCheckpointResponse
-	(*AppendEntryRequest)(nil),          // 25: perdure.v1.AppendEntryRequest
-	(*AppendEntryResponse)(nil),         // 26: perdure.v1.AppendEntryResponse
-	(*SubmitCheckpointRequest)(nil),     // 27: perdure.v1.SubmitCheckpointRequest
-	(*SubmitCheckpointResponse)(nil),    // 28: perdure.v1.SubmitCheckpointResponse
-	(*ScheduleAgentTaskRequest)(nil),    // 29: perdure.v1.ScheduleAgentTaskRequest
-	(*ScheduleAgentTaskHeader)(nil),     // 30: perdure.v1.ScheduleAgentTaskHeader
-	(*ScheduleAgentTaskResponse)(nil),   // 31: perdure.v1.ScheduleAgentTaskResponse
-	(*SuspendAgentRequest)(nil),         // 32: perdure.v1.SuspendAgentRequest
-	(*SuspendAgentResponse)(nil),        // 33: perdure.v1.SuspendAgentResponse
-	(*CompleteAgentRequest)(nil),        // 34: perdure.v1.CompleteAgentRequest
-	(*CompleteAgentResponse)(nil),       // 35: perdure.v1.CompleteAgentResponse
-	(*FailAgentRequest)(nil),            // 36: perdure.v1.FailAgentRequest
-	(*FailAgentResponse)(nil),           // 37: perdure.v1.FailAgentResponse
-	(*ConsumeSignalsRequest)(nil),       // 38: perdure.v1.ConsumeSignalsRequest
-	(*ConsumeSignalsResponse)(nil),      // 39: perdure.v1.ConsumeSignalsResponse
-	(*HasSignalRequest)(nil),            // 40: perdure.v1.HasSignalRequest
-	(*HasSignalResponse)(nil),           // 41: perdure.v1.HasSignalResponse
-	(*SignalAgentRequest)(nil),          // 42: perdure.v1.SignalAgentRequest
-	(*SignalAgentResponse)(nil),         // 43: perdure.v1.SignalAgentResponse
-	(*StreamAgentDataRequest)(nil),      // 44: perdure.v1.StreamAgentDataRequest
-	(*StreamAgentDataResponse)(nil),     // 45: perdure.v1.StreamAgentDataResponse
-	(*durationpb.Duration)(nil),         // 46: google.protobuf.Duration
-	(*AgentClaim)(nil),                  // 47: perdure.v1.AgentClaim
-	(*Lease)(nil),                       // 48: perdure.v1.Lease
-	(*NewEvent)(nil),                    // 49: perdure.v1.NewEvent
-	(*BlockEnd)(nil),                    // 50: perdure.v1.BlockEnd
-	(*Place)(nil),                       // 51: perdure.v1.Place
-	(*Kept)(nil),                        // 52: perdure.v1.Kept
-	(*Entry)(nil),                       // 53: perdure.v1.Entry
-	(*Content)(nil),                     // 54: perdure.v1.Content
-	(*TaskOptions)(nil),                 // 55: perdure.v1.TaskOptions
-	(*TaskError)(nil),                   // 56: perdure.v1.TaskError
-	(*Wait)(nil),                        // 57: perdure.v1.Wait
-	(ExecutionStatus)(0),                // 58: perdure.v1.ExecutionStatus
-	(*Signal)(nil),                      // 59: perdure.v1.Signal
-	(*Task)(nil),                        // 60: perdure.v1.Task
-	(*TaskClaim)(nil),                   // 61: perdure.v1.TaskClaim
-	(*timestamppb.Timestamp)(nil),       // 62: google.protobuf.Timestamp
-	(*Execution)(nil),                   // 63: perdure.v1.Execution
-	(*EndedPage)(nil),                   // 64: perdure.v1.EndedPage
-	(*Checkpoint)(nil),                  // 65: perdure.v1.Checkpoint
-	(*Frame)(nil),                       // 66: perdure.v1.Frame
+	(*EntryBatch)(nil),                  // 17: perdure.v1.EntryBatch
+	(*GetTasksRequest)(nil),             // 18: perdure.v1.GetTasksRequest
+	(*GetTasksResponse)(nil),            // 19: perdure.v1.GetTasksResponse
+	(*GetEndedRequest)(nil),             // 20: perdure.v1.GetEndedRequest
+	(*GetEndedResponse)(nil),            // 21: perdure.v1.GetEndedResponse
+	(*GetSignalsRequest)(nil),           // 22: perdure.v1.GetSignalsRequest
+	(*GetSignalsResponse)(nil),          // 23: perdure.v1.GetSignalsResponse
+	(*GetLatestCheckpointRequest)(nil),  // 24: perdure.v1.GetLatestCheckpointRequest
+	(*GetLatestCheckpointResponse)(nil), // 25: perdure.v1.GetLatestCheckpointResponse
+	(*AppendEntryRequest)(nil),          // 26: perdure.v1.AppendEntryRequest
+	(*AppendEntryResponse)(nil),         // 27: perdure.v1.AppendEntryResponse
+	(*SubmitCheckpointRequest)(nil),     // 28: perdure.v1.SubmitCheckpointRequest
+	(*SubmitCheckpointResponse)(nil),    // 29: perdure.v1.SubmitCheckpointResponse
+	(*ScheduleAgentTaskRequest)(nil),    // 30: perdure.v1.ScheduleAgentTaskRequest
+	(*ScheduleAgentTaskHeader)(nil),     // 31: perdure.v1.ScheduleAgentTaskHeader
+	(*ScheduleAgentTaskResponse)(nil),   // 32: perdure.v1.ScheduleAgentTaskResponse
+	(*SuspendAgentRequest)(nil),         // 33: perdure.v1.SuspendAgentRequest
+	(*SuspendAgentResponse)(nil),        // 34: perdure.v1.SuspendAgentResponse
+	(*CompleteAgentRequest)(nil),        // 35: perdure.v1.CompleteAgentRequest
+	(*CompleteAgentResponse)(nil),       // 36: perdure.v1.CompleteAgentResponse
+	(*FailAgentRequest)(nil),            // 37: perdure.v1.FailAgentRequest
+	(*FailAgentResponse)(nil),           // 38: perdure.v1.FailAgentResponse
+	(*ConsumeSignalsRequest)(nil),       // 39: perdure.v1.ConsumeSignalsRequest
+	(*ConsumeSignalsResponse)(nil),      // 40: perdure.v1.ConsumeSignalsResponse
+	(*HasSignalRequest)(nil),            // 41: perdure.v1.HasSignalRequest
+	(*HasSignalResponse)(nil),           // 42: perdure.v1.HasSignalResponse
+	(*SignalAgentRequest)(nil),          // 43: perdure.v1.SignalAgentRequest
+	(*SignalAgentResponse)(nil),         // 44: perdure.v1.SignalAgentResponse
+	(*StreamAgentDataRequest)(nil),      // 45: perdure.v1.StreamAgentDataRequest
+	(*StreamAgentDataResponse)(nil),     // 46: perdure.v1.StreamAgentDataResponse
+	(*durationpb.Duration)(nil),         // 47: google.protobuf.Duration
+	(*AgentClaim)(nil),                  // 48: perdure.v1.AgentClaim
+	(*Lease)(nil),                       // 49: perdure.v1.Lease
+	(*NewEvent)(nil),                    // 50: perdure.v1.NewEvent
+	(*BlockEnd)(nil),                    // 51: perdure.v1.BlockEnd
+	(*Place)(nil),                       // 52: perdure.v1.Place
+	(*Kept)(nil),                        // 53: perdure.v1.Kept
+	(*Entry)(nil),                       // 54: perdure.v1.Entry
+	(*Content)(nil),                     // 55: perdure.v1.Content
+	(*TaskOptions)(nil),                 // 56: perdure.v1.TaskOptions
+	(*TaskError)(nil),                   // 57: perdure.v1.TaskError
+	(*Wait)(nil),                        // 58: perdure.v1.Wait
+	(ExecutionStatus)(0),                // 59: perdure.v1.ExecutionStatus
+	(*Signal)(nil),                      // 60: perdure.v1.Signal
+	(*Task)(nil),                        // 61: perdure.v1.Task
+	(*TaskClaim)(nil),                   // 62: perdure.v1.TaskClaim
+	(*timestamppb.Timestamp)(nil),       // 63: google.protobuf.Timestamp
+	(*Execution)(nil),                   // 64: perdure.v1.Execution
+	(*EndedPage)(nil),                   // 65: perdure.v1.EndedPage
+	(*Checkpoint)(nil),                  // 66: perdure.v1.Checkpoint
+	(*Frame)(nil),                       // 67: perdure.v1.Frame
 }
 var file_perdure_v1_agent_proto_depIdxs = []int32{
-	46, // 0: perdure.v1.PollAgentRequest.wait:type_name -> google.protobuf.Duration
-	47, // 1: perdure.v1.PollAgentResponse.claims:type_name -> perdure.v1.AgentClaim
-	48, // 2: perdure.v1.CommitRequest.lease:type_name -> perdure.v1.Lease
+	47, // 0: perdure.v1.PollAgentRequest.wait:type_name -> google.protobuf.Duration
+	48, // 1: perdure.v1.PollAgentResponse.claims:type_name -> perdure.v1.AgentClaim
+	49, // 2: perdure.v1.CommitRequest.lease:type_name -> perdure.v1.Lease
 	5,  // 3: perdure.v1.CommitRequest.entries:type_name -> perdure.v1.NewEntry
 	6,  // 4: perdure.v1.CommitRequest.tasks:type_name -> perdure.v1.NewTask
 	7,  // 5: perdure.v1.CommitRequest.steps:type_name -> perdure.v1.StepRecord
 	8,  // 6: perdure.v1.CommitRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
-	49, // 7: perdure.v1.CommitRequest.events:type_name -> perdure.v1.NewEvent
-	50, // 8: perdure.v1.CommitRequest.blocks:type_name -> perdure.v1.BlockEnd
+	50, // 7: perdure.v1.CommitRequest.events:type_name -> perdure.v1.NewEvent
+	51, // 8: perdure.v1.CommitRequest.blocks:type_name -> perdure.v1.BlockEnd
 	9,  // 9: perdure.v1.CommitRequest.outcome:type_name -> perdure.v1.Outcome
 	10, // 10: perdure.v1.CommitRequest.eager:type_name -> perdure.v1.Eager
-	51, // 11: perdure.v1.CommitRequest.place:type_name -> perdure.v1.Place
+	52, // 11: perdure.v1.CommitRequest.place:type_name -> perdure.v1.Place
 	4,  // 12: perdure.v1.CommitRequest.chose:type_name -> perdure.v1.Choice
-	52, // 13: perdure.v1.CommitRequest.keeps:type_name -> perdure.v1.Kept
-	53, // 14: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
-	54, // 15: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
-	54, // 16: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
-	55, // 17: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
-	51, // 18: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
-	54, // 19: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
-	56, // 20: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
-	54, // 21: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
+	53, // 13: perdure.v1.CommitRequest.keeps:type_name -> perdure.v1.Kept
+	54, // 14: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
+	55, // 15: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
+	55, // 16: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
+	56, // 17: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
+	52, // 18: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
+	55, // 19: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
+	57, // 20: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
+	55, // 21: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
 	0,  // 22: perdure.v1.Outcome.kind:type_name -> perdure.v1.OutcomeKind
-	57, // 23: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
-	54, // 24: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
-	56, // 25: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
-	58, // 26: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
-	59, // 27: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
-	60, // 28: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
-	61, // 29: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
+	58, // 23: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
+	55, // 24: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
+	57, // 25: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
+	59, // 26: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
+	60, // 27: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
+	61, // 28: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
+	62, // 29: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
 	12, // 30: perdure.v1.CommitResponse.adopted:type_name -> perdure.v1.AdoptedEntry
-	62, // 31: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
-	57, // 32: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
-	63, // 33: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
-	53, // 34: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
-	60, // 35: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
-	48, // 36: perdure.v1.GetEndedRequest.lease:type_name -> perdure.v1.Lease
-	64, // 37: perdure.v1.GetEndedResponse.page:type_name -> perdure.v1.EndedPage
-	59, // 38: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
-	65, // 39: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
-	48, // 40: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
-	5,  // 41: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
-	11, // 42: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
-	48, // 43: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
-	8,  // 44: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
-	11, // 45: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
-	30, // 46: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
-	48, // 47: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
-	55, // 48: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
-	51, // 49: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
-	11, // 50: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
-	48, // 51: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
-	57, // 52: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
-	11, // 53: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	48, // 54: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
-	54, // 55: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
-	11, // 56: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	48, // 57: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
-	56, // 58: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
-	11, // 59: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	48, // 60: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
-	11, // 61: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
-	58, // 62: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
-	66, // 63: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
-	50, // 64: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
-	1,  // 65: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
-	3,  // 66: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
-	13, // 67: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
-	15, // 68: perdure.v1.AgentDispatch.GetEntries:input_type -> perdure.v1.GetEntriesRequest
-	17, // 69: perdure.v1.AgentDispatch.GetTasks:input_type -> perdure.v1.GetTasksRequest
-	19, // 70: perdure.v1.AgentDispatch.GetEnded:input_type -> perdure.v1.GetEndedRequest
-	21, // 71: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
-	23, // 72: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
-	25, // 73: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
-	27, // 74: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
-	29, // 75: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
-	32, // 76: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
-	34, // 77: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
-	36, // 78: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
-	38, // 79: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
-	40, // 80: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
-	42, // 81: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
-	44, // 82: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
-	2,  // 83: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
-	11, // 84: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
-	14, // 85: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
-	16, // 86: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
-	18, // 87: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
-	20, // 88: perdure.v1.AgentDispatch.GetEnded:output_type -> perdure.v1.GetEndedResponse
-	22, // 89: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
-	24, // 90: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
-	26, // 91: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
-	28, // 92: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
-	31, // 93: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
-	33, // 94: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
-	35, // 95: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
-	37, // 96: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
-	39, // 97: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
-	41, // 98: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
-	43, // 99: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
-	45, // 100: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
-	83, // [83:101] is the sub-list for method output_type
-	65, // [65:83] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	63, // 31: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
+	58, // 32: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
+	64, // 33: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
+	54, // 34: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
+	17, // 35: perdure.v1.GetEntriesResponse.batch:type_name -> perdure.v1.EntryBatch
+	54, // 36: perdure.v1.EntryBatch.entries:type_name -> perdure.v1.Entry
+	61, // 37: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
+	49, // 38: perdure.v1.GetEndedRequest.lease:type_name -> perdure.v1.Lease
+	65, // 39: perdure.v1.GetEndedResponse.page:type_name -> perdure.v1.EndedPage
+	60, // 40: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
+	66, // 41: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
+	49, // 42: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
+	5,  // 43: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
+	11, // 44: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
+	49, // 45: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
+	8,  // 46: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
+	11, // 47: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
+	31, // 48: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
+	49, // 49: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
+	56, // 50: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
+	52, // 51: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
+	11, // 52: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
+	49, // 53: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
+	58, // 54: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
+	11, // 55: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	49, // 56: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
+	55, // 57: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
+	11, // 58: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	49, // 59: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
+	57, // 60: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
+	11, // 61: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	49, // 62: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
+	11, // 63: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
+	59, // 64: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
+	67, // 65: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
+	51, // 66: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
+	1,  // 67: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
+	3,  // 68: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
+	13, // 69: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
+	15, // 70: perdure.v1.AgentDispatch.GetEntries:input_type -> perdure.v1.GetEntriesRequest
+	18, // 71: perdure.v1.AgentDispatch.GetTasks:input_type -> perdure.v1.GetTasksRequest
+	20, // 72: perdure.v1.AgentDispatch.GetEnded:input_type -> perdure.v1.GetEndedRequest
+	22, // 73: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
+	24, // 74: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
+	26, // 75: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
+	28, // 76: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
+	30, // 77: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
+	33, // 78: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
+	35, // 79: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
+	37, // 80: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
+	39, // 81: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
+	41, // 82: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
+	43, // 83: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
+	45, // 84: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
+	2,  // 85: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
+	11, // 86: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
+	14, // 87: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
+	16, // 88: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
+	19, // 89: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
+	21, // 90: perdure.v1.AgentDispatch.GetEnded:output_type -> perdure.v1.GetEndedResponse
+	23, // 91: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
+	25, // 92: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
+	27, // 93: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
+	29, // 94: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
+	32, // 95: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
+	34, // 96: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
+	36, // 97: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
+	38, // 98: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
+	40, // 99: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
+	42, // 100: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
+	44, // 101: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
+	46, // 102: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
+	85, // [85:103] is the sub-list for method output_type
+	67, // [67:85] is the sub-list for method input_type
+	67, // [67:67] is the sub-list for extension type_name
+	67, // [67:67] is the sub-list for extension extendee
+	0,  // [0:67] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_agent_proto_init() }
@@ -3437,16 +3516,17 @@ func file_perdure_v1_agent_proto_init() {
 	file_perdure_v1_agent_proto_msgTypes[15].OneofWrappers = []any{
 		(*GetEntriesResponse_Entry)(nil),
 		(*GetEntriesResponse_Chunk)(nil),
+		(*GetEntriesResponse_Batch)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[17].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[18].OneofWrappers = []any{
 		(*GetTasksResponse_Task)(nil),
 		(*GetTasksResponse_Chunk)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[21].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[22].OneofWrappers = []any{
 		(*GetSignalsResponse_Signal)(nil),
 		(*GetSignalsResponse_Chunk)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[28].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[29].OneofWrappers = []any{
 		(*ScheduleAgentTaskRequest_Header)(nil),
 		(*ScheduleAgentTaskRequest_Chunk)(nil),
 	}
@@ -3456,7 +3536,7 @@ func file_perdure_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_agent_proto_rawDesc), len(file_perdure_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   45,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -59,8 +59,8 @@ type AgentDispatchClient interface {
 	Commit(ctx context.Context, in *CommitRequest, opts ...grpc.CallOption) (*CommitResponse, error)
 	// GetExecution sends the execution, then the chunks of its contents.
 	GetExecution(ctx context.Context, in *GetExecutionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetExecutionResponse], error)
-	// GetEntries sends the path in order, entry by entry; content over 32 KiB
-	// follows its entry in chunks of 64 KiB.
+	// GetEntries sends the path in order, entry by entry or, where the request asks for
+	// it, in batches; content over 32 KiB follows its entry in chunks of 64 KiB.
 	GetEntries(ctx context.Context, in *GetEntriesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetEntriesResponse], error)
 	// GetTasks sends tasks in the order asked, each followed by the chunks of its
 	// contents. One without an id stands for a task that does not exist.
@@ -355,8 +355,8 @@ type AgentDispatchServer interface {
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// GetExecution sends the execution, then the chunks of its contents.
 	GetExecution(*GetExecutionRequest, grpc.ServerStreamingServer[GetExecutionResponse]) error
-	// GetEntries sends the path in order, entry by entry; content over 32 KiB
-	// follows its entry in chunks of 64 KiB.
+	// GetEntries sends the path in order, entry by entry or, where the request asks for
+	// it, in batches; content over 32 KiB follows its entry in chunks of 64 KiB.
 	GetEntries(*GetEntriesRequest, grpc.ServerStreamingServer[GetEntriesResponse]) error
 	// GetTasks sends tasks in the order asked, each followed by the chunks of its
 	// contents. One without an id stands for a task that does not exist.

@@ -3178,7 +3178,7 @@ type EndedHead struct {
 	Status TaskStatus `protobuf:"varint,4,opt,name=status,proto3,enum=perdure.v1.TaskStatus" json:"status,omitempty"`
 	// Of the result, in bytes; 0 if it is not known.
 	Size int64 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
-	// At most 1 KiB in place. The reference has the SHA-256 of a result that is
+	// At most 1,152 bytes in place. The reference has the SHA-256 of a result that is
 	// stored as a blob.
 	Result *Content   `protobuf:"bytes,6,opt,name=result,proto3" json:"result,omitempty"`
 	Error  *TaskError `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`

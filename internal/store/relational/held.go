@@ -74,7 +74,8 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 }
 
 // heldForRoom names the keys under which changes give a place back, for the marks of
-// other tasks are cleared then, and the index of texts if they change it.
+// other tasks are cleared then, and the index of texts if they change it, or what is to
+// be in it.
 func heldForRoom(k *known, ch *store.Changes) (names []string) {
 	for _, after := range ch.Tasks {
 		if before := k.tasks[after.ID].task(); leavesRoom(before, after) {
@@ -83,6 +84,9 @@ func heldForRoom(k *known, ch *store.Changes) (names []string) {
 	}
 	if ch.Texts != nil || ch.Prune != nil && ch.Prune.Execution {
 		names = append(names, heldTexts)
+	}
+	if ch.Prune != nil && ch.Prune.Rows > 0 && ch.Prune.Checkpoints == nil {
+		names = append(names, heldPruned)
 	}
 	return names
 }

@@ -13,7 +13,7 @@ import (
 func ListStatements(w *Words) map[string]string {
 	all := map[string]string{
 		"listed": listedByNumber(w), "put metadata": putMetadata, "text blocks": textBlocks, "part": partOf, "one part": onePart, "put part": putPart, "change part": changePart,
-		"set blocks": setBlocks, "texts of a block": textsOfBlock, "text of one": textOfOne, "numbers of a block": numbersOfBlock, "first beyond": firstBeyond, "next org": nextOrg, "unlisted": unlisted,
+		"set blocks": setBlocks, "texts of a block": textsOfBlock, "number of one": numberOfOne, "numbers of a block": numbersOfBlock, "first beyond": firstBeyond, "next org": nextOrg, "unlisted": unlisted,
 	}
 	known := map[string]bool{}
 	put := func(query string) {

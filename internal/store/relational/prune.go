@@ -28,9 +28,6 @@ func (t *Transaction) applyPrune(id uuid.UUID, p *store.Prune) error {
 		if err := t.execAll(id, markWhole, "DELETE FROM idempotency WHERE agent_execution_id = ?", dropTimer); err != nil {
 			return err
 		}
-		if err := t.dropText(id); err != nil {
-			return err
-		}
 		t.forget(id)
 	}
 	if p.Log {
@@ -181,6 +178,9 @@ func (t *Transaction) dropRows(id uuid.UUID, rows int) error {
 	drops, last := dropsPart, unmark
 	if whole {
 		drops, last = dropsWhole, dropExecution
+		if err := t.dropTexts(id); err != nil {
+			return err
+		}
 	}
 	for _, d := range drops {
 		if rows, err = t.dropSome(id, d, rows); err != nil || rows <= 0 {

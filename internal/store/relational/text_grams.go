@@ -118,23 +118,27 @@ func placesOf(part []byte, g gram) (found []byte) {
 	return found
 }
 
-// without gives the part without a place, and whether it was in it.
-func without(part []byte, place byte) (left []byte, had bool) {
+// thinned returns the part with the places that stay, and whether they are fewer.
+func thinned(part []byte, stay *[textBlock]bool) (left []byte, fewer bool) {
+	left = make([]byte, 0, len(part))
 	entries(part, func(_ gram, whole, places []byte) bool {
-		i := slices.Index(places, place)
-		switch {
-		case i < 0:
-			left = append(left, whole...)
-		case len(places) == 1:
-			had = true
+		begin := len(left)
+		left = append(left, whole[:4]...)
+		for _, place := range places {
+			if stay[place] {
+				left = append(left, place)
+			}
+		}
+		switch n := len(left) - begin - 4; n {
+		case len(places):
+		case 0:
+			left, fewer = left[:begin], true
 		default:
-			had = true
-			left = append(left, whole[0], whole[1], whole[2], whole[3]-1)
-			left = append(append(left, places[:i]...), places[i+1:]...)
+			left[begin+3], fewer = byte(n-1), true
 		}
 		return true
 	})
-	return left, had
+	return left, fewer
 }
 
 // needle is a text that is looked for, as the sequences that it has, those that are

@@ -25,32 +25,42 @@ func TestPartsHaveWhatTextsHave(t *testing.T) {
 	if len(parts) != textParts {
 		t.Fatalf("a block has %d parts", len(parts))
 	}
-	check := func(gone int) {
+	check := func(gone ...int) {
 		t.Helper()
 		for i, text := range texts {
 			for _, g := range text.grams() {
-				if has := slices.Contains(placesOf(parts[g.part()], g), byte(i)); has != (i != gone) {
+				if has := slices.Contains(placesOf(parts[g.part()], g), byte(i)); has == slices.Contains(gone, i) {
 					t.Fatalf("text %d has %06x: %v in its part, with %d taken out", i, uint32(g), has, gone)
 				}
 			}
 		}
 	}
-	check(-1)
+	check()
+	var stay [textBlock]bool
+	for i := range texts {
+		stay[i] = i != 17 && i != 18
+	}
 	had := 0
 	for i := range parts {
-		left, in := without(parts[i], 17)
-		if in {
+		left, fewer := thinned(parts[i], &stay)
+		if fewer != (len(left) != len(parts[i])) {
+			t.Errorf("of %d bytes %d are left, fewer: %v", len(parts[i]), len(left), fewer)
+		}
+		if fewer {
 			had++
+		}
+		if _, again := thinned(left, &stay); again {
+			t.Error("something is taken out twice")
 		}
 		parts[i] = left
 	}
 	if had == 0 {
 		t.Error("nothing was taken out")
 	}
-	check(17)
+	check(17, 18)
 	for i := range parts {
 		entries(parts[i], func(_ gram, whole, places []byte) bool {
-			if len(whole) != 4+len(places) || len(places) == 0 || slices.Contains(places, 17) {
+			if len(whole) != 4+len(places) || len(places) == 0 || slices.Contains(places, 17) || slices.Contains(places, 18) {
 				t.Errorf("a part has the entry %x", whole)
 			}
 			return true

@@ -12,13 +12,20 @@ const (
 	putPart     = "INSERT INTO agent_text (part, block, grams) VALUES (?, ?, ?) ON CONFLICT (part, block) DO UPDATE SET grams = excluded.grams"
 	changePart  = "UPDATE agent_text SET grams = ? WHERE part = ? AND block = ?"
 	onePart     = "SELECT grams FROM agent_text WHERE part = ? AND block = ?"
+	numberOfOne = "SELECT number FROM agent_execution WHERE id = ?"
 	setBlocks   = "INSERT INTO text_index (id, blocks) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET blocks = excluded.blocks"
 	reusedFrom  = "(SELECT coalesce(max(number), 0) + 1 FROM agent_execution) / 256"
 	reuseBlocks = "UPDATE text_index SET blocks = " + reusedFrom + " WHERE id = 1 AND blocks > " + reusedFrom
 )
 
-// heldTexts names the index of texts, which one transaction changes at a time.
-const heldTexts = "texts"
+const (
+	// heldTexts names what is to be in the index of texts: one transaction at a time adds
+	// a block, or marks an execution that is in one.
+	heldTexts = "texts"
+	// heldPruned names the deletion of rows, and with it of texts from blocks that are
+	// there.
+	heldPruned = "pruned"
+)
 
 // applyTexts writes the index of a block, if it is still the next one and has the same
 // executions.
@@ -98,34 +105,56 @@ func (t *Transaction) mendMetadata(block int64) error {
 	return nil
 }
 
-// dropText takes an execution that is being deleted out of the index.
-func (t *Transaction) dropText(id uuid.UUID) error {
-	texts, err := loadTexts(t.view, textOfOne, id[:])
-	if err != nil || len(texts) == 0 {
+// dropTexts takes all executions of a block that are being deleted out of the index, if
+// one of them is still in it. They are many at a time mostly, and each is in nearly all
+// rows of the block.
+func (t *Transaction) dropTexts(id uuid.UUID) error {
+	block, in, err := t.indexedIn(id)
+	if err != nil || !in {
 		return err
 	}
-	block, place := texts[0].number/textBlock, byte(texts[0].number%textBlock)
-	parts := map[int]bool{}
-	for _, g := range texts[0].grams() {
-		parts[g.part()] = true
+	left, err := blockNumbers(t.view, block)
+	if err != nil {
+		return err
 	}
-	for part := range parts {
-		var grams []byte
-		if found, err := t.one(onePart, []any{part, block}, &grams); err != nil || !found {
-			if err != nil {
-				return err
-			}
-			return nil // the block is not indexed
-		}
-		left, had := without(grams, place)
-		if !had {
-			continue
-		}
-		if err := t.write(changePart, append([]byte{}, left...), part, block); err != nil {
+	var stay [textBlock]bool
+	for _, number := range left {
+		stay[number%textBlock] = true
+	}
+	for part := range textParts {
+		if err := t.thin(part, block, &stay); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// indexedIn returns the block of an execution, and whether the index has it there. All
+// sequences of an execution are there, or none.
+func (t *Transaction) indexedIn(id uuid.UUID) (block int64, in bool, err error) {
+	var number int64
+	if found, err := t.one(numberOfOne, []any{id[:]}, &number); err != nil || !found {
+		return 0, false, err
+	}
+	var grams []byte
+	g := addGrams(nil, idDigits(id))[0]
+	if found, err := t.one(onePart, []any{g.part(), number / textBlock}, &grams); err != nil || !found {
+		return 0, false, err
+	}
+	return number / textBlock, slices.Contains(placesOf(grams, g), byte(number%textBlock)), nil
+}
+
+// thin leaves the places in a part that stay.
+func (t *Transaction) thin(part int, block int64, stay *[textBlock]bool) error {
+	var grams []byte
+	if found, err := t.one(onePart, []any{part, block}, &grams); err != nil || !found {
+		return err
+	}
+	left, fewer := thinned(grams, stay)
+	if !fewer {
+		return nil
+	}
+	return t.write(changePart, left, part, block)
 }
 
 // freeNumber is for an execution's row that is gone: where numbers are used again, the

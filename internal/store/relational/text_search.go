@@ -144,7 +144,6 @@ const textsOf = "SELECT x.number, x.id, x.kind, CASE WHEN x.persistence_mode = '
 
 const (
 	textsOfBlock   = textsOf + " WHERE x.org_id = ?2 AND x.number >= ?3 AND x.number <= ?4 AND " + hidden
-	textOfOne      = textsOf + " WHERE x.id = ?2"
 	numbersOfBlock = "SELECT x.number FROM agent_execution x WHERE x.org_id = ?1 AND x.number >= ?2 AND x.number <= ?3 AND " + hidden
 	firstBeyond    = "SELECT created_at FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ? AND number > ? ORDER BY number LIMIT 1"
 )

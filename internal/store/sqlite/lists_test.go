@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql"
 	"encoding/json"
 	"testing"
 
@@ -125,5 +126,36 @@ func TestMetadataIsIndexed(t *testing.T) {
 	storetest.Prune(t, s, id)
 	if n := count(t, s, "SELECT count(*) FROM agent_metadata"); n != 0 {
 		t.Errorf("%d members are left", n)
+	}
+}
+
+// Deleting many executions at once rewrites the rows of a block once, not once for each.
+func TestTextsOfABlockLeaveTogether(t *testing.T) {
+	s, fill := filledByHand(t)
+	all := storetest.Texts(t, s, fill)
+	db, err := sql.Open("sqlite", "file:"+s.soundness.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, query := range []string{
+		"CREATE TABLE rewritten (part)",
+		"CREATE TRIGGER rewriting AFTER UPDATE ON agent_text BEGIN INSERT INTO rewritten VALUES (new.part); END",
+	} {
+		if _, err := db.ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const gone = 200 // of the 255 with the numbers to 255
+	storetest.Prune(t, s, all[:gone]...)
+	if rows := count(t, s, "SELECT count(*) FROM rewritten"); rows == 0 || rows > 128 {
+		t.Errorf("%d rows were written for %d executions, want at most 128", rows, gone)
+	}
+	s.ListRows = 0 // as many as a page examines otherwise
+	for i, id := range all[:300] {
+		page, err := s.Executions(t.Context(), "acme", store.ExecutionFilter{Query: id.String()})
+		if err != nil || i != 30 && (len(page.Items) == 1) != (i >= gone) { // 30 is another org's
+			t.Errorf("execution %d is listed as %v, %v", i, page.Items, err)
+		}
 	}
 }

@@ -66,9 +66,12 @@ func Texts(t *testing.T, s store.Store, fill func()) []uuid.UUID {
 	return all
 }
 
-// Prune deletes an execution as a sweep does.
-func Prune(t *testing.T, s store.Store, id uuid.UUID) {
+// Prune deletes executions as a sweep does: it marks all of them first.
+func Prune(t *testing.T, s store.Store, ids ...uuid.UUID) {
 	f := &fixture{T: t, s: s, ctx: t.Context()}
-	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Prune: &store.Prune{Execution: true}} })
-	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Prune: &store.Prune{Rows: 1000}} })
+	for _, p := range []store.Prune{{Execution: true}, {Rows: 1000}} {
+		for _, id := range ids {
+			f.change(id, func(*store.State) *store.Changes { return &store.Changes{Prune: &p} })
+		}
+	}
 }
