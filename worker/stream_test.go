@@ -447,10 +447,17 @@ func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 func TestACloseThatFailsIsLeftToTheNextCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, st := newShown(t, t.Context())
+		under, failing := make(chan struct{}), make(chan struct{})
+		var ends atomic.Bool
+		once := sync.OnceFunc(func() { close(under); <-failing })
+		s.onAppend = func() {
+			if ends.Load() {
+				once()
+			}
+		}
 		st.Text("abc")
 		time.Sleep(time.Second) // virtual
-		under, failing := make(chan struct{}), make(chan struct{})
-		s.onAppend = sync.OnceFunc(func() { close(under); <-failing })
+		ends.Store(true)
 		s.mu.Lock()
 		s.refuse = perdure.Errorf(perdure.Unavailable, "planned")
 		s.mu.Unlock()
