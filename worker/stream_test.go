@@ -262,7 +262,7 @@ func TestTerminalIsMarkedHoweverItIsCut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, st := newShown(t, t.Context())
 			c.show(st)
-			flush(t, st)
+			s.close(flush(t, st))
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			kept, marks := 0, 0
