@@ -209,6 +209,9 @@ func (s *scanner) text(keep *[]byte, most int) error {
 			}
 		case c < utf8.RuneSelf:
 			s.pos++
+			if keep == nil {
+				s.pos += plainRun(s.buf[s.pos:])
+			}
 		default:
 			if err := s.character(keep, most); err != nil {
 				return err

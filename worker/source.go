@@ -30,6 +30,7 @@ type stream struct {
 	ends     []perdure.BlockEnd
 	failed   error
 
+	flushing bool // flush waits
 	waits    bool // nothing of it is sent for now
 	failures int  // frames in a row that could not be stored
 }
@@ -266,10 +267,27 @@ func (st *stream) event(kind perdure.EventType, members map[string]any) {
 }
 
 // flush ends every open block and waits until the server holds all that was
-// shown before; what is shown meanwhile is not waited for. It gives the final lengths of the blocks that ended since the last
-// flush.
+// shown before; what is shown meanwhile is not waited for. It returns the final lengths
+// of the blocks that ended since the last flush. Some of these may still be open at the
+// server: the commit, or the task's end, that the lengths go with closes them.
 func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	st.owner.mu.Lock()
+	st.endAll()
+	st.flushing = true
+	st.leaveOpen()
+	err := st.await(ctx)
+	defer st.owner.mu.Unlock()
+	st.flushing = false
+	if err != nil {
+		return nil, err
+	}
+	ends := st.ends
+	st.ends = nil
+	return ends, st.failed
+}
+
+// endAll ends every block that grows; the owner's mu is held.
+func (st *stream) endAll() {
 	st.endGrowing()
 	st.finish(&st.stdout, "stdout")
 	st.finish(&st.stderr, "stderr")
@@ -278,19 +296,21 @@ func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 			t.block.closing, t.block = true, nil
 		}
 	}
-	for next := st.next; st.failed == nil && len(st.blocks) > 0 && st.blocks[0].number < next; {
+}
+
+// await returns once nothing is left to send of the blocks that have begun. The
+// owner's mu is held, and given up meanwhile.
+func (st *stream) await(ctx context.Context) (err error) {
+	for next := st.next; err == nil && st.failed == nil && len(st.blocks) > 0 && st.blocks[0].number < next; {
 		changed := st.changed
 		st.owner.mu.Unlock()
 		st.owner.nudge()
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			err = context.Cause(ctx)
 		}
 		st.owner.mu.Lock()
 	}
-	defer st.owner.mu.Unlock()
-	ends := st.ends
-	st.ends = nil
-	return ends, st.failed
+	return err
 }

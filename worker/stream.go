@@ -121,6 +121,7 @@ func (s *streams) sendOnce(ctx context.Context) bool {
 	}
 	s.last = time.Now()
 	replies, err := s.d.Append(ctx, frames)
+	defer s.settle(sent)
 	if err != nil {
 		if s.failures++; s.failures == tellAfter {
 			s.logger.Error("the server cannot store this now; nothing is lost, trying on", "error", err)
@@ -153,11 +154,22 @@ func (s *streams) collect() ([]perdure.Frame, []*block) {
 				continue
 			}
 			f := b.frame()
+			b.sent = true
 			size += len(f.Text) + len(f.Fields)
 			frames, sent = append(frames, f), append(sent, b)
 		}
 	}
 	return frames, sent
+}
+
+// settle takes in that the frames of a batch are no longer under way.
+func (s *streams) settle(sent []*block) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range sent {
+		b.sent = false
+		b.stream.leaveOpen()
+	}
 }
 
 // block is what a source shows in one piece that grows, or an event.
@@ -168,6 +180,7 @@ type block struct {
 	place      perdure.Place
 	terminal   string // stdout or stderr
 	toolCallID string
+	sent       bool   // a frame of it is under way
 	held       int64  // bytes that the server holds
 	ahead      []byte // bytes after that
 	fields     json.RawMessage
@@ -230,12 +243,32 @@ func (st *stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 		b.held = r.Held
 	}
 	if f.Fields != nil || (f.Close && len(b.ahead) == 0) {
-		if f.Fields == nil && b.held > 0 {
-			st.ends = append(st.ends, perdure.BlockEnd{Key: b.key(), Length: b.held})
-		}
-		st.blocks = slices.DeleteFunc(st.blocks, func(other *block) bool { return other == b })
+		st.end(b)
 	}
 	st.signal()
+}
+
+// end drops a block of which nothing is left to send; the owner's mu is held.
+func (st *stream) end(b *block) {
+	if b.fields == nil && b.held > 0 {
+		st.ends = append(st.ends, perdure.BlockEnd{Key: b.key(), Length: b.held})
+	}
+	st.blocks = slices.DeleteFunc(st.blocks, func(other *block) bool { return other == b })
+}
+
+// leaveOpen drops the blocks of which nothing is left to do but to close them, while
+// flush waits: what it returns closes them, in a commit that is made anyway. The
+// owner's mu is held.
+func (st *stream) leaveOpen() {
+	if !st.flushing {
+		return
+	}
+	for _, b := range slices.Clone(st.blocks) {
+		if b.closing && b.reason == "" && b.held > 0 && len(b.ahead) == 0 && !b.sent {
+			st.end(b)
+			st.signal()
+		}
+	}
 }
 
 // putOff lets a source wait a little whose frame the server could not store now,

@@ -73,6 +73,17 @@ func (s *shown) Append(_ context.Context, frames []perdure.Frame) ([]perdure.Fra
 	return replies, nil
 }
 
+// close does what a commit does that has these ends: it closes the blocks of those
+// lengths.
+func (s *shown) close(ends []perdure.BlockEnd) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, end := range ends {
+		b := s.blocks[perdure.BlockKey{Block: end.Key.Block, TaskID: end.Key.TaskID}]
+		b.closed = b.closed || int64(len(b.text)) == end.Length
+	}
+}
+
 // list says what was shown, in order.
 func (s *shown) list() []string {
 	s.mu.Lock()
@@ -201,7 +212,7 @@ func TestTerminalIsTruncated(t *testing.T) {
 		st.Terminal("stdout", line)
 	}
 	st.Terminal("stderr", []byte("more"))
-	flush(t, st)
+	s.close(flush(t, st))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	total, truncated := 0, 0
@@ -251,7 +262,7 @@ func TestTerminalIsMarkedHoweverItIsCut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, st := newShown(t, t.Context())
 			c.show(st)
-			flush(t, st)
+			s.close(flush(t, st))
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			kept, marks := 0, 0
@@ -395,5 +406,74 @@ func TestTextThatGoesOnIsGathered(t *testing.T) {
 		}
 		stop()
 		synctest.Wait()
+	})
+}
+
+// A block that the server holds whole when its source ends is not closed by a frame of
+// its own: what the source commits next closes it. One whose close is under way, or
+// that has to say why it closes, is.
+func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		show   func(st *stream)
+		frames int // that close
+	}{
+		"held whole":    {func(st *stream) { st.Text("abc") }, 0},
+		"ended before":  {func(st *stream) { st.Text("abc"); st.Break() }, 1},
+		"to be said":    {func(st *stream) { st.Terminal("stdout", make([]byte, 2*perdure.TerminalLimit)) }, 1},
+		"both together": {func(st *stream) { st.Text("a"); st.Break(); st.Text("b") }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, st := newShown(t, t.Context())
+				c.show(st)
+				time.Sleep(time.Second) // virtual: all that does not wait for its end is there
+				ends := flush(t, st)
+				closed := 0
+				for _, b := range s.blocks {
+					if b.closed {
+						closed++
+					}
+				}
+				if closed != c.frames || len(ends) != len(s.blocks) {
+					t.Errorf("%d of %d blocks were closed by frames, want %d; %d ends", closed, len(s.blocks), c.frames, len(ends))
+				}
+			})
+		})
+	}
+}
+
+// A close that is under way when the source ends, and cannot be stored then, is left to
+// what the source commits next.
+func TestACloseThatFailsIsLeftToTheNextCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, st := newShown(t, t.Context())
+		under, failing := make(chan struct{}), make(chan struct{})
+		var ends atomic.Bool
+		once := sync.OnceFunc(func() { close(under); <-failing })
+		s.onAppend = func() {
+			if ends.Load() {
+				once()
+			}
+		}
+		st.Text("abc")
+		time.Sleep(time.Second) // virtual
+		ends.Store(true)
+		s.mu.Lock()
+		s.refuse = perdure.Errorf(perdure.Unavailable, "planned")
+		s.mu.Unlock()
+		st.Break()
+		<-under
+		ended := make(chan []perdure.BlockEnd)
+		go func() { ended <- flush(t, st) }()
+		synctest.Wait()
+		select {
+		case <-ended:
+			t.Error("the source ended while the close was under way")
+		default:
+		}
+		close(failing)
+		if ends := <-ended; len(ends) != 1 || ends[0].Length != 3 {
+			t.Errorf("the ends are %v", ends)
+		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding"
-	"errors"
 	"io"
 
 	"github.com/google/uuid"
@@ -12,13 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// uploadPiece is how many bytes of a content go into one transaction. Each waits for a
-// flush, and the next piece for that, so that larger pieces are faster; each upload
-// holds as much in memory.
-const uploadPiece = 4 * perdure.BlobChunk
-
-// putBlob stores content in small transactions of their own. The server never
-// parses it and holds one piece of it at a time.
+// putBlob stores content in small transactions of their own. The server holds one
+// piece of it at a time. It notes whether the content is JSON as workers may send it,
+// so that the commit that names it need not read it again.
 func (e *Engine) putBlob(ctx context.Context, org string, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	if err := e.checkSize("the content", length); err != nil {
 		return perdure.BlobRef{}, err
@@ -26,22 +21,15 @@ func (e *Engine) putBlob(ctx context.Context, org string, owner perdure.BlobOwne
 	if length < 0 {
 		return perdure.BlobRef{}, perdure.FieldErrorf("length", "must be how many bytes the content has")
 	}
-	ref := perdure.BlobRef{ID: uuid.New(), Length: length}
-	buf := make([]byte, min(uploadPiece, max(1, length)))
-	for at := int64(0); at < length; {
-		n, err := io.ReadFull(content, buf[:min(int64(len(buf)), length-at)])
-		if err != nil {
-			return ref, shortContent(err, at+int64(n), length)
-		}
-		if ref.SHA256, err = e.putChunk(ctx, org, owner, ref, at, buf[:n]); err != nil {
-			return ref, err
-		}
-		at += int64(n)
+	u := e.newUpload(ctx, org, owner, length, content)
+	passed := e.checksUploads(owner) && perdure.CheckDocument("", u, workersJSON) == nil
+	if err := u.finish(); err != nil {
+		return u.ref, err
 	}
-	if n, _ := content.Read(buf[:1]); n > 0 {
-		return ref, perdure.FieldErrorf("length", "the content goes on after the %d bytes that were announced", length)
+	if passed {
+		e.passed.add(u.ref.ID)
 	}
-	return ref, nil
+	return u.ref, nil
 }
 
 // checkSize refuses a payload over the limit, before any of it is taken in.
@@ -76,13 +64,6 @@ func (e *Engine) checkSizes(c perdure.Commit) error {
 // rate_limited.
 func (e *Engine) PutContent(ctx context.Context, org string, execution uuid.UUID, length int64, content io.Reader) (perdure.BlobRef, error) {
 	return e.putBlob(ctx, org, perdure.BlobOwner{ExecutionID: execution}, length, content)
-}
-
-func shortContent(err error, got, want int64) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return perdure.FieldErrorf("length", "the content ended after %d of %d bytes", got, want)
-	}
-	return err
 }
 
 func (e *Engine) putChunk(ctx context.Context, org string, owner perdure.BlobOwner, ref perdure.BlobRef, at int64, chunk []byte) (perdure.Hash, error) {

@@ -29,8 +29,8 @@ func (c content) check(raw json.RawMessage) error {
 // uploaded is check for a content by reference.
 func (c content) uploaded() uploadedCheck {
 	if c.entry == nil {
-		return uploadedCheck{what: "the content", scan: func(text io.Reader) error {
-			return perdure.CheckDocument(c.field, text, perdure.DocumentRules{Workers: true})
+		return uploadedCheck{what: "the content", workersJSON: true, scan: func(text io.Reader) error {
+			return perdure.CheckDocument(c.field, text, workersJSON)
 		}}
 	}
 	scan := func(text io.Reader) error { return perdure.CheckContentText(*c.entry, text) }

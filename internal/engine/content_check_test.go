@@ -189,7 +189,7 @@ func TestContentsByReferenceAreReadOneAtATime(t *testing.T) {
 	h := b.started()
 	spy := &counted{Store: b.s}
 	b.use(spy)
-	b.e.PayloadLimit = 2 * largeContent
+	b.e.PayloadLimit, b.e.Plain = 2*largeContent, true // else they are checked as they come
 	large := []byte(`"` + strings.Repeat("x", largeContent) + `"`)
 	var steps []perdure.StepRecord
 	for _, name := range []string{"a", "b", "c"} {

@@ -29,7 +29,10 @@ type Config struct {
 	Grown func(Growth) bool
 	// Observer is told what happens; may be nil.
 	Observer Observer
-	Logger   *slog.Logger
+	// Plain turns off what is there for speed alone: each uploaded content is read again
+	// by the commit that names it.
+	Plain  bool
+	Logger *slog.Logger
 	// Lease is how long a claim lasts without a renewal; default 15 s.
 	Lease time.Duration
 	// GoneAfter is how long a worker whose connection was lost has to show that it
@@ -65,6 +68,7 @@ type Engine struct {
 	alone      aloneBoard
 	gone       goneBoard
 	large      *largeTurns
+	passed     passedContents
 	schemas    inputSchemas
 	agentKinds sharedReads[kindName, *store.Kind]
 	// refusedRenewal says that the store has refused to renew a lease, or to take

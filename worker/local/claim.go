@@ -124,12 +124,16 @@ func (k *kept) beginTask(l perdure.TaskLease) {
 
 // FinishTask implements [perdure.Dispatch].
 func (d *Dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
-	if k := d.of(f.Lease.ExecutionID); k != nil {
+	k := d.of(f.Lease.ExecutionID)
+	if k != nil {
 		if err := d.withholdFinish(ctx, &f); err != nil {
 			return perdure.FinishReply{}, err
 		}
 	}
 	reply, err := d.Dispatch.FinishTask(ctx, f)
+	if k != nil && err == nil {
+		k.forgetEnded(f.Blocks)
+	}
 	if err != nil || reply.Claim == nil {
 		return reply, err
 	}

@@ -30,6 +30,7 @@ func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.Commit
 	if err != nil {
 		return reply, err
 	}
+	k.forgetEnded(c.Blocks)
 	return d.committed(context.WithoutCancel(ctx), c.Lease, reply)
 }
 

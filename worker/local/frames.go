@@ -161,3 +161,11 @@ func (k *kept) forget(key blockKey) {
 	defer k.mu.Unlock()
 	delete(k.blocks, key)
 }
+
+// forgetEnded forgets blocks that the server has closed.
+func (k *kept) forgetEnded(ends []perdure.BlockEnd) {
+	for _, end := range ends {
+		source := binary.BigEndian.AppendUint64(bytes.Clone(end.Key.TaskID[:]), uint64(end.Key.Attempt))
+		k.forget(blockKey{string(source), end.Key.Block})
+	}
+}

@@ -247,6 +247,7 @@ func (t *Transaction) applyLog(id uuid.UUID, given int64, k *known, ch *store.Ch
 		t.wroteBlocks(id)
 	}
 	err := forEach(t.view, indexes(len(ch.Blocks)), func(v view, i int) error {
+		t.wroteBlock(id, &ch.Blocks[i])
 		return putBlock(v, id, k.blocks[ch.Blocks[i].Key], &ch.Blocks[i])
 	})
 	if err != nil {

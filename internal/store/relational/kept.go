@@ -25,10 +25,11 @@ type Kept struct {
 	holds map[uuid.UUID]*holding
 }
 
-// keptExecution is an execution's row, and those of its open tasks.
+// keptExecution is an execution's row, and those of its open tasks and blocks.
 type keptExecution struct {
 	loaded loadedExecution
 	tasks  map[uuid.UUID]*taskRow
+	blocks blockRows
 	all    *everything // nil if it is not known
 	size   int
 }
@@ -99,7 +100,7 @@ func (k *Kept) settle(t *Transaction) {
 		}
 		x := &keptExecution{loaded: l}
 		if before := k.get(id); before != nil {
-			x.tasks, x.all = before.tasks, before.all
+			x.tasks, x.blocks, x.all = before.tasks, before.blocks, before.all
 		}
 		x.learns(t, id)
 		k.put(id, x.weighed())
@@ -123,9 +124,10 @@ func (k *Kept) settle(t *Transaction) {
 		x.weighed()
 		k.size += x.size
 	}
+	k.settleBlocks(t)
 }
 
-// weighed sets the size. Tasks that are too many are let go.
+// weighed sets the size. Tasks and blocks that are too many are let go.
 func (x *keptExecution) weighed() *keptExecution {
 	row := x.loaded.row
 	x.size = executionBytes + len(row.Answer) + len(row.Metadata) + 64*len(row.Asked.Dues)
@@ -136,7 +138,10 @@ func (x *keptExecution) weighed() *keptExecution {
 	if tasks > keptOne {
 		x.tasks, tasks = nil, 0
 	}
-	x.size += tasks
+	if len(x.blocks) > keptBlocks {
+		x.blocks = nil
+	}
+	x.size += tasks + blockBytes*len(x.blocks)
 	if x.all != nil {
 		x.size += taskKnown * len(x.all.tasks)
 	}
@@ -147,7 +152,7 @@ func (x *keptExecution) weighed() *keptExecution {
 // by Committed.
 func (t *Transaction) Keeping(k *Kept) *Transaction {
 	t.kept, t.tasks = k, map[uuid.UUID]map[uuid.UUID]*taskRow{}
-	t.begun, t.blocks = map[uuid.UUID]struct{}{}, map[uuid.UUID]struct{}{}
+	t.begun, t.blocks, t.open = map[uuid.UUID]struct{}{}, map[uuid.UUID]struct{}{}, map[uuid.UUID]blockRows{}
 	return t
 }
 
@@ -165,6 +170,7 @@ func (t *Transaction) forget(id uuid.UUID) {
 		delete(t.tasks, id)
 		delete(t.begun, id)
 		delete(t.blocks, id)
+		delete(t.open, id)
 		t.kept.drop(id)
 		clear(t.kept.holds)
 	}
@@ -176,6 +182,7 @@ func (t *Transaction) forgetAll() {
 		clear(t.tasks)
 		clear(t.begun)
 		clear(t.blocks)
+		clear(t.open)
 		t.kept.Clear()
 	}
 }
@@ -229,6 +236,9 @@ func (k *Kept) Compare(ctx context.Context, c Conn, words *Words) error {
 			errs = append(errs, compareExecution(v, id, x), compareEverything(v, id, x.all))
 			for task, row := range x.tasks {
 				errs = append(errs, compareTask(v, id, task, row))
+			}
+			for _, b := range x.blocks {
+				errs = append(errs, compareBlock(v, id, b))
 			}
 		}
 	}

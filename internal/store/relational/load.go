@@ -39,6 +39,9 @@ func (t *Transaction) load(org string, one candidate, l loadedExecution, x *perd
 		if len(n.Tasks) > 0 {
 			fs = append(fs, func(v view) error { return t.loadNamedTasks(v, l.row, n, s, k) })
 		}
+		if len(n.Blocks) > 0 {
+			fs = append(fs, func(v view) error { return t.loadNamedBlocks(v, l.row, n, s, k) })
+		}
 		if n.Worker != nil {
 			fs = append(fs, func(v view) error { return t.loadWorker(v, *n.Worker, s) })
 		}
@@ -81,7 +84,6 @@ var parts = []part{
 	{func(n *store.Needs) bool { return len(n.EntryKeys) > 0 }, loadKeyedEntries},
 	{func(n *store.Needs) bool { return len(n.SignalIDs) > 0 }, loadNamedSignals},
 	{func(n *store.Needs) bool { return len(n.Patterns) > 0 || n.Taken }, loadListedSignals},
-	{func(n *store.Needs) bool { return len(n.Blocks) > 0 }, loadNamedBlocks},
 	{func(n *store.Needs) bool { return len(n.TaskBlocks) > 0 || n.OpenBlocks }, loadListedBlocks},
 	{func(n *store.Needs) bool { return len(n.Blobs) > 0 }, loadBlobs},
 	{func(n *store.Needs) bool { return n.Withheld > 0 }, loadWithheld},
@@ -180,10 +182,10 @@ func (k *known) add(s *store.State, b *store.Block) {
 	k.blocks[b.Key], s.Blocks[b.Key] = &before, b
 }
 
-func loadNamedBlocks(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
+func (t *Transaction) loadNamedBlocks(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
 	return forEach(v, n.Blocks, func(v view, key perdure.BlockKey) error {
-		blocks, err := loadBlocks(v, blockByKey, blockKey(x.ID, key)...)
-		for _, b := range blocks {
+		b, err := t.block(v, x.ID, key)
+		if b != nil {
 			k.add(s, b)
 		}
 		return err

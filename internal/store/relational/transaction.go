@@ -37,6 +37,8 @@ type batch struct {
 	// begun are executions that it has inserted, blocks those of which it has
 	// written blocks, where something is kept.
 	begun, blocks map[uuid.UUID]struct{}
+	// open are the open blocks that it has read or written, where something is kept.
+	open map[uuid.UUID]blockRows
 }
 
 // Begin makes the transaction that c has begun. Now may be zero; then At comes

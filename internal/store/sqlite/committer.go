@@ -40,6 +40,7 @@ type committer struct {
 	foldAt    int
 	laterFrom int
 	logged    logged
+	haste     *haste // nil where the log is always made longer ahead
 	// erased says that the write-ahead log still holds what was erased since it
 	// was begun anew; rest counts the sweeps to pass before the next try.
 	erased atomic.Bool
@@ -137,7 +138,11 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 		return nil, brokenOr(err)
 	}
 	c.notice()
-	t := relational.Begin(v.ctx, v, words, perdure.At(c.clock()), c.logger, careful).Keeping(c.kept)
+	now := c.clock()
+	if c.haste != nil {
+		c.conn.goAhead(c.haste.commit(now))
+	}
+	t := relational.Begin(v.ctx, v, words, perdure.At(now), c.logger, careful).Keeping(c.kept)
 	outcomes, err := c.decide(t, batch, careful)
 	if err != nil {
 		return nil, errors.Join(brokenOr(err), c.rollback(v))

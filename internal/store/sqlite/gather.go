@@ -23,6 +23,7 @@ type gathered struct {
 	zeros   uintptr                 // aheadPiece bytes
 	end     int64                   // the file is at least so long, as far as is known
 	size    int64                   // where the file's own methods put its size
+	short   bool                    // the file is not made longer ahead
 	synced  bool                    // the file, its length and its name are durable as of some sync
 	dataSync
 }
@@ -112,9 +113,25 @@ func (g *gathered) flush(tls *libc.TLS, file uintptr) int32 {
 	g.n = 0
 	code := called[pieceMethod](g.real().FxWrite)(tls, file, g.room, int32(n), g.offset)
 	if to := g.offset + int64(n); code == lib.SQLITE_OK && to > g.end {
-		g.lengthen(tls, file, to)
+		g.grown(tls, file, to)
 	}
 	return code
+}
+
+// grown takes in that the file was written up to a place, and lets it be longer.
+func (g *gathered) grown(tls *libc.TLS, file uintptr, to int64) {
+	if g.short {
+		g.end = to
+		return
+	}
+	g.lengthen(tls, file, to)
+}
+
+// goAhead says whether the log is made longer than a write needs.
+func (n *native) goAhead(ahead bool) {
+	if n.gathering != 0 {
+		(*gathered)(at(n.gathering)).short = !ahead
+	}
 }
 
 // lengthen writes zeros behind what was written up to a place, if the file ends there.

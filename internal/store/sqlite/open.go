@@ -54,7 +54,8 @@ type Options struct {
 	// pause is between two pieces of that check; nil is [rest].
 	pause func(ctx context.Context, took time.Duration) error
 	// Plain turns off what is there for speed alone: texts are neither indexed nor looked
-	// for in the index, and the log is synced with all that the system keeps of it.
+	// for in the index, the log is synced with all that the system keeps of it, and each
+	// commit that needs room makes it longer ahead.
 	Plain bool
 	// laterFrom is [laterFrom], unless a test sets another.
 	laterFrom int
@@ -233,6 +234,9 @@ func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.
 		return nil, err
 	}
 	writer.countLog()
+	if !o.Plain {
+		c.haste = new(haste)
+	}
 	if reserve != nil {
 		c.makeRoom()
 	}
