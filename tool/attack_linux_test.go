@@ -99,7 +99,7 @@ func attackPairs() error {
 	return nil
 }
 
-// attackCall makes the system call with the given arguments. It succeeds if the error differs from
+// attackCall executes the system call with the given arguments. It succeeds if the error differs from
 // the error in the first argument.
 func attackCall(args []string) error {
 	var n [8]uintptr

@@ -224,7 +224,7 @@ func firstPid(t *testing.T, r Result) int {
 	return pid
 }
 
-// wantGone fails if pid runs.
+// wantGone fails the test if pid runs.
 func wantGone(t *testing.T, pid int) {
 	t.Helper()
 	if alive(pid) {

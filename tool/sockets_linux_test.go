@@ -122,7 +122,7 @@ func socketAttacks(t *testing.T, workspace string, k *knocks) (attacks [][]strin
 	return attacks
 }
 
-// wantNoneReached attacks from inside.
+// wantNoneReached runs the attacks as commands and fails if one reaches its socket.
 func wantNoneReached(t *testing.T, w *Workspace, program string, attacks [][]string) {
 	t.Helper()
 	for _, a := range attacks {

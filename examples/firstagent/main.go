@@ -1,5 +1,5 @@
-// Command firstagent is a worker with an agent of its own: it schedules a task for
-// each name, waits for a person's approval, and continues where it was after a restart.
+// Command firstagent is a worker with its own agent. The agent schedules a task for each name and
+// waits for a person's approval. After a restart it continues from its last state.
 package main
 
 import (
@@ -24,7 +24,7 @@ func greet(ctx agent.Context, names []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	word, err := ctx.WaitSignal("approve", 0) // days may pass, and deploys
+	word, err := ctx.WaitSignal("approve", 0) // the wait may last days and outlive deploys
 	if err != nil {
 		return "", err
 	}
