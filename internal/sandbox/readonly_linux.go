@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownWorkspaceMount makes the workspace a separate mount, so that it stays writable when the mounts
+// ownWorkspaceMount mounts the workspace separately, so that it stays writable when the mounts
 // around it become read-only.
 func ownWorkspaceMount(dir string) error {
 	fd, err := openPath(dir)
