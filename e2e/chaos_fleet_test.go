@@ -97,8 +97,8 @@ func newCluster(t *testing.T) *cluster.Cluster {
 	return cluster
 }
 
-// keptFolder returns a folder that is removed if the test passes, and logged if it fails. If
-// PERDURE_CHAOS_DIR is set, it names the folder, which is never removed.
+// keptFolder creates a folder that is removed if the test passes, and logged if it fails. If
+// PERDURE_CHAOS_DIR is set, the folder is created in that directory and never removed.
 func keptFolder(t *testing.T) string {
 	t.Helper()
 	stay := os.Getenv("PERDURE_CHAOS_DIR")

@@ -112,7 +112,7 @@ func (a *answers) race(random *rand.Rand) {
 	a.bought++
 	eventually(a.t, "the answer comes", func() bool { return a.kept() > before || a.over(runs) })
 	for range random.IntN(2000) {
-		a.kept() // takes a short time in which the kill may occur
+		a.kept() // a random short delay before the kill
 	}
 	a.worker.kill()
 	a.worker = launch(a.t, a.worker.command)

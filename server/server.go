@@ -323,8 +323,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// announce reports that the server is not ready and continues to serve for DrainDelay or until ctx
-// ends.
+// announce reports that the server is not ready and continues to serve for DrainDelay. It returns
+// earlier if ctx ends or the server fails.
 func (s *Server) announce(ctx context.Context, failed <-chan error) {
 	s.draining.Store(true)
 	s.grpc.Announce()

@@ -21,9 +21,9 @@ type WorkspaceOptions struct {
 	// Env names additional variables that commands get. Names that end in _API_KEY or begin with
 	// PERDURE_ are never passed on.
 	Env []string
-	// Secrets are files with secrets of this program, such as keys and credentials, and data
-	// directories of this user's other processes. Tools must not read them. A path need not exist
-	// yet.
+	// Secrets are files with secrets of this program: keys, credentials, keys of certificates, and
+	// data directories of this user's other processes. Tools must not read them. A path need not
+	// exist yet.
 	Secrets []string
 	// Unconfined runs bash without Landlock or bubblewrap, even if they are available.
 	Unconfined bool

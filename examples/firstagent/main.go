@@ -24,7 +24,7 @@ func greet(ctx agent.Context, names []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	word, err := ctx.WaitSignal("approve", 0) // the wait may last days and outlive deploys
+	word, err := ctx.WaitSignal("approve", 0) // days may pass, and deploys
 	if err != nil {
 		return "", err
 	}
