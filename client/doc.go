@@ -1,5 +1,5 @@
-// Package client speaks the public API of a Perdure server: JSON over HTTP, and
-// the event log as server-sent events.
+// Package client is a client of the public API of a Perdure server: JSON over HTTP, and the event
+// log as server-sent events.
 //
 //	c, err := client.New(client.Options{BaseURL: "http://127.0.0.1:8080", Key: key})
 //	x, err := c.Start(ctx, client.StartRequest{UserPrompt: "...", OneShot: true, Models: models})

@@ -23,8 +23,8 @@ func TestChaosOfClocks(t *testing.T) {
 	endure(t, size)
 }
 
-// watchLeases configures the database to record each return from RUNNING to PENDING, which means that a
-// worker lost or returned its work.
+// watchLeases configures the database to record each return from RUNNING to PENDING. Such a return
+// means that a worker lost or returned its work.
 func (f *fleet) watchLeases() {
 	f.t.Helper()
 	f.execute(`CREATE TABLE taken (what TEXT NOT NULL);

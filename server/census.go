@@ -26,7 +26,7 @@ type census struct {
 	now    func() time.Time
 	queues *meter.Bounded
 
-	mu   sync.Mutex // guards what follows; held while the store is asked, so that one does
+	mu   sync.Mutex // guards the fields below; held during a query, so that only one runs
 	at   time.Time
 	last store.Census
 	err  error
