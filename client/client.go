@@ -19,39 +19,38 @@ import (
 // DefaultOrg is the org of dev mode.
 const DefaultOrg = "default"
 
-// Options say where the server is and who calls.
+// Options configure a client: the server and the caller.
 type Options struct {
-	// BaseURL is the server's, without a path, user or password; http or https.
+	// BaseURL is the server's address, without path, user or password. Its scheme is http or https.
 	// Required.
 	BaseURL string
 	// Key is an API key's secret, or the token of dev mode.
 	Key string
-	// Org is the key's; default "default". The token of a server's data directory may
-	// name any org.
+	// Org is the key's org; default "default". The token of a server's data directory can be used
+	// with any org.
 	Org string
-	// HTTPClient makes the requests; nil is one of the client's own, which keeps
-	// connections for as many requests as were made at once, and has no timeout of
-	// its own, since a stream has no end that could be known.
+	// HTTPClient sends the requests. If it is nil, New creates one that keeps idle connections for
+	// concurrent requests. It has no timeout, because a stream can last any time.
 	HTTPClient *http.Client
-	// OnReconnect hears of every pause of Follow: why it lost the stream and
-	// how long it waits before it continues.
+	// OnReconnect is called before every pause of Follow, with the error that ended the stream and
+	// the length of the pause.
 	OnReconnect func(cause error, pause time.Duration)
 }
 
-// Client is a caller of one org. It is safe for concurrent use.
+// Client calls the API for one org. It is safe for concurrent use.
 type Client struct {
 	o    Options
 	base *url.URL
 
-	// wait pauses between tries of Follow; tests count the pauses in its place.
+	// wait pauses between attempts of Follow. Tests replace it.
 	wait func(ctx context.Context, d time.Duration) error
-	// idle is how long a stream may be silent: three pings of the server.
+	// idle is the maximum silence of a stream: three ping intervals of the server.
 	idle time.Duration
 	rand func() float64
 }
 
-// New creates a client. It connects at the first call. Error: invalid_argument,
-// which does not repeat a BaseURL that may hold a password.
+// New creates a client. It connects at the first call. Errors: invalid_argument, whose message does
+// not contain BaseURL, because it may hold a password.
 func New(o Options) (*Client, error) {
 	base, err := url.Parse(o.BaseURL)
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
@@ -71,14 +70,14 @@ func New(o Options) (*Client, error) {
 	return &Client{o: o, base: base, wait: sleep, idle: 45 * time.Second, rand: rand.Float64}, nil
 }
 
-// Socket creates a client of the server that listens on a unix socket, as the
-// owner of a data directory does; token is the content of the file token there.
+// Socket creates a client of the server that listens on a Unix socket, for the owner of a data
+// directory. token is the content of the file "token" in that directory.
 func Socket(path, token string) *Client {
 	var d net.Dialer
 	return Dialed(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "unix", path) }, token)
 }
 
-// Dialed creates a client of the server that dial connects to, which is on this machine:
+// Dialed creates a client of the server that dial connects to. The server must be on this machine:
 // answers are not compressed.
 func Dialed(dial func(context.Context) (net.Conn, error), token string) *Client {
 	t := newTransport()
@@ -91,14 +90,14 @@ func Dialed(dial func(context.Context) (net.Conn, error), token string) *Client 
 	return c
 }
 
-// With returns a client that differs from c in the options that change sets.
+// With returns a copy of c with the options that change sets.
 func (c *Client) With(change func(*Options)) *Client {
 	copied := *c
 	change(&copied.o)
 	return &copied
 }
 
-// Close drops idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.o.HTTPClient.CloseIdleConnections() }
 
 // request is one call of the API.
@@ -109,11 +108,11 @@ type request struct {
 	query  url.Values
 	header http.Header
 	body   any
-	raw    io.Reader // in place of body: length bytes
+	raw    io.Reader // instead of body: length bytes
 	length int64
 }
 
-// url joins the org's path; each piece is one segment, whatever it holds.
+// url returns the request's URL below the org. Each element of path becomes one escaped segment.
 func (c *Client) url(r request) string {
 	u := c.base.JoinPath("api", "orgs")
 	if !r.orgs {
@@ -126,7 +125,7 @@ func (c *Client) url(r request) string {
 	return u.String()
 }
 
-// send makes the request and returns the answer if it is no error.
+// send sends the request and returns the response. An error response becomes an error.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	var body io.Reader
 	if r.body != nil {
@@ -143,7 +142,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if r.raw != nil {
 		req.Body, req.ContentLength = io.NopCloser(io.LimitReader(r.raw, r.length)), r.length
 		req.Header.Set("Content-Type", "application/json")
-		// So that what is too large is refused before it is sent.
+		// The server can then refuse a body that is too large before it is sent.
 		req.Header.Set("Expect", "100-continue")
 	}
 	for name, values := range r.header {
@@ -169,8 +168,8 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	return resp, nil
 }
 
-// unreachable words a call that got no answer. The end of the caller's own
-// context stays what it is.
+// unreachable returns the error of a call without an answer. If the caller's context has ended, it
+// returns the context's error.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -184,15 +183,15 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	}
 }
 
-// A request that came too soon was not looked at, and is made again after the
-// pause that the server says, if that is short. A longer one, as of a quota that
-// is used up, is for the caller to wait: perdure.Error.RetryAfter.
+// The server does not process a request that exceeds the rate limit. The client repeats it after
+// the server's pause, if that is short. Longer pauses, as for a quota, are left to the caller:
+// perdure.Error.RetryAfter.
 const (
 	soonTries = 5
 	soon      = 2 * time.Second
 )
 
-// unhurried is send, again where the key's requests come too fast.
+// unhurried is send with repeats when the key's requests are rate limited.
 func (c *Client) unhurried(ctx context.Context, r request) (*http.Response, error) {
 	for tries := 1; ; tries++ {
 		resp, err := c.send(ctx, r)
@@ -206,7 +205,7 @@ func (c *Client) unhurried(ctx context.Context, r request) (*http.Response, erro
 	}
 }
 
-// call makes the request and decodes the answer into out, if that is not nil.
+// call sends the request and decodes the answer into out unless out is nil.
 func (c *Client) call(ctx context.Context, r request, out any) error {
 	resp, err := c.unhurried(ctx, r)
 	if err != nil {
@@ -230,13 +229,13 @@ func brokenOff(ctx context.Context, err error) error {
 	return &perdure.Error{Code: perdure.Unavailable, Message: "the server's answer broke off or is no JSON", Err: err}
 }
 
-// drain reads the rest of a body, so that its connection can be used again.
+// drain reads the rest of a body, so that its connection can be reused.
 func drain(body io.ReadCloser) {
-	_, _ = io.Copy(io.Discard, io.LimitReader(body, 64<<10)) // the answer has been read
+	_, _ = io.Copy(io.Discard, io.LimitReader(body, 64<<10)) // the answer has been read, so an error does not matter
 	_ = body.Close()
 }
 
-// get reads one thing.
+// get sends a GET request and decodes the answer.
 func get[T any](ctx context.Context, c *Client, query url.Values, path ...string) (*T, error) {
 	out := new(T)
 	if err := c.call(ctx, request{method: http.MethodGet, path: path, query: query}, out); err != nil {
@@ -245,15 +244,15 @@ func get[T any](ctx context.Context, c *Client, query url.Values, path ...string
 	return out, nil
 }
 
-// problem reads an error answer. One that is not ours, as a proxy's, is taken
-// by its status.
+// problem returns the error of an error response. For a response of another program, such as a
+// proxy, the status determines the code.
 func problem(resp *http.Response) error {
 	var p struct {
 		Code   perdure.Code         `json:"code"`
 		Detail string               `json:"detail"`
 		Errors []perdure.FieldError `json:"errors"`
 	}
-	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // what was read is looked at
+	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // after a read error the bytes so far are used
 	err := json.Unmarshal(raw, &p)
 	e := &perdure.Error{Code: p.Code, Message: p.Detail, Fields: p.Errors, RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
 	if err != nil || e.Code == "" {
@@ -273,7 +272,7 @@ func retryAfter(header string) time.Duration {
 	return d
 }
 
-// codeOfStatus is for answers without a code.
+// codeOfStatus returns the code for a response without one.
 func codeOfStatus(status int) perdure.Code {
 	switch status {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed:

@@ -18,13 +18,14 @@ import (
 
 var anID = uuid.MustParse("01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720")
 
-// seen is what a server was asked.
+// seen is a request as the server received it.
 type seen struct {
 	Line, Key, Body string
 	Header          http.Header
 }
 
-// answer serves the same answer to everything, and returns what was asked.
+// answer creates a client whose server returns the same answer to every request. The requests are
+// recorded in seen.
 func answer(t *testing.T, status int, body string) (*Client, *seen) {
 	t.Helper()
 	s := &seen{}
@@ -107,7 +108,7 @@ func TestErrorsKeepCodeAndFields(t *testing.T) {
 	}
 }
 
-// A proxy's answer has no code; its status says enough.
+// A proxy's answer has no code, so the status determines it.
 func TestErrorsOfOthersAreTakenByStatus(t *testing.T) {
 	for status, code := range map[int]perdure.Code{
 		401: perdure.Unauthenticated, 404: perdure.NotFound, 409: perdure.Conflict, 413: perdure.PayloadTooLarge,
@@ -137,7 +138,7 @@ func TestListGoesThroughAllPages(t *testing.T) {
 	}
 }
 
-// An empty page with a next one is not the end.
+// An empty page with a next cursor is not the end of the list.
 func TestListGoesOnAfterAnEmptyPage(t *testing.T) {
 	c, _ := newClient(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, map[string]string{

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Content reads a content of an execution by its hash, in hexadecimal, as the
-// members that end in Sha256 give it. The caller closes it. Errors: not_found,
-// unavailable (it is on a worker that is not connected).
+// Content reads content of an execution by its hash in hexadecimal, as in the members whose names
+// end in Sha256. The caller closes it. Errors: not_found, unavailable (the worker that has the
+// content is not connected).
 func (c *Client) Content(ctx context.Context, id uuid.UUID, sum string) (io.ReadCloser, error) {
 	resp, err := c.send(ctx, request{method: http.MethodGet, path: []string{executions, id.String(), "content", sum}})
 	if err != nil {
@@ -21,10 +21,10 @@ func (c *Client) Content(ctx context.Context, id uuid.UUID, sum string) (io.Read
 	return resp.Body, nil
 }
 
-// Fetch loads a content that an answer of the server left out, because it is
-// large, into its place: the arguments are the three members of one content, as
-// &x.Output, x.OutputBytes and x.OutputSHA256. What was not left out stays as it
-// is, and so does the word for what is on a worker. Errors: those of Content.
+// Fetch loads large content that the server left out of an answer. The arguments are the three
+// members of one content, as &x.Output, x.OutputBytes and x.OutputSHA256. Fetch does not change
+// content that was not left out, nor the mark of content that is on a worker. Errors: those of
+// Content.
 func (c *Client) Fetch(ctx context.Context, id uuid.UUID, place *json.RawMessage, bytes int64, sum string) error {
 	if !leftOut(*place, bytes) {
 		return nil
@@ -42,7 +42,7 @@ func (c *Client) Fetch(ctx context.Context, id uuid.UUID, place *json.RawMessage
 	return nil
 }
 
-// leftOut reports whether the server has left a content out.
+// leftOut reports whether the server left content out of an answer.
 func leftOut(content json.RawMessage, bytes int64) bool {
 	return bytes > 0 && (len(content) == 0 || string(content) == "null")
 }

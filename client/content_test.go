@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Entries that a page leaves the content out of are asked for; those of which it
-// is on a worker are not.
+// Entries whose content a page leaves out are requested one by one, except those whose content is
+// on a worker.
 func TestEntriesAreWhole(t *testing.T) {
 	large, away := uuid.New(), uuid.New()
 	asked := 0
@@ -37,7 +37,7 @@ func TestEntriesAreWhole(t *testing.T) {
 	}
 }
 
-// What was left out comes by its hash, and nothing else is asked for.
+// Content that was left out is requested by its hash, and no other request is sent.
 func TestFetch(t *testing.T) {
 	c, asked := answer(t, 200, `"whole"`)
 	x := perdure.Execution{Input: json.RawMessage(`{}`), Output: json.RawMessage("null"), OutputBytes: 7, OutputSHA256: "ab12"}

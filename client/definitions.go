@@ -12,8 +12,8 @@ import (
 
 const definitions = "agent-definitions"
 
-// CreateDefinition stores a definition; a Slug left empty is made from the
-// name. Errors: invalid_argument, already_exists.
+// CreateDefinition stores a definition. An empty Slug is derived from the name. Errors:
+// invalid_argument, already_exists.
 func (c *Client) CreateDefinition(ctx context.Context, d perdure.Definition) (*perdure.Definition, error) {
 	var made perdure.Definition
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{definitions}, body: bodyOf(d)}, &made)
@@ -23,7 +23,7 @@ func (c *Client) CreateDefinition(ctx context.Context, d perdure.Definition) (*p
 	return &made, nil
 }
 
-// Definition returns a definition. Error: not_found.
+// Definition returns a definition. Errors: not_found.
 func (c *Client) Definition(ctx context.Context, id uuid.UUID) (*perdure.Definition, error) {
 	return get[perdure.Definition](ctx, c, nil, definitions, id.String())
 }
@@ -38,9 +38,8 @@ func (c *Client) Definitions(ctx context.Context) iter.Seq2[*perdure.Definition,
 	return pages(func(o PageOptions) (Page[*perdure.Definition], error) { return c.DefinitionsPage(ctx, o) })
 }
 
-// PutDefinition replaces the definition with d's id. With a Version it must be
-// the stored one, or the answer is conflict. Errors: invalid_argument,
-// not_found, already_exists (slug), conflict.
+// PutDefinition replaces the definition with d's id. If d has a Version, it must equal the stored
+// one. Errors: invalid_argument, not_found, already_exists (slug), conflict (version).
 func (c *Client) PutDefinition(ctx context.Context, d perdure.Definition) (*perdure.Definition, error) {
 	header := http.Header{}
 	if d.Version > 0 {
@@ -56,13 +55,12 @@ func (c *Client) PutDefinition(ctx context.Context, d perdure.Definition) (*perd
 	return &stored, nil
 }
 
-// DeleteDefinition removes a definition; executions keep their copy. Error:
-// not_found.
+// DeleteDefinition removes a definition. Executions keep their copies. Errors: not_found.
 func (c *Client) DeleteDefinition(ctx context.Context, id uuid.UUID) error {
 	return c.call(ctx, request{method: http.MethodDelete, path: []string{definitions, id.String()}}, nil)
 }
 
-// bodyOf leaves out what the server gives.
+// bodyOf returns the members of d without those that the server sets.
 func bodyOf(d perdure.Definition) map[string]any {
 	body := map[string]any{
 		"name": d.Name, "description": d.Description, "systemPrompt": d.SystemPrompt, "models": d.Models, "config": d.Config,

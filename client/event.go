@@ -7,27 +7,27 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Names of events on the wire that no record of the log has.
+// Names of wire events that are not records of the log.
 const (
-	// EventSnapshot replaces what is held of a block.
+	// EventSnapshot replaces the reader's content of a block.
 	EventSnapshot perdure.EventType = "snapshot"
-	// EventReset says that what was read before does not fit the log any more:
-	// drop it; the log follows from its first record.
+	// EventReset says that earlier events no longer match the log. The reader must drop them; the
+	// log then follows from its first record.
 	EventReset perdure.EventType = "reset"
 
 	eventPing perdure.EventType = "ping"
 	eventEnd  perdure.EventType = "end"
 )
 
-// Event is one record of a log as clients see it.
+// Event is one event of a log as clients receive it.
 type Event struct {
-	// Cursor resumes after the event.
+	// Cursor is the position after the event.
 	Cursor string            `json:"cursor"`
 	Type   perdure.EventType `json:"event"`
 	Data   json.RawMessage   `json:"data"`
 }
 
-// Head is what the data of events have in common, and the members of chunks.
+// Head contains the common members of event data, and the members of chunks.
 type Head struct {
 	Seq         int64        `json:"seq"`
 	ExecutionID uuid.UUID    `json:"agentExecutionId"`
@@ -36,23 +36,23 @@ type Head struct {
 	TaskID  *uuid.UUID `json:"taskExecutionId"`
 	Attempt int        `json:"attempt"`
 
-	// Offset in bytes, Stream (stdout, stderr) and Data are of chunks and
-	// snapshots, Data is of the type data, too.
+	// Offset (in bytes), Stream (stdout, stderr) and Data are members of chunks and snapshots.
+	// Events of type data also have Data.
 	Offset int64           `json:"offset"`
 	Stream string          `json:"stream"`
 	Data   json.RawMessage `json:"data"`
-	// Type is that of the block, in snapshots.
+	// Type is the type of the block in a snapshot.
 	Type perdure.EventType `json:"type"`
 }
 
-// Head decodes what events have in common.
+// Head decodes the common members of the event's data. Errors: internal.
 func (e Event) Head() (Head, error) {
 	var h Head
 	err := e.Decode(&h)
 	return h, err
 }
 
-// Decode decodes the event's data. Error: internal.
+// Decode decodes the event's data. Errors: internal.
 func (e Event) Decode(into any) error {
 	if err := json.Unmarshal(e.Data, into); err != nil {
 		return &perdure.Error{Code: perdure.Internal, Message: "the data of an event " + string(e.Type) + " does not decode", Err: err}
@@ -60,7 +60,7 @@ func (e Event) Decode(into any) error {
 	return nil
 }
 
-// Text is the chunk's text; "" where the data is none.
+// Text returns the chunk's text, or "" if the data is not text.
 func (h Head) Text() string {
 	var text string
 	if json.Unmarshal(h.Data, &text) != nil {
@@ -69,7 +69,7 @@ func (h Head) Text() string {
 	return text
 }
 
-// Reset is the data of a reset.
+// Reset is the data of a reset event.
 type Reset struct {
 	Reason         string `json:"reason"` // ahead, epoch or truncated
 	FirstAvailable int64  `json:"firstAvailable"`

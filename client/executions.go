@@ -15,42 +15,41 @@ import (
 
 const executions = "agent-executions"
 
-// StartRequest asks for an execution. Of the react agent it wants UserPrompt
-// and Models, or a definition that has them; of other kinds Kind and Input.
+// StartRequest requests an execution. A react agent needs UserPrompt and Models, or a definition
+// that contains Models. Other kinds need Kind and Input.
 type StartRequest struct {
-	// Kind defaults to react-agent.
+	// Kind is the agent's kind; default react-agent.
 	Kind         string                `json:"kind,omitempty"`
 	DefinitionID *uuid.UUID            `json:"agentDefinitionId,omitempty"`
 	UserPrompt   string                `json:"userPrompt,omitempty"`
-	Parts        []perdure.Part        `json:"parts,omitempty"` // in place of UserPrompt
+	Parts        []perdure.Part        `json:"parts,omitempty"` // instead of UserPrompt
 	SystemPrompt *string               `json:"systemPrompt,omitempty"`
 	Models       []perdure.ModelConfig `json:"models,omitempty"`
-	// Tools are names; nil takes the definition's, empty gives none.
+	// Tools are names of tools. nil uses the definition's tools; an empty list means no tools.
 	Tools  *[]string           `json:"tools,omitempty"`
 	Config perdure.AgentConfig `json:"config,omitzero"`
 	Input  json.RawMessage     `json:"input,omitempty"`
 	// OneShot ends the execution after its first response.
 	OneShot bool `json:"oneShot,omitempty"`
-	// Workspace is relative to that of the worker; default ".".
+	// Workspace is relative to the worker's workspace; default ".".
 	Workspace string          `json:"workspace,omitempty"`
 	Queue     string          `json:"queue,omitempty"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
-	// PersistenceMode says where content rests; default REMOTE.
+	// PersistenceMode says where content is stored; default REMOTE.
 	PersistenceMode perdure.PersistenceMode `json:"persistenceMode,omitempty"`
 
-	// IdempotencyKey makes a repeat of the same request within 24 hours answer
-	// with the execution that the first one made.
+	// IdempotencyKey identifies the request for 24 hours. A repeat of the same request with the
+	// same key returns the execution of the first request.
 	IdempotencyKey string `json:"-"`
 	// Traceparent is a W3C trace context.
 	Traceparent string `json:"-"`
-	// Waits, if set, is called once if Start has to wait for a first worker.
+	// Waits, if set, is called once if Start must wait for the first worker.
 	Waits func() `json:"-"`
 }
 
-// Start creates an execution. Before any worker of the org has registered it waits
-// for one, up to [WorkerWait], then the error is unavailable. Other errors:
-// invalid_argument, not_found (definition), idempotency_key_reused,
-// payload_too_large.
+// Start creates an execution. If no worker of the org has registered yet, Start waits up to
+// [WorkerWait], and then returns unavailable. Other errors: invalid_argument, not_found
+// (definition), idempotency_key_reused, payload_too_large.
 func (c *Client) Start(ctx context.Context, r StartRequest) (*perdure.Execution, error) {
 	header := http.Header{}
 	if r.IdempotencyKey != "" {
@@ -69,13 +68,12 @@ func (c *Client) Start(ctx context.Context, r StartRequest) (*perdure.Execution,
 	return &x, nil
 }
 
-// Get returns an execution. See Fetch for a large input or output. Error:
-// not_found.
+// Get returns an execution. See Fetch for large input or output. Errors: not_found.
 func (c *Client) Get(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
 	return get[perdure.Execution](ctx, c, nil, executions, id.String())
 }
 
-// ExecutionFilter chooses executions; what is zero does not count.
+// ExecutionFilter selects executions. Zero fields do not filter.
 type ExecutionFilter struct {
 	Status        []perdure.Status // any of them
 	Kind          string
@@ -83,7 +81,7 @@ type ExecutionFilter struct {
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 	Metadata      map[string]string
-	// Query stands in the id, the kind or the first 4 KiB of the input.
+	// Query is a substring of the id, the kind or the first 4 KiB of the input.
 	Query string
 }
 
@@ -124,44 +122,43 @@ func (c *Client) List(ctx context.Context, f ExecutionFilter) iter.Seq2[*perdure
 	return pages(func(o PageOptions) (Page[*perdure.Execution], error) { return c.ListPage(ctx, f, o) })
 }
 
-// SignalRequest is a message into an execution. Sending the same ID again
-// changes nothing; without one each call is a message of its own.
+// SignalRequest is a signal to an execution. A second signal with the same ID has no effect.
+// Without an ID, each call sends a new signal.
 type SignalRequest struct {
 	Name  string          `json:"signalName"`
 	Value json.RawMessage `json:"signalValue,omitempty"`
 	ID    string          `json:"signalId,omitempty"`
 
-	// Ref names content that was uploaded with PutContent, in place of Value.
+	// Ref names content that was uploaded with PutContent, instead of Value.
 	Ref *ContentRef `json:"signalValueRef,omitempty"`
 }
 
-// ContentRef names content that was uploaded.
+// ContentRef names uploaded content.
 type ContentRef struct {
 	BlobID uuid.UUID `json:"blobId"`
 }
 
-// UserMessage is a signal with what the user says.
+// UserMessage returns a signal with text from the user.
 func UserMessage(text string) SignalRequest {
 	value, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {
-		panic(err) // a string always encodes
+		panic(err) // a string can always be encoded
 	}
 	return SignalRequest{Name: perdure.UserMessage, Value: value}
 }
 
-// SignalReply says under which id the signal is stored, and where the execution
-// stands.
+// SignalReply contains the id of the stored signal and the status of the execution.
 type SignalReply struct {
 	SignalID string         `json:"signalId"`
 	Status   perdure.Status `json:"status"`
 }
 
-// largestInPlace is the most bytes of a value that Signal sends in the body,
-// which may have 8 MiB.
+// largestInPlace is the maximum size in bytes of a value that Signal sends in the body. A body may
+// have 8 MiB.
 const largestInPlace = 4 << 20
 
-// Signal sends a signal. A large value goes ahead with PutContent. Errors:
-// invalid_argument, not_found, execution_ended, payload_too_large.
+// Signal sends a signal. It uploads a large value first with PutContent. Errors: invalid_argument,
+// not_found, execution_ended, payload_too_large.
 func (c *Client) Signal(ctx context.Context, id uuid.UUID, r SignalRequest) (SignalReply, error) {
 	var reply SignalReply
 	if len(r.Value) > largestInPlace {
@@ -175,9 +172,8 @@ func (c *Client) Signal(ctx context.Context, id uuid.UUID, r SignalRequest) (Sig
 	return reply, err
 }
 
-// Cancel asks for the end of an execution and returns where it stands then: one
-// that runs is CANCELLING first, one that has ended stays as it is. Error:
-// not_found.
+// Cancel requests the end of an execution and returns the execution's current state. A running
+// execution becomes CANCELLING first; one that has ended does not change. Errors: not_found.
 func (c *Client) Cancel(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
 	var x perdure.Execution
 	if err := c.call(ctx, request{method: http.MethodDelete, path: []string{executions, id.String()}}, &x); err != nil {
@@ -186,10 +182,10 @@ func (c *Client) Cancel(ctx context.Context, id uuid.UUID) (*perdure.Execution, 
 	return &x, nil
 }
 
-// Promote copies the content of a LOCAL execution from its worker to the server
-// and makes it REMOTE. It returns when that is done, and can be called again:
-// what was copied stays. Errors: not_found, conflict (it does not wait for a
-// signal), unavailable (its worker is not connected).
+// Promote copies the content of a LOCAL execution from its worker to the server and makes the
+// execution REMOTE. It returns when the copy is complete. It can be called again, and content that
+// was copied stays copied. Errors: not_found, conflict (the execution does not wait for a signal),
+// unavailable (its worker is not connected).
 func (c *Client) Promote(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
 	var x perdure.Execution
 	if err := c.call(ctx, request{method: http.MethodPost, path: []string{executions, id.String(), "promote"}}, &x); err != nil {

@@ -9,12 +9,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// WorkerWait is how long Start waits for the first worker of an org.
+// WorkerWait is the maximum time that Start waits for the first worker of an org.
 const WorkerWait = 10 * time.Second
 
-// awaitWorker creates a request again while it is refused because no worker of the org
-// has ever registered. Nothing has been stored then. It calls waits once, before the
-// first pause.
+// awaitWorker repeats a request while it is refused because no worker of the org has ever
+// registered. In that case nothing has been stored. It calls waits once, before the first pause.
 func (c *Client) awaitWorker(ctx context.Context, waits func(), send func() error) error {
 	for left := WorkerWait; ; {
 		err := send()
@@ -33,8 +32,8 @@ func (c *Client) awaitWorker(ctx context.Context, waits func(), send func() erro
 	}
 }
 
-// noWorkerYet reports whether a start was refused for the lack of workers, and after
-// which pause to ask again. Other refusals as unavailable leave open what is stored.
+// noWorkerYet reports whether a start was refused for lack of workers, and returns the pause before
+// the next attempt. After other unavailable errors the execution may have been stored.
 func noWorkerYet(err error) (time.Duration, bool) {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) || coded.Code != perdure.Unavailable || coded.RetryAfter <= 0 {

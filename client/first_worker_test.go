@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// without is a server that refuses so many starts, naming the field.
+// without starts a server that refuses the first starts with an error that names field.
 func without(t *testing.T, refusals int, field string) (c *Client, pauses *[]time.Duration, asked *int) {
 	t.Helper()
 	asked = new(int)
@@ -28,8 +28,8 @@ func without(t *testing.T, refusals int, field string) (c *Client, pauses *[]tim
 	return c, pauses, asked
 }
 
-// A start waits for the first worker of the org, says so once, and ten seconds at
-// most. Any other refusal as unavailable is the caller's.
+// Start waits at most ten seconds for the first worker of the org, and calls Waits once. Other
+// unavailable errors are returned to the caller.
 func TestStartWaitsForTheFirstWorker(t *testing.T) {
 	for name, test := range map[string]struct {
 		refusals      int

@@ -17,15 +17,16 @@ const (
 	maxPause   = 30 * time.Second
 )
 
-// Follow reads the whole log of an execution after the cursor ("" is the
-// start), then what comes, until the execution has ended. A stream that breaks
-// is taken up again exactly behind the last event that was given, after a pause
-// of 1 s that doubles to 30 s, with jitter; an answer that says to wait longer
-// is heeded. After an event of type reset the caller drops what it holds; a
-// log whose beginning is no longer kept begins with one.
+// Follow returns the events of an execution after the cursor, first those of the log, then new
+// ones, until the execution has ended. The cursor "" is the start of the log.
 //
-// It ends with an error if ctx is over (its cause) or the server refuses:
-// unauthenticated, permission_denied, not_found, invalid_argument (the cursor).
+// If the stream breaks, Follow resumes exactly after the last event that it returned. It pauses 1 s
+// before the first attempt; the pause doubles up to 30 s, with jitter. If the server requires a
+// longer pause, Follow waits that long. After an event of type reset the caller must drop earlier
+// events. A log whose first records have been deleted begins with a reset.
+//
+// Follow ends with an error if ctx ends (the context's cause) or if the server refuses:
+// unauthenticated, permission_denied, not_found, invalid_argument (cursor).
 func (c *Client) Follow(ctx context.Context, id uuid.UUID, cursor string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		f := &follow{c: c, id: id, cursor: cursor, yield: yield}
@@ -52,10 +53,10 @@ func (c *Client) Follow(ctx context.Context, id uuid.UUID, cursor string) iter.S
 	}
 }
 
-// errLeft says that the reader has broken out of its loop.
+// errLeft reports that the reader has left its loop.
 var errLeft = errors.New("the reader has left")
 
-// follow is one reader.
+// follow is the state of one reader.
 type follow struct {
 	c      *Client
 	id     uuid.UUID
@@ -63,8 +64,8 @@ type follow struct {
 	yield  func(Event, error) bool
 }
 
-// once reads one stream to its end. nil says that the log has ended; got, that
-// something was read.
+// once reads one stream until its end. A nil error means that the log has ended. got reports
+// whether anything was received.
 func (f *follow) once(ctx context.Context) (got bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -80,7 +81,7 @@ func (f *follow) once(ctx context.Context) (got bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = resp.Body.Close() }() // the events that were whole have been read
+	defer func() { _ = resp.Body.Close() }() // all complete events have been read, so an error does not matter
 	if resp.StatusCode == http.StatusNoContent {
 		return true, nil
 	}
@@ -91,8 +92,7 @@ func (f *follow) once(ctx context.Context) (got bool, err error) {
 			return got, broken(ctx, err)
 		}
 		got = true
-		// The caller may take its time: nothing is heard then, because nobody
-		// listens.
+		// The timer stops while the caller handles the event, because nothing is read then.
 		silent.Stop()
 		err = f.take(event)
 		silent.Reset(f.c.idle)
@@ -105,7 +105,8 @@ func (f *follow) once(ctx context.Context) (got bool, err error) {
 	}
 }
 
-// take moves the position and hands the event on; io.EOF is the log's end.
+// take updates the cursor and passes the event to the reader. It returns io.EOF at the end of the
+// log.
 func (f *follow) take(e Event) error {
 	if e.Cursor != "" {
 		f.cursor = e.Cursor
@@ -124,7 +125,7 @@ func (f *follow) take(e Event) error {
 
 var errSilent = &perdure.Error{Code: perdure.Unavailable, Message: "the stream has been silent for too long"}
 
-// broken words the end of a stream that has not said that the log has ended.
+// broken returns the error of a stream that ended before the end of the log.
 func broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -132,7 +133,7 @@ func broken(ctx context.Context, err error) error {
 	return &perdure.Error{Code: perdure.Unavailable, Message: "the stream broke off", Err: err}
 }
 
-// passing reports whether an error may be over with the next try.
+// passing reports whether another attempt may succeed after err.
 func passing(err error) bool {
 	switch perdure.CodeOf(err) {
 	case perdure.Unavailable, perdure.RateLimited, perdure.Internal:
@@ -141,7 +142,7 @@ func passing(err error) bool {
 	return false
 }
 
-// pause waits before the try after the one with this number, from 0.
+// pause waits before the next attempt. tries is the number of the last attempt, from 0.
 func (c *Client) pause(ctx context.Context, tries int, cause error) error {
 	pause := maxPause
 	if tries < 5 { // 1, 2, 4, 8, 16 s

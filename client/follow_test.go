@@ -24,15 +24,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// logServer serves one log as the real server does. Each request is cut by cut,
-// which gets the number of the request and what it is about to be answered.
+// logServer serves one log like the real server. cut can shorten the answer of each request. It
+// receives the number of the request and the complete answer.
 type logServer struct {
 	t     *testing.T
-	items []string // whole frames, the last one is the end
+	items []string // complete frames; the last one is the end
 	cut   func(request int, body string) (shown string, clean bool)
 
 	mu      sync.Mutex
-	cursors []string // asked for
+	cursors []string // requested cursors
 }
 
 func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// newLog is a log of n tokens, a ping among them, and its end.
+// newLog returns a log of n tokens with a ping, and its end.
 func newLog(n int) (items []string, want []string) {
 	for i := range n {
 		name, data := "token", fmt.Sprintf(`{"seq":%d,"data":"text %d"}`, i+1, i)
@@ -78,7 +78,7 @@ func newLog(n int) (items []string, want []string) {
 	return items, want
 }
 
-// newClient is a client of h that notes its pauses in place of making them.
+// newClient creates a client of h. It records its pauses and does not wait.
 func newClient(t *testing.T, h http.Handler) (*Client, *[]time.Duration) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -111,8 +111,8 @@ func follow1(t *testing.T, c *Client, cursor string) ([]string, error) {
 	return got, nil
 }
 
-// Wherever the stream breaks, in the middle of a line too, and however it
-// breaks, the reader gets every event once and in order.
+// The stream may break anywhere, even inside a line. The reader receives every event once and in
+// order.
 func TestFollowSurvivesACutAtEveryByte(t *testing.T) {
 	items, want := newLog(4)
 	whole := strings.Join(items, "")
@@ -133,8 +133,8 @@ func TestFollowSurvivesACutAtEveryByte(t *testing.T) {
 	}
 }
 
-// A stream that is cut after each event still gives the whole, and a pause
-// begins at 1 s again when something came.
+// If the stream breaks after each event, the reader still receives the whole log. After each
+// received event the pause starts again at 1 s.
 func TestFollowSurvivesACutAtEveryEvent(t *testing.T) {
 	items, want := newLog(6)
 	s := &logServer{t: t, items: items, cut: func(_ int, body string) (string, bool) {
@@ -202,7 +202,7 @@ func TestFollowHeedsRetryAfterAndJitters(t *testing.T) {
 	}
 }
 
-// What another try cannot mend ends the reader at once.
+// Errors that another attempt cannot correct end the reader immediately.
 func TestFollowEndsWhenItIsRefused(t *testing.T) {
 	for status, code := range map[int]perdure.Code{
 		400: perdure.InvalidArgument, 401: perdure.Unauthenticated, 403: perdure.PermissionDenied, 404: perdure.NotFound,
@@ -237,7 +237,7 @@ func TestFollowHandsOnAReset(t *testing.T) {
 	}
 }
 
-// A reader that leaves, or whose context ends, leaves nothing behind (goleak).
+// A reader that leaves, or whose context ends, leaves no goroutines (goleak).
 func TestFollowEndsWithItsReader(t *testing.T) {
 	blocked := make(chan struct{})
 	defer close(blocked)
@@ -266,7 +266,7 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 	}
 }
 
-// A connection that is silent for too long is given up for a new one.
+// A connection that is silent for too long is replaced by a new one.
 func TestFollowGivesUpOnSilence(t *testing.T) {
 	var again atomic.Bool
 	c, pauses := newClient(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -282,14 +282,14 @@ func TestFollowGivesUpOnSilence(t *testing.T) {
 	c.o.OnReconnect = func(cause error, _ time.Duration) {
 		why = cause
 		again.Store(true)
-		c.idle = time.Hour // a slow machine is not silence
+		c.idle = time.Hour // a slow machine must not count as silence
 	}
 	if _, err := follow1(t, c, "c1"); err != nil || len(*pauses) != 1 || !errors.Is(why, errSilent) {
 		t.Errorf("%v after %d pauses, because of %v", err, len(*pauses), why)
 	}
 }
 
-// A large event that comes slowly is no silence: every piece of it counts.
+// A large event that arrives slowly is not silence, because every part of it counts.
 func TestEveryPieceOfAnEventCounts(t *testing.T) {
 	alive := 0
 	const text = "id: c1\nevent: token\ndata: {}\n\n"
@@ -302,16 +302,16 @@ func TestEveryPieceOfAnEventCounts(t *testing.T) {
 	}
 }
 
-// served is a server inside this process whose stream is what is written to a
-// pipe: it needs no network, and so can live in a bubble.
+// served is a server in this process whose stream is the content of a pipe. It needs no network, so
+// it can run in a synctest bubble.
 type served struct{ streams chan *io.PipeReader }
 
 func (s served) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: <-s.streams}, nil
 }
 
-// A caller may take as long as it likes for an event: what it does not listen to
-// is no silence, and it continues with the stream that it has.
+// A caller may handle an event for any time. That time does not count as silence, and the stream
+// continues.
 func TestACallerMayTakeItsTime(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := served{make(chan *io.PipeReader, 1)}

@@ -8,13 +8,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// CreateOrg creates an org. Only an operator, who has the token of the server's data
-// directory, may. Errors: invalid_argument, already_exists, permission_denied.
+// CreateOrg creates an org. It requires an operator, who has the token of the server's data
+// directory. Errors: invalid_argument, already_exists, permission_denied.
 func (c *Client) CreateOrg(ctx context.Context, id string) (*perdure.Org, error) {
 	return c.callOrg(ctx, request{method: http.MethodPost, body: map[string]string{"id": id}})
 }
 
-// Orgs returns all orgs by id, disabled ones too. Only an operator may. Error:
+// Orgs returns all orgs by id, including disabled ones. It requires an operator. Errors:
 // permission_denied.
 func (c *Client) Orgs(ctx context.Context) iter.Seq2[*perdure.Org, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Org], error) {
@@ -24,19 +24,19 @@ func (c *Client) Orgs(ctx context.Context) iter.Seq2[*perdure.Org, error] {
 	})
 }
 
-// Org returns an org. Only an operator may. Errors: not_found, permission_denied.
+// Org returns an org. It requires an operator. Errors: not_found, permission_denied.
 func (c *Client) Org(ctx context.Context, id string) (*perdure.Org, error) {
 	return c.callOrg(ctx, request{method: http.MethodGet, path: []string{id}})
 }
 
-// DisableOrg refuses the keys of an org, ends its streams and stops its claims, within
-// 5 s. Its rows stay. Only an operator may. Errors: not_found, permission_denied.
+// DisableOrg disables an org. Within 5 s its keys are refused, its streams end and its claims stop.
+// Its rows are kept. It requires an operator. Errors: not_found, permission_denied.
 func (c *Client) DisableOrg(ctx context.Context, id string) (*perdure.Org, error) {
 	return c.callOrg(ctx, request{method: http.MethodPost, path: []string{id, "disable"}})
 }
 
-// EnableOrg lets a disabled org work again, with the keys that it had. Only an
-// operator may. Errors: not_found, permission_denied.
+// EnableOrg enables a disabled org with its previous keys. It requires an operator. Errors:
+// not_found, permission_denied.
 func (c *Client) EnableOrg(ctx context.Context, id string) (*perdure.Org, error) {
 	return c.callOrg(ctx, request{method: http.MethodPost, path: []string{id, "enable"}})
 }

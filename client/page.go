@@ -7,19 +7,19 @@ import (
 	"strconv"
 )
 
-// Page is part of a list. NextCursor is where the next page begins; nil at the
-// end. A page of executions that is short, or empty, and has a NextCursor is not the
-// end: the server examines a bounded number of executions for each.
+// Page is a part of a list. NextCursor is the start of the next page, or nil at the end. A page of
+// executions may be short or empty although it has a NextCursor, because the server examines a
+// bounded number of executions for each page.
 type Page[T any] struct {
 	Items      []T     `json:"items"`
 	NextCursor *string `json:"nextCursor"`
 }
 
-// PageOptions choose a page. The zero value is the first one.
+// PageOptions select a page. The zero value selects the first one.
 type PageOptions struct {
-	// Limit is how many items at most, to 1000; 0 is the server's default, 50.
+	// Limit is the maximum number of items, up to 1000; 0 is the server's default, 50.
 	Limit int
-	// Cursor is the NextCursor of the page before.
+	// Cursor is the NextCursor of the previous page.
 	Cursor string
 }
 
@@ -42,7 +42,7 @@ func page[T any](ctx context.Context, c *Client, query url.Values, path ...strin
 	return *p, nil
 }
 
-// pages returns all items, page by page.
+// pages returns the items of all pages.
 func pages[T any](next func(PageOptions) (Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		o := PageOptions{Limit: 200}

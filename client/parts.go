@@ -11,14 +11,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Entries returns the entries from root to leaf, those of large contents whole,
-// too, of which a page has the length and hash alone.
+// Entries returns the entries from root to leaf. It loads large contents, of which a page contains
+// only length and hash.
 func (c *Client) Entries(ctx context.Context, id uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return c.entries(ctx, id, false)
 }
 
-// AllEntries returns every entry, those beside the path too, oldest first, whole
-// as Entries does.
+// AllEntries returns all entries, including those outside the path, oldest first. It loads large
+// contents like Entries.
 func (c *Client) AllEntries(ctx context.Context, id uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return c.entries(ctx, id, true)
 }
@@ -40,7 +40,7 @@ func (c *Client) entries(ctx context.Context, id uuid.UUID, all bool) iter.Seq2[
 	}
 }
 
-// Entry returns one entry, whole. Error: not_found.
+// Entry returns one entry with its content. Errors: not_found.
 func (c *Client) Entry(ctx context.Context, id, entry uuid.UUID) (*perdure.Entry, error) {
 	return get[perdure.Entry](ctx, c, nil, executions, id.String(), "entries", entry.String())
 }
@@ -52,8 +52,8 @@ func (c *Client) Checkpoints(ctx context.Context, id uuid.UUID) iter.Seq2[*perdu
 	})
 }
 
-// Checkpoint returns the checkpoint of this number, or the newest for 0. Error:
-// not_found, also where there is none yet.
+// Checkpoint returns the checkpoint with number seq, or the newest if seq is 0. Errors: not_found,
+// also if there is no checkpoint yet.
 func (c *Client) Checkpoint(ctx context.Context, id uuid.UUID, seq int64) (*perdure.Checkpoint, error) {
 	which := "latest"
 	if seq > 0 {
@@ -62,29 +62,29 @@ func (c *Client) Checkpoint(ctx context.Context, id uuid.UUID, seq int64) (*perd
 	return get[perdure.Checkpoint](ctx, c, nil, executions, id.String(), "checkpoints", which)
 }
 
-// Tasks returns the tasks, oldest first, without the records of steps. See Fetch
-// for large inputs and results.
+// Tasks returns the tasks, oldest first, without the records of steps. See Fetch for large inputs
+// and results.
 func (c *Client) Tasks(ctx context.Context, id uuid.UUID) iter.Seq2[*perdure.Task, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Task], error) {
 		return page[*perdure.Task](ctx, c, o.query(), executions, id.String(), "tasks")
 	})
 }
 
-// Snapshot is an execution at one position of its log. What is read from Cursor
-// on follows without a gap.
+// Snapshot is an execution at one position of its log. The events after Cursor follow it without a
+// gap.
 type Snapshot struct {
 	Execution *perdure.Execution `json:"execution"`
-	// Entries are the newest of the path, root to leaf; EntriesBefore counts
-	// those before them.
+	// Entries are the newest entries of the path, in the order from root to leaf. EntriesBefore is
+	// the number of earlier entries.
 	Entries       []perdure.Entry `json:"entries"`
 	EntriesBefore int             `json:"entriesBefore"`
-	// OpenBlocks are as the data of the event snapshot.
+	// OpenBlocks have the same form as the data of the event snapshot.
 	OpenBlocks []json.RawMessage `json:"openBlocks"`
 	Cursor     string            `json:"cursor"`
 }
 
-// Snapshot gives the execution with up to entries (to 1000) of its newest
-// entries. Error: not_found.
+// Snapshot returns the execution with the given number of newest entries, up to 1000. Errors:
+// not_found.
 func (c *Client) Snapshot(ctx context.Context, id uuid.UUID, entries int) (*Snapshot, error) {
 	q := url.Values{"entries": {strconv.Itoa(entries)}}
 	return get[Snapshot](ctx, c, q, executions, id.String(), "snapshot")
@@ -93,16 +93,16 @@ func (c *Client) Snapshot(ctx context.Context, id uuid.UUID, entries int) (*Snap
 // EventPage is a page of the log.
 type EventPage struct {
 	Items []Event `json:"items"`
-	// NextCursor is the position after the items, also where there are none.
+	// NextCursor is the position after the items. It is set even if there are no items.
 	NextCursor string `json:"nextCursor"`
-	// UpToDate says that there was nothing after NextCursor.
+	// UpToDate reports that the log had no records after NextCursor.
 	UpToDate bool `json:"upToDate"`
-	// Reset is set if the cursor did not fit: drop what was read before, the
+	// Reset is set if the cursor does not match the log. The caller must drop earlier events; the
 	// items begin at the first record.
 	Reset *Reset `json:"reset,omitempty"`
 }
 
-// Events returns a page of the log after the cursor; "" is the start. Errors:
+// Events returns a page of the log after the cursor. The cursor "" is the start. Errors:
 // invalid_argument, not_found.
 func (c *Client) Events(ctx context.Context, id uuid.UUID, after string, limit int) (*EventPage, error) {
 	q := url.Values{}

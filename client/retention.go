@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PutContent uploads content, of exactly that length, which a signal to the
-// execution names then. What nothing names within an hour is deleted. Errors:
-// not_found, execution_ended, payload_too_large.
+// PutContent uploads content of exactly length bytes, which a signal to the execution can then
+// name. Content that no signal names within an hour is deleted. Errors: not_found, execution_ended,
+// payload_too_large.
 func (c *Client) PutContent(ctx context.Context, id uuid.UUID, length int64, content io.Reader) (perdure.BlobRef, error) {
 	var out struct {
 		BlobID uuid.UUID    `json:"blobId"`
@@ -24,22 +24,22 @@ func (c *Client) PutContent(ctx context.Context, id uuid.UUID, length int64, con
 	return perdure.BlobRef{ID: out.BlobID, Length: out.Length, SHA256: out.SHA256}, err
 }
 
-// Retention is how long an org keeps things.
+// Retention is the retention period of an org's data.
 type Retention struct {
 	Executions  perdure.Period `json:"executions"`
 	Checkpoints perdure.Period `json:"checkpoints"`
 	Logs        perdure.Period `json:"logs"`
-	// Set reports whether anybody has said so; otherwise it is the default.
+	// Set reports whether the org has a setting. Otherwise the periods are the defaults.
 	Set bool `json:"set"`
 }
 
-// Retention returns how long the org keeps things.
+// Retention returns the org's retention periods.
 func (c *Client) Retention(ctx context.Context) (*Retention, error) {
 	return get[Retention](ctx, c, nil, "retention")
 }
 
-// SetRetention says how long the org keeps things; what is nil is the default.
-// It takes a key of the role admin.
+// SetRetention sets the org's retention periods. nil selects the default. It requires a key of the
+// role admin.
 func (c *Client) SetRetention(ctx context.Context, r perdure.Retention) (*Retention, error) {
 	var set Retention
 	if err := c.call(ctx, request{method: http.MethodPut, path: []string{"retention"}, body: r}, &set); err != nil {
@@ -48,28 +48,28 @@ func (c *Client) SetRetention(ctx context.Context, r perdure.Retention) (*Retent
 	return &set, nil
 }
 
-// PruneRequest asks to delete what is kept no longer.
+// PruneRequest requests the deletion of data whose retention period is over.
 type PruneRequest struct {
-	// OlderThan is an age like "30d", for executions; "" goes by the policies,
-	// over checkpoints and logs, too.
+	// OlderThan is an age such as "30d"; it applies to executions. "" applies the org's retention
+	// periods, also to checkpoints and logs.
 	OlderThan    string           `json:"olderThan,omitempty"`
 	Status       []perdure.Status `json:"status,omitempty"`
 	DefinitionID *uuid.UUID       `json:"agentDefinitionId,omitempty"`
-	// DryRun says what would go, and changes nothing.
+	// DryRun reports what would be deleted, without deleting it.
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// PruneReport says what a prune deleted, or would.
+// PruneReport contains what a prune deleted or, with DryRun, would delete.
 type PruneReport struct {
 	DryRun      bool       `json:"dryRun"`
 	Executions  PruneCount `json:"executions"`
 	Checkpoints PruneCount `json:"checkpoints"`
 	Logs        PruneCount `json:"logs"`
-	// More says that there is more to prune: ask again.
+	// More reports that another call would delete more.
 	More bool `json:"more"`
 }
 
-// PruneCount counts what goes of one kind.
+// PruneCount counts the deleted rows of one kind.
 type PruneCount struct {
 	Count    int64                    `json:"count"`
 	Bytes    int64                    `json:"bytes"`
@@ -78,9 +78,9 @@ type PruneCount struct {
 	ByKind   map[string]int64         `json:"byKind,omitempty"`
 }
 
-// Prune deletes a bounded part of what is kept no longer; the report says
-// whether there is more. It takes a key of the role admin. Error:
-// invalid_argument, also if neither a policy nor OlderThan says what to delete.
+// Prune deletes a bounded amount of data whose retention period is over. The report says whether
+// there is more. It requires a key of the role admin. Errors: invalid_argument, also if neither a
+// retention period nor OlderThan is set.
 func (c *Client) Prune(ctx context.Context, r PruneRequest) (*PruneReport, error) {
 	var report PruneReport
 	if err := c.call(ctx, request{method: http.MethodPost, path: []string{executions, "prune"}, body: r}, &report); err != nil {

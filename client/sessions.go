@@ -9,16 +9,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Sessions returns the sessions of browsers that continue, oldest first: to an admin
-// those of the org, to a client's key its own.
+// Sessions returns the active browser sessions, oldest first. An admin receives those of the org, a
+// client's key its own.
 func (c *Client) Sessions(ctx context.Context) iter.Seq2[*perdure.Session, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Session], error) {
 		return page[*perdure.Session](ctx, c, o.query(), "sessions")
 	})
 }
 
-// RevokeSession ends a session; it stops within 5 s, open streams too. Error:
-// not_found, also for a session that the key may not know of.
+// RevokeSession ends a session. Its requests and open streams end within 5 s. Errors: not_found,
+// also for a session that the key may not see.
 func (c *Client) RevokeSession(ctx context.Context, id uuid.UUID) (*perdure.Session, error) {
 	var session perdure.Session
 	if err := c.call(ctx, request{method: http.MethodDelete, path: []string{"sessions", id.String()}}, &session); err != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// frames reads server-sent events. What is not closed by a blank line when the
-// stream ends has not happened.
+// frames reads server-sent events. An event that is not complete at the end of the stream is
+// dropped.
 type frames struct{ r *bufio.Reader }
 
-// newFrames reads from r. alive is called whenever something comes, whether a
-// piece of a line: a large event may take long.
+// newFrames reads events from r. alive is called for every received part of an event, because a
+// large event may take long.
 func newFrames(r io.Reader, alive func()) *frames {
 	return &frames{bufio.NewReaderSize(heard{r, alive}, 64<<10)}
 }
 
-// heard tells of each piece that is read.
+// heard calls a function for each part that is read.
 type heard struct {
 	io.Reader
 	alive func()
@@ -32,7 +32,7 @@ func (h heard) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// next returns the next event; io.EOF or another error at the end of the stream.
+// next returns the next event. At the end of the stream it returns io.EOF or another error.
 func (f *frames) next() (Event, error) {
 	var e Event
 	seen := false
@@ -52,7 +52,7 @@ func (f *frames) next() (Event, error) {
 	}
 }
 
-// field takes a line in; it reports whether the line says something.
+// field parses a line into e. It reports whether the line belongs to an event.
 func (e *Event) field(line []byte) bool {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// idleConns is how many connections are kept that no request uses: as many as a
-	// busy program makes requests at once. The standard library keeps two, and each
-	// further request would make a connection of its own.
+	// idleConns is the maximum number of idle connections: the number of concurrent requests of a
+	// busy program. The standard library keeps two, and each further request would open a new
+	// connection.
 	idleConns = 256
-	// idleFor is how long one is kept; servers close theirs after two minutes.
+	// idleFor is how long an idle connection is kept. Servers close theirs after two minutes.
 	idleFor = 90 * time.Second
-	// connectWithin bounds how long a connection and its TLS handshake may take each.
+	// connectWithin is the timeout of a connect and of a TLS handshake.
 	connectWithin = 10 * time.Second
 )
 
-// newTransport returns a transport of one client's own, by the environment's proxies.
+// newTransport returns a transport for one client, with the proxies of the environment.
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: connectWithin, KeepAlive: 15 * time.Second}
 	return &http.Transport{

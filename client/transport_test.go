@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// rounds answers requests only when as many have come as there are in a round.
+// rounds answers requests only when size requests have arrived.
 type rounds struct {
 	size    int
 	mu      sync.Mutex
@@ -32,7 +32,8 @@ func (r *rounds) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"id":"default"}`)
 }
 
-// As many connections are made as there are requests at once, and all are used again.
+// The number of connections equals the number of concurrent requests, and all connections are
+// reused.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	const atOnce, times = 64, 10
 	for name, connect := range map[string]func(server *httptest.Server) *Client{
@@ -79,7 +80,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// The proxies of the environment hold for a client by address, and not for a socket.
+// The environment's proxies apply to a client with an address, but not to a client with a socket.
 func TestProxiesOfTheEnvironmentHold(t *testing.T) {
 	proxy := func(c *Client) func(*http.Request) (*url.URL, error) {
 		return c.o.HTTPClient.Transport.(*http.Transport).Proxy

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// bench is an engine on a store of its own, and workers beside it.
+// bench is an engine with its own store, and workers.
 type bench struct {
 	t      *testing.T
 	engine *engine.Engine
@@ -71,7 +71,7 @@ func (b *bench) start(kind string, input any) uuid.UUID {
 	return x.ID
 }
 
-// until waits until the execution is as wanted.
+// until waits until want reports true for the execution.
 func (b *bench) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
 	b.t.Helper()
 	hints, unsubscribe := b.engine.Hints.Subscribe("log." + id.String())
@@ -124,8 +124,8 @@ func agentUsesEverythingOnce(t *testing.T, parked int) {
 		return 0, agent.Permanent(errors.New("no luck"))
 	})
 	all := agent.DefineFunc("all", func(ctx agent.Context, in int) (string, error) {
-		// A checkpoint is where a function that is entered again stands, so it is
-		// made once.
+		// A function that is entered again starts from the checkpoint, so the checkpoint is made
+		// only once.
 		var phase string
 		if begun, err := ctx.State(&phase); err != nil {
 			return "", err

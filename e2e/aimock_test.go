@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// aimock is the model provider of these tests. One port speaks the wires of
-// Anthropic, of OpenAI and of Gemini, and the journal holds every call that came.
+// aimock is the model provider of these tests. One port serves the APIs of Anthropic, OpenAI and
+// Gemini. The journal records every call.
 type aimock struct {
 	t   *testing.T
 	url string
 }
 
-// turn is what the model says at one point of a conversation.
+// turn is the model's output at one point of a conversation.
 type turn struct {
 	Thinking  string     `json:"reasoning,omitempty"`
 	Text      string     `json:"content,omitempty"`
@@ -29,7 +29,7 @@ type turn struct {
 }
 
 type toolCall struct {
-	ID        string `json:"id"` // as the provider names it
+	ID        string `json:"id"` // the provider's id
 	Name      string `json:"name"`
 	Arguments any    `json:"arguments"`
 }
@@ -42,23 +42,23 @@ type usage struct {
 
 func tokens(in, out int) usage { return usage{Input: in, Output: out, Total: in + out} }
 
-// fixture is a turn and when it is said: after so many answers of the model,
-// where the user's last message holds the words.
+// fixture is a turn with its conditions: the number of earlier answers, and words in the user's
+// last message.
 type fixture struct {
 	Match struct {
 		UserMessage string `json:"userMessage,omitempty"`
 		TurnIndex   *int   `json:"turnIndex,omitempty"`
-		// ToolResult says whether a tool has answered since.
+		// ToolResult matches whether a tool has answered since that message.
 		ToolResult *bool `json:"hasToolResult,omitempty"`
 	} `json:"match"`
 	Response turn `json:"response"`
-	// Latency is the pause before each piece, in milliseconds.
+	// Latency is the pause before each chunk, in milliseconds.
 	Latency   int `json:"latency,omitempty"`
 	ChunkSize int `json:"chunkSize,omitempty"` // in characters
 }
 
-// conversation makes fixtures of turns that answer a message; first counts the
-// answers before them. pace is the pause before each piece.
+// conversation returns fixtures of turns that answer a message. first is the number of earlier
+// answers. pace is the pause before each chunk.
 func conversation(message string, first int, pace time.Duration, turns ...turn) []fixture {
 	var all []fixture
 	for i, t := range turns {
@@ -70,7 +70,7 @@ func conversation(message string, first int, pace time.Duration, turns ...turn) 
 	return all
 }
 
-// startAimock serves the fixtures; a call that fits none of them is refused.
+// startAimock serves the fixtures. A call that matches none of them is refused.
 func startAimock(t *testing.T, fixtures ...fixture) *aimock {
 	t.Helper()
 	cli, err := filepath.Abs("aimock/node_modules/@copilotkit/aimock/dist/cli.js")
@@ -100,10 +100,10 @@ func startAimock(t *testing.T, fixtures ...fixture) *aimock {
 	return &aimock{t: t, url: p.says("listening on ")}
 }
 
-// modelKey is what aimock wants of its callers.
+// modelKey is the key that aimock requires.
 const modelKey = "key-of-the-worker"
 
-// environment points a provider of a worker here.
+// environment returns the variables that point a worker's provider to aimock.
 func (a *aimock) environment(provider string) []string {
 	switch provider {
 	case "gemini":
@@ -114,8 +114,7 @@ func (a *aimock) environment(provider string) []string {
 	return []string{"ANTHROPIC_BASE_URL=" + a.url, "ANTHROPIC_API_KEY=" + modelKey}
 }
 
-// modelCall is a call that aimock got, in the form of Chat Completions whatever
-// the wire was.
+// modelCall is a call that aimock received, in the form of Chat Completions for every API.
 type modelCall struct {
 	Timestamp int64             `json:"timestamp"` // in Unix milliseconds
 	Method    string            `json:"method"`
@@ -149,7 +148,7 @@ type promptMessage struct {
 	} `json:"tool_calls,omitempty"`
 }
 
-// text is the message's text, whether a string or a list of parts.
+// text returns the message's text, from a string or a list of parts.
 func (m promptMessage) text() string {
 	switch content := m.Content.(type) {
 	case string:
@@ -166,7 +165,7 @@ func (m promptMessage) text() string {
 	return ""
 }
 
-// turn counts the answers that the prompt holds.
+// turn returns the number of answers in the prompt.
 func (c modelCall) turn() int {
 	n := 0
 	for _, m := range c.Body.Messages {
@@ -177,10 +176,10 @@ func (c modelCall) turn() int {
 	return n
 }
 
-// at is when the call came.
+// at returns the time at which the call arrived.
 func (c modelCall) at() time.Time { return time.UnixMilli(c.Timestamp) }
 
-// calls returns the journal. Every call in it was answered, or the test fails.
+// calls returns the journal. The test fails if a call was not answered.
 func (a *aimock) calls() []modelCall {
 	a.t.Helper()
 	req, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, a.url+"/__aimock/journal", nil)

@@ -24,14 +24,14 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// canaries are secrets that a test gives to programs, by what they are. They are
-// to be nowhere but where they belong.
+// canaries are secrets that a test passes to programs, by kind. They must not appear outside their
+// intended places.
 type canaries struct {
 	*testing.T
 	secrets map[string]string
 }
 
-// canary begins the secrets that one makes.
+// canary is the prefix of the secrets that one creates.
 const canary = "canary-"
 
 func newCanaries(t *testing.T) canaries { return canaries{t, map[string]string{}} }
@@ -44,7 +44,7 @@ func (c canaries) one(what string) string {
 	return secret
 }
 
-// absent looks for every secret, as it is and as it may have been written down.
+// absent fails the test if raw contains a secret, in plain or encoded form.
 func (c canaries) absent(where string, raw []byte) {
 	c.Helper()
 	for what, secret := range c.secrets {
@@ -66,7 +66,7 @@ func (c canaries) absent(where string, raw []byte) {
 	}
 }
 
-// absentBelow looks into every file below the folder but those of these names.
+// absentBelow checks every file below the folder except those with the names in but.
 func (c canaries) absentBelow(folder string, but ...string) {
 	c.Helper()
 	files := 0
@@ -89,7 +89,7 @@ func (c canaries) absentBelow(folder string, but ...string) {
 	}
 }
 
-// absentInDatabase looks into every row of every table.
+// absentInDatabase checks every row of every table.
 func (c canaries) absentInDatabase(url string) {
 	c.Helper()
 	ctx := context.WithoutCancel(c.Context())
@@ -115,7 +115,7 @@ func (c canaries) absentInDatabase(url string) {
 	}
 }
 
-// certificate writes one for loopback, with its key, which becomes a canary.
+// certificate writes a certificate for loopback and its key, which becomes a canary.
 func (c canaries) certificate(dir string) (cert, key string, trust *x509.CertPool) {
 	c.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -155,8 +155,8 @@ func (c canaries) certificate(dir string) (cert, key string, trust *x509.CertPoo
 	return cert, key, trust
 }
 
-// read reads all of it, of which a stream may break off.
+// readSome reads the body until its end or an error, because a stream may break.
 func readSome(body io.Reader) []byte {
-	raw, _ := io.ReadAll(body) // what came counts
+	raw, _ := io.ReadAll(body) // the bytes before an error are sufficient
 	return raw
 }

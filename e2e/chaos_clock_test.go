@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// clockFile is the variable that names the file with the offset of a process's
-// clock.
+// clockFile is the environment variable with the path of the file that contains the offset of a
+// process's clock.
 const clockFile = "CHAOS_CLOCK"
 
-// movedTime is added to the package time of the program whose clock can be set.
+// movedTime is added to package time of the program with the adjustable clock.
 const movedTime = `package time
 
 import (
@@ -59,11 +59,11 @@ func moved(sec int64, nsec int32, mono int64) (int64, int32, int64) {
 }
 `
 
-// movableProgram builds the real program on a standard library whose wall clock
-// can be set from outside, as an administrator or a time server sets that of a
-// machine. What is monotonic stays as it is, timers too. Nothing of ours is
-// another: Linux has no wall clock of its own for some processes, and Go reads
-// it past what could be preloaded.
+// movableProgram builds the real program with a standard library whose wall clock can be set from
+// outside, like an administrator or a time server sets a machine's clock. The monotonic clock and
+// timers do not change, and the project's code is the same. This is necessary because Linux has no
+// separate wall clock for single processes, and Go reads the clock without a library that could be
+// preloaded.
 func movableProgram(t *testing.T) string {
 	t.Helper()
 	path, err := buildMovable()
@@ -107,8 +107,8 @@ var buildMovable = sync.OnceValues(func() (string, error) {
 	return buildAs("perdure-movable", "-overlay", file)
 })
 
-// newClock makes the file of a process's clock, which goes right, and returns the
-// variable that names it.
+// newClock creates the file of a process's clock with offset 0, and returns the variable that names
+// it.
 func newClock(t *testing.T, path string) string {
 	t.Helper()
 	if err := os.WriteFile(path, make([]byte, 8), 0o600); err != nil {
@@ -117,7 +117,7 @@ func newClock(t *testing.T, path string) string {
 	return clockFile + "=" + path
 }
 
-// setClock sets a process's clock by so much from what is right.
+// setClock sets a process's clock to an offset from the correct time.
 func setClock(t *testing.T, path string, by time.Duration) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)

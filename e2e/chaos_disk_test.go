@@ -11,12 +11,11 @@ import (
 	"testing"
 )
 
-// disk is a small one of its own: a tmpfs in a mount namespace, which root may
-// make, and anybody else with a user namespace around it. It is there for as
-// long as the process that holds it.
+// disk is a small separate volume: a tmpfs in a mount namespace. Root may create it directly, other
+// users in a user namespace. It exists as long as its holder process.
 type disk struct {
 	t      *testing.T
-	dir    string // where it is, inside
+	dir    string // mount point inside the namespace
 	holder *process
 }
 
@@ -35,7 +34,7 @@ func newDisk(t *testing.T, dir string, bytes int) *disk {
 	return d
 }
 
-// enter is what starts a program that sees the disk.
+// enter returns the command prefix that starts a program inside the disk's namespace.
 func (d *disk) enter() []string {
 	enter := []string{"nsenter", "--target", fmt.Sprint(d.holder.cmd.Process.Pid), "--mount"}
 	if os.Getuid() != 0 {
@@ -44,20 +43,20 @@ func (d *disk) enter() []string {
 	return enter
 }
 
-// outside is a file of the disk as those see it who do not see the disk.
+// outside returns the path of a file of the disk for programs outside the namespace.
 func (d *disk) outside(name string) string {
 	return filepath.Join("/proc", fmt.Sprint(d.holder.cmd.Process.Pid), "root", d.dir, name)
 }
 
-// copied is a copy of a database of the disk where SQLite finds it, too: SQLite
-// follows the links in a path itself, and would look for it beside the disk.
+// copied copies a database from the disk and returns the copy's path. SQLite resolves the links in
+// a path itself, and would not find the database through the path of outside.
 func (d *disk) copied(name string) string {
 	d.t.Helper()
 	to := d.t.TempDir()
 	for _, file := range []string{name, name + "-wal"} {
 		content, err := os.ReadFile(d.outside(file))
 		if errors.Is(err, fs.ErrNotExist) && file != name {
-			continue // it was written back
+			continue // the log was checkpointed
 		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(to, file), content, 0o600)
@@ -69,7 +68,7 @@ func (d *disk) copied(name string) string {
 	return filepath.Join(to, name)
 }
 
-// fill leaves no room on the disk.
+// fill uses all free space of the disk.
 func (d *disk) fill() {
 	d.t.Helper()
 	file, err := os.Create(d.outside("filler"))
@@ -82,7 +81,7 @@ func (d *disk) fill() {
 	}
 }
 
-// free makes room again.
+// free releases the space.
 func (d *disk) free() {
 	d.t.Helper()
 	if err := os.Remove(d.outside("filler")); err != nil {
@@ -90,7 +89,7 @@ func (d *disk) free() {
 	}
 }
 
-// zeros has no end.
+// zeros is an endless reader of zeros.
 type zeros struct{}
 
 // Read implements io.Reader.

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// storm brings the faults of a plan about, each at its time.
+// storm causes the faults of a plan, each at its time.
 type storm struct {
 	*fleet
 	began   time.Time
@@ -37,7 +37,7 @@ func (f *fleet) newStorm(plan []chaos.Fault) *storm {
 	return &storm{fleet: f, began: time.Now(), plan: plan}
 }
 
-// step does what is due.
+// step starts and ends the faults that are due.
 func (s *storm) step() {
 	s.t.Helper()
 	now := time.Now()
@@ -60,7 +60,7 @@ func (s *storm) step() {
 	s.supervise()
 }
 
-// bring creates a fault happen, and returns what ends it.
+// bring starts a fault and returns the function that ends it.
 func (s *storm) bring(f chaos.Fault) (end func()) {
 	s.t.Helper()
 	switch f.Kind {
@@ -125,9 +125,8 @@ func (s *storm) disturb(f chaos.Fault) (end func()) {
 	return func() { set(chaos.Rule{}) }
 }
 
-// linksOf are the proxies that a fault breaks. Of a worker's ways to the servers
-// those are broken that it uses, so that it has to find to another server; all of
-// them if it uses none.
+// linksOf returns the proxies that a fault breaks. For a worker these are the links in use, so that
+// it has to connect to another server, or all links if none is in use.
 func (s *storm) linksOf(f chaos.Fault) []*chaos.Proxy {
 	switch {
 	case f.OfWorker():
@@ -181,11 +180,11 @@ func (s *storm) dropConnections() (end func()) {
 	return func() {}
 }
 
-// noteKill notes what the worker that was just killed held, and the store's time.
+// noteKill records the runs of the worker that was just killed, and the store's time.
 func (s *storm) noteKill(m *member) {
 	raw, err := os.ReadFile(filepath.Join(m.home, "worker", "worker-id"))
 	if err != nil {
-		return // it was killed before it had begun
+		return // the worker was killed before it wrote its id
 	}
 	id, err := uuid.Parse(strings.TrimSpace(string(raw)))
 	if err != nil {
@@ -196,7 +195,7 @@ func (s *storm) noteKill(m *member) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
 	defer cancel()
 	if s.cluster == nil {
-		k.At = time.Now() // which the server's clock is, in the end
+		k.At = time.Now() // the server uses the same clock
 		if k.Runs, err = heldIn(ctx, s.disk.copied("perdure.db"), id); err != nil {
 			s.note("what %s held is not known: its server wrote to the file that was copied: %v", m.name, err)
 			return
@@ -211,7 +210,7 @@ func (s *storm) noteKill(m *member) {
 	s.kills = append(s.kills, k)
 }
 
-// heldIn returns the runs that a worker holds by a copy of a store's file.
+// heldIn returns the runs that a worker holds, from a copy of a store's file.
 func heldIn(ctx context.Context, path string, worker uuid.UUID) ([]string, error) {
 	look, err := sqlite.OpenLook(ctx, path)
 	if err != nil {
@@ -225,7 +224,7 @@ func heldIn(ctx context.Context, path string, worker uuid.UUID) ([]string, error
 	return runs, errors.Join(err, look.Close())
 }
 
-// heldBy returns the database's time, and the runs that a worker holds, or tasks of.
+// heldBy returns the database's time, and the runs of which a worker holds the agent or a task.
 func (s *storm) heldBy(ctx context.Context, worker uuid.UUID) (at time.Time, runs []string, err error) {
 	err = s.database(ctx, func(conn *pgx.Conn) error {
 		if err := conn.QueryRow(ctx, "SELECT now()").Scan(&at); err != nil {

@@ -26,21 +26,21 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// fleet is several servers and workers over one PostgreSQL, all of them
-// processes, with proxies in between.
+// fleet is several servers and workers over one PostgreSQL. All of them are processes, with proxies
+// between them.
 type fleet struct {
 	t         *testing.T
 	size      chaosSize
-	root      string // of what the processes keep and write
+	root      string // folder of the processes' files
 	workspace string
-	cluster   *cluster.Cluster // nil: the one server has a SQLite file
-	disk      *disk            // that the file is on
-	nats      *notifytest.NATS // nil with the one server
+	cluster   *cluster.Cluster // nil: the only server has a SQLite file
+	disk      *disk            // the disk of the SQLite file
+	nats      *notifytest.NATS // nil if there is only one server
 	servers   []*member
 	workers   []*member
 	adminKey  string
 	workerKey string
-	notes     []string // what happened that nobody planned
+	notes     []string // events that the plan did not contain
 	*client.Client
 }
 
@@ -49,15 +49,15 @@ type member struct {
 	*process
 	home  string         // its data directory
 	web   string         // a server's address for clients
-	rpc   string         // and for workers
-	links []*chaos.Proxy // a server's way to the database, a worker's ways to the servers
-	hints *chaos.Proxy   // a server's way to NATS
-	since time.Time      // when it was started
-	// away is set while a fault has it down: nobody starts it again.
+	rpc   string         // a server's address for workers
+	links []*chaos.Proxy // a server's link to the database, a worker's links to the servers
+	hints *chaos.Proxy   // a server's link to NATS
+	since time.Time      // start time
+	// away is set while a fault keeps it down, so that supervise does not start it.
 	away bool
 }
 
-// newFleet starts everything and waits until it answers.
+// newFleet starts all processes and waits until the servers answer.
 func newFleet(t *testing.T, size chaosSize) *fleet {
 	t.Helper()
 	f := &fleet{t: t, size: size, root: keptFolder(t)}
@@ -97,8 +97,8 @@ func newCluster(t *testing.T) *cluster.Cluster {
 	return cluster
 }
 
-// keptFolder is removed when the test has passed, and named when it has not.
-// PERDURE_CHAOS_DIR is where it is to be, and to stay.
+// keptFolder creates a folder that is removed if the test passes, and logged if it fails. If
+// PERDURE_CHAOS_DIR is set, the folder is created in that directory and never removed.
 func keptFolder(t *testing.T) string {
 	t.Helper()
 	stay := os.Getenv("PERDURE_CHAOS_DIR")
@@ -121,7 +121,7 @@ func keptFolder(t *testing.T) string {
 func (f *fleet) scripts() string { return filepath.Join(f.root, "scripts") }
 func (f *fleet) journal() string { return filepath.Join(f.root, "journal") }
 
-// audit checks the invariants over the database, and that it opens.
+// audit checks that the database opens and satisfies the invariants.
 func (f *fleet) audit() {
 	if f.disk != nil {
 		opentest.File(f.t, f.disk.copied("perdure.db"))
@@ -138,7 +138,7 @@ func (f *fleet) audit() {
 	}
 }
 
-// proxy starts one that ends with the test.
+// proxy starts a proxy that ends with the test.
 func (f *fleet) proxy(target string) *chaos.Proxy {
 	f.t.Helper()
 	p, err := chaos.Listen("127.0.0.1:0", target)
@@ -149,8 +149,7 @@ func (f *fleet) proxy(target string) *chaos.Proxy {
 	return p
 }
 
-// through starts a proxy to the host of a URL, and returns the URL that leads
-// through it.
+// through starts a proxy to the host of a URL, and returns the URL through the proxy.
 func (f *fleet) through(text string) (*chaos.Proxy, string) {
 	f.t.Helper()
 	u, err := url.Parse(text)
@@ -194,7 +193,7 @@ func (f *fleet) newWorker(i int) *member {
 	return m
 }
 
-// start launches a member for the first time, by what starts it.
+// start launches a member for the first time, with a command prefix.
 func (f *fleet) start(m *member, c command, by ...string) {
 	f.t.Helper()
 	c.dir, c.log = f.root, filepath.Join(f.root, c.name+".log")
@@ -216,9 +215,8 @@ func (f *fleet) again(m *member) {
 	m.process, m.since, m.away = launch(f.t, m.command), time.Now(), false
 }
 
-// supervise starts again, as the system does, what has ended by itself. Why it
-// has is noted: a server may end if it finds no database, a worker if it finds
-// no server.
+// supervise restarts members that ended by themselves, as a service manager does, and records the
+// reason. A server may end if it finds no database, a worker if it finds no server.
 func (f *fleet) supervise() {
 	f.t.Helper()
 	for _, m := range f.members() {
@@ -248,19 +246,19 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// clock is the file of its clock, if that can be set.
+// clock returns the path of the member's clock file, if its clock can be set.
 func (m *member) clock() string { return m.home + ".clock" }
 
-// pause stops a member, or lets it continue.
+// pause stops a member, or resumes it.
 func (m *member) pause(stop bool) {
 	signal := syscall.SIGCONT
 	if stop {
 		signal = syscall.SIGSTOP
 	}
-	_ = m.cmd.Process.Signal(signal) // it may have ended
+	_ = m.cmd.Process.Signal(signal) // an error means that the process has ended
 }
 
-// connect makes the keys, and the client that speaks to any of the servers.
+// connect creates the keys, and a client that can connect to every server.
 func (f *fleet) connect() {
 	f.t.Helper()
 	first := f.servers[0]
@@ -290,7 +288,7 @@ func (f *fleet) connect() {
 	f.Client = f.caller(nil)
 }
 
-// newKey returns a key, "" while there is no answer.
+// newKey returns a key, or "" if the server does not answer.
 func newKey(t *testing.T, c *client.Client, role perdure.KeyRole) string {
 	key, err := c.CreateKey(t.Context(), string(role), role)
 	if err != nil {
@@ -299,12 +297,10 @@ func newKey(t *testing.T, c *client.Client, role perdure.KeyRole) string {
 	return key.Key
 }
 
-// anywhere is the address that the fleet's callers name; each connection goes
-// to one of the servers.
+// anywhere is the address that the fleet's clients use. Each connection goes to one of the servers.
 const anywhere = "http://fleet.example"
 
-// caller is a client whose every connection goes to a server that is chosen
-// again, as behind a balancer that knows nothing of them.
+// caller returns a client that selects a server for every connection, like a simple load balancer.
 func (f *fleet) caller(onReconnect func(error, time.Duration)) *client.Client {
 	f.t.Helper()
 	c, err := client.New(client.Options{BaseURL: anywhere, Key: f.adminKey, HTTPClient: f.web(), OnReconnect: onReconnect})
@@ -315,8 +311,8 @@ func (f *fleet) caller(onReconnect func(error, time.Duration)) *client.Client {
 	return c
 }
 
-// web speaks HTTP to any of the servers. Where one does not answer another is
-// asked: a stopped one takes connections and says nothing.
+// web returns an HTTP client that can connect to every server. If a server does not answer, it
+// tries another, because a stopped server accepts connections and does not answer.
 func (f *fleet) web() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Second, ResponseHeaderTimeout: 5 * time.Second,
@@ -326,7 +322,7 @@ func (f *fleet) web() *http.Client {
 	}}
 }
 
-// database runs a query beside all servers and proxies.
+// database runs a query without the servers and proxies.
 func (f *fleet) database(ctx context.Context, work func(*pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, f.cluster.URL("postgres"))
 	if err != nil {

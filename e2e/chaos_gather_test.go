@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// gather brings together what is known of each run, and what its readers have
-// read that is not what stands there.
+// gather collects the data of each run. It reports differences between the events that readers
+// received and the stored log.
 func (l *load) gather() []chaos.Run {
 	l.t.Helper()
 	calls := l.calls()
@@ -34,7 +34,7 @@ func (l *load) gather() []chaos.Run {
 	return all
 }
 
-// calls are those of the models, by script.
+// calls returns the model calls by script.
 func (l *load) calls() map[string][]scripted.Call {
 	l.t.Helper()
 	raw, err := os.ReadFile(l.journal())
@@ -71,8 +71,7 @@ func (l *load) replay(r *loadRun) []client.Event {
 	}
 }
 
-// compare: what a reader has put together, through all breaks, is to the byte
-// what one has that reads the log now.
+// compare checks that a reader's events, across all breaks, equal the stored log byte for byte.
 func (l *load) compare(r *loadRun, n int, reader *follower, replay []event) {
 	if reader.err != nil {
 		l.fault("run %d (%s): reader %d: %v", r.script.Run, r.id, n, reader.err)
@@ -116,7 +115,7 @@ func (l *load) effects(s chaos.Script) map[string]int {
 	return found
 }
 
-// plainLog is a log as the checks read it.
+// plainLog converts a log for the checks.
 func plainLog(events []event) []chaos.Event {
 	var all []chaos.Event
 	for _, e := range events {
@@ -125,7 +124,7 @@ func plainLog(events []event) []chaos.Event {
 			SignalID string `json:"signalId"`
 		}
 		if !e.block {
-			_ = json.Unmarshal([]byte(e.data), &more) // events without these members have others
+			_ = json.Unmarshal([]byte(e.data), &more) // other events do not have these members
 		}
 		plain := chaos.Event{
 			Seq: e.seq, Type: e.kind, At: e.head.CreatedAt, Kind: more.Kind, Signal: more.SignalID,

@@ -9,13 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Clocks are set, of servers and workers, by up to an hour in either direction, and
-// nothing else happens: no work is taken from the worker that has it, and none is
-// given up. Leases follow the database's clock, and workers count theirs by one that
-// nobody sets.
+// The clocks of servers and workers are set by up to an hour in either direction, without other
+// faults. No worker loses or returns its work: leases follow the database's clock, and workers
+// measure theirs with a monotonic clock.
 func TestChaosOfClocks(t *testing.T) {
 	if !chaosIsLong() {
-		return // the program whose clock can be set takes long to build
+		return // the program with the adjustable clock takes long to build
 	}
 	size := shortChaos
 	size.turns, size.pause, size.lease = 20, "1.5", 10*time.Second
@@ -24,8 +23,8 @@ func TestChaosOfClocks(t *testing.T) {
 	endure(t, size)
 }
 
-// watchLeases lets the database note what goes back from RUNNING to PENDING: work
-// that was taken from a worker, or that a worker has given up.
+// watchLeases configures the database to record each return from RUNNING to PENDING. Such a return
+// means that a worker lost or returned its work.
 func (f *fleet) watchLeases() {
 	f.t.Helper()
 	f.execute(`CREATE TABLE taken (what TEXT NOT NULL);
@@ -39,7 +38,7 @@ func (f *fleet) watchLeases() {
 			WHEN (OLD.status = 'RUNNING' AND NEW.status IN ('PENDING', 'INTERRUPTED')) EXECUTE FUNCTION note_taken()`)
 }
 
-// takenLeases returns what was noted, and ends the noting.
+// takenLeases returns the records and stops recording.
 func (f *fleet) takenLeases() (taken []string) {
 	f.t.Helper()
 	err := f.database(context.Background(), func(conn *pgx.Conn) error {

@@ -17,14 +17,14 @@ import (
 	"github.com/perdure/perdure/internal/eventlog/logtest"
 )
 
-// load is many agents at work, with clients that speak to them and read along.
+// load is many running agents, with clients that send messages and read logs.
 type load struct {
 	*fleet
 	ctx  context.Context
 	runs []*loadRun
 	all  sync.WaitGroup
 
-	mu        sync.Mutex // guards wrong, wanderers and what senders note
+	mu        sync.Mutex // guards wrong, wanderers and the records of senders
 	wrong     []string
 	wanderers []*logtest.Readers
 }
@@ -39,13 +39,13 @@ type loadRun struct {
 	readers []*follower
 }
 
-// lateMessages is how many messages each sender has for a run.
+// senders is the number of clients per run; messagesOfEach is the number of messages of each.
 const (
 	senders        = 2
 	messagesOfEach = 2
 )
 
-// newLoad begins all runs, a few at once.
+// newLoad starts all runs, a few at a time.
 func (f *fleet) newLoad(ctx context.Context, seed uint64) *load {
 	f.t.Helper()
 	l := &load{fleet: f, ctx: ctx}
@@ -62,7 +62,7 @@ func (f *fleet) newLoad(ctx context.Context, seed uint64) *load {
 	return l
 }
 
-// write puts a file into the workspace.
+// write creates a file in the workspace.
 func (f *fleet) write(name, content string) {
 	f.t.Helper()
 	if err := os.WriteFile(filepath.Join(f.workspace, name), []byte(content), 0o600); err != nil {
@@ -70,15 +70,15 @@ func (f *fleet) write(name, content string) {
 	}
 }
 
-// fault notes what is wrong, from any goroutine.
+// fault records a fault. It is safe for concurrent use.
 func (l *load) fault(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wrong = append(l.wrong, fmt.Sprintf(format, args...))
 }
 
-// again does something until it is answered, as a client does that does not
-// know what became of its request. It is false if the time is over.
+// again repeats a request until it is answered, like a client that does not know the outcome. It
+// returns false if the time is over.
 func (l *load) again(what string, do func(context.Context) error) bool {
 	for {
 		ctx, cancel := context.WithTimeout(l.ctx, 10*time.Second)
@@ -102,12 +102,12 @@ func (l *load) again(what string, do func(context.Context) error) bool {
 	}
 }
 
-// passes reports whether an answer may be another when it is asked for again.
+// passes reports whether another attempt may have another result.
 func passes(err error) bool {
 	return perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited) || notYet(err)
 }
 
-// rest waits; it is false if the time is over.
+// rest waits for d. It returns false if the time is over.
 func (l *load) rest(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -119,7 +119,7 @@ func (l *load) rest(d time.Duration) bool {
 	}
 }
 
-// live brings a run to its end.
+// live runs a run until its end.
 func (l *load) live(r *loadRun, random *rand.Rand) {
 	if !l.rest(time.Duration(random.Int64N(int64(l.size.rampUp)))) || !l.begin(r) {
 		return
@@ -161,8 +161,7 @@ func (l *load) begin(r *loadRun) bool {
 	})
 }
 
-// send is one client that has something to say, each time until it is answered,
-// and some of it twice.
+// send is one client that sends messages, each until it is answered, and some of them twice.
 func (l *load) send(r *loadRun, sender int, random *rand.Rand) {
 	for n := range messagesOfEach {
 		if !l.rest(time.Duration(random.Int64N(int64(l.size.speech)))) {
@@ -191,7 +190,7 @@ func (l *load) send(r *loadRun, sender int, random *rand.Rand) {
 	}
 }
 
-// answered waits until the run has answered everything and waits for more.
+// answered waits until the run has answered everything and waits for input.
 func (l *load) answered(r *loadRun) bool {
 	return l.untilIs(r, "all answers", func(x *perdure.Execution) bool {
 		if x.Status != perdure.StatusWaiting || x.WaitReason != "signal" {
@@ -231,8 +230,7 @@ func (l *load) untilIs(r *loadRun, what string, want func(*perdure.Execution) bo
 	}
 }
 
-// read starts a reader of a run's log, which continues at another server where
-// the first one left it.
+// read starts a reader of a run's log. After a break it resumes at another server.
 func (l *load) read(id uuid.UUID) *follower {
 	f := &follower{ended: make(chan struct{})}
 	c := l.caller(func(error, time.Duration) { f.note(func() { f.breaks++ }) })
@@ -251,8 +249,8 @@ func (l *load) read(id uuid.UUID) *follower {
 	return f
 }
 
-// wander starts a reader of every projection of the run's log, the WebSocket's
-// too, whose connections break by themselves and continue at any server.
+// wander starts a reader of every projection of the run's log, including the WebSocket. The
+// connections break randomly and resume at any server.
 func (l *load) wander(r *loadRun, seed uint64) {
 	web := l.web()
 	l.t.Cleanup(web.CloseIdleConnections)
@@ -268,7 +266,7 @@ func (l *load) wander(r *loadRun, seed uint64) {
 	l.wanderers = append(l.wanderers, readers)
 }
 
-// over reports whether all runs and readers have ended.
+// over returns a channel that is closed when all runs and readers have ended.
 func (l *load) over() <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
@@ -278,7 +276,7 @@ func (l *load) over() <-chan struct{} {
 	return over
 }
 
-// sorted returns what was sent, by sender, each one's in order.
+// sorted returns the sent signals by sender, with each sender's in order.
 func (r *loadRun) sorted() []chaos.Sent {
 	return slices.SortedStableFunc(slices.Values(r.sent), func(a, b chaos.Sent) int { return a.Sender - b.Sender })
 }

@@ -16,28 +16,28 @@ import (
 	"github.com/perdure/perdure/e2e/chaos"
 )
 
-// chaosSize says how much of everything there is.
+// chaosSize configures the amounts and durations of a chaos test.
 type chaosSize struct {
 	servers, workers int
 	runs, turns      int
-	readers          int    // of each run
+	readers          int    // per run
 	wandering        int    // runs of which every projection is read
 	pause            string // of a tool between its effects, in seconds
 	lease            time.Duration
-	rampUp           time.Duration // within which the runs begin
-	speech           time.Duration // within which each message is sent
+	rampUp           time.Duration // period in which the runs start
+	speech           time.Duration // period in which each message is sent
 	kinds            []chaos.Kind
 	faults           int
-	hintless         time.Duration // how long NATS is gone
+	hintless         time.Duration // how long NATS is unavailable
 	gap              time.Duration
-	limit            time.Duration // of all of it
-	sqlite           bool          // in place of PostgreSQL
-	clocks           bool          // can be set; follows from the kinds
-	leases           bool          // nobody may lose one
+	limit            time.Duration // for the whole test
+	sqlite           bool          // instead of PostgreSQL
+	clocks           bool          // clocks can be set; derived from the kinds of faults
+	leases           bool          // no lease may be lost
 }
 
-// chaosIsLong reports whether all of it is wanted, as by make chaos, and not what
-// there is time for beside the other tests.
+// chaosIsLong reports whether the long form is requested, as by make chaos. Otherwise the tests run
+// a short form.
 func chaosIsLong() bool { return os.Getenv("PERDURE_CHAOS") == "long" }
 
 var (
@@ -51,8 +51,8 @@ var (
 	}
 )
 
-// Kinds of faults. The slow ones take a server longer to get over than the short
-// form has time for, or need a program that takes long to build.
+// Kinds of faults. The slow ones take a server longer to recover than the short form allows, or
+// need a program that takes long to build.
 var (
 	processFaults = []chaos.Kind{
 		chaos.KillServer, chaos.KillWorker, chaos.StopServer, chaos.StopWorker,
@@ -66,9 +66,8 @@ var (
 	clockFaults = []chaos.Kind{chaos.JumpServer, chaos.JumpWorker}
 )
 
-// Whatever happens to servers, workers, database, NATS and connections while agents
-// work, their clients speak to them and read along: no message, effect, model
-// call, signal or event is lost or doubled, and every run ends.
+// Under faults of servers, workers, database, NATS and connections, no message, effect, model call,
+// signal or event is lost or duplicated, and every run ends.
 func TestChaos(t *testing.T) {
 	size, kinds := shortChaos, slices.Concat(processFaults, databaseFaults, hintFaults)
 	size.faults = len(kinds)
@@ -80,8 +79,7 @@ func TestChaos(t *testing.T) {
 	endure(t, size)
 }
 
-// The same with the one server of an embedded store, whose disk is full for a
-// while, again and again.
+// The same guarantees hold for one server with an embedded store, whose disk is repeatedly full.
 func TestChaosOnSQLite(t *testing.T) {
 	size, kinds := shortChaos, slices.Concat(processFaults, []chaos.Kind{chaos.FullDisk, chaos.FullDisk})
 	size.faults = len(kinds)
@@ -93,13 +91,13 @@ func TestChaosOnSQLite(t *testing.T) {
 	endure(t, size)
 }
 
-// endure goes through one plan under load, and checks everything at the end.
+// endure runs one plan under load, and checks the results at the end.
 func endure(t *testing.T, size chaosSize) {
 	t.Helper()
 	size = size.changed(t)
 	seed := seedOf(t)
 	f := newFleet(t, size)
-	began := time.Now() // the program may have been built before
+	began := time.Now() // the time before may include the program's build
 	ctx, cancel := context.WithTimeout(t.Context(), size.limit)
 	defer cancel()
 	if size.leases {
@@ -131,10 +129,10 @@ func endure(t *testing.T, size chaosSize) {
 	conclude(t, &report, f.root)
 }
 
-// disk is how many bytes a database has room for: three times what it needs.
+// disk returns the size of a database's volume in bytes: three times what it needs.
 func (s chaosSize) disk() int { return 32<<20 + s.runs*s.turns*80<<10 }
 
-// changed is the size with what variables set.
+// changed returns the size with the changes from environment variables.
 func (s chaosSize) changed(t *testing.T) chaosSize {
 	t.Helper()
 	s.runs, s.turns = number(t, "PERDURE_CHAOS_RUNS", s.runs), number(t, "PERDURE_CHAOS_TURNS", s.turns)
@@ -149,14 +147,14 @@ func (s chaosSize) changed(t *testing.T) chaosSize {
 	return s
 }
 
-// blow goes through the plan, and waits for the runs' end.
+// blow runs the plan, and waits for the end of the runs.
 func (s *storm) blow(over <-chan struct{}) {
 	s.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for ended := false; !ended || len(s.healing) > 0; {
 		if ended {
-			s.plan = nil // there is nothing left to disturb
+			s.plan = nil // no run is left to disturb
 		}
 		s.step()
 		select {
@@ -189,7 +187,7 @@ func (l *load) countReaders(r *chaos.Report) {
 	}
 }
 
-// conclude shows the report, and fails the test with what is wrong.
+// conclude logs the report, and fails the test if there are faults.
 func conclude(t *testing.T, r *chaos.Report, kept string) {
 	t.Helper()
 	dir := kept

@@ -7,63 +7,62 @@ import (
 	"strings"
 )
 
-// clientCase is what a client does, and what has to come of it.
+// clientCase is one case for a client, with its expected result.
 type clientCase struct {
 	Name    string   `json:"name"`
-	Kind    string   `json:"kind"`  // the function of the client
-	Model   string   `json:"model"` // made from script when the cases are prepared
-	Mode    string   `json:"mode"`  // who keeps the conversation, and how
+	Kind    string   `json:"kind"`  // the client's function
+	Model   string   `json:"model"` // created from script when the cases are prepared
+	Mode    string   `json:"mode"`  // who stores the conversation, and how
 	Stream  bool     `json:"stream"`
 	Tools   bool     `json:"tools"` // the client has its tool get_weather
 	Prompts []string `json:"prompts"`
 	Image   string   `json:"image,omitempty"`
 
-	// The place and the key of the server.
+	// The address and the key of the server.
 	URL string `json:"url"`
 	Key string `json:"key"`
 
-	// script is what the model plays, of clientScripts; reads says that it is the
-	// model of a definition with the tool read-file.
+	// script is the model's script, from clientScripts. reads selects the model of a definition
+	// with the tool read-file.
 	script string
 	reads  bool
-	// calls is how often the model is called, 0 for not counted.
+	// calls is the expected number of model calls; 0 skips the check.
 	calls int
-	// check returns what is wrong, "" for nothing.
+	// check returns the fault, or "".
 	check func(sight, []*exchange) string
-	// only are the clients that have the case; all without it.
+	// only are the clients that run the case; empty means all.
 	only []string
 }
 
-// sight is what a client saw in a case.
+// sight is what a client observed in a case.
 type sight struct {
 	Name   string          `json:"name"`
 	Error  string          `json:"error"`
 	Texts  []string        `json:"texts"`
-	Ran    []string        `json:"ran"` // the cities that the client's tool was asked for
+	Ran    []string        `json:"ran"` // the cities for which the client's tool was called
 	Object json.RawMessage `json:"object"`
 	Status string          `json:"status"`
 	End    string          `json:"end"`
 	Cuts   []cutSight      `json:"cuts"`
 }
 
-// cutSight is what a client saw of a conversation whose streams were each cut
-// after N events.
+// cutSight is what a client observed of a conversation whose streams were each cut after N events.
 type cutSight struct {
 	N       int      `json:"n"`
 	Texts   []string `json:"texts"`
 	Ran     []string `json:"ran"`
-	Resumed int      `json:"resumed"` // how many streams were read on
+	Resumed int      `json:"resumed"` // number of streams that were resumed
 }
 
-// maxCuts bounds the search for the place behind every stream's end.
+// maxCuts limits the search for the cut position after the end of every stream.
 const maxCuts = 200
 
-// cutURL is the base URL that cuts after n events; the scripts make it the same way.
+// cutURL returns the base URL that cuts streams after n events. The scripts build it the same way.
 func cutURL(url string, n int) string {
 	return strings.TrimSuffix(url, "/v1") + fmt.Sprintf("/cut/%d/v1", n)
 }
 
-// clientScripts are the models of these cases.
+// clientScripts are the models' scripts of these cases.
 var clientScripts = map[string]string{
 	"own": `turn
  text Let me look.
@@ -115,10 +114,10 @@ turn
 	"slow":       "pace 150ms\nturn\n text One two three four five six seven eight nine ten.\n",
 }
 
-// turnsOfTen is how many prompts the cases of many turns have.
+// turnsOfTen is the number of prompts in the cases with many turns.
 const turnsOfTen = 10
 
-// tenTurns is a script of ten answers, each of which reads a file first.
+// tenTurns returns a script of ten answers, each of which reads a file first.
 func tenTurns() string {
 	var all strings.Builder
 	for i := range turnsOfTen {
@@ -130,7 +129,7 @@ func tenTurns() string {
 // dot is a PNG of one pixel.
 const dot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// clientCases are what every client does.
+// clientCases returns the cases that every client runs.
 func clientCases() []clientCase {
 	var all []clientCase
 	for _, mode := range []string{"default", "stateless", "stateful", "conversation", "session"} {
@@ -159,8 +158,8 @@ func clientCases() []clientCase {
 	)
 }
 
-// cuts is a conversation that is had once for each event of its longest stream,
-// after which every stream breaks off and is read on.
+// cuts returns a case that repeats a conversation for each event of its longest stream. Every
+// stream is cut after that event and resumed.
 func cuts(name, script string, reads bool, want sight) clientCase {
 	return clientCase{Name: name, Kind: "cut", script: script, reads: reads, Mode: "default", Stream: true, Tools: true, Prompts: []string{"The weather, please."}, check: func(s sight, all []*exchange) string {
 		longest, broken := 0, map[int]int{}
@@ -182,7 +181,7 @@ func cuts(name, script string, reads bool, want sight) clientCase {
 	}}
 }
 
-// imageURL is fetched by nobody.
+// imageURL is an image address that is never requested.
 const imageURL = "http://images.example/dot.png"
 
 func named(name string, stream bool) string {
@@ -192,8 +191,7 @@ func named(name string, stream bool) string {
 	return name
 }
 
-// talks are the loops of tools in one way of keeping the conversation, each with
-// a second turn.
+// talks returns the tool loops for one way of storing the conversation, each with a second turn.
 func talks(mode string, stream bool) []clientCase {
 	base := clientCase{Kind: "talk", Mode: mode, Stream: stream, Tools: true, Prompts: []string{"The weather, please.", "And now?"}}
 	if mode == "session" {
@@ -205,7 +203,7 @@ func talks(mode string, stream bool) []clientCase {
 	return []clientCase{own, mixed}
 }
 
-// manyTurns is a conversation of ten prompts.
+// manyTurns returns a conversation of ten prompts.
 func manyTurns(mode string) clientCase {
 	c := clientCase{Name: "ten-turns-" + mode, Kind: "talk", script: "ten", reads: true, calls: 2 * turnsOfTen, Mode: mode, Stream: true, check: constantItems}
 	for i := range turnsOfTen {
@@ -217,7 +215,7 @@ func manyTurns(mode string) clientCase {
 	return c
 }
 
-// spoken is the part of an item that the checks look at.
+// spoken contains the members of an item that the checks use.
 type spoken struct {
 	Type, ID, Status, Name, Arguments string
 	Role                              string
@@ -226,14 +224,14 @@ type spoken struct {
 	Content                           json.RawMessage
 }
 
-// outputs are the items of an answer.
+// outputs returns the items of an answer.
 func (x *exchange) outputs() []spoken {
 	var answer struct{ Output []spoken }
 	_ = json.Unmarshal(x.Answer, &answer) // a refusal has none
 	return answer.Output
 }
 
-// inputs are the items of a create; a text is one.
+// inputs returns the input items of a create. A plain text is one item.
 func (x *exchange) inputs() []spoken {
 	var create struct{ Input json.RawMessage }
 	_ = json.Unmarshal(x.Request, &create)
@@ -256,7 +254,7 @@ func creates(all []*exchange) []*exchange {
 	return slices.DeleteFunc(slices.Clone(all), func(x *exchange) bool { return x.Method != "POST" || x.Path != "/v1/responses" })
 }
 
-// differs says how two values differ, "" if they do not.
+// differs describes how two values differ, or returns "".
 func differs(what string, want, got any) string {
 	w, _ := json.Marshal(want)
 	g, _ := json.Marshal(got)
@@ -275,8 +273,7 @@ func first(faults ...string) string {
 	return ""
 }
 
-// ownTools checks a loop of three rounds of the client's own tools, and a second
-// turn.
+// ownTools checks a loop of three rounds of the client's own tools, and a second turn.
 func ownTools(s sight, all []*exchange) string {
 	return first(
 		differs("the client's tools ran for", []string{"Paris", "Rome", "Oslo", "Lima"}, s.Ran),
@@ -285,8 +282,8 @@ func ownTools(s sight, all []*exchange) string {
 	)
 }
 
-// overWebSocket checks the same without a create of HTTP: each response is asked
-// for over one connection.
+// overWebSocket checks the same loop over one WebSocket connection, without HTTP requests that
+// create responses.
 func overWebSocket(s sight, all []*exchange) string {
 	connections := 0
 	for _, x := range all {
@@ -302,8 +299,8 @@ func overWebSocket(s sight, all []*exchange) string {
 	)
 }
 
-// perdureTools checks a loop in which read-file runs at Perdure, in a turn of its
-// own and beside a call of the client's tool, and a second turn.
+// perdureTools checks a loop in which read-file runs at Perdure, once in a separate turn and once
+// beside a call of the client's tool, and a second turn.
 func perdureTools(s sight, all []*exchange) string {
 	var here, there []string
 	for _, x := range creates(all) {
@@ -330,8 +327,8 @@ func perdureTools(s sight, all []*exchange) string {
 	)
 }
 
-// constantItems checks that each turn has the same items, and sends as many more
-// than the turn before.
+// constantItems checks that each turn has the same number of items, and sends that many more than
+// the previous turn.
 func constantItems(s sight, all []*exchange) string {
 	var texts []string
 	for i := range turnsOfTen {

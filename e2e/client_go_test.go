@@ -15,19 +15,19 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// goClient drives the official Go client through a case.
+// goClient runs a case with the official Go client.
 type goClient struct {
 	clientCase
 	client openai.Client
 	ran    []string
-	cut    int // after how many events streams are cut, 0 for never
-	// resumed counts the streams that were read on.
+	cut    int // number of events after which streams are cut; 0 for never
+	// resumed counts the streams that were resumed.
 	resumed int
 	// make creates a response.
 	make func(context.Context, responses.ResponseNewParams) (*responses.Response, error)
 }
 
-// newGoClient is the client of a case, at a base URL.
+// newGoClient returns a client for a case at a base URL.
 func newGoClient(c clientCase, url string) *goClient {
 	g := &goClient{clientCase: c, client: openai.NewClient(
 		option.WithBaseURL(url), option.WithAPIKey(c.Key), option.WithMaxRetries(0),
@@ -71,7 +71,7 @@ func runGoCase(ctx context.Context, c clientCase) (sight, error) {
 	return sight{}, fmt.Errorf("the client has no %s", c.Kind)
 }
 
-// params are those of a create; the way of keeping the conversation adds to them.
+// params returns the parameters of a create, which depend on how the conversation is stored.
 func (g *goClient) params(ctx context.Context) (responses.ResponseNewParams, error) {
 	p := responses.ResponseNewParams{Model: g.Model}
 	if g.Tools {
@@ -96,10 +96,10 @@ func (g *goClient) params(ctx context.Context) (responses.ResponseNewParams, err
 	return p, nil
 }
 
-// endless is how many rounds of tools a loop may have.
+// endless is the maximum number of tool rounds in a loop.
 const endless = 12
 
-// talk says the prompts, each with its loop of tools.
+// talk sends the prompts, each with its tool loop.
 func (g *goClient) talk(ctx context.Context) ([]string, error) {
 	p, err := g.params(ctx)
 	if err != nil {
@@ -139,7 +139,7 @@ func (g *goClient) talk(ctx context.Context) ([]string, error) {
 	return texts, nil
 }
 
-// calls runs the calls of an answer.
+// calls runs the tool calls of an answer.
 func (g *goClient) calls(answer *responses.Response) (responses.ResponseInputParam, error) {
 	var outputs responses.ResponseInputParam
 	for _, item := range answer.Output {
@@ -163,7 +163,7 @@ func (g *goClient) calls(answer *responses.Response) (responses.ResponseInputPar
 	return outputs, nil
 }
 
-// create creates a response; streamed, it reads a stream that was cut on.
+// create creates a response. If a stream is cut, create resumes it.
 func (g *goClient) create(ctx context.Context, p responses.ResponseNewParams) (*responses.Response, error) {
 	if !g.Stream {
 		return g.client.Responses.New(ctx, p)
@@ -189,7 +189,7 @@ func (g *goClient) create(ctx context.Context, p responses.ResponseNewParams) (*
 	return &end, nil
 }
 
-// sameAgain reads a stream again from its start.
+// sameAgain reads a stream a second time from its start, and compares the events.
 func (g *goClient) sameAgain(ctx context.Context, id string, events []responses.ResponseStreamEventUnion) error {
 	again, err := readAll(g.client.Responses.GetStreaming(ctx, id, responses.ResponseGetParams{}), nil)
 	if err != nil {
@@ -213,8 +213,8 @@ func readAll(stream *ssestream.Stream[responses.ResponseStreamEventUnion], event
 	return events, errors.Join(stream.Err(), stream.Close())
 }
 
-// websocket has the talk over one connection. In the mode stateless the chain
-// lives in the connection.
+// websocket runs the conversation over one connection. In the mode stateless only the connection
+// stores the chain.
 func (g *goClient) websocket(ctx context.Context) (sight, error) {
 	connection, err := g.client.Responses.Connect(ctx, responses.ResponseConnectionOptions{})
 	if err != nil {
@@ -239,7 +239,7 @@ func (g *goClient) websocket(ctx context.Context) (sight, error) {
 	return sight{Texts: texts, Ran: g.ran}, err
 }
 
-// cutEverywhere has the talk once for each place where its streams can be cut.
+// cutEverywhere runs the conversation once for each position at which its streams can be cut.
 func (g *goClient) cutEverywhere(ctx context.Context) (sight, error) {
 	all := sight{}
 	for n := 1; n <= maxCuts; n++ {

@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-// tap stands between a client and a server and records what they say. The first
-// element of a path names the case; "cut" and a number after it end each created
-// stream after so many events, as a broken connection does.
+// tap is a proxy between a client and a server that records their messages. The first element of a
+// path names the case. With "cut" and a number after it, tap cuts each created stream after that
+// number of events, like a broken connection.
 type tap struct {
 	server *httptest.Server
 	target string
@@ -34,12 +34,12 @@ type exchange struct {
 	Path    string          // with the query
 	Request json.RawMessage // nil without a body
 	Status  int
-	Answer  json.RawMessage   // of a stream the response of its last event
+	Answer  json.RawMessage   // of a stream: the response of its last event
 	Events  []json.RawMessage // of a stream
-	Cut     int               // after how many events it had to break off; 0 for never
+	Cut     int               // number of events after which it was cut; 0 for never
 }
 
-// newTap stands in front of the server at the URL.
+// newTap starts a tap in front of the server at the URL.
 func newTap(t *testing.T, target string) *tap {
 	t.Helper()
 	p := &tap{target: target, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, exchanges: map[string][]*exchange{}}
@@ -48,10 +48,10 @@ func newTap(t *testing.T, target string) *tap {
 	return p
 }
 
-// url is the base URL of a case.
+// url returns the base URL of a case.
 func (p *tap) url(name string) string { return p.server.URL + "/" + name + "/v1" }
 
-// of returns what was said in a case.
+// of returns the exchanges of a case.
 func (p *tap) of(name string) []*exchange {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +85,7 @@ func (p *tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.forward(w, r, x)
 }
 
-// upgrade passes a connection on that becomes a WebSocket.
+// upgrade forwards a connection that becomes a WebSocket.
 func (p *tap) upgrade(w http.ResponseWriter, r *http.Request, x *exchange) {
 	target, err := url.Parse(p.target)
 	if err != nil {
@@ -105,14 +105,14 @@ func (p *tap) upgrade(w http.ResponseWriter, r *http.Request, x *exchange) {
 	proxy.ServeHTTP(w, r)
 }
 
-// forward asks the server and passes its answer on.
+// forward sends the request to the server and returns the answer to the client.
 func (p *tap) forward(w http.ResponseWriter, r *http.Request, x *exchange) {
 	req, err := http.NewRequestWithContext(r.Context(), r.Method, p.target+x.Path, bytes.NewReader(x.Request))
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	req.Header = r.Header.Clone()
-	req.Header.Del("Accept-Encoding") // what is recorded is plain
+	req.Header.Del("Accept-Encoding") // the recording needs uncompressed text
 	resp, err := p.http.Do(req)
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -128,15 +128,15 @@ func (p *tap) forward(w http.ResponseWriter, r *http.Request, x *exchange) {
 		return
 	}
 	x.Answer, _ = io.ReadAll(resp.Body)
-	_, _ = w.Write(x.Answer) // the client may have left
+	_, _ = w.Write(x.Answer) // the client may have disconnected
 }
 
-// stream passes a stream on, event by event.
+// stream forwards a stream event by event.
 func (x *exchange) stream(w http.ResponseWriter, body io.Reader) {
 	lines := bufio.NewReader(body)
 	for {
 		line, err := lines.ReadBytes('\n')
-		_, _ = w.Write(line) // the client may have left
+		_, _ = w.Write(line) // the client may have disconnected
 		if data, ok := bytes.CutPrefix(line, []byte("data: {")); ok {
 			x.event(append([]byte("{"), bytes.TrimSpace(data)...))
 		}
@@ -160,7 +160,7 @@ func (x *exchange) event(data []byte) {
 	}
 }
 
-// shown is a case's exchanges for a person, shortened.
+// shown returns a case's exchanges as short text for a person.
 func (p *tap) shown(name string) string {
 	var all strings.Builder
 	for _, x := range p.of(name) {

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// scriptedClients are the clients from npm, and the script that drives each.
+// scriptedClients are the npm clients, with the script that runs each.
 var scriptedClients = map[string][]string{
 	"openai6":   {"openai.mjs", "openai6"},
 	"openai7":   {"openai.mjs", "openai"},
@@ -27,7 +27,7 @@ var scriptedClients = map[string][]string{
 	"agents":    {"agents.mjs"},
 }
 
-// clientStand is an installation that has the models of the cases.
+// clientStand is a stand with the models of the cases.
 type clientStand struct {
 	*stand
 	cases   []clientCase
@@ -35,8 +35,8 @@ type clientStand struct {
 	journal string // of the models' calls
 }
 
-// newClientStand prepares the cases of a client: each has a model of its own, so
-// that the journal tells their calls apart.
+// newClientStand prepares the cases of a client. Each case has its own model, so that the journal
+// distinguishes their calls.
 func newClientStand(t *testing.T, client string) *clientStand {
 	t.Helper()
 	journal := filepath.Join(t.TempDir(), "journal")
@@ -59,8 +59,8 @@ func newClientStand(t *testing.T, client string) *clientStand {
 	return all
 }
 
-// chosenCase reports whether PERDURE_CLIENT_CASES, a regular expression, takes the
-// case in. Without the variable all cases run.
+// chosenCase reports whether the case matches the regular expression in PERDURE_CLIENT_CASES.
+// Without the variable all cases match.
 func chosenCase(t *testing.T, name string) bool {
 	t.Helper()
 	chosen, err := regexp.MatchString(os.Getenv("PERDURE_CLIENT_CASES"), name)
@@ -70,8 +70,7 @@ func chosenCase(t *testing.T, name string) bool {
 	return chosen
 }
 
-// reader creates a definition with the tool read-file, which plays the script of
-// its name.
+// reader creates a definition with the tool read-file and the model script of the given name.
 func (s *stand) reader(name string) string {
 	s.t.Helper()
 	_, err := s.CreateDefinition(s.t.Context(), perdure.Definition{
@@ -83,8 +82,7 @@ func (s *stand) reader(name string) string {
 	return name
 }
 
-// Every client that people use drives the endpoint, unmodified: each through the
-// same cases.
+// Every popular client works with the endpoint without modification. Each runs the same cases.
 func TestClients(t *testing.T) {
 	for name, script := range scriptedClients {
 		t.Run(name, func(t *testing.T) {
@@ -95,15 +93,15 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// The official Go client does what those from npm do.
+// The official Go client passes the cases of the npm clients.
 func TestGoClient(t *testing.T) {
 	t.Parallel()
 	s := newClientStand(t, "openai-go")
 	s.judge("openai-go", runGo(within(t), s.cases))
 }
 
-// judge holds what the client saw, what went over the wire and what the models
-// got against the cases.
+// judge compares the client's observations, the recorded exchanges and the model calls with the
+// cases.
 func (s *clientStand) judge(client string, sights map[string]sight) {
 	s.t.Helper()
 	s.tap.server.Close() // nothing is recorded after this
@@ -125,14 +123,14 @@ func (s *clientStand) judge(client string, sights map[string]sight) {
 	}
 }
 
-// scriptedCall is a line of the journal.
+// scriptedCall is one line of the journal.
 type scriptedCall struct{ Model, SHA256, Previous string }
 
-// modelCalls are the calls of the models, by the case.
+// modelCalls returns the model calls by case.
 func (s *clientStand) modelCalls() map[string][]scriptedCall {
 	s.t.Helper()
 	raw, err := os.ReadFile(s.journal)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // no model was called
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the file is missing if no model was called
 		s.t.Fatal(err)
 	}
 	all := map[string][]scriptedCall{}
@@ -146,9 +144,8 @@ func (s *clientStand) modelCalls() map[string][]scriptedCall {
 	return all
 }
 
-// prompts says what is wrong with the calls of a conversation's model: each is
-// made once, and its prompt is the one before, byte for byte, and what has come
-// since.
+// prompts describes the faults in the model calls of a conversation, or returns "". Each call must
+// be made once, and its prompt must start with the previous prompt, byte for byte.
 func prompts(want int, calls []scriptedCall) string {
 	if want == 0 {
 		return ""
@@ -192,8 +189,8 @@ func (s *clientStand) runScript(script []string) map[string]sight {
 	return sights
 }
 
-// nodeOfClients is the Node.js that the clients run in: the one of their own
-// packages, where there is one for this machine.
+// nodeOfClients returns the Node.js in which the clients run. It is the one from their own
+// packages, if that exists for this machine.
 func nodeOfClients(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat("clients/node_modules/openai/package.json"); err != nil {

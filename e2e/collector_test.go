@@ -15,18 +15,17 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// collector takes the spans of the processes, as a collector of OpenTelemetry
-// does.
+// collector receives the spans of the processes, like an OpenTelemetry collector.
 type collector struct {
 	t   *testing.T
 	url string
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	spans []span
-	raw   bytes.Buffer // all that came
+	raw   bytes.Buffer // all received bytes
 }
 
-// span is one that a process has exported.
+// span is a span that a process has exported.
 type span struct {
 	service, name string
 	trace, id     string // in hex
@@ -35,7 +34,7 @@ type span struct {
 	attributes    map[string]any
 }
 
-// newCollector listens on loopback.
+// newCollector starts a collector on loopback.
 func newCollector(t *testing.T) *collector {
 	t.Helper()
 	c := &collector{t: t}
@@ -45,7 +44,7 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-// environment lets a process send its spans here, soon.
+// environment returns the variables that make a process export its spans here without long delays.
 func (c *collector) environment(service string) []string {
 	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.url, "OTEL_SERVICE_NAME=" + service, "OTEL_BSP_SCHEDULE_DELAY=50"}
 }
@@ -99,7 +98,7 @@ func valuesOf(all []*common.KeyValue) map[string]any {
 	return values
 }
 
-// of returns the spans of a service that have a name.
+// of returns the spans of a service with the given name.
 func (c *collector) of(service, name string) (found []span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,14 +110,14 @@ func (c *collector) of(service, name string) (found []span) {
 	return found
 }
 
-// all returns every span, and every byte that came.
+// all returns every span, and all received bytes.
 func (c *collector) all() ([]span, []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]span(nil), c.spans...), bytes.Clone(c.raw.Bytes())
 }
 
-// orphans are a service's spans whose parent has not been exported by anybody.
+// orphans returns a service's spans whose parent was not exported by any service.
 func (c *collector) orphans(service string) []span {
 	all, _ := c.all()
 	known := map[string]bool{"": true}

@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/llm/openairesponses"
 )
 
-// station is a provider that a conversation passes through.
+// station is a provider in the route of a conversation.
 type station struct {
 	model llm.Model
 	wire  llmtest.Wire
@@ -33,9 +33,8 @@ var stations = []station{
 	{llm.Model{Provider: "gemini", ID: "gemini-3-pro-preview"}, llmtest.Gemini, "/v1beta/models/gemini-3-pro-preview:streamGenerateContent"},
 }
 
-// A conversation moves between all providers, in every order, with thinking,
-// parallel calls, images and failed tools in it, and each accepts what the others
-// said.
+// A conversation moves between all providers in every order. It contains thinking, parallel calls,
+// images and failed tools, and each provider accepts the messages of the others.
 func TestConversationMovesBetweenProviders(t *testing.T) {
 	const question, after = "What is in the picture", "The images of the tool results"
 	calls := turn{
@@ -63,10 +62,10 @@ func TestConversationMovesBetweenProviders(t *testing.T) {
 			}
 		})
 	}
-	mock.calls() // each was answered
+	mock.calls() // fails if a call was not answered
 }
 
-// say is a fixture for a question, before or after its tools have run.
+// say returns a fixture for a question, before or after its tools have run.
 func say(words string, tools bool, t turn) fixture {
 	f := fixture{Response: t, ChunkSize: 12}
 	f.Match.UserMessage, f.Match.ToolResult = words, &tools
@@ -86,7 +85,7 @@ func orders(n int) [][]int {
 	return all
 }
 
-// providers makes all four, which call the mock.
+// providers creates all four providers, which call the mock.
 func (a *aimock) providers(t *testing.T, through http.RoundTripper) *llm.Providers {
 	t.Helper()
 	env := map[string]string{}
@@ -109,7 +108,7 @@ func (a *aimock) providers(t *testing.T, through http.RoundTripper) *llm.Provide
 	)
 }
 
-// recorder keeps the last request that passed.
+// recorder keeps the last request.
 type recorder struct {
 	next *http.Transport
 	path string
@@ -127,7 +126,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(req)
 }
 
-// route is a conversation on its way.
+// route is a conversation that moves between providers.
 type route struct {
 	t         *testing.T
 	providers *llm.Providers
@@ -138,8 +137,7 @@ type route struct {
 
 var picture = perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"}
 
-// pass asks a question with an image, answers the calls that come of it, and
-// hears the answer out.
+// pass asks a question with an image, answers the tool calls, and reads the answer until its end.
 func (r *route) pass(s station, question string) {
 	r.t.Helper()
 	r.messages = append(r.messages, perdure.Message{
@@ -159,8 +157,8 @@ func (r *route) pass(s station, question string) {
 	}
 }
 
-// ask makes one call, holds the request to the rules of its wire, and adds the
-// answer as it is when it has been stored.
+// ask makes one call, checks that the request follows the rules of the provider's API, and appends
+// the answer in its stored form.
 func (r *route) ask(s station) perdure.Message {
 	r.t.Helper()
 	p, err := r.providers.Lookup(s.model.Provider)

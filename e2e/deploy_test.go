@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// A deploy, which ends processes with SIGTERM, disturbs nothing: a tool that
-// runs comes to its end, and no model call is made again.
+// A deploy, which ends processes with SIGTERM, has no effect on runs: a running tool finishes, and
+// no model call is repeated.
 func TestDeployDisturbsNothing(t *testing.T) {
 	mock := startAimock(t, conversation("deploy", 0, 30*time.Millisecond,
 		turn{Text: "A command that takes its time.", Calls: []toolCall{
@@ -65,8 +65,7 @@ func checkFinished(t *testing.T, tasks map[uuid.UUID]*traced) {
 	}
 }
 
-// sees waits until an event of the type, or the block that it is part of, holds
-// the words.
+// sees waits until an event of the given type, or the block that contains it, has the words.
 func (f *follower) sees(t *testing.T, kind perdure.EventType, words string) {
 	t.Helper()
 	eventually(t, string(kind)+" with "+words, func() bool {

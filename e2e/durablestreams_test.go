@@ -13,15 +13,15 @@ import (
 
 const suiteFolder = "durablestreams"
 
-// suiteTest is a test of the suite as vitest reports it.
+// suiteTest is a test of the suite in the report of vitest.
 type suiteTest struct {
 	FullName        string
 	Status          string
 	FailureMessages []string
 }
 
-// The server passes the public conformance suite of the Durable Streams
-// protocol, except for the tests of what it leaves out, all of which fail.
+// The server passes the public conformance suite of the Durable Streams protocol, except for the
+// tests of parts that it leaves out. All of those fail.
 func TestDurableStreamsConformance(t *testing.T) {
 	t.Parallel()
 	suite, err := filepath.Abs(suiteFolder)
@@ -32,14 +32,14 @@ func TestDurableStreamsConformance(t *testing.T) {
 	if _, err := os.Stat(node); err != nil {
 		t.Fatal("the suite is not installed; run: make deps")
 	}
-	s := newStand(t, setup{origin: "https://example.com"}) // which the suite says it is
+	s := newStand(t, setup{origin: "https://example.com"}) // the origin that the suite uses
 	report := filepath.Join(s.root, "report.json")
 	run := launch(t, command{
 		name: "the suite", dir: suite,
 		argv: []string{node, filepath.Join("node_modules", "vitest", "vitest.mjs"), "run", "--reporter=json", "--outputFile=" + report},
 		env:  append(os.Environ(), "PERDURE_URL="+s.url, "PERDURE_KEY="+s.token(filepath.Join(s.root, "data"))),
 	})
-	<-run.ended // vitest bounds every test
+	<-run.ended // vitest limits the time of every test
 	expected := expectedFailures(t)
 	for _, test := range suiteReport(t, report) {
 		reason, listed := expected[test.FullName]
@@ -58,7 +58,7 @@ func TestDurableStreamsConformance(t *testing.T) {
 	}
 }
 
-// suiteReport reads what vitest wrote.
+// suiteReport parses the report of vitest.
 func suiteReport(t *testing.T, path string) []suiteTest {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -87,8 +87,8 @@ func suiteReport(t *testing.T, path string) []suiteTest {
 	return all
 }
 
-// expectedFailures reads the list: a test's full name and the reason in each
-// line.
+// expectedFailures reads the list of expected failures, with a test's full name and the reason in
+// each line.
 func expectedFailures(t *testing.T) map[string]string {
 	t.Helper()
 	f, err := os.Open(filepath.Join(suiteFolder, "expected-failures.txt"))

@@ -20,10 +20,10 @@ import (
 	"github.com/perdure/perdure/worker/remote"
 )
 
-// smallDisk is how many bytes the volume of a full disk has.
+// smallDisk is the size of the full disk's volume in bytes.
 const smallDisk = 24 << 20
 
-// cramped is a server whose data directory is on a small volume of its own.
+// cramped is a server whose data directory is on a small separate volume.
 type cramped struct {
 	*stand
 	disk *disk
@@ -42,13 +42,13 @@ func newCramped(t *testing.T) *cramped {
 	return c
 }
 
-// command is one on the data directory.
+// command returns a command of perdure on the data directory.
 func (c *cramped) command(args ...string) command {
 	argv := append(c.disk.enter(), program(c.t), "--data", filepath.Join(c.root, "data"))
 	return command{name: args[0], env: c.env, dir: c.root, argv: append(argv, args...)}
 }
 
-// perdure runs a command, and returns what it prints.
+// perdure runs a command and returns its output.
 func (c *cramped) perdure(args ...string) string {
 	c.t.Helper()
 	p := launch(c.t, c.command(args...))
@@ -58,7 +58,7 @@ func (c *cramped) perdure(args ...string) string {
 	return p.output.String()
 }
 
-// ready is what /readyz says.
+// ready returns the answer of /readyz.
 func (c *cramped) ready() (code int, text string) {
 	c.t.Helper()
 	r, err := http.Get("http://" + c.ops + "/readyz")
@@ -73,7 +73,7 @@ func (c *cramped) ready() (code int, text string) {
 	return r.StatusCode, string(body)
 }
 
-// files are the contents of the files on the volume, but for empty ones.
+// files returns the contents of the volume's files, without empty files.
 func (c *cramped) files() map[string][]byte {
 	c.t.Helper()
 	all := map[string][]byte{}
@@ -96,7 +96,7 @@ func (c *cramped) files() map[string][]byte {
 	return all
 }
 
-// idle registers a worker of a kind of agent, which then takes no work.
+// idle registers a worker for a kind of agent. The worker then takes no work.
 func (c *cramped) idle(kind string) {
 	c.t.Helper()
 	worker := uuid.New()
@@ -111,7 +111,7 @@ func (c *cramped) idle(kind string) {
 	}
 }
 
-// add creates a run with a signal of 1 MB, and cancels it.
+// add creates a run with a signal of 1 MB, and cancels the run.
 func (c *cramped) add() (uuid.UUID, error) {
 	x, err := c.Start(c.t.Context(), client.StartRequest{Kind: "idle"})
 	if err != nil {
@@ -124,8 +124,8 @@ func (c *cramped) add() (uuid.UUID, error) {
 	return x.ID, err
 }
 
-// filled adds runs until two in a row are refused for want of room, and returns the
-// others: the first refusal may make some.
+// filled adds runs until two in a row are refused for lack of space, and returns the others. One
+// refusal is not enough, because it may free space.
 func (c *cramped) filled() (runs []uuid.UUID) {
 	c.t.Helper()
 	refused := 0
@@ -155,9 +155,9 @@ func (c *cramped) restart() {
 	c.connect(c.disk.outside("token"))
 }
 
-// A volume is filled with signals of 1 MB. Writes are then refused with the reason,
-// and readiness says so; what deletes works, and the room that it makes is used. A
-// server opens the full volume again.
+// The test fills a volume with signals of 1 MB. Writes are then refused with the reason, and
+// readiness reports it. Deletes work, and the space that they free is used. A server can open the
+// full volume.
 func TestAFullDiskIsNoTrap(t *testing.T) {
 	c := newCramped(t)
 	c.idle("idle")
@@ -174,7 +174,7 @@ func TestAFullDiskIsNoTrap(t *testing.T) {
 			t.Fatalf("after a restart: %+v, %v", x, err)
 		}
 	}
-	runs = append(runs, c.filled()...) // the start may have made room
+	runs = append(runs, c.filled()...) // the start may have freed space
 	if out := c.perdure("runs", "prune", "--older-than", "0"); !strings.Contains(out, fmt.Sprint(len(runs))) {
 		t.Errorf("a prune of %d runs on a full disk prints %q", len(runs), out)
 	}
@@ -192,8 +192,8 @@ func TestAFullDiskIsNoTrap(t *testing.T) {
 	opentest.File(t, c.disk.copied("perdure.db"))
 }
 
-// On a volume without a free byte the commands that only ask answer, after a crash of
-// the server, and write nothing.
+// On a volume without a free byte, the read-only commands work after a crash of the server, and
+// write nothing.
 func TestAFullDiskIsRead(t *testing.T) {
 	c := newCramped(t)
 	c.idle("idle")

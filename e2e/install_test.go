@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// The program installs by its path, as README and docs say, and a module of
-// somebody else that holds README's agent builds with the published module.
+// The program can be installed by its path, as described in README and docs. A separate module with
+// README's agent builds against the published module.
 func TestTheModuleInstallsByItsPath(t *testing.T) {
 	user := newModuleUser(t, publishModule(t))
 
@@ -31,15 +31,14 @@ func TestTheModuleInstallsByItsPath(t *testing.T) {
 	}
 }
 
-// moduleUser runs the go command as somebody who has nothing of this tree: with
-// a module cache of its own, filled from proxies.
+// moduleUser runs the go command like a user without this tree, with a separate module cache that
+// is filled from proxies.
 type moduleUser struct{ env []string }
 
-// newModuleUser asks the proxy of the tree first, and for other modules the
-// module cache of this machine, which saves downloads, before the configured
-// proxy. No checksum database knows the tree; wantKnownModules checks the sums of
-// the others. -trimpath keeps the path of the module cache out of what is
-// compiled, so that the build cache serves the next run of the test.
+// newModuleUser uses the proxy of the tree first, then this machine's module cache, which saves
+// downloads, and then the configured proxy. No checksum database knows the tree; wantKnownModules
+// checks the sums of the other modules. -trimpath keeps the path of the module cache out of
+// compiled files, so that the next run of the test can use the build cache.
 func newModuleUser(t *testing.T, proxy string) moduleUser {
 	t.Helper()
 	here := strings.Split(printed(t, "go", "env", "GOMODCACHE", "GOPROXY"), "\n")
@@ -50,7 +49,7 @@ func newModuleUser(t *testing.T, proxy string) moduleUser {
 	)}
 }
 
-// runGo runs the go command in a folder with one more variable.
+// runGo runs the go command in a folder with one additional variable.
 func (u moduleUser) runGo(t *testing.T, dir, variable string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("go", args...)
@@ -60,8 +59,8 @@ func (u moduleUser) runGo(t *testing.T, dir, variable string, args ...string) {
 	}
 }
 
-// newAgentModule creates a module with README's agent, completed by the package
-// clause and the imports of the example that README names.
+// newAgentModule creates a module with README's agent. The package clause and the imports come from
+// the example that README names.
 func newAgentModule(t *testing.T) string {
 	t.Helper()
 	readme := find(t, filepath.Join("..", "README.md"), "(?s)```go\n(.*?)```")
@@ -77,7 +76,7 @@ func newAgentModule(t *testing.T) string {
 	return dir
 }
 
-// wantKnownModules checks that modules are of go.sum, by version and content.
+// wantKnownModules checks that modules are in go.sum, by version and content.
 func wantKnownModules(t *testing.T, modules []*debug.Module) {
 	t.Helper()
 	sums, err := os.ReadFile(filepath.Join("..", "go.sum"))
@@ -94,7 +93,7 @@ func wantKnownModules(t *testing.T, modules []*debug.Module) {
 	}
 }
 
-// moduleIn returns the version of the published module among others.
+// moduleIn returns the version of the published module among modules.
 func moduleIn(modules []*debug.Module) string {
 	for _, m := range modules {
 		if m.Path == published.Path {
@@ -114,7 +113,7 @@ func buildOf(t *testing.T, program string) *buildinfo.BuildInfo {
 	return built
 }
 
-// find returns what the first group of a pattern matches in a file.
+// find returns the match of a pattern's first group in a file.
 func find(t *testing.T, file, pattern string) string {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -128,7 +127,7 @@ func find(t *testing.T, file, pattern string) string {
 	return string(found[1])
 }
 
-// printed returns what a program prints to standard output.
+// printed returns a program's standard output.
 func printed(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).Output()

@@ -15,16 +15,15 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// answersKilled is how many answers of models each variant loses its worker with,
-// after the last byte and before the server has acknowledged them.
-// PERDURE_ANSWER_KILLS sets another number.
+// answersKilled is the number of model answers for which each variant kills the worker, after the
+// last byte and before the server's acknowledgement. PERDURE_ANSWER_KILLS overrides it.
 const answersKilled = 10
 
-// together is how many answers one kill hits.
+// together is the number of answers that one kill affects.
 const together = 5
 
-// A worker that is killed between the last byte of a model's answer and the
-// server's acknowledgement does not buy the answer again.
+// If a worker is killed between the last byte of a model's answer and the server's acknowledgement,
+// the model call is not repeated.
 func TestAnswersOutliveTheirWorker(t *testing.T) {
 	total := answersKilled
 	if text := os.Getenv("PERDURE_ANSWER_KILLS"); text != "" {
@@ -73,7 +72,7 @@ func signalProcess(t *testing.T, p *process, sig syscall.Signal) {
 type answers struct {
 	*stand
 	journal string
-	bought  int // answers so far
+	bought  int // number of answers so far
 }
 
 func newAnswers(t *testing.T) *answers {
@@ -87,8 +86,8 @@ func newAnswers(t *testing.T) *answers {
 	return a
 }
 
-// round kills the worker while it holds whole answers that the server has not
-// acknowledged, and checks that the runs end without another call.
+// round kills the worker while it holds complete answers that the server has not acknowledged. It
+// checks that the runs end without another model call.
 func (a *answers) round(outage func(*stand) (over func())) {
 	a.t.Helper()
 	runs := a.startRuns(together)
@@ -103,9 +102,9 @@ func (a *answers) round(outage func(*stand) (over func())) {
 	eventually(a.t, "the disk is free of acknowledged answers", func() bool { return a.kept() == 0 })
 }
 
-// race kills the worker as soon as an answer is on its disk: before, or just after,
-// the server has it. An answer whose acknowledgement was lost with the worker stays
-// on the disk until it expires.
+// race kills the worker as soon as an answer is on its disk, before or just after the server
+// receives it. If the acknowledgement is lost with the worker, the answer stays on the disk until
+// it expires.
 func (a *answers) race(random *rand.Rand) {
 	a.t.Helper()
 	before := a.kept()
@@ -113,7 +112,7 @@ func (a *answers) race(random *rand.Rand) {
 	a.bought++
 	eventually(a.t, "the answer comes", func() bool { return a.kept() > before || a.over(runs) })
 	for range random.IntN(2000) {
-		a.kept() // some time passes, of which the worker knows nothing
+		a.kept() // a random short delay before the kill
 	}
 	a.worker.kill()
 	a.worker = launch(a.t, a.worker.command)
@@ -130,7 +129,7 @@ func (a *answers) startRuns(n int) (ids []uuid.UUID) {
 	return ids
 }
 
-// finish waits for the ends and checks the answers and what they cost.
+// finish waits for the ends of the runs, and checks the answers and the number of model calls.
 func (a *answers) finish(runs []uuid.UUID) {
 	a.t.Helper()
 	for _, id := range runs {
@@ -148,7 +147,7 @@ func (a *answers) over(runs []uuid.UUID) bool {
 	return err == nil && x.Status.Terminal()
 }
 
-// calls counts the calls that the model was charged for.
+// calls returns the number of charged model calls.
 func (a *answers) calls() int {
 	raw, err := os.ReadFile(a.journal)
 	if err != nil {
@@ -157,11 +156,11 @@ func (a *answers) calls() int {
 	return bytes.Count(raw, []byte("\n"))
 }
 
-// kept counts the answers on the worker's disk; each must be its owner's alone. A file
-// that was only created holds none yet: an answer is written at once.
+// kept counts the answers on the worker's disk, and checks that each is readable only by its owner.
+// An empty file is not counted, because an answer is written after the file is created.
 func (a *answers) kept() (n int) {
 	dir := filepath.Join(a.root, "worker", "worker", "results")
-	files, _ := os.ReadDir(dir) // there is none before the worker runs
+	files, _ := os.ReadDir(dir) // the folder is missing before the worker runs
 	for _, f := range files {
 		info, err := f.Info()
 		if err != nil {

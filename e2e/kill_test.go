@@ -17,9 +17,9 @@ import (
 
 const kills = 30
 
-// However often server and worker are killed, every model call is paid for
-// once (one that was in flight at a kill may be made again), every finished
-// tool has run once, and the conversation is the same as without kills.
+// Server and worker are killed many times. Every model call is paid for once, except that a call in
+// flight at a kill may be repeated. Every finished tool has run once, and the conversation is the
+// same as without kills.
 func TestKilledAtRandomPoints(t *testing.T) {
 	seed := seedOf(t)
 	for _, dev := range []bool{false, true} {
@@ -36,7 +36,7 @@ func TestKilledAtRandomPoints(t *testing.T) {
 	}
 }
 
-// seedOf chooses the kills of a run of the tests.
+// seedOf returns the seed that chooses the kills.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
 	seed := rand.Uint64()
@@ -50,14 +50,14 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// played is what a run of the script has left.
+// played is the result of a run of the script.
 type played struct {
 	lines []line
 	tasks map[uuid.UUID]*traced
 }
 
-// play runs the script, with kills if there is a source of them, and checks all
-// that has to hold.
+// play runs the script and checks the result. If random is not nil, it kills processes during the
+// run.
 func play(t *testing.T, dev bool, random *rand.Rand) played {
 	first, second := longScript()
 	mock := startAimock(t, append(
@@ -74,7 +74,7 @@ func play(t *testing.T, dev bool, random *rand.Rand) played {
 	s.showIfFailed(f, id)
 	killed := s.torment(id, random)
 	s.idle(id, 2)
-	if _, err := s.Cancel(t.Context(), id); err != nil { // so that the log has an end
+	if _, err := s.Cancel(t.Context(), id); err != nil { // the cancel ends the log
 		t.Fatal(err)
 	}
 	followed := s.sameLog(f, id)
@@ -90,8 +90,8 @@ func play(t *testing.T, dev bool, random *rand.Rand) played {
 	return played{lines: s.transcript(id), tasks: tasks}
 }
 
-// checkNothingLost holds for a run that nothing has disturbed: each task was
-// done at the first attempt, and no claim of the execution was left to run out.
+// checkNothingLost checks a run without kills: each task finished at its first attempt, and no
+// lease of the execution expired.
 func checkNothingLost(t *testing.T, events []event, tasks map[uuid.UUID]*traced) {
 	t.Helper()
 	checkFinished(t, tasks)
@@ -108,9 +108,8 @@ type kill struct {
 	name string
 }
 
-// torment ends server or worker with SIGKILL, and starts it again at once, each
-// time that the log has grown by some more events. It sends the second message
-// when the run waits for it.
+// torment kills server or worker with SIGKILL whenever the log has grown by some events, and
+// restarts the process immediately. It sends the second message when the run waits for it.
 func (s *stand) torment(id uuid.UUID, random *rand.Rand) []kill {
 	s.t.Helper()
 	var done []kill
@@ -129,9 +128,9 @@ func (s *stand) torment(id uuid.UUID, random *rand.Rand) []kill {
 		x, err := s.Get(s.t.Context(), id)
 		switch {
 		case err != nil:
-			return false // the server is just starting
+			return false // the server is still starting
 		case random != nil && x.MaxSeq >= target:
-			<-time.After(time.Duration(random.IntN(120)) * time.Millisecond) // nothing is waited for: it is the moment of the kill
+			<-time.After(time.Duration(random.IntN(120)) * time.Millisecond) // not a wait for a condition: it chooses the moment of the kill
 			done = append(done, s.killOne(random))
 			again(x)
 		case !said && x.Status == perdure.StatusWaiting && x.WaitReason == "signal":
@@ -153,8 +152,8 @@ func (s *stand) killOne(random *rand.Rand) kill {
 	return k
 }
 
-// sameLog checks that the seqs are dense, and that a client that has followed
-// the log through all kills holds what one does that reads it now.
+// sameLog checks that the seqs are dense. It also checks that a client that followed the log
+// through all kills has the same events as one that reads it now.
 func (s *stand) sameLog(f *follower, id uuid.UUID) []event {
 	s.t.Helper()
 	followed, err := fold(f.all(s.t))
@@ -173,8 +172,8 @@ func (s *stand) sameLog(f *follower, id uuid.UUID) []event {
 	return followed
 }
 
-// compareConversations allows one difference: the result of a tool that was
-// interrupted says so.
+// compareConversations compares two conversations. The only allowed difference is the result of an
+// interrupted tool, which says so.
 func compareConversations(t *testing.T, want, got played) {
 	t.Helper()
 	interrupted := map[string]bool{}
@@ -201,8 +200,8 @@ func compareConversations(t *testing.T, want, got played) {
 	}
 }
 
-// checkModelCalls reads aimock's journal: each answer was asked for once, or
-// again after a kill that came while it was on its way.
+// checkModelCalls checks aimock's journal: each answer was requested once, or repeated after a kill
+// during the call.
 func checkModelCalls(t *testing.T, calls []modelCall, killed []kill, tasks map[uuid.UUID]*traced, turns int) {
 	t.Helper()
 	byTurn := make([][]modelCall, turns)
@@ -245,9 +244,8 @@ func checkModelCalls(t *testing.T, calls []modelCall, killed []kill, tasks map[u
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 
-// killedBetween reports whether a call was in flight at a kill, which came before
-// it was made again. On a busy machine aimock notes a call a while after it was
-// sent.
+// killedBetween reports whether a kill occurred between a call and its repeat. On a busy machine
+// aimock records a call some time after it was sent.
 func killedBetween(killed []kill, from, to time.Time) bool {
 	const unnoticed = 250 * time.Millisecond
 	for _, k := range killed {

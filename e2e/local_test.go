@@ -18,10 +18,10 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// marked is in all that is said in the script below, and in no name.
+// marked is a word in all content of the script below, and in no name.
 const marked = "zebracrossing"
 
-// privately is a conversation of two messages, with tools that leave a trace.
+// privately is a conversation of two messages, with tools that write marks.
 const privately = `
 pace 4ms
 turn
@@ -46,7 +46,7 @@ turn
 
 const privateTurns, privateEffects = 6, 8
 
-// newPrivateStand is a server and a worker that plays the script.
+// newPrivateStand starts a server and a worker that plays the script.
 func newPrivateStand(t *testing.T) (s *stand, journal string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ func (s *stand) begin(mode perdure.PersistenceMode) uuid.UUID {
 	})
 }
 
-// ask runs a command beside the server and returns all that it wrote.
+// ask runs a command while the server runs, and returns its output.
 func (s *stand) ask(args ...string) string {
 	s.t.Helper()
 	p := s.command(args...)
@@ -83,7 +83,7 @@ func (s *stand) command(args ...string) *process {
 	return launch(s.t, command{name: "perdure " + args[0], env: s.env, dir: s.root, argv: append(argv, "--data", filepath.Join(s.root, "data"))})
 }
 
-// holding names the database files of a folder that hold the marked word.
+// holding returns the database files of a folder that contain the marked word.
 func holding(t *testing.T, dir string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.db*"))
@@ -103,16 +103,15 @@ func holding(t *testing.T, dir string) []string {
 	return found
 }
 
-// end stops a process the ordinary way.
+// end stops a process with SIGTERM.
 func end(p *process) {
 	p.t.Helper()
 	p.terminate()
 	p.exit()
 }
 
-// A LOCAL run in which worker and server are killed is the same conversation as
-// one without kills; it is nowhere in the server's database, and all of it is in
-// the worker's.
+// A LOCAL run whose worker and server are killed has the same conversation as one without kills.
+// Its content is only in the worker's database, not in the server's.
 func TestLocalRunKilledAtRandomPoints(t *testing.T) {
 	seed := seedOf(t)
 	want := playPrivately(t, nil)
@@ -120,7 +119,7 @@ func TestLocalRunKilledAtRandomPoints(t *testing.T) {
 	compareConversations(t, want, got)
 }
 
-// playPrivately runs the script LOCAL, with kills if there is a source of them.
+// playPrivately runs the script LOCAL. If random is not nil, it kills processes during the run.
 func playPrivately(t *testing.T, random *rand.Rand) played {
 	s, journal := newPrivateStand(t)
 	id := s.begin(perdure.Local)
@@ -159,9 +158,9 @@ func playPrivately(t *testing.T, random *rand.Rand) played {
 	return played{lines: lines, tasks: tasks}
 }
 
-// tormentLocal kills the worker three times and the server once, in any order,
-// each time that the log has grown by some events, or the run waits. It sends
-// the second message when the run waits for it.
+// tormentLocal kills the worker three times and the server once, in any order. It does so when the
+// log has grown by some events or the run waits. It sends the second message when the run waits for
+// it.
 func (s *stand) tormentLocal(id uuid.UUID, random *rand.Rand) []kill {
 	s.t.Helper()
 	var victims []**process
@@ -175,11 +174,11 @@ func (s *stand) tormentLocal(id uuid.UUID, random *rand.Rand) []kill {
 		s.supervise()
 		x, err := s.Get(s.t.Context(), id)
 		if err != nil {
-			return false // the server is just starting
+			return false // the server is still starting
 		}
 		waits := x.Status == perdure.StatusWaiting && x.WaitReason == "signal"
 		if len(victims) > 0 && (x.MaxSeq >= target || waits) {
-			<-time.After(time.Duration(random.IntN(120)) * time.Millisecond) // nothing is waited for: it is the moment of the kill
+			<-time.After(time.Duration(random.IntN(120)) * time.Millisecond) // not a wait for a condition: it chooses the moment of the kill
 			done = append(done, kill{at: time.Now(), name: (*victims[0]).name})
 			s.restart(victims[0])
 			victims, target = victims[1:], x.MaxSeq+1+random.Int64N(14)
@@ -193,7 +192,7 @@ func (s *stand) tormentLocal(id uuid.UUID, random *rand.Rand) []kill {
 	return done
 }
 
-// wholeTranscript is the transcript once the worker is there to give it.
+// wholeTranscript waits for the worker that has the content, and returns the transcript.
 func (s *stand) wholeTranscript(id uuid.UUID) []line {
 	s.t.Helper()
 	eventually(s.t, "the content comes from its worker", func() bool {
@@ -207,15 +206,15 @@ func (s *stand) wholeTranscript(id uuid.UUID) []line {
 	return s.transcript(id)
 }
 
-// callsIn counts the calls of the model by turn.
+// callsIn returns the number of model calls by turn.
 func callsIn(t *testing.T, journal string) map[int]int {
 	t.Helper()
 	c := console{t: t, journal: journal}
 	return c.callsByTurn()
 }
 
-// checkMarks looks at what the tools have left: nothing took place twice, and
-// where no tool was interrupted, nothing is missing.
+// checkMarks checks the marks of the tools: no tool took effect twice, and without interrupted
+// tools no mark is missing.
 func (s *stand) checkMarks(tasks map[uuid.UUID]*traced) {
 	s.t.Helper()
 	effects := map[string]int{}
@@ -234,19 +233,19 @@ func (s *stand) checkMarks(tasks map[uuid.UUID]*traced) {
 	}
 }
 
-// While the worker of a LOCAL run is away the run is PENDING and says why, and
-// no other worker takes it, which takes others; when it is back the run continues.
+// While the worker of a LOCAL run is away, the run is PENDING and reports the reason. No other
+// worker takes it, although others take other runs. The run continues when its worker is back.
 func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	s, _ := newPrivateStand(t)
 	id := s.begin(perdure.Local)
 	tail := s.command("tail", id.String())
-	tail.says("I begin at the " + marked) // before it is said to its end
+	tail.says("I begin at the " + marked) // before the text is complete
 	s.idle(id, 1)
 	x := s.until(id, "the home", func(x *perdure.Execution) bool { return x.HomeID != nil })
 	home := x.HomeID.String()
 	away := s.worker
 	away.kill()
-	s.worker = nil // nobody starts it again by itself
+	s.worker = nil // prevents an automatic restart
 	other := s.employ("other")
 	s.sayAs(id, "second", "go on over the "+marked)
 	s.until(id, "the worker is missed", func(x *perdure.Execution) bool { return x.Status == perdure.StatusPending && x.Away != nil })
@@ -268,7 +267,7 @@ func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	}
 	s.worker = launch(t, away.command)
 	s.idle(id, 2)
-	if _, err := s.Cancel(t.Context(), id); err != nil { // which ends what follows it
+	if _, err := s.Cancel(t.Context(), id); err != nil { // the cancel ends the log and its followers
 		t.Fatal(err)
 	}
 	tail.exit()
@@ -278,10 +277,9 @@ func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	end(other)
 }
 
-// Promoted while it waits, a run continues at a worker that has never seen it,
-// with its whole conversation, and its log reads to the byte as it did live,
-// from the start and from any cursor of before. Entries, which were named by
-// their hashes, are there whole.
+// After a promotion during a wait, a run continues at a new worker with its whole conversation. Its
+// log equals the live log byte for byte, from the start and from every earlier cursor. Entries that
+// were only hashes are complete.
 func TestLocalRunIsPromoted(t *testing.T) {
 	s, journal := newPrivateStand(t)
 	id := s.begin(perdure.Local)
@@ -297,13 +295,13 @@ func TestLocalRunIsPromoted(t *testing.T) {
 		t.Fatalf("the run is %+v, %v", x, err)
 	}
 	end(s.worker)
-	home := launch(t, s.worker.command) // which needs the content no longer
+	home := launch(t, s.worker.command) // the first worker again, which no longer needs the content
 	home.says("needed here no longer")
 	end(home)
 	if found := holding(t, filepath.Join(s.root, "worker", "worker")); len(found) > 0 {
 		t.Errorf("what was promoted is still in the worker's %v", found)
 	}
-	s.restart(&s.server) // which remembers nothing of what was live
+	s.restart(&s.server) // the new server has nothing of the live log in memory
 	s.reconnected(id)
 	if got := s.transcript(id); plain(got) != plain(said) {
 		t.Errorf("the conversation was\n%s\nand is\n%s", plain(said), plain(got))
@@ -330,7 +328,7 @@ func TestLocalRunIsPromoted(t *testing.T) {
 	checkPrompts(t, journal)
 }
 
-// reconnected waits until a server that was killed answers again.
+// reconnected waits until a killed server answers.
 func (s *stand) reconnected(id uuid.UUID) {
 	s.t.Helper()
 	eventually(s.t, "the server answers again", func() bool {
@@ -339,14 +337,14 @@ func (s *stand) reconnected(id uuid.UUID) {
 	})
 }
 
-// sofar is what the follower has read by now.
+// sofar returns the events that the follower has read so far.
 func (f *follower) sofar() []client.Event {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.events)
 }
 
-// samePages compares what was read of a log to the byte.
+// samePages compares two readings of a log byte for byte.
 func samePages(t *testing.T, what string, want, got []client.Event) {
 	t.Helper()
 	if len(want) != len(got) {
@@ -360,8 +358,8 @@ func samePages(t *testing.T, what string, want, got []client.Event) {
 	}
 }
 
-// withoutEntries is events with nothing but the places of entries: what a reader
-// is given there follows the mode.
+// withoutEntries returns events with only the positions of entries, because the content of entries
+// depends on the mode.
 func withoutEntries(events []client.Event) []client.Event {
 	places := slices.Clone(events)
 	for i, e := range places {
@@ -372,8 +370,8 @@ func withoutEntries(events []client.Event) []client.Event {
 	return places
 }
 
-// sameReading checks that who has followed a log holds what one does that reads
-// it now.
+// sameReading checks that a client that followed a log has the same events as one that reads it
+// now.
 func sameReading(t *testing.T, followed, paged []client.Event) {
 	t.Helper()
 	one, wrong := fold(withHeads(followed))
@@ -386,7 +384,8 @@ func sameReading(t *testing.T, followed, paged []client.Event) {
 	}
 }
 
-// withHeads leaves of entries what is the same whoever keeps their content.
+// withHeads returns events with only the members of entries that do not depend on where content is
+// stored.
 func withHeads(events []client.Event) []client.Event {
 	heads := slices.Clone(events)
 	for i, e := range heads {
@@ -402,13 +401,13 @@ func withHeads(events []client.Event) []client.Event {
 			CreatedAt        string     `json:"createdAt"`
 		}
 		if json.Unmarshal(e.Data, &head) == nil {
-			heads[i].Data, _ = json.Marshal(head) // it was just decoded
+			heads[i].Data, _ = json.Marshal(head) // the value was just decoded
 		}
 	}
 	return heads
 }
 
-// checkPrompts looks whether each prompt begins with the one before, to the byte.
+// checkPrompts checks that each prompt starts with the previous prompt, byte for byte.
 func checkPrompts(t *testing.T, journal string) {
 	t.Helper()
 	raw, err := os.ReadFile(journal)

@@ -20,8 +20,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// event is what a client holds of one seq: an event, or a block with all its
-// chunks.
+// event is a client's view of one seq: an event, or a block with all its chunks.
 type event struct {
 	seq       int64
 	kind      perdure.EventType
@@ -31,13 +30,13 @@ type event struct {
 	content   string
 	closed    perdure.BlockReason
 	elsewhere bool // not all of the content is on the server
-	// lacks is what is missing of a block, unless it turns out to be superseded:
-	// then whoever reads on is not given the rest.
+	// lacks is the error for missing content of a block. It is ignored if the block is superseded,
+	// because readers then do not receive the rest.
 	lacks error
 }
 
-// fold puts events together as a client does, and checks on the way that none
-// is missing, doubled or out of order, to the byte.
+// fold combines events like a client, and checks that no byte is missing, duplicated or out of
+// order.
 func fold(events []client.Event) ([]event, error) {
 	f := folding{bySeq: map[int64]*event{}}
 	var wrong []error
@@ -90,7 +89,7 @@ func (f *folding) add(e client.Event) error {
 	return err
 }
 
-// isChunk tells the pieces of blocks from events: they have an offset.
+// isChunk reports whether e is a chunk. Only chunks have an offset.
 func (x *event) isChunk(e client.Event) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(e.Data, &members) != nil {
@@ -100,7 +99,7 @@ func (x *event) isChunk(e client.Event) bool {
 	return has
 }
 
-// grow takes a further chunk.
+// grow appends a chunk.
 func (x *event) grow(e client.Event, head client.Head) error {
 	switch {
 	case !x.block:
@@ -124,8 +123,7 @@ func (x *event) grow(e client.Event, head client.Head) error {
 	return nil
 }
 
-// withheld is how many bytes stand in the place of a chunk that rests on its
-// worker.
+// withheld returns the number of bytes of a chunk whose content is stored on its worker.
 func withheld(e client.Event) int {
 	var place struct {
 		Content json.RawMessage
@@ -137,7 +135,7 @@ func withheld(e client.Event) int {
 	return place.Length
 }
 
-// pieceOf is a chunk's text; of a tool call's arguments, their next piece.
+// pieceOf returns a chunk's text, or the next part of a tool call's arguments.
 func pieceOf(h client.Head) string {
 	var call struct {
 		Delta string `json:"delta"`
@@ -148,7 +146,7 @@ func pieceOf(h client.Head) string {
 	return h.Text()
 }
 
-// close checks a block's content against what the server says of it.
+// close compares a block's content with the server's values for it.
 func (f *folding) close(e client.Event) error {
 	var c struct {
 		BlockSeq int64               `json:"blockSeq"`
@@ -166,11 +164,11 @@ func (f *folding) close(e client.Event) error {
 	}
 	block.closed = c.Reason
 	if c.Reason == perdure.BlockSuperseded {
-		block.content = "" // whoever reads later is not given it either
+		block.content = "" // later readers do not receive the content either
 		return nil
 	}
 	if block.content == "" {
-		return nil // superseded after this end, as fold checks
+		return nil // superseded after its end; fold checks it
 	}
 	sum := sha256.Sum256([]byte(block.content))
 	if c.Length != int64(len(block.content)) || !block.elsewhere && c.SHA256 != hex.EncodeToString(sum[:]) {
@@ -179,7 +177,7 @@ func (f *folding) close(e client.Event) error {
 	return nil
 }
 
-// differences reports where two readings of one log are not the same.
+// differences returns the differences between two readings of one log.
 func differences(one, other []event) []string {
 	var all []string
 	for i := range max(len(one), len(other)) {
@@ -196,11 +194,10 @@ func differences(one, other []event) []string {
 	return all
 }
 
-// events reads the whole log page by page; pages are small, so that there are
-// many seams.
+// events reads the whole log in small pages, to test many page boundaries.
 func (s *stand) events(id uuid.UUID) []client.Event { return s.eventsAfter(id, "") }
 
-// eventsAfter is events from a cursor on.
+// eventsAfter reads the log after a cursor, like events.
 func (s *stand) eventsAfter(id uuid.UUID, cursor string) []client.Event {
 	s.t.Helper()
 	var all []client.Event
@@ -225,7 +222,7 @@ type follower struct {
 	events []client.Event
 	err    error
 	ended  chan struct{}
-	breaks int // how often the stream broke off
+	breaks int // number of breaks of the stream
 }
 
 // follow starts a follower, which ends with the log or the test.
@@ -257,7 +254,7 @@ func (f *follower) note(change func()) {
 	change()
 }
 
-// all waits for the log's end and returns what the follower has read.
+// all waits for the log's end and returns the events that the follower has read.
 func (f *follower) all(t *testing.T) []client.Event {
 	t.Helper()
 	select {

@@ -1,8 +1,8 @@
-// Package e2e runs the real program against aimock, a mock of the model
-// providers, and ends it at any moment with SIGKILL.
+// Package e2e runs the real program against aimock, a mock of the model providers, and kills it at
+// random moments with SIGKILL.
 //
-// PERDURE_E2E_SEED chooses the moments, PERDURE_E2E_RACE=1 builds the program
-// with the race detector.
+// PERDURE_E2E_SEED chooses the moments. PERDURE_E2E_RACE=1 builds the program with the race
+// detector.
 package e2e
 
 import (
@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// scratch holds what all tests share: the program.
+// scratch is the folder of the program, which all tests share.
 var scratch string
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(scratch) // what is left is in the system's temporary folder
+		_ = os.RemoveAll(scratch) // remaining files are in the system's temporary folder
 		os.Exit(code)
 	}))
 }
@@ -49,7 +49,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return buildAs("perdure")
 })
 
-// buildAs builds the program under a name, with further flags.
+// buildAs builds the program under a name, with additional flags.
 func buildAs(name string, flags ...string) (string, error) {
 	path := filepath.Join(scratch, name)
 	args := append([]string{"build", "-o", path}, flags...)
@@ -63,9 +63,8 @@ func buildAs(name string, flags ...string) (string, error) {
 	return path, nil
 }
 
-// lookAtSources reads the folders that the program is made of, so that go test
-// repeats a test that has passed when one of their files has changed. It cannot
-// see what go build reads.
+// lookAtSources reads the folders of the program's source. go test then repeats a passed test when
+// one of their files has changed, because it cannot see the files that go build reads.
 func lookAtSources() error {
 	return filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules") {

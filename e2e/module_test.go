@@ -15,7 +15,7 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// published is the version of the tree in the proxy that publishModule makes.
+// published is the version of the tree in the proxy of publishModule.
 var published = module.Version{Path: "github.com/perdure/perdure", Version: "v0.0.0-test"}
 
 // publishModule creates a module proxy of one module, the tracked files of this
@@ -38,8 +38,8 @@ func publishModule(t *testing.T) string {
 	return fileURL(proxy)
 }
 
-// zipModule writes the module zip of the tree. The go command's own rules say
-// which files it may hold: modules below this one are left out.
+// zipModule writes the module zip of the tree. The rules of the go command select its files:
+// modules below this one are left out.
 func zipModule(t *testing.T, to string) {
 	t.Helper()
 	var files []zip.File
@@ -60,8 +60,8 @@ func zipModule(t *testing.T, to string) {
 	}
 }
 
-// moduleFiles returns the tracked files, or all files that a build does not make
-// if the tree is not a git work tree.
+// moduleFiles returns the tracked files. If the tree is not a git work tree, it returns all files
+// that are not build output.
 func moduleFiles(t *testing.T) []string {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join("..", ".git")); err != nil {
@@ -112,7 +112,7 @@ func (f treeFile) Open() (io.ReadCloser, error) { return os.Open(f.name()) }
 
 func (f treeFile) name() string { return filepath.Join("..", filepath.FromSlash(string(f))) }
 
-// fileURL returns the URL of a folder, as GOPROXY takes it.
+// fileURL returns the URL of a folder for GOPROXY.
 func fileURL(dir string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String()
 }

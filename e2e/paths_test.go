@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// aimock, which is strict and nobody's of ours, accepts what the providers send of a
-// fixed sample of stored conversations, whoever made their parts.
+// aimock, a strict mock from outside this project, accepts the requests of all providers for a
+// fixed sample of stored conversations, whichever provider wrote their parts.
 func TestStoredPathsAreAcceptedByAimock(t *testing.T) {
 	const sample = 60
 	mock := startAimock(t, fixture{Response: turn{Text: "ok", Usage: tokens(1, 1)}})

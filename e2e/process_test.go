@@ -16,32 +16,32 @@ import (
 	"time"
 )
 
-// patience bounds every wait for something that has to happen.
+// patience is the timeout of every wait.
 const patience = 90 * time.Second
 
 // command is a program and how it is started.
 type command struct {
-	name string // for the output of a test that failed
+	name string // for the output of a failed test
 	argv []string
 	env  []string
 	dir  string
-	// log is a file that takes what it writes, in place of the output of a test
-	// that failed; "" for none.
+	// log is a file that receives the program's output. "" adds the output to that of a failed
+	// test.
 	log string
 }
 
-// process is a program that runs, or has.
+// process is a program that runs or has ended.
 type process struct {
 	command
 	t      *testing.T
 	cmd    *exec.Cmd
 	output *output
 	ended  chan struct{}
-	err    error // how it ended, once ended is closed
+	err    error // how it ended; valid after ended is closed
 }
 
-// launch starts the command. It is killed when the test ends, if it has not
-// ended before, and what it wrote is shown if the test has failed.
+// launch starts the command. At the end of the test it kills the process if it still runs, and logs
+// its output if the test has failed.
 func launch(t *testing.T, c command) *process {
 	t.Helper()
 	p := &process{command: c, t: t, output: newOutput(), ended: make(chan struct{})}
@@ -78,18 +78,18 @@ func launch(t *testing.T, c command) *process {
 	return p
 }
 
-// kill ends the process with SIGKILL and waits until it is gone.
+// kill ends the process with SIGKILL and waits for its end.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended
+	_ = p.cmd.Process.Kill() // an error means that the process has ended
 	<-p.ended
 }
 
-// terminate asks the process to end.
+// terminate sends SIGTERM to the process.
 func (p *process) terminate() {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // an error means that the process has ended
 }
 
-// exit waits for the end and returns the exit code, -1 after a signal.
+// exit waits for the process's end and returns its exit code, or -1 after a signal.
 func (p *process) exit() int {
 	p.t.Helper()
 	select {
@@ -101,8 +101,7 @@ func (p *process) exit() int {
 	}
 }
 
-// says waits until the process has written the words and returns the rest of
-// that line.
+// says waits until the process has written the words, and returns the rest of that line.
 func (p *process) says(words string) string {
 	p.t.Helper()
 	limit := time.After(patience)
@@ -122,7 +121,7 @@ func (p *process) says(words string) string {
 	}
 }
 
-// output is what a process writes.
+// output collects what a process writes.
 type output struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
@@ -140,7 +139,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// look returns what is there, and a channel that closes when there is more.
+// look returns the output so far, and a channel that is closed when there is more.
 func (o *output) look() (string, <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -160,9 +159,9 @@ func (o *output) tail(most int) string {
 	return text
 }
 
-// freeAddress is a loopback address that nothing listens on. Restarts need the
-// same one again, so the system cannot choose it each time; its port is below those
-// that systems give to connections, so that none takes it meanwhile.
+// freeAddress returns a loopback address on which nothing listens. A restart needs the same
+// address, so the system cannot choose it each time. Its port is below the range that systems use
+// for outgoing connections, so that none takes the port in between.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for {
@@ -178,12 +177,12 @@ func freeAddress(t *testing.T) string {
 	}
 }
 
-// environment is what a program needs to run at all; more comes with extra.
+// environment returns the minimal environment of a program, and extra.
 func environment(home string, extra ...string) []string {
 	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8"}, extra...)
 }
 
-// eventually looks every few milliseconds until what is wanted is there.
+// eventually polls every few milliseconds until there returns true.
 func eventually(t *testing.T, what string, there func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/eventlog/logtest"
 )
 
-// noisy is a run of some seconds, with thoughts, text and tools side by side.
+// noisy is a run of some seconds, with concurrent thinking, text and tools.
 const noisy = `
 pace 10ms
 turn
@@ -43,9 +43,8 @@ END
 // serverKills is how often the server is killed.
 const serverKills = 3
 
-// However often the server is killed with SIGKILL while a run is under way,
-// every way of reading the log comes to hold what is read later: nothing that
-// was shown is lost, shown twice, or another thing.
+// The server is killed repeatedly with SIGKILL during a run. Every way of reading the log still
+// delivers what is stored in the end: nothing is lost, duplicated or different.
 func TestEveryProjectionAcrossSIGKILL(t *testing.T) {
 	scripts := t.TempDir()
 	if err := os.WriteFile(filepath.Join(scripts, "noisy"), []byte(noisy), 0o600); err != nil {
@@ -70,8 +69,7 @@ func TestEveryProjectionAcrossSIGKILL(t *testing.T) {
 	readers.Compare(ctx)
 }
 
-// killServer kills the server, and starts it again, each time that the log has
-// grown by some more events.
+// killServer kills and restarts the server whenever the log has grown by some events.
 func (s *stand) killServer(id uuid.UUID, random *rand.Rand) {
 	s.t.Helper()
 	done, target := 0, int64(2)
@@ -91,8 +89,8 @@ func (s *stand) killServer(id uuid.UUID, random *rand.Rand) {
 	})
 }
 
-// awaitServer waits until the server answers, for goroutines that may not end
-// the test.
+// awaitServer waits until the server answers. It returns an error instead of ending the test, for
+// use in goroutines.
 func (s *stand) awaitServer(ctx context.Context, web *http.Client) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -19,8 +19,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// What a person can get wrong on the command line is refused before anything is
-// made, with words that say what to do.
+// Mistakes on the command line are refused before anything is created, with advice.
 func TestCommandLineRefuses(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -70,7 +69,7 @@ func TestCommandLineRefuses(t *testing.T) {
 	}
 }
 
-// A data directory that a newer version has written is left as it is.
+// A data directory of a newer version is not changed.
 func TestDatabaseOfANewerVersion(t *testing.T) {
 	c := newConsole(t)
 	if code := c.perdure("runs").exit(); code != 0 {
@@ -106,7 +105,7 @@ func TestDatabaseOfANewerVersion(t *testing.T) {
 	}
 }
 
-// What a client sends is refused with the code and the field at fault.
+// Invalid requests of a client are refused with the code and the invalid field.
 func TestServerRefuses(t *testing.T) {
 	s := newStand(t, setup{dev: true})
 	model := []perdure.ModelConfig{{Provider: "scripted", ModelID: "x"}}
@@ -135,8 +134,8 @@ func TestServerRefuses(t *testing.T) {
 	}
 }
 
-// A run whose model cannot be called says why, and waits. A definition's
-// endpoint that the worker's operator does not allow is sent nothing.
+// A run whose model cannot be called reports the reason and waits. Nothing is sent to an endpoint
+// in a definition that the worker's operator does not allow.
 func TestModelThatCannotBeCalled(t *testing.T) {
 	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("a call arrived where none may go: %s", r.URL)
@@ -151,7 +150,7 @@ func TestModelThatCannotBeCalled(t *testing.T) {
 	if !said {
 		t.Error("no error event says which key is missing")
 	}
-	// The worker is there now, and has said what it allows.
+	// The worker has registered, with the endpoints that it allows.
 	models := []perdure.ModelConfig{{Provider: "openai", ModelID: "m", BaseURL: thief.URL + "/v1", APIKeyEnv: "SECRET"}}
 	_, started := s.Start(t.Context(), client.StartRequest{UserPrompt: "hi", Models: models})
 	_, created := s.CreateDefinition(t.Context(), perdure.Definition{Name: "n", Slug: "n", Models: models})
@@ -162,7 +161,7 @@ func TestModelThatCannotBeCalled(t *testing.T) {
 	}
 }
 
-// The token keeps others out, and a web page of another origin, too.
+// The token keeps other users out, and also web pages of other origins.
 func TestDevKeepsOthersOut(t *testing.T) {
 	s := newStand(t, setup{dev: true})
 	for _, c := range []struct {

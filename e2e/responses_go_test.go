@@ -17,7 +17,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// openaiGo is the official Go client of a stand.
+// openaiGo returns the official Go client for a stand.
 func (s *stand) openaiGo() openai.Client {
 	return openai.NewClient(
 		option.WithBaseURL(s.url+"/v1"), option.WithAPIKey(s.token(filepath.Join(s.root, "data"))), option.WithMaxRetries(0),
@@ -44,8 +44,8 @@ func rawEvents(t *testing.T, stream *ssestream.Stream[responses.ResponseStreamEv
 	return all
 }
 
-// The official Go client creates, streams from every event on, chains, calls its
-// own tools and is refused by the same errors.
+// The official Go client creates, chains, calls its own tools, and receives the same errors. It
+// streams from every event.
 func TestOfficialGoClient(t *testing.T) {
 	t.Parallel()
 	s := newResponseStand(t)
@@ -146,8 +146,8 @@ func goCancels(t *testing.T, c openai.Client) {
 	}
 }
 
-// The official Go client keeps a conversation: it creates one with items, adds to it,
-// speaks in it, and pages through its items.
+// The official Go client uses a conversation: it creates one with items, adds items, creates
+// responses in it, and pages through its items.
 func TestOfficialGoClientConverses(t *testing.T) {
 	t.Parallel()
 	s := newResponseStand(t)

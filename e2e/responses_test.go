@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// responseScripts are the models of these tests.
+// responseScripts are the models' scripts of these tests.
 var responseScripts = map[string]string{
 	"chain": "turn\n thinking Let me see.\n text First answer.\nturn\n text Second answer.\nturn\n text Third answer.\n",
 	"tools": "turn\n text I will ask.\n call get_weather {\"city\": \"Paris\"}\n call get_weather {\"city\": \"Rome\"}\n" +
@@ -18,7 +18,7 @@ var responseScripts = map[string]string{
 	"slow":  "pace 150ms\nturn\n text One two three four five six seven eight nine ten.\n",
 }
 
-// newResponseStand is a stand whose worker plays the scripts.
+// newResponseStand starts a stand whose worker plays the scripts.
 func newResponseStand(t *testing.T) *stand {
 	t.Helper()
 	s := newStand(t, setup{})
@@ -46,15 +46,14 @@ func (s *stand) node(args ...string) error {
 	return err
 }
 
-// The official npm client creates, streams, chains, branches, calls its own
-// tools, cancels and deletes; every stream is read again from each of its events.
+// The official npm client creates, streams, chains, branches, calls its own tools, cancels and
+// deletes. Every stream is read again from each of its events.
 func TestOfficialNodeClient(t *testing.T) {
 	t.Parallel()
 	newResponseStand(t).node("suite")
 }
 
-// A stream is read on where it broke off, exactly, after the server was killed
-// in the middle of it.
+// After the server is killed during a stream, the client resumes the stream exactly where it broke.
 func TestStreamsAreReadOnAfterTheServerWasKilled(t *testing.T) {
 	t.Parallel()
 	s := newResponseStand(t)
@@ -65,8 +64,7 @@ func TestStreamsAreReadOnAfterTheServerWasKilled(t *testing.T) {
 	s.node("end", file, "exactly")
 }
 
-// A response in background comes to its end after server and worker were killed
-// in the middle of it.
+// A background response finishes after server and worker are killed during it.
 func TestBackgroundResponsesSurviveSIGKILL(t *testing.T) {
 	t.Parallel()
 	s := newResponseStand(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The WebSocket classes of the official npm clients, as they are published, create,
-// stream, chain, call their own tools and read on where a connection was cut.
+// The WebSocket classes of the official npm clients, without changes, create, stream, chain, call
+// their own tools and resume after a cut connection.
 func TestOfficialNodeClientsOverAWebSocket(t *testing.T) {
 	t.Parallel()
 	s := newResponseStand(t)

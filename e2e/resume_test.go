@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// steps is played without a server: perdure run is killed in the middle of its
-// second turn's tool, and perdure resume in the middle of the third turn's text.
+// steps is run without a server. perdure run is killed during the tool of its second turn, and
+// perdure resume during the text of the third turn.
 const steps = `
 turn
   text First step.
@@ -58,14 +58,14 @@ func TestRunKilledAndResumed(t *testing.T) {
 	}
 }
 
-// console is a shell in which perdure is called without a server.
+// console is a shell in which perdure runs without a server.
 type console struct {
 	t       *testing.T
-	dir     string // holds the scripts, and is the workspace
+	dir     string // contains the scripts, and is the workspace
 	journal string
 	env     []string
-	// newer says that the database is made one of a newer version, which does
-	// not open.
+	// newer reports that the test has changed the database's version to a newer one, which does not
+	// open.
 	newer bool
 }
 
@@ -75,7 +75,7 @@ func newConsole(t *testing.T, env ...string) *console {
 	root := t.TempDir()
 	t.Cleanup(func() {
 		path := filepath.Join(root, "data", "perdure.db")
-		if _, err := os.Stat(path); err == nil && !c.newer { // a command that was refused leaves none
+		if _, err := os.Stat(path); err == nil && !c.newer { // a refused command creates no database
 			opentest.File(t, path)
 		}
 	})
@@ -107,7 +107,7 @@ func (c *console) read(name string) string {
 	return string(raw)
 }
 
-// callsByTurn counts the model calls that a provider would have charged.
+// callsByTurn returns the number of charged model calls by turn.
 func (c *console) callsByTurn() map[int]int {
 	c.t.Helper()
 	raw, err := os.ReadFile(c.journal)
@@ -125,7 +125,7 @@ func (c *console) callsByTurn() map[int]int {
 	return calls
 }
 
-// checkResult reads the last line, which reports how the run ended.
+// checkResult checks the last line, which reports how the run ended.
 func (c *console) checkResult(output string) {
 	c.t.Helper()
 	var last string

@@ -10,10 +10,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// longScript is a conversation of two messages and thirty turns, in which every
-// tool is used and every effect can be counted. What a tool reads no other one
-// changes, so that an interrupted one leaves the results of the others as they
-// are.
+// longScript returns a conversation of two messages and thirty turns that uses every tool, with
+// countable effects. No tool changes what another tool reads, so an interrupted tool does not
+// change the results of others.
 func longScript() (first, second []turn) {
 	for i := range 16 {
 		first = append(first, scriptTurn(i))
@@ -26,8 +25,8 @@ func longScript() (first, second []turn) {
 	return first, second
 }
 
-// scriptTurn rotates through kinds of turns: one tool, several in parallel, and
-// barriers between others.
+// scriptTurn returns a turn. The turns rotate through one tool, several parallel tools, and
+// barriers between other tools.
 func scriptTurn(i int) turn {
 	t := turn{
 		Thinking: fmt.Sprintf("This is turn %d, so step %d is next.", i, i),
@@ -71,7 +70,7 @@ func countCalls(turns []turn) int {
 	return n
 }
 
-// furnish puts what the script reads and edits into the workspace.
+// furnish writes the files that the script reads and edits to the workspace.
 func (s *stand) furnish(turns int) {
 	for i := range turns {
 		s.write(fmt.Sprintf("docs/%d.txt", i), fmt.Sprintf("one\nneedle-%d\nthree\n", i))
@@ -79,14 +78,14 @@ func (s *stand) furnish(turns int) {
 	}
 }
 
-// traced is what the log tells of a task.
+// traced is a task as the log describes it.
 type traced struct {
 	kind, call, turn string
 	attempts         int
 	end              perdure.EventType
 }
 
-// trace follows the tasks through the log. Each must have ended, once.
+// trace returns the tasks of the log. Each must have ended exactly once.
 func trace(t *testing.T, events []event) map[uuid.UUID]*traced {
 	t.Helper()
 	tasks := map[uuid.UUID]*traced{}
@@ -126,8 +125,8 @@ func trace(t *testing.T, events []event) map[uuid.UUID]*traced {
 	return tasks
 }
 
-// checkEffects looks at what the tools have left: a finished one has taken
-// effect once, an interrupted one at most once.
+// checkEffects checks the effects of the tools: one for a finished tool, at most one for an
+// interrupted tool.
 func (s *stand) checkEffects(tasks map[uuid.UUID]*traced, turns []turn) {
 	s.t.Helper()
 	ends := s.endsOfCalls(tasks, turns)
@@ -149,7 +148,7 @@ func (s *stand) checkEffects(tasks map[uuid.UUID]*traced, turns []turn) {
 	}
 }
 
-// effectsOf counts what a call has brought about.
+// effectsOf returns how often each effect of a call occurred.
 func (s *stand) effectsOf(c toolCall, turn int, lines map[string]int) map[string]int {
 	found := map[string]int{}
 	count := func(what string, there bool) {
@@ -174,8 +173,8 @@ func (s *stand) effectsOf(c toolCall, turn int, lines map[string]int) map[string
 	return found
 }
 
-// endsOfCalls says how the task of each call ended, by turn and place in it.
-// There must be exactly one task a call.
+// endsOfCalls returns how the task of each call ended, by turn and position in the turn. Each call
+// must have exactly one task.
 func (s *stand) endsOfCalls(tasks map[uuid.UUID]*traced, turns []turn) map[string]perdure.EventType {
 	s.t.Helper()
 	ends := map[string]perdure.EventType{}
@@ -191,7 +190,7 @@ func (s *stand) endsOfCalls(tasks map[uuid.UUID]*traced, turns []turn) map[strin
 		if _, err := fmt.Sscan(place, &part); err != nil {
 			s.t.Fatalf("task %+v: %v", *task, err)
 		}
-		// Thinking and text are parts too, and stand before the calls.
+		// Thinking and text are parts too, and precede the calls.
 		key := fmt.Sprintf("%d/%d", turn, part-2)
 		if ends[key] != "" {
 			s.t.Errorf("two tasks for call %s", key)

@@ -16,23 +16,22 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// vault is a server and a worker that were given secrets of every kind, with
-// model servers that say them back.
+// vault is a server and a worker with secrets of every kind, and model servers that repeat them.
 type vault struct {
 	canaries
 	web            *http.Client
 	url, rpc, ops  string
-	key            string // an admin's
+	key            string // an admin's key
 	root           string
 	server, worker *process
 	spans          *collector
-	models         map[string]*llmtest.Server // by which provider calls them
-	answers        bytes.Buffer               // all that was answered to anybody
+	models         map[string]*llmtest.Server // by the provider that calls them
+	answers        bytes.Buffer               // all answers to requests
 }
 
-// Secrets that programs are given are in no log, answer, metric or span, and in no
-// byte of what is stored, whichever store that is and whatever goes wrong: model
-// servers that repeat their key, keys that are refused, NATS that is away.
+// Secrets of programs are in no log, answer, metric or span, and in no stored byte, whichever store
+// is used. This also holds for failures: model servers that repeat their key, refused keys, and an
+// unavailable NATS.
 func TestSecretsAreNowhere(t *testing.T) {
 	t.Run("file", func(t *testing.T) { secretsOf(t, "json", nil) })
 	t.Run("postgres", func(t *testing.T) {
@@ -80,7 +79,7 @@ func secretsOf(t *testing.T, format string, database func(*vault) (flags []strin
 	v.belong()
 }
 
-// serve starts the server, with TLS, and makes a key for everything that follows.
+// serve starts the server with TLS and creates the keys.
 func (v *vault) serve(format string, flags []string) {
 	v.Helper()
 	cert, key, trust := v.certificate(v.root)
@@ -104,7 +103,7 @@ func (v *vault) serve(format string, flags []string) {
 	v.secrets["the token"] = v.key
 	for _, role := range []string{"admin", "client", "worker"} {
 		var made struct{ ID, Key string }
-		// The one answer that may hold it.
+		// The only answer that may contain the secret.
 		if err := json.Unmarshal(v.request("POST", "/api/orgs/default/keys", `{"name":"one","role":"`+role+`"}`), &made); err != nil {
 			v.Fatal(err)
 		}
@@ -116,8 +115,7 @@ func (v *vault) serve(format string, flags []string) {
 	v.answers.Reset()
 }
 
-// employ starts the worker, whose model servers repeat the key they are called
-// with in whatever they say.
+// employ starts the worker. Its model servers repeat the key of each call in all their output.
 func (v *vault) employ(format string) {
 	v.Helper()
 	env := append(environment(v.root), v.spans.environment("worker")...)
@@ -160,7 +158,7 @@ func (v *vault) employ(format string) {
 	v.worker.says("  bash")
 }
 
-// request creates a request with the admin's key, and keeps what is answered.
+// request sends a request with the admin's key, and records the answer.
 func (v *vault) request(method, path, body string, headers ...string) []byte {
 	v.Helper()
 	raw := v.as(v.key, method, path, body, headers...)
@@ -191,7 +189,7 @@ func (v *vault) as(key, method, path, body string, headers ...string) []byte {
 	return raw
 }
 
-// runs has every model server called, to the end of the turn.
+// runs calls every model server until the end of the turn.
 func (v *vault) runs() {
 	v.Helper()
 	for provider, model := range map[string]string{
@@ -217,13 +215,13 @@ func (v *vault) runs() {
 		for _, part := range []string{"/entries?all=true", "/tasks", "/checkpoints", "/snapshot", "/events?limit=1000"} {
 			v.request("GET", path+part, "")
 		}
-		v.request("DELETE", path, "") // its streams end then
+		v.request("DELETE", path, "") // ends its streams
 		v.request("GET", path+"/stream/consolidated", "")
 		v.request("GET", path+"/stream?render=html", "")
 	}
 }
 
-// strangers use secrets where they do not belong, and wrong ones.
+// strangers uses secrets in the wrong places, and wrong secrets.
 func (v *vault) strangers() {
 	v.Helper()
 	const list = "/api/orgs/default/agent-executions"
@@ -249,7 +247,7 @@ func (v *vault) strangers() {
 	v.as(client, "POST", list, `{"userPrompt":"go","models":[{"provider":"openai","modelId":"m","baseUrl":"https://me:`+wrong+`@x/v1"}]}`)
 }
 
-// everything reads what has not been read.
+// everything reads all remaining data.
 func (v *vault) everything() {
 	v.Helper()
 	for _, path := range []string{"/api/orgs/default/keys", "/api/orgs/default/audit", "/api/orgs/default/agent-definitions", "/api/orgs/default/agent-executions", "/openapi.json", "/readyz"} {
@@ -259,7 +257,7 @@ func (v *vault) everything() {
 		for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
 			v.absent(path+" of "+name, []byte(pageAt(v.T, at+path)))
 		}
-		// Not cmdline, which is what the operator typed.
+		// cmdline is not read, because it contains what the operator typed.
 		stacks := pageAt(v.T, strings.Replace(at, "://", "://x:"+v.opsToken(name)+"@", 1)+"/debug/pprof/goroutine?debug=2")
 		if !strings.Contains(stacks, "goroutine 1 [") {
 			v.Errorf("the profile of %s is %.200s", name, stacks)
@@ -268,7 +266,7 @@ func (v *vault) everything() {
 	}
 }
 
-// opsToken reads the token for profiles of the process with the data directory.
+// opsToken reads the token for profiles from a data directory.
 func (v *vault) opsToken(data string) string {
 	v.Helper()
 	raw, err := os.ReadFile(filepath.Join(v.root, data, "ops-token"))
@@ -278,7 +276,7 @@ func (v *vault) opsToken(data string) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// stop ends both in order, so that all is written.
+// stop ends both processes cleanly, so that everything is written.
 func (v *vault) stop() {
 	for _, p := range []*process{v.worker, v.server} {
 		p.terminate()
@@ -286,8 +284,8 @@ func (v *vault) stop() {
 	}
 }
 
-// belong finds the keys of models where they belong: had they not been used,
-// nothing would have been shown.
+// belong checks that the models' keys are in their intended places. Otherwise the keys were not
+// used, and the test proves nothing.
 func (v *vault) belong() {
 	v.Helper()
 	for provider, server := range v.models {
@@ -309,8 +307,8 @@ func (v *vault) belong() {
 	}
 }
 
-// What a command is given that is wrong, or does not lead anywhere, is said
-// without the secrets in it, at whatever level of the log.
+// Errors about wrong or unreachable values of a command do not contain the secrets in them, at any
+// log level.
 func TestRefusalsHoldNoSecret(t *testing.T) {
 	v := newCanaries(t)
 	cert, key, _ := v.certificate(t.TempDir())
@@ -374,7 +372,7 @@ func TestRefusalsHoldNoSecret(t *testing.T) {
 			defer cancel()
 			select {
 			case <-p.ended:
-			case <-wait.Done(): // it tries again and again
+			case <-wait.Done(): // it repeats its attempts
 				p.kill()
 			}
 			said := p.output.String()

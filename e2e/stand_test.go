@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// stand is an installation of the real program: a server, and a worker in a
-// process of its own or, with dev, in the same.
+// stand is an installation of the real program: a server, and a worker in a separate process or, in
+// dev mode, in the same one.
 type stand struct {
 	t         *testing.T
 	root      string
@@ -25,19 +25,18 @@ type stand struct {
 	rpc       string
 	env       []string
 	server    *process // or dev
-	worker    *process // nil with dev
+	worker    *process // nil in dev mode
 	*client.Client
 }
 
-// setup says how a stand is. The zero value is a server and a worker whose
-// leases last a second.
+// setup configures a stand. The zero value is a server and a worker with leases of one second.
 type setup struct {
 	dev   bool
 	lease time.Duration
-	env   []string // with which the worker finds its models
-	// server are variables of the server alone.
+	env   []string // with the worker's settings for its models
+	// server are variables for the server only.
 	server []string
-	// origin is one whose pages may use the server; "" for none.
+	// origin is an origin whose pages may use the server; "" for none.
 	origin string
 }
 
@@ -56,7 +55,7 @@ func newStand(t *testing.T, with setup) *stand {
 	}
 	lease := cmp.Or(with.lease, time.Second).String()
 	data := filepath.Join(root, "data")
-	// Cleanups run last in, first out: by then no process has it open.
+	// Cleanups run last in, first out, so no process has the file open then.
 	t.Cleanup(func() { opentest.File(t, filepath.Join(data, "perdure.db")) })
 	if with.dev {
 		s.server = launch(t, command{name: "dev", env: env, dir: s.workspace, argv: []string{
@@ -74,7 +73,7 @@ func newStand(t *testing.T, with setup) *stand {
 	return s
 }
 
-// employ starts a worker whose data directory is of that name.
+// employ starts a worker with a data directory of the given name.
 func (s *stand) employ(name string) *process {
 	s.t.Helper()
 	return launch(s.t, command{name: name, env: s.env, dir: s.root, argv: []string{
@@ -116,14 +115,13 @@ func (s *stand) connect(tokenFile string) {
 	s.t.Cleanup(s.Close)
 }
 
-// restart kills a process and starts the same again.
+// restart kills a process and starts it again.
 func (s *stand) restart(p **process) {
 	(*p).kill()
 	*p = launch(s.t, (*p).command)
 }
 
-// supervise starts a worker again that has ended because there was no server
-// when it began.
+// supervise restarts a worker that has ended because there was no server at its start.
 func (s *stand) supervise() {
 	s.t.Helper()
 	if s.worker == nil {
@@ -139,7 +137,7 @@ func (s *stand) supervise() {
 	}
 }
 
-// start begins a run; a kind that no worker has registered yet is waited for.
+// start starts a run. It waits until a worker has registered the kind.
 func (s *stand) start(r client.StartRequest) uuid.UUID {
 	s.t.Helper()
 	r.IdempotencyKey = uuid.NewString()
@@ -154,14 +152,12 @@ func (s *stand) start(r client.StartRequest) uuid.UUID {
 	return x.ID
 }
 
-// notYet reports whether an error is over when the server, or the first worker,
-// is there.
+// notYet reports whether an error may disappear when the server or the first worker has started.
 func notYet(err error) bool {
 	return perdure.IsCode(err, perdure.Unavailable) || strings.Contains(err.Error(), "kind")
 }
 
-// until waits for the execution to be as wanted, through restarts of the
-// server.
+// until waits until want reports true for the execution, even across restarts of the server.
 func (s *stand) until(id uuid.UUID, what string, want func(*perdure.Execution) bool) *perdure.Execution {
 	s.t.Helper()
 	var last *perdure.Execution
@@ -191,8 +187,7 @@ func describe(x *perdure.Execution) string {
 	return text
 }
 
-// idle waits until the run waits for the user for the nth time: it has answered
-// so many messages.
+// idle waits until the run has answered the given number of messages and waits for the user.
 func (s *stand) idle(id uuid.UUID, answers int) {
 	s.t.Helper()
 	s.until(id, "the run waits for the user", func(x *perdure.Execution) bool {
@@ -205,7 +200,7 @@ func (s *stand) ended(id uuid.UUID) *perdure.Execution {
 	return s.until(id, "the run ends", func(x *perdure.Execution) bool { return x.Status.Terminal() })
 }
 
-// count counts the entries of a role on the path; -1 while there is no answer.
+// count returns the number of entries of a role on the path, or -1 if the server does not answer.
 func (s *stand) count(id uuid.UUID, role perdure.Role) int {
 	n := 0
 	for e, err := range s.Entries(s.t.Context(), id) {
@@ -219,14 +214,14 @@ func (s *stand) count(id uuid.UUID, role perdure.Role) int {
 	return n
 }
 
-// say sends a message twice under one id, as a client does that has not heard
-// whether the first one arrived.
+// say sends a message twice with one id, like a client that does not know whether the first one
+// arrived.
 func (s *stand) say(id uuid.UUID, text string) {
 	s.t.Helper()
 	s.sayAs(id, text, text)
 }
 
-// sayAs is say with another id than the text itself.
+// sayAs is say with an id that differs from the text.
 func (s *stand) sayAs(id uuid.UUID, name, text string) {
 	s.t.Helper()
 	message := client.UserMessage(text)
@@ -242,7 +237,7 @@ func (s *stand) sayAs(id uuid.UUID, name, text string) {
 	}
 }
 
-// write puts a file into the workspace.
+// write creates a file in the workspace.
 func (s *stand) write(name, content string) {
 	s.t.Helper()
 	path := filepath.Join(s.workspace, name)
@@ -254,7 +249,7 @@ func (s *stand) write(name, content string) {
 	}
 }
 
-// read returns a file of the workspace, "" if it is not there.
+// read returns a file of the workspace, or "" if it does not exist.
 func (s *stand) read(name string) string {
 	s.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.workspace, name))
@@ -264,15 +259,14 @@ func (s *stand) read(name string) string {
 	return string(raw)
 }
 
-// within bounds a wait in a goroutine of its own.
+// within returns a context that limits a wait in a separate goroutine.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// showIfFailed tells, if the test fails, where the run stands and what came
-// last.
+// showIfFailed logs the state of the run and its last events if the test fails.
 func (s *stand) showIfFailed(f *follower, id uuid.UUID) {
 	s.t.Cleanup(func() {
 		if !s.t.Failed() {

@@ -12,10 +12,9 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// A worker is killed in the middle of a model call, and another continues. What the
-// client, the server and both workers export is one trace, in which the calls of
-// the model and the tool stand with what OpenTelemetry calls them; the server has
-// counted the lease that was lost, and a worker's own port says what it has done.
+// A worker is killed during a model call, and another continues. The spans of the client, the
+// server and both workers form one trace. Calls of the model and the tool have OpenTelemetry's
+// attributes. The server counts the lost lease, and a worker's own port reports its work.
 func TestOneTraceAcrossSIGKILL(t *testing.T) {
 	spans := newCollector(t)
 	ask, hang, done := llmtest.Answer{
@@ -40,8 +39,8 @@ func TestOneTraceAcrossSIGKILL(t *testing.T) {
 		}
 		return len(model.Requests()) == 2
 	})
-	// All that has ended is exported before the kill: what remains is the model call
-	// that hangs, and nothing hangs on that.
+	// All ended spans are exported before the kill. Only the span of the hanging model call is
+	// open, and it has no children.
 	eventually(t, "the first worker's spans", func() bool {
 		return len(spans.of("first", "commit")) == 3 && len(spans.of("first", "chat m")) == 1 &&
 			len(spans.of("first", "execute_tool bash")) == 1 && len(spans.orphans("first")) == 0
@@ -66,7 +65,8 @@ func TestOneTraceAcrossSIGKILL(t *testing.T) {
 	checkTrace(t, spans)
 }
 
-// checkTrace finds one trace, whole but for the call that the killed worker was in.
+// checkTrace checks that there is one trace, complete except for the call that the killed worker
+// was in.
 func checkTrace(t *testing.T, spans *collector) {
 	t.Helper()
 	roots := spans.of("client", "perdure run")
@@ -117,7 +117,7 @@ func checkTrace(t *testing.T, spans *collector) {
 	}
 }
 
-// opsOf is the address of a process's port for operators.
+// opsOf returns the address of a process's port for operators.
 func opsOf(p *process) string {
 	p.t.Helper()
 	for _, word := range strings.Fields(p.says("  ops")) {
@@ -148,7 +148,7 @@ func pageAt(t *testing.T, url string) string {
 	return string(raw)
 }
 
-// sampleAt is a metric's value, "" if it is not there.
+// sampleAt returns a metric's value, or "" if the metric does not exist.
 func sampleAt(t *testing.T, at, sample string) string {
 	t.Helper()
 	for line := range strings.Lines(pageAt(t, at+"/metrics")) {

@@ -9,14 +9,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// line is one message part of a conversation, as it is compared: without ids
-// and times.
+// line is one message part of a conversation in a form for comparison, without ids and times.
 type line struct {
 	text string
-	call string // our id of the tool call that it is the result of
+	call string // the internal id of the tool call whose result it is
 }
 
-// transcript is the path of an execution, a line a part.
+// transcript returns the path of an execution, with one line per part.
 func (s *stand) transcript(id uuid.UUID) []line {
 	s.t.Helper()
 	var lines []line
@@ -35,7 +34,7 @@ func (s *stand) transcript(id uuid.UUID) []line {
 	return lines
 }
 
-// words puts a part into one line.
+// words returns a part as one line of text.
 func words(p perdure.Part) string {
 	switch p.Type {
 	case perdure.PartText:
@@ -51,7 +50,7 @@ func words(p perdure.Part) string {
 	return string(p.Type)
 }
 
-// canonical is JSON in one form, whatever pieces it came in.
+// canonical returns JSON in a canonical form that does not depend on how it was split.
 func canonical(raw json.RawMessage) string {
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {

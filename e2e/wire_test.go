@@ -13,12 +13,12 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// wire is how a provider is spoken to.
+// wire is the API of a provider.
 type wire struct {
 	model perdure.ModelConfig
 	path  string // of its calls
-	// items says that an answer goes back in pieces, of which the journal makes a
-	// message each: its text, and every call.
+	// items reports that an answer is sent back as separate items. The journal contains a message
+	// for each: the text, and every call.
 	items bool
 }
 
@@ -29,7 +29,7 @@ var wires = []wire{
 	{perdure.ModelConfig{Provider: "gemini", ModelID: "gemini-2.5-flash"}, "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse", false},
 }
 
-// answersBefore counts the messages of the model that a turn's prompt holds.
+// answersBefore returns the number of the model's messages in the prompt of turn i.
 func (w wire) answersBefore(turns []turn, i int) int {
 	if !w.items {
 		return i
@@ -41,8 +41,8 @@ func (w wire) answersBefore(turns []turn, i int) int {
 	return n
 }
 
-// A conversation with every tool, calls in parallel, a call of a tool that does
-// not exist, and a second message, over each wire.
+// A conversation works over each API. It contains every tool, parallel calls, a call of a tool that
+// does not exist, and a second message.
 func TestConversationOverTheWire(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.model.Provider, func(t *testing.T) { conversationOver(t, w) })
@@ -118,7 +118,7 @@ func wireScript() []turn {
 	return turns
 }
 
-// checkUsage looks at what the record of each model call says it took.
+// checkUsage checks the usage in the record of each model call.
 func (s *stand) checkUsage(id uuid.UUID, w wire, turns []turn) {
 	s.t.Helper()
 	var records []perdure.Entry
@@ -148,7 +148,7 @@ func (s *stand) checkUsage(id uuid.UUID, w wire, turns []turn) {
 	}
 }
 
-// checkWire looks at what arrived at the provider.
+// checkWire checks the requests that arrived at the provider.
 func checkWire(t *testing.T, w wire, calls []modelCall, turns []turn, system string) {
 	t.Helper()
 	if len(calls) != len(turns) {
@@ -172,7 +172,7 @@ func checkWire(t *testing.T, w wire, calls []modelCall, turns []turn, system str
 	}
 }
 
-// whole joins what the model said in one go to one message.
+// whole joins the items of one answer to one message.
 func whole(messages []promptMessage) []promptMessage {
 	var all []promptMessage
 	for _, m := range messages {
@@ -185,8 +185,8 @@ func whole(messages []promptMessage) []promptMessage {
 	return all
 }
 
-// checkAnswered holds a prompt to the rule of all providers: each tool call is
-// answered right after it, in the order of the calls.
+// checkAnswered checks the rule of all providers: the results follow each message with tool calls
+// immediately, in the order of the calls.
 func checkAnswered(t *testing.T, call int, messages []promptMessage) {
 	t.Helper()
 	var open []string

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A worker whose own store fails ends its process with the reason and exit code 1,
-// and its next start continues with the run. The store fails as its log cannot be made
-// longer: the system refuses it, with an error other than that of a full disk.
+// A worker whose own store fails ends with the reason and exit code 1, and its next start continues
+// the run. The store fails because the system refuses to extend its log, with an error other than a
+// full disk.
 func TestAWorkerEndsWithItsStore(t *testing.T) {
 	s, _ := newPrivateStand(t)
 	id := s.begin(perdure.Local)
@@ -23,7 +23,7 @@ func TestAWorkerEndsWithItsStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	failing := s.worker
-	s.worker = nil // nobody starts it again by itself
+	s.worker = nil // prevents an automatic restart
 	limit := &unix.Rlimit{Cur: uint64(log.Size()) + 100, Max: unix.RLIM_INFINITY}
 	if err := unix.Prlimit(failing.cmd.Process.Pid, unix.RLIMIT_FSIZE, limit, nil); err != nil {
 		t.Fatal(err)

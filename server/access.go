@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// access tells whose a bearer is: the data directory's token, or a stored key.
+// access authenticates bearers: the data directory's token and stored keys.
 type access struct {
 	engine *engine.Engine
 	token  string
@@ -30,8 +30,8 @@ func (a access) KeyOf(ctx context.Context, secret perdure.Hash) (*perdure.APIKey
 // workers adapts access to grpcapi.Authenticator.
 type workers struct{ access }
 
-// Authenticate implements grpcapi.Authenticator. A stored key has one org; the token
-// of the data directory works for the org that the call names.
+// Authenticate implements grpcapi.Authenticator. A stored key belongs to one org; the data
+// directory's token works for the org that the call names.
 func (w workers) Authenticate(ctx context.Context, bearer string) (grpcapi.Principal, error) {
 	key, err := w.KeyOf(ctx, sha256.Sum256([]byte(bearer)))
 	if err != nil {
@@ -56,7 +56,7 @@ func (w workers) Authenticate(ctx context.Context, bearer string) (grpcapi.Princ
 // Request implements grpcapi.Limiter.
 func (w workers) Request(key *perdure.APIKey) error { return w.engine.Request(key) }
 
-// backend is what gRPC serves.
+// backend implements grpcapi.Backend on the engine.
 type backend struct{ engine *engine.Engine }
 
 // Dispatch implements grpcapi.Backend.

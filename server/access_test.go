@@ -24,7 +24,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-// openServer runs a server until the test ends, and leaves no goroutine behind.
+// openServer runs a server until the test ends, and checks that no goroutine remains.
 func openServer(t *testing.T, c server.Config) *server.Server {
 	t.Helper()
 	before := goleak.IgnoreCurrent() // a database server lives longer than a test
@@ -77,8 +77,8 @@ func withKey(ctx context.Context, key string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+key)
 }
 
-// Dev mode makes a token that only its user can read, and wants it over HTTP and
-// gRPC alike; the next start keeps it.
+// Dev mode creates a token that only its user can read, and requires it over HTTP and gRPC. The
+// next start keeps the token.
 func TestDevTokenIsPrivateAndNeeded(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})
 	file := server.TokenFile(s.Data)
@@ -116,8 +116,8 @@ func TestDevTokenIsPrivateAndNeeded(t *testing.T) {
 	}
 }
 
-// Addresses that others reach are refused at the start: in dev mode always, else
-// until there is a key.
+// A server refuses to start on non-loopback addresses: in dev mode always, otherwise until a key
+// exists.
 func TestBindingElsewhereNeedsAKey(t *testing.T) {
 	for _, dev := range []bool{true, false} {
 		s, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), Dev: dev, HTTPAddr: "127.0.0.1:0", GRPCAddr: "0.0.0.0:0"})
@@ -139,8 +139,8 @@ func TestBindingElsewhereNeedsAKey(t *testing.T) {
 	}
 }
 
-// A worker in another language that appends entry by entry is held to the same
-// transcript as one that commits batches: what does not fit is refused by name.
+// A worker in another language may append entries one by one. The same transcript rules apply as to
+// batches, and a violation is refused with the name of the rule.
 func TestAppendedEntriesAreCheckedOverTheWire(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})
 	conn := connect(t, s)
@@ -219,7 +219,7 @@ func (w *foreign) entry(m perdure.Message) perdure.Entry {
 	return e
 }
 
-// append appends the entry by itself; want is the code of the refusal.
+// append appends one entry. want is the code of the expected refusal.
 func (w *foreign) append(e perdure.Entry, want perdure.Code) {
 	w.Helper()
 	m := &perdurev1.AppendEntryRequest{Lease: w.lease, Number: w.number + 1, Entry: &perdurev1.NewEntry{
@@ -242,7 +242,7 @@ func (w *foreign) append(e perdure.Entry, want perdure.Code) {
 	}
 }
 
-// The configured lease and payload limit are what workers are told.
+// Workers receive the configured lease and payload limit.
 func TestLeaseIsConfigured(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true, Lease: 3 * time.Second, PayloadLimit: 5 << 20})
 	settings, err := s.Dispatch(server.DevOrg).Register(t.Context(), perdure.Registration{WorkerID: uuid.New()})

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// audits is how many records the org's audit log holds.
+// audits returns the number of records in the org's audit log.
 func (w *world) audits(org string) (n int) {
 	w.Helper()
 	for _, err := range w.client(org, "admin").Audit(w.Context()) {
@@ -17,9 +17,8 @@ func (w *world) audits(org string) (n int) {
 	return n
 }
 
-// Every operation that changes a key, a definition, the retention or a session leaves one
-// record of it, whichever that is; an operation that is refused, that changes
-// something else or nothing, leaves none.
+// Every operation that changes a key, a definition, the retention or a session writes one audit
+// record. An operation that is refused, changes something else, or changes nothing, writes none.
 func TestEveryChangeIsOneRecord(t *testing.T) {
 	w := newWorld(t)
 	tried := 0
@@ -40,7 +39,7 @@ func TestEveryChangeIsOneRecord(t *testing.T) {
 			}
 			tried += c.want
 		}
-		// Asked again, what is gone is gone, and what is so is so.
+		// Repeated, the operation changes nothing.
 		before := w.audits("acme")
 		again := w.request(name, w.keys["acme admin"], w.names)
 		same := method == "DELETE" || method == "PATCH"

@@ -23,8 +23,8 @@ import (
 
 const serveIn = "PERDURE_TEST_SERVE"
 
-// TestMain is a server of its own where a benchmark asks for one: its memory is
-// then the server's alone.
+// TestMain runs a server if a benchmark asks for one. The process's memory is then the server's
+// alone.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(serveIn); dir != "" {
 		if err := serveHere(dir); err != nil {
@@ -51,9 +51,8 @@ func serveHere(dir string) error {
 	return s.Run(ctx)
 }
 
-// BenchmarkLargeTransfer sends 64 MiB to a server and fetches them again, and
-// reports by how much the server's memory grew over what it was before, at
-// most.
+// BenchmarkLargeTransfer sends 64 MiB to a server and reads them back. It reports the largest
+// growth of the server's memory.
 func BenchmarkLargeTransfer(b *testing.B) {
 	cmd := exec.CommandContext(b.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), serveIn+"="+b.TempDir())
@@ -79,7 +78,7 @@ func BenchmarkLargeTransfer(b *testing.B) {
 	})
 	value := content('b', huge)
 	owner := perdure.BlobOwner{ExecutionID: claim.Lease.ExecutionID, Lease: &claim.Lease}
-	w.put(owner, value[:1<<20]) // what every transfer needs is there
+	w.put(owner, value[:1<<20]) // allocates what every transfer needs
 	b.SetBytes(2 * huge)
 	grown := 0
 	for b.Loop() {
@@ -116,7 +115,7 @@ func status(b *testing.B, pid int) map[string]int {
 	return all
 }
 
-// resetPeak forgets the peak of a process's memory, and returns what it has now.
+// resetPeak resets the peak of a process's memory, and returns the current value.
 func resetPeak(b *testing.B, pid int) int {
 	b.Helper()
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {

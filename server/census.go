@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// censusEvery is how long a count of what the store holds is good for: however
-	// often somebody scrapes, the store is asked no more often.
+	// censusEvery is how long a count of the store is reused. More frequent scrapes do not query
+	// the store.
 	censusEvery = 5 * time.Second
-	// censusWithin bounds one count.
+	// censusWithin is the timeout of one count.
 	censusWithin = 3 * time.Second
 )
 
-// census counts what the store holds, when it is scraped. Of several servers on
-// one store each tells of the whole store: take the max over them, not the sum.
+// census counts rows of the store at a scrape. If several servers share a store, each reports the
+// whole store: use the maximum over them, not the sum.
 type census struct {
 	store  store.Counter
 	now    func() time.Time
 	queues *meter.Bounded
 
-	mu   sync.Mutex // guards what follows; held while the store is asked, so that one does
+	mu   sync.Mutex // guards the fields below; held during a query, so that only one runs
 	at   time.Time
 	last store.Census
 	err  error
@@ -70,8 +70,7 @@ func (c *census) take() (store.Census, error) {
 	return c.last, c.err
 }
 
-// Collect implements prometheus.Collector. While the store does not answer there
-// is nothing to tell of it but that.
+// Collect implements prometheus.Collector. If the store does not answer, it reports only that.
 func (c *census) Collect(out chan<- prometheus.Metric) {
 	last, err := c.take()
 	unchecked := 0.
@@ -114,7 +113,7 @@ type queueLabels struct{ queue, work string }
 
 type queueValues struct{ pending, ready, age float64 }
 
-// byLabel gathers queues under the names that they are told by.
+// byLabel groups queues by the labels under which they are reported.
 func (c *census) byLabel(of store.Census) map[queueLabels]queueValues {
 	all := map[queueLabels]queueValues{}
 	for _, q := range of.Queues {
@@ -133,8 +132,7 @@ func (c *census) byLabel(of store.Census) map[queueLabels]queueValues {
 	return all
 }
 
-// label is a queue's name, or what those have in common that are made for one
-// run or one worker each.
+// label returns a queue's label. Queues that are created for one run or one worker share a label.
 func (c *census) label(queue string) string {
 	for _, prefix := range []string{"run:", "local:"} {
 		if strings.HasPrefix(queue, prefix) {

@@ -13,24 +13,25 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// lookEvery is how often the files of a certificate are looked at, at most: a
-// renewed one is served to connections that begin after that.
+// lookEvery is the minimum interval between checks of a certificate's files. New connections use a
+// renewed certificate after that time.
 const lookEvery = time.Second
 
-// certificate serves the one in two files, as they are now, with whom it trusts.
+// certificate serves the current content of two certificate files, and of the file of trusted
+// authorities.
 type certificate struct {
 	cert, key string
-	// clients is a file of authorities, "" to ask clients for no certificate.
+	// clients is a file of authorities; "" requests no client certificate.
 	clients string
 	logger  *slog.Logger
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	looked time.Time
 	seen   []fs.FileInfo
 	config *tls.Config
 }
 
-// openCertificate reads the files. Error: invalid_argument.
+// openCertificate reads the files. Errors: invalid_argument.
 func openCertificate(cert, key, clients string, logger *slog.Logger) (*certificate, error) {
 	c := &certificate{cert: cert, key: key, clients: clients, logger: logger, looked: time.Now()}
 	var err error
@@ -81,8 +82,8 @@ func (c *certificate) read() (*tls.Config, error) {
 	return config, nil
 }
 
-// now returns what the files hold. Files that cannot be used, as while they are
-// being replaced, leave what was there before.
+// now returns the TLS configuration for the files' current content. If the files are invalid, for
+// example while they are replaced, the previous configuration stays.
 func (c *certificate) now() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +117,7 @@ func sameFiles(a, b []fs.FileInfo) bool {
 	return true
 }
 
-// forListener is for a listener that speaks these protocols.
+// forListener returns the TLS configuration of a listener for the given protocols.
 func (c *certificate) forListener(protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: protocols,
@@ -125,7 +126,7 @@ func (c *certificate) forListener(protocols ...string) *tls.Config {
 			config.NextProtos = protocols
 			return config, nil
 		},
-		// For those who ask whether there is any.
+		// For callers that check whether there is a certificate.
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &c.now().Certificates[0], nil },
 	}
 }

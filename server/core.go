@@ -12,21 +12,20 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// Core is the inside of a server: its rules over a real store, without a
-// transport and without a loop of its own. The program that opened it calls
-// Sweep whenever something may have come due; nothing happens by itself, so
-// time may be virtual. agent/agenttest runs agents on it.
+// Core is the inner part of a server: its rules over a real store, without transports and
+// background loops. The program that opened it calls Sweep when something may be due. Nothing
+// happens by itself, so time may be virtual. agent/agenttest runs agents on it.
 type Core struct {
 	*engine.Engine
 	store *sqlite.Store
 }
 
-// CoreFile is the name of the database in the folder of a Core. A copy of one
-// that was closed opens faster than an empty folder.
+// CoreFile is the name of the database in the folder of a Core. A copy of a closed database opens
+// faster than an empty folder.
 const CoreFile = "perdure.db"
 
-// OpenCore opens what is in the folder c.Data, which must be there. Of c, Data,
-// Lease, PayloadLimit, Logger and Clock count.
+// OpenCore opens the store in the folder c.Data, which must exist. It uses only Data, Lease,
+// PayloadLimit, Logger and Clock of c.
 func OpenCore(ctx context.Context, c Config) (*Core, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -37,15 +36,14 @@ func OpenCore(ctx context.Context, c Config) (*Core, error) {
 	}
 	return &Core{store: store, Engine: engine.New(engine.Config{
 		Store: store, Logger: c.Logger, Lease: c.Lease, PayloadLimit: c.PayloadLimit,
-		// A cancel reaches the agent with a heartbeat, a third of the lease apart.
+		// A cancel reaches the agent with a heartbeat, every third of the lease.
 		CancelGrace: c.Lease,
-		// Hints in one process are never lost: nobody has to look without one.
+		// Hints within one process are never lost, so no polling is needed.
 		Tick: time.Duration(math.MaxInt64),
 	})}, nil
 }
 
-// Dispatch gives what a worker in this process speaks to. ReturnEmbedded takes
-// its leases back.
+// Dispatch returns the API for a worker in this process. ReturnEmbedded returns its leases.
 func (c *Core) Dispatch(org string) perdure.Dispatch { return c.Engine.Dispatch(org, true) }
 
 // Close closes the store.

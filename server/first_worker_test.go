@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// Before any worker of the org has registered, whatever needs one is 503 with a pause
-// to ask again after. From then on a kind that none has is the client's fault.
+// Before any worker of the org has registered, requests that need one get 503 with a pause.
+// Afterwards a kind that no worker has is the client's error.
 func TestRunsBeforeTheFirstWorkerAreUnavailable(t *testing.T) {
 	w := &world{T: t, Server: openServer(t, server.Config{HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})}
 	models := `"models":[{"provider":"scripted","modelId":"m"}]`

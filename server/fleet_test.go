@@ -30,27 +30,27 @@ type fleet struct {
 	key     string
 	servers []*server.Server
 	clients []*client.Client
-	gates   []*gate // before each server's port for workers
+	gates   []*gate // in front of each server's port for workers
 	http    *http.Client
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	done map[string]int
 	// hold, if set, is called by a teller after each signal.
 	hold func(agent.Context)
 }
 
-// newFleet runs n servers that hear of each other by nats, unless it is "". What
-// is left of them is looked for when all tests are over.
+// newFleet runs n servers that exchange hints through nats, unless nats is "". Leaked goroutines
+// are checked after all tests.
 func newFleet(t *testing.T, n int, nats string) *fleet {
 	t.Helper()
 	return newFleetWith(t, n, nats, 0)
 }
 
-// patience is how long workers that come back may take for it: a machine that is
-// busy is no reason to begin an agent again somewhere else.
+// patience is how long workers may take to reconnect. On a busy machine agents must not be started
+// elsewhere too early.
 const patience = time.Minute
 
-// newFleetWith sets how long leases last, too.
+// newFleetWith is newFleet with the given lease.
 func newFleetWith(t *testing.T, n int, nats string, lease time.Duration) *fleet {
 	t.Helper()
 	f := &fleet{t: t, done: map[string]int{}, http: &http.Client{Transport: &http.Transport{}}}
@@ -126,7 +126,7 @@ func (f *fleet) work(addr string) *worker.Worker {
 	return w
 }
 
-// everywhere is the addresses of all servers, through their gates.
+// everywhere returns the addresses of all servers, through their gates.
 func (f *fleet) everywhere() string {
 	var all []string
 	for _, g := range f.gates {
@@ -135,14 +135,14 @@ func (f *fleet) everywhere() string {
 	return strings.Join(all, ",")
 }
 
-// story is what a teller tells.
+// story is the input of a teller.
 type story struct {
 	Chapters int
 	Large    bool // each chapter is stored as an entry of 100 KiB
-	Signals  bool // each chapter waits for one
+	Signals  bool // each chapter waits for a signal
 }
 
-// count does something that must be done once.
+// count counts an action that must happen once.
 func (f *fleet) count(ctx agent.TaskContext, what string) (string, error) {
 	f.note("task " + what)
 	ctx.Stream().Terminal("stdout", []byte("counted "+what+"\n"))
@@ -161,14 +161,14 @@ func (f *fleet) note(what string) {
 	f.done[what]++
 }
 
-// progress is where a teller is: what it has told before it waits is not told
-// again, should another worker continue.
+// progress is the state of a teller. Chapters that were told before a wait are not told again if
+// another worker continues.
 type progress struct {
 	Chapter int
 	Told    bool
 }
 
-// tell shows text piece by piece, and does steps and tasks in between.
+// tell streams text in pieces, with steps and tasks in between.
 func (f *fleet) tell(ctx agent.Context, s story) (string, error) {
 	var at progress
 	if _, err := ctx.State(&at); err != nil {
@@ -232,8 +232,8 @@ func (f *fleet) start(at int, s story) uuid.UUID {
 	return x.ID
 }
 
-// ended waits for the end as the server at shows it, and checks that everything
-// was done once.
+// ended waits for the end of the execution at one server, and checks that every action happened
+// once.
 func (f *fleet) ended(at int, id uuid.UUID, s story) *perdure.Execution {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
@@ -289,7 +289,7 @@ func (f *fleet) ended(at int, id uuid.UUID, s story) *perdure.Execution {
 	return x
 }
 
-// log is the log of an execution at whichever server at gives.
+// log reads the log of an execution at the server whose number at returns.
 func (f *fleet) log(id uuid.UUID, at func() int) logtest.API {
 	return logtest.API{
 		URL: func() string { return "http://" + f.servers[at()].HTTPAddress() },
@@ -297,15 +297,15 @@ func (f *fleet) log(id uuid.UUID, at func() int) logtest.API {
 	}
 }
 
-// gate is a port that leads to a server while it is open.
+// gate is a port that forwards to a server while it is open.
 type gate struct {
 	t  *testing.T
 	to string
 	l  net.Listener
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	shut   bool
-	silent chan struct{} // closed when it speaks again; nil while it does
+	silent chan struct{} // closed when traffic resumes; nil while traffic passes
 	open   map[net.Conn]bool
 	passed int // connections
 	flows  sync.WaitGroup
@@ -363,7 +363,7 @@ func (g *gate) enter(conns ...net.Conn) bool {
 	return !g.shut
 }
 
-// flow passes bytes on until an end is closed, and then closes both.
+// flow copies bytes until one end is closed, and then closes both.
 func (g *gate) flow(to, from net.Conn) {
 	buf := make([]byte, 16<<10)
 	for {
@@ -390,8 +390,7 @@ func (g *gate) flow(to, from net.Conn) {
 	}
 }
 
-// cut breaks what passes, and lets nothing pass any more, as the death of the
-// server does.
+// cut closes all connections and refuses new ones, like the death of the server.
 func (g *gate) cut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -401,14 +400,14 @@ func (g *gate) cut() {
 	}
 }
 
-// mend lets new connections pass.
+// mend accepts new connections again.
 func (g *gate) mend() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.shut = false
 }
 
-// hush keeps connections open, takes new ones, and passes nothing on.
+// hush keeps connections open and accepts new ones, but forwards nothing.
 func (g *gate) hush() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -426,12 +425,12 @@ func (g *gate) speak() {
 	}
 }
 
-// count is how many connections have passed, and how many are open.
+// count returns the number of connections so far, and the number of open ones.
 func (g *gate) count() (passed, open int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.passed, len(g.open) / 2
 }
 
-// nowhere is a NATS that all hints are lost at.
+// nowhere returns the URL of a NATS server that loses all hints.
 func nowhere(t *testing.T) string { return notifytest.NewNATS(t).MuteURL() }

@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// forger makes positions and ids that nobody was given, of some that somebody was.
+// forger derives invalid positions and ids from valid ones.
 type forger struct{ *rand.Rand }
 
 func newForger(t *testing.T) forger {
@@ -25,7 +25,7 @@ func newForger(t *testing.T) forger {
 	return forger{rand.New(rand.NewPCG(seed, 0))}
 }
 
-// of returns a value that differs from the true one, most of the time a little.
+// of returns a value that differs from the true one, usually by little.
 func (f forger) of(value string) string {
 	raw := []byte(value)
 	switch f.IntN(8) {
@@ -49,7 +49,7 @@ func (f forger) of(value string) string {
 	return string(raw)
 }
 
-// positions are those that acme was given: of pages, logs and streams.
+// positions returns valid cursors of acme: of pages, logs and streams.
 func (w *world) positions() []string {
 	w.Helper()
 	found := map[string]bool{}
@@ -90,9 +90,9 @@ func (w *world) requestWith(name, key, query string, headers ...string) answer {
 	return w.ask(key, method, path+"?"+query, "", headers...)
 }
 
-// Positions of another org, of something else, or that nobody was given, are
-// refused in the documented way, or lead to what the asker may see anyway: never
-// to an error inside the server, and never to another org.
+// A position that is invalid, or belongs to another org or list, is refused as documented, or leads
+// only to data that the caller may see. It never causes an internal error and never reaches another
+// org.
 func TestForgedPositions(t *testing.T) {
 	w := newWorld(t)
 	f := newForger(t)
@@ -136,8 +136,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// Ids that are mutated, of another org or of something else stand for nothing,
-// whatever the operation.
+// Ids that are mutated, or that belong to another org or type, are unknown to every operation.
 func TestForgedIDs(t *testing.T) {
 	w := newWorld(t)
 	f := newForger(t)
@@ -158,7 +157,7 @@ func TestForgedIDs(t *testing.T) {
 		}
 		who := "rival admin"
 		if strings.HasPrefix(name, "GET ") && f.IntN(2) == 0 {
-			who = "acme client" // who may change what an id that came out true names
+			who = "acme client" // who may change the object if the mutated id happens to be valid
 		}
 		a := w.request(name, w.keys[who], names)
 		w.documented(fmt.Sprintf("%s of %v as %s", name, names, who), a)
@@ -171,15 +170,15 @@ func TestForgedIDs(t *testing.T) {
 	}
 }
 
-// tells reports whether an answer holds something of acme's that was not in the
-// request: a refusal repeats the name of what it refuses.
+// tells reports whether an answer contains data of acme that was not in the request. A refusal may
+// repeat the name from the request.
 func (w *world) tells(a answer) bool {
 	asked := strings.NewReplacer(w.names["path"], "", w.names["slug"], "")
 	return strings.Contains(asked.Replace(a.body+a.head), canary)
 }
 
-// documented checks that an answer is no error of the server's own, and that a
-// refusal has the shape that docs/api.md gives.
+// documented checks that an answer is not an internal error, and that a refusal has the shape
+// defined in docs/api.md.
 func (w *world) documented(what string, a answer) {
 	w.Helper()
 	if a.status >= 500 {

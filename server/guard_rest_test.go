@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// Every operation of the OpenAPI document, and every other place that takes
-// requests, is in the table that the tests of access go by.
+// Every operation of the OpenAPI document, and every other handler, is in the table of the access
+// tests.
 func TestEveryRouteIsGuarded(t *testing.T) {
 	w := newWorld(t)
 	var document struct {
@@ -61,7 +61,7 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 
 var takesRequests = regexp.MustCompile(`(?m)^\s*(\S*\.(?:HandleFunc|Handle)\(.*)$`)
 
-// placesOf are the lines that register something with a mux.
+// placesOf returns the lines that register a handler with a mux.
 func placesOf(t *testing.T) (places []string) {
 	t.Helper()
 	for _, dir := range []string{"../internal/httpapi", "../internal/openaiapi", "../server"} {
@@ -87,7 +87,8 @@ func placesOf(t *testing.T) (places []string) {
 	return places
 }
 
-// request makes one to a route of the table; names stand for what is in braces.
+// request sends a request to a route of the table. names holds the values for the placeholders in
+// braces.
 func (w *world) request(name, key string, names map[string]string) answer {
 	w.Helper()
 	return w.requestAs(name, routes[name], key, names)
@@ -117,7 +118,7 @@ func (w *world) requestAs(name string, r route, key string, names map[string]str
 	return w.ask(key, method, path, body, append([]string{"Content-Type", ctype}, r.headers...)...)
 }
 
-// last are the routes after which what they name is gone.
+// last orders routes so that those that delete their object come last.
 func last(a, b string) int {
 	gone := func(name string) int {
 		if strings.HasPrefix(name, "DELETE") {
@@ -131,7 +132,7 @@ func last(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// outcome is what a role gets, in a word.
+// outcomeOf returns the outcome of a status in a word.
 func outcomeOf(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
@@ -144,9 +145,8 @@ func outcomeOf(status int) string {
 	return "yes"
 }
 
-// Every role × every operation: who has no key, a wrong or a revoked one is
-// refused everywhere but where none is needed; each role reaches what the table
-// in docs/api.md says, and nothing more.
+// Every role × every operation: a missing, wrong or revoked key is refused wherever a key is
+// needed. Each role reaches exactly the operations of the table in docs/api.md.
 func TestRolesReachWhatTheyMay(t *testing.T) {
 	w := newWorld(t)
 	var rows []string
@@ -170,7 +170,7 @@ func TestRolesReachWhatTheyMay(t *testing.T) {
 				key = "prd_" + strings.Repeat("x", 32)
 			}
 			got := outcomeOf(w.request(name, key, w.names).status)
-			gone := got == "not found" && strings.HasPrefix(name, "DELETE") // by the role before
+			gone := got == "not found" && strings.HasPrefix(name, "DELETE") // deleted by the previous role
 			if want := map[bool]string{true: "yes", false: c.otherwise}[c.may]; got != want && (!c.may || !gone) {
 				t.Errorf("%s with the key %q: %s, want %s", name, c.who, got, want)
 			}
@@ -183,7 +183,7 @@ func TestRolesReachWhatTheyMay(t *testing.T) {
 	documented(t, "api.md", rows)
 }
 
-// documented compares the rows of a table in docs/ that a test stands for.
+// documented compares the rows of a table in docs/ with those that a test checks.
 func documented(t *testing.T, file string, rows []string) {
 	t.Helper()
 	raw, err := os.ReadFile("../docs/" + file)
@@ -197,7 +197,7 @@ func documented(t *testing.T, file string, rows []string) {
 	}
 }
 
-// strangeNames are names of things that exist nowhere, of the same shape.
+// strangeNames returns names of the same shape that do not exist.
 func (w *world) strangeNames() map[string]string {
 	names := maps.Clone(w.names)
 	for what := range names {
@@ -220,7 +220,7 @@ func (w *world) strangeNames() map[string]string {
 	return names
 }
 
-// unnamed replaces in an answer what it was asked for, and what is new each time.
+// unnamed removes from an answer the names of the request and values that differ between calls.
 func unnamed(text string, names map[string]string) string {
 	for what, value := range names {
 		if len(value) > 3 {
@@ -230,9 +230,8 @@ func unnamed(text string, names map[string]string) string {
 	return regexp.MustCompile(`(Date: .*|(?i:x-request-id): .*|[0-9a-f]{8}-[0-9a-f-]{27}|n[0-9a-f]{8}|Content-Length: \d+)`).ReplaceAllString(text, "_")
 }
 
-// With a key of another org, every operation on what an org has answers as if
-// there were no such thing, in the same words and headers; nothing of it is in any
-// answer, and nothing of it changes.
+// With a key of another org, every operation on an org's object answers as if the object did not
+// exist, with the same text and headers. No answer contains the org's data, and none of it changes.
 func TestOrgsAreApart(t *testing.T) {
 	w := newWorld(t)
 	before := w.everything()
@@ -253,7 +252,7 @@ func TestOrgsAreApart(t *testing.T) {
 					t.Errorf("%s in %s as rival's %s tells of what acme has: %s%s", name, org, role, got.head, got.body)
 				}
 				if got.status < 300 && want.status < 300 {
-					continue // what rival makes, and has, of its own
+					continue // objects that rival creates and owns itself
 				}
 				if g, n := unnamed(fmt.Sprint(got), theirs), unnamed(fmt.Sprint(want), none); g != n {
 					t.Errorf("%s in %s as rival's %s: %s\nand of what is not there: %s", name, org, role, g, n)
@@ -269,8 +268,7 @@ func TestOrgsAreApart(t *testing.T) {
 	}
 }
 
-// Nor is there such a thing where a request names one in its body, or under what
-// is the caller's own.
+// The object is also unknown if a request names it in its body, or below the caller's own object.
 func TestReferencesToAnotherOrgAreUnknown(t *testing.T) {
 	w := newWorld(t)
 	own, err := w.client("rival", "admin").Start(t.Context(), client.StartRequest{Kind: "agent"})
@@ -305,7 +303,7 @@ func TestReferencesToAnotherOrgAreUnknown(t *testing.T) {
 	}
 }
 
-// everything is all that acme has, as its admin reads it.
+// everything returns all data of acme, as its admin reads it.
 func (w *world) everything() string {
 	w.Helper()
 	var all []string
@@ -323,7 +321,7 @@ func (w *world) everything() string {
 	return strings.Join(all, "\n")
 }
 
-// An id of the wrong kind, and one that is none, are as unknown as any other.
+// An id of the wrong type, and text that is not an id, are unknown like any other.
 func TestIDsOfTheWrongKind(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range slices.Sorted(maps.Keys(routes)) {

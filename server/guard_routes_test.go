@@ -2,28 +2,28 @@ package server_test
 
 import "github.com/perdure/perdure"
 
-// route is what the tests of access know about an operation of the HTTP API. An
-// operation that is not in the table fails them.
+// route describes an operation of the HTTP API for the access tests. The tests fail for an
+// operation that is not in the table.
 type route struct {
-	// needs is the least role: "" for no key at all.
+	// needs is the lowest sufficient role; "" for no key.
 	needs perdure.KeyRole
-	// body and ctype are what is sent; "" for nothing, and for JSON.
+	// body and ctype are the request's body and content type; "" for none, and for JSON.
 	body, ctype string
 	query       string
-	headers     []string // beside, in pairs
-	// ids are whose id stands for {id}: the execution's, if "".
+	headers     []string // additional headers, in pairs
+	// ids names the kind of object for {id}; "" is the execution.
 	ids string
 }
 
 const (
 	asClient = perdure.KeyClient
 	asAdmin  = perdure.KeyAdmin
-	// asOperator is the token of the data directory: no stored key will do.
+	// asOperator is the token of the data directory. No stored key is sufficient.
 	asOperator = perdure.KeyRole("operator")
 )
 
-// routes are all operations, by method and path as the OpenAPI document has them.
-// Those below the line are not in it.
+// routes are all operations, by method and path as in the OpenAPI document. Those below the line
+// are not in it.
 var routes = map[string]route{
 	"POST /api/login":  {body: `{"key":"KEY"}`},
 	"POST /api/logout": {},
@@ -73,7 +73,7 @@ var routes = map[string]route{
 
 	// ---
 	"GET /":             {},
-	"GET /ai/":          {}, // the pages, without anything on them
+	"GET /ai/":          {}, // the pages, without data
 	"GET /docs":         {},
 	"GET /openapi.json": {},
 
@@ -104,8 +104,8 @@ var routes = map[string]route{
 	"GET /v1/models/{slug}":                                {needs: asClient},
 }
 
-// beside are the places in the code that take requests and are not in the
-// OpenAPI document, each with the routes of the table that stand for it.
+// beside are the lines of code that register handlers outside the OpenAPI document, each with its
+// routes in the table.
 var beside = map[string][]string{
 	`s.mux.HandleFunc("PUT "+orgPath+contentPath, s.putContent)`:                     {"PUT /api/orgs/{org}/agent-executions/{id}/content"},
 	`s.mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {`:       {"GET /docs", "GET /openapi.json"},

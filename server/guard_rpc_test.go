@@ -25,9 +25,9 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// rpcs are all calls, with what a worker of another org gets that names what is
-// acme's and even holds its leases: an error, or an answer with nothing in it. A
-// call that is not in the table fails the tests.
+// rpcs are all gRPC calls, with the result for a worker of another org that names acme's objects
+// and holds its leases: an error, or an empty answer. The tests fail for a call that is not in the
+// table.
 var rpcs = map[string]string{
 	"AgentDispatch/PollAgent":           "nothing",
 	"AgentDispatch/Commit":              "error",
@@ -58,7 +58,7 @@ var rpcs = map[string]string{
 	"WorkerDispatch/ServeContents":      "nothing",
 }
 
-// methods are those of the proto files that are not gRPC's own.
+// methods returns the methods of the proto files, without those of gRPC itself.
 func methods(t *testing.T) map[string]protoreflect.MethodDescriptor {
 	t.Helper()
 	all := map[string]protoreflect.MethodDescriptor{}
@@ -84,8 +84,8 @@ func methods(t *testing.T) map[string]protoreflect.MethodDescriptor {
 	return all
 }
 
-// naming fills a request with what is named: ids, leases, and something in all
-// other members, so that only access can be what it is refused for.
+// naming fills a request with ids and leases, and with valid values in all other members, so that
+// the request can be refused only for access.
 type naming struct {
 	execution, task, entry, blob uuid.UUID
 	claim, taskClaim             uuid.UUID
@@ -104,7 +104,7 @@ func namingNothing() naming {
 	return naming{execution: uuid.New(), task: uuid.New(), entry: uuid.New(), blob: uuid.New(), claim: uuid.New(), taskClaim: uuid.New(), fence: 1, worker: uuid.New()}
 }
 
-// fill fills a message; of members that exclude each other, the one at that place.
+// fill fills a message. Of members that exclude each other, it sets the one at index place.
 func (n naming) fill(m protoreflect.Message, place int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -113,7 +113,7 @@ func (n naming) fill(m protoreflect.Message, place int) {
 			continue
 		}
 		switch {
-		case f.IsMap(), strings.HasSuffix(string(f.Name()), "_blob"): // in place of another
+		case f.IsMap(), strings.HasSuffix(string(f.Name()), "_blob"): // excluded by another member
 		case f.IsList() && f.Kind() == protoreflect.MessageKind:
 			if slices.Contains([]string{"entries", "leases", "agents", "tasks", "frames", "executions"}, string(f.Name())) {
 				list := m.Mutable(f).List()
@@ -135,7 +135,7 @@ func (n naming) fill(m protoreflect.Message, place int) {
 func (n naming) message(m protoreflect.Message, f protoreflect.FieldDescriptor) {
 	switch f.Message().FullName() {
 	case "google.protobuf.Duration":
-		if f.Name() != "wait" { // polls are answered at once
+		if f.Name() != "wait" { // polls return immediately
 			m.Set(f, protoreflect.ValueOfMessage(durationpb.New(time.Second).ProtoReflect()))
 		}
 	case "google.protobuf.Timestamp":
@@ -153,7 +153,7 @@ func (n naming) message(m protoreflect.Message, f protoreflect.FieldDescriptor) 
 	}
 }
 
-// something is a content.
+// something is valid content.
 const something = `"x"`
 
 func (n naming) scalar(m protoreflect.Message, f protoreflect.FieldDescriptor) {
@@ -208,8 +208,7 @@ func (n naming) bytes(m protoreflect.Message, f protoreflect.FieldDescriptor) []
 	return id[:]
 }
 
-// requests are what a call is sent: a header and what follows it, where there is
-// such a thing.
+// requests returns the messages of a call: a header and, for streams, the messages after it.
 func (n naming) requests(m protoreflect.MethodDescriptor) (all []proto.Message) {
 	count := 1
 	for i := range m.Input().Oneofs().Len() {
@@ -225,7 +224,7 @@ func (n naming) requests(m protoreflect.MethodDescriptor) (all []proto.Message) 
 	return all
 }
 
-// call creates a call of any kind: the messages are sent, and all answers are taken.
+// call calls a method of any kind. It sends all messages and returns all answers.
 func (w *world) call(conn *grpc.ClientConn, key string, m protoreflect.MethodDescriptor, requests ...proto.Message) (answers string, err error) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(withKey(w.Context(), key), 20*time.Second)
@@ -251,8 +250,8 @@ func (w *world) call(conn *grpc.ClientConn, key string, m protoreflect.MethodDes
 	}
 }
 
-// Every role × every call: who has no key, a wrong or a revoked one is refused, and
-// so is a client's; those of workers and admins are let in.
+// Every role × every call: a missing, wrong or revoked key and a client's key are refused. Keys of
+// workers and admins are accepted.
 func TestRolesReachTheCallsTheyMay(t *testing.T) {
 	w := newWorld(t)
 	conn := connect(t, w.Server)
@@ -271,9 +270,8 @@ func TestRolesReachTheCallsTheyMay(t *testing.T) {
 	documented(t, "protocol.md", rows)
 }
 
-// A worker of another org reaches nothing by any call, whatever it names and
-// whatever lease it has got hold of; it is told the same as of what is nowhere, and
-// nothing changes.
+// A worker of another org reaches nothing by any call, even with a lease of the org. It gets the
+// same answers as for objects that do not exist, and nothing changes.
 func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 	w := newWorld(t)
 	conn := connect(t, w.Server)
@@ -318,7 +316,7 @@ func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 	}
 }
 
-// prototextBytes is how an id is shown in an answer.
+// prototextBytes returns an id in the format of the answers.
 func prototextBytes(id uuid.UUID) string {
 	text := prototext.MarshalOptions{}.Format(&perdurev1.GetEntriesRequest{ExecutionId: id[:]})
 	_, value, _ := strings.Cut(text, ":")

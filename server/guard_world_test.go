@@ -18,18 +18,17 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// canary is in everything that the org acme has. Nobody else is to see it.
+// canary is in all data of the org acme. No other org may see it.
 const canary = "canary-7f3a91"
 
-// world is a server with two orgs. What acme has is in it under names; rival has
-// keys and nothing else.
+// world is a server with two orgs. acme has objects, whose ids are in names; rival has only keys.
 type world struct {
 	*testing.T
 	*server.Server
 	keys  map[string]string // "acme admin" and so on; "acme revoked", too
-	names map[string]string // what stands for {id}, {sha256} and so on
-	lease perdure.Lease     // of acme's execution, live
-	task  perdure.TaskLease // of a task of it, live
+	names map[string]string // values for {id}, {sha256} and so on
+	lease perdure.Lease     // a live lease of acme's execution
+	task  perdure.TaskLease // a live lease of a task of acme's execution
 }
 
 func newWorld(t *testing.T, change ...func(*server.Config)) *world {
@@ -78,7 +77,7 @@ func (w *world) client(org, role string) *client.Client {
 	return c
 }
 
-// furnish gives acme one of everything.
+// furnish creates one object of each kind for acme.
 func (w *world) furnish(admin *client.Client) {
 	w.Helper()
 	d := w.Dispatch("acme")
@@ -110,7 +109,7 @@ func (w *world) furnish(admin *client.Client) {
 	var items struct{ Data []struct{ ID string } }
 	w.json("GET", "/v1/conversations/"+conversation.ID+"/items", "", &items)
 	w.names["conversation"], w.names["item"] = conversation.ID, items.Data[0].ID
-	content := `"` + strings.Repeat(canary, 4000) + `"` // over what rests in a row
+	content := `"` + strings.Repeat(canary, 4000) + `"` // too large to be stored in a row
 	var ref struct {
 		BlobID string `json:"blobId"`
 	}
@@ -141,7 +140,7 @@ func (w *world) claim(d perdure.Dispatch, worker uuid.UUID) {
 	w.lease = claims[0].Lease
 }
 
-// commit gives acme's execution an entry, a task that runs and a checkpoint.
+// commit adds an entry, a running task and a checkpoint to acme's execution.
 func (w *world) commit(d perdure.Dispatch, worker uuid.UUID) {
 	w.Helper()
 	entry, err := perdure.NewMessageEntry(perdure.UserText(canary))
@@ -161,7 +160,7 @@ func (w *world) commit(d perdure.Dispatch, worker uuid.UUID) {
 	w.names["entryId"], w.names["task"] = entry.ID.String(), w.task.TaskID.String()
 }
 
-// json makes a request with acme's admin key, which has to succeed.
+// json sends a request with acme's admin key. The request must succeed.
 func (w *world) json(method, path, body string, into any) {
 	w.Helper()
 	a := w.ask(w.keys["acme admin"], method, path, body, "Content-Type", "application/json")
@@ -173,14 +172,14 @@ func (w *world) json(method, path, body string, into any) {
 	}
 }
 
-// answer is a response, with all of its headers and the beginning of its body.
+// answer is a response with its headers and the beginning of its body.
 type answer struct {
 	status int
 	head   string
 	body   string
 }
 
-// ask creates a request. A stream is left after its first bytes.
+// ask sends a request. It reads only the first bytes of a stream.
 func (w *world) ask(key, method, path, body string, headers ...string) answer {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())

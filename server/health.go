@@ -12,12 +12,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// storeWithin is how long the store may take to answer before the server counts
-// as not ready.
+// storeWithin is how long the store may take to answer before the server is reported as not ready.
 const storeWithin = 5 * time.Second
 
-// health looks whether the server can take requests: its store answers, and it
-// is not about to stop. That the tables are up to date was seen to by Open.
+// health checks whether the server can take requests: its store answers, and it is not about to
+// stop. Open has already checked the tables' version.
 func (s *Server) health(ctx context.Context) health.Report {
 	var r health.Report
 	if s.draining.Load() {
@@ -50,7 +49,7 @@ func (s *Server) health(ctx context.Context) health.Report {
 	return r
 }
 
-// wordOf returns what an error says to anybody, without what it wraps.
+// wordOf returns the text of an error that anybody may see, without wrapped errors.
 func wordOf(err error) string {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {
@@ -59,7 +58,7 @@ func wordOf(err error) string {
 	return "the store has failed"
 }
 
-// uncheckedNote says how far the check of a store is that was not closed in order.
+// uncheckedNote returns the progress of the check of a store that was not closed cleanly.
 func uncheckedNote(of store.Store) (health.Reason, bool) {
 	c, ok := of.(store.Checking)
 	if !ok {

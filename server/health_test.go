@@ -22,7 +22,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// healthStand is a server that serves, and what ends it.
+// healthStand is a running server and the function that ends it.
 type healthStand struct {
 	*testing.T
 	*Server
@@ -51,13 +51,13 @@ func startHealthStand(t *testing.T, c Config) *healthStand {
 	}
 	h.health = healthpb.NewHealthClient(conn)
 	t.Cleanup(func() {
-		_ = conn.Close() // the server has gone
+		_ = conn.Close() // the server has stopped
 		http.DefaultClient.CloseIdleConnections()
 	})
 	return h
 }
 
-// end stops the server, which must have been told to.
+// end waits until the server has stopped. The test must have told it to stop.
 func (h *healthStand) end() {
 	h.Helper()
 	if err := <-h.over; err != nil {
@@ -89,8 +89,8 @@ func (h *healthStand) get(url, key string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// wantReady checks every way to ask whether the server is ready; reason is the
-// check that says no, "" for yes.
+// wantReady checks every way to ask whether the server is ready. reason is the failing check; ""
+// means ready.
 func (h *healthStand) wantReady(reason string) {
 	h.Helper()
 	want, serving := http.StatusOK, healthpb.HealthCheckResponse_SERVING
@@ -114,8 +114,8 @@ func (h *healthStand) wantReady(reason string) {
 	}
 }
 
-// A server that is told to stop says first that it is not ready, and serves on
-// for the delay.
+// A server that is told to stop first reports that it is not ready, and continues to serve for the
+// delay.
 func TestReadinessGoesFirst(t *testing.T) {
 	h := startHealthStand(t, Config{DrainDelay: time.Hour})
 	h.wantReady("")
@@ -138,8 +138,7 @@ func TestReadinessGoesFirst(t *testing.T) {
 	h.end()
 }
 
-// A server whose store does not answer lives, and is not ready; the reason is the
-// store.
+// A server whose store does not answer is alive but not ready, and the reason is the store.
 func TestNotReadyWithoutItsStore(t *testing.T) {
 	for name, url := range map[string]func() string{
 		"sqlite":   func() string { return "" },
@@ -161,8 +160,8 @@ func TestNotReadyWithoutItsStore(t *testing.T) {
 	}
 }
 
-// A service that is none is unknown, and the health of the server needs no key;
-// everything else does.
+// An unknown service is reported as unknown. The health of the server needs no key; everything else
+// does.
 func TestHealthNeedsNoKey(t *testing.T) {
 	h := startHealthStand(t, Config{})
 	if _, err := h.health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "other"}); err == nil {
@@ -175,7 +174,7 @@ func TestHealthNeedsNoKey(t *testing.T) {
 	h.end()
 }
 
-// degraded is a store with something wrong.
+// degraded is a store with a warning.
 type degraded struct {
 	store.Store
 	reasons []store.Degradation
@@ -183,8 +182,8 @@ type degraded struct {
 
 func (d degraded) Degraded(context.Context) []store.Degradation { return d.reasons }
 
-// What is wrong with a store is told by /readyz, by its check, and does not keep work
-// away; with nothing wrong there is no such member.
+// /readyz reports warnings of a store by check, and still reports ready. Without warnings the
+// member is missing.
 func TestReadinessNamesWhatIsWrongWithTheStore(t *testing.T) {
 	s, err := Open(t.Context(), Config{Data: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -212,7 +211,7 @@ func TestReadinessNamesWhatIsWrongWithTheStore(t *testing.T) {
 	}
 }
 
-// unchecked is a store that is being checked.
+// unchecked is a store whose check still runs.
 type unchecked struct{ store.Store }
 
 func (unchecked) Unchecked() (store.CheckProgress, bool) {
@@ -221,14 +220,15 @@ func (unchecked) Unchecked() (store.CheckProgress, bool) {
 
 func (unchecked) CheckBeside() {}
 
-// damaged is a store that has failed.
+// damaged is a store whose check has failed.
 type damaged struct{ store.Store }
 
 func (damaged) Failed() error {
 	return perdure.Errorf(perdure.Internal, "the database is damaged")
 }
 
-// A store that is unchecked is a note and keeps no work away; one that has failed does.
+// A store whose check still runs is a note, and the server is ready. A store whose check has failed
+// is not ready.
 func TestReadinessTellsOfTheCheck(t *testing.T) {
 	s, err := Open(t.Context(), Config{Data: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

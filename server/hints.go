@@ -8,15 +8,15 @@ import (
 	"github.com/perdure/perdure/internal/notify/nats"
 )
 
-// hints is how a server tells what is new: to its own readers and workers, and,
-// over NATS, to other servers.
+// hints notifies readers and workers of new data: this server's own and, over NATS, those of other
+// servers.
 type hints struct {
 	notify.Notifier
-	nats *nats.Hints // nil without
+	nats *nats.Hints // nil without NATS
 }
 
-// openHints returns the hints that c asks for. epoch names the store, so that
-// servers of others do not hear them.
+// openHints returns the hints for c. epoch identifies the store, so that servers of other stores do
+// not receive them.
 func openHints(c Config, epoch uint64) (hints, error) {
 	if c.NATS == "" {
 		if c.NATSCreds != "" || c.NATSCA != "" {

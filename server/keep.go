@@ -19,44 +19,45 @@ import (
 	"github.com/perdure/perdure/internal/store/transfer"
 )
 
-// storeFile is the store of a data directory.
+// storeFile is the store's name in a data directory.
 const storeFile = "perdure.db"
 
-// StoreFile is where the embedded store of a data directory is.
+// StoreFile returns the path of the embedded store in a data directory.
 func StoreFile(data string) string { return filepath.Join(data, storeFile) }
 
-// The words of a copy's progress and of what a check found.
+// Types of a copy's progress and of a check's findings.
 type (
-	// CopyProgress says how far a table is.
+	// CopyProgress is the progress of one table.
 	CopyProgress = transfer.Progress
-	// CopyResult says what a copy came to.
+	// CopyResult is the result of a copy.
 	CopyResult = transfer.Result
-	// CheckResult says what a check has read.
+	// CheckResult counts what a check has read.
 	CheckResult = check.Result
-	// CheckFinding is something that is wrong in a store.
+	// CheckFinding is a fault in a store.
 	CheckFinding = check.Finding
 )
 
-// StepCompare is the step of a copy in which both sides are read and compared.
+// StepCompare is the step of a copy that reads and compares both sides.
 const StepCompare = transfer.StepCompare
 
-// CopyConfig says what store is copied where.
+// CopyConfig names the source and the destination of a copy.
 type CopyConfig struct {
 	// From is the file of an embedded store. No process may own its data directory.
 	From string
-	// To is the URL of a PostgreSQL database in which nothing is stored.
+	// To is the URL of a PostgreSQL database that contains no store.
 	To string
-	// Keep leaves the source in use, and the copy is another store to its readers.
+	// Keep leaves the source in use. The copy then has another epoch, so cursors of the source do
+	// not fit it.
 	Keep   bool
 	Logger *slog.Logger
-	// Told is told how far the copy is.
+	// Told is called with the progress of the copy.
 	Told func(CopyProgress)
 }
 
-// CopyStore copies an embedded store into a PostgreSQL database, where runs continue
-// from where they are; the source is closed for good, unless it is kept. It may be
-// ended at any moment, and called again. The error is an *OwnedError while a
-// process owns the data directory.
+// CopyStore copies an embedded store into a PostgreSQL database, where runs continue from their
+// current state. The source is closed permanently unless Keep is set. CopyStore may be interrupted
+// at any time and called again. The error is an *OwnedError while a process owns the data
+// directory.
 func CopyStore(ctx context.Context, c CopyConfig) (_ *CopyResult, err error) {
 	if to := (Config{Store: c.To}); !to.shared() {
 		return nil, notStore()
@@ -75,8 +76,8 @@ func CopyStore(ctx context.Context, c CopyConfig) (_ *CopyResult, err error) {
 	})
 }
 
-// alone takes the data directory that a store belongs to. A file of another name
-// is a backup, and belongs to none.
+// alone locks the data directory of a store file. A file with another name is a backup and belongs
+// to no data directory.
 func alone(file string) (free func() error, err error) {
 	if filepath.Base(file) != storeFile {
 		return func() error { return nil }, nil
@@ -88,8 +89,8 @@ func alone(file string) (free func() error, err error) {
 	return lock.release, nil
 }
 
-// prepare brings the source up to date, and gives back what workers held that
-// lived inside its server.
+// prepare migrates the source's tables and returns the leases of workers that ran inside its
+// server.
 func prepare(ctx context.Context, c CopyConfig) error {
 	s, err := sqlite.Open(ctx, sqlite.Options{Path: c.From, Logger: c.Logger})
 	if err != nil {
@@ -98,8 +99,7 @@ func prepare(ctx context.Context, c CopyConfig) error {
 	return errors.Join(engine.New(engine.Config{Store: s, Logger: c.Logger}).ReturnEmbedded(ctx), s.Close())
 }
 
-// nameOf names a database for people: its URL without user, password and
-// settings.
+// nameOf returns a database's URL for messages, without user, password and settings.
 func nameOf(database string) string {
 	u, err := url.Parse(database)
 	if err != nil {
@@ -108,15 +108,15 @@ func nameOf(database string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// BackupStore writes a copy of an embedded store to a new file, while a server
-// may use it. told is given the bytes written and about how many there will be.
+// BackupStore writes a copy of an embedded store to a new file. A server may use the store at the
+// same time. told is called with the bytes written and the approximate total.
 func BackupStore(ctx context.Context, file, to string, told func(bytes, about int64)) error {
 	return sqlite.Backup(ctx, file, to, told)
 }
 
-// RestoreStore puts a backup in the place of a data directory's store. One that
-// is there is kept under another name, if replace allows it. The error is an
-// *OwnedError while a process owns the data directory.
+// RestoreStore puts a backup in the place of a data directory's store. An existing store is kept
+// under another name; replace must be set to allow that. The error is an *OwnedError while a
+// process owns the data directory.
 func RestoreStore(ctx context.Context, backup, file string, replace bool) (err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot make the data directory", Err: err}
@@ -129,8 +129,8 @@ func RestoreStore(ctx context.Context, backup, file string, replace bool) (err e
 	return sqlite.Restore(ctx, backup, file, replace)
 }
 
-// CheckStore reads a whole store, that of a PostgreSQL URL or of a file, and tells
-// what in it is wrong. Servers may use it meanwhile.
+// CheckStore reads a whole store, named by a PostgreSQL URL or a file, and calls found for each
+// fault. Servers may use the store at the same time.
 func CheckStore(ctx context.Context, store string, told func(CheckResult), found func(CheckFinding)) (CheckResult, error) {
 	look, err := openLook(ctx, store)
 	if err != nil {
@@ -148,9 +148,8 @@ func CheckStore(ctx context.Context, store string, told func(CheckResult), found
 	return result, errors.Join(err, look.Close())
 }
 
-// StoreUnchecked reports whether the embedded store in a file was not closed in order
-// and has not passed the check of a server since. damaged reports whether the last one
-// found damage.
+// StoreUnchecked reports whether an embedded store was not closed cleanly and has not passed a
+// server's check since. damaged reports whether the last check found damage.
 func StoreUnchecked(file string) (unchecked, damaged bool, err error) {
 	state, err := pagecheck.MarkOf(file).Read()
 	if err != nil || state == pagecheck.Checked {

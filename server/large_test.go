@@ -26,7 +26,7 @@ import (
 
 const huge = perdure.DefaultPayloadLimit
 
-// remotely is a worker's side of a server, over gRPC.
+// remotely is a worker's connection to a server over gRPC.
 type remotely struct {
 	testing.TB
 	d      *remote.Client
@@ -91,7 +91,7 @@ func (w *remotely) must(err error) {
 	}
 }
 
-// content is so many bytes of JSON text, none like another.
+// content returns JSON text of the given size that differs for each mark.
 func content(mark byte, size int) []byte {
 	c := bytes.Repeat([]byte{mark}, size)
 	copy(c[1:], fmt.Sprintf("%c%d", mark, size))
@@ -99,13 +99,13 @@ func content(mark byte, size int) []byte {
 	return c
 }
 
-// messageContent is the content of a user's message of that many bytes.
+// messageContent returns the content of a user's message of the given size.
 func messageContent(size int) []byte {
 	const before, after = `{"parts":[{"type":"text","text":`, `}]}`
 	return slices.Concat([]byte(before), content('e', size-len(before)-len(after)), []byte(after))
 }
 
-// claim claims the one execution that is pending.
+// claim claims the one pending execution.
 func (w *remotely) claim() perdure.AgentClaim {
 	w.Helper()
 	claims, err := w.d.PollAgents(w.Context(), perdure.Poll{WorkerID: w.worker, Queues: []string{"default"}, Kinds: []string{"agent"}, Slots: 1, Wait: time.Minute})
@@ -115,7 +115,7 @@ func (w *remotely) claim() perdure.AgentClaim {
 	return claims[0]
 }
 
-// start creates an execution by the HTTP API, and claims it.
+// start creates an execution through the HTTP API and claims it.
 func (w *remotely) start(create func(context.Context) error) perdure.AgentClaim {
 	w.Helper()
 	_, err := w.d.Register(w.Context(), perdure.Registration{WorkerID: w.worker, Queues: []string{"default"}, Agents: []perdure.KindSpec{{Kind: "agent"}}})
@@ -141,7 +141,7 @@ func (w *remotely) same(what string, got, want []byte) {
 	}
 }
 
-// Every kind of payload of 64 MiB goes from one worker to another over gRPC.
+// Payloads of every kind with 64 MiB go from one worker to another over gRPC.
 func TestPayloadsOf64MiB(t *testing.T) {
 	s, w := serve(t, 0)
 	claim := w.start(starting(s))
@@ -199,7 +199,7 @@ func TestPayloadsOf64MiB(t *testing.T) {
 	w.same("the output", x.Output, output)
 }
 
-// starting creates an execution through the unix socket.
+// starting returns a function that creates an execution through the Unix socket.
 func starting(s *server.Server) func(context.Context) error {
 	return func(ctx context.Context) error {
 		c := client.Socket(s.Socket(), s.Token())
@@ -209,8 +209,8 @@ func starting(s *server.Server) func(context.Context) error {
 	}
 }
 
-// One byte over the limit is refused before the content is read, with both
-// numbers, and is not tried again.
+// A payload one byte over the limit is refused before the content is read. The error contains both
+// sizes, and the call is not repeated.
 func TestAPayloadOverTheLimitIsRefusedAtOnce(t *testing.T) {
 	const limit = 1 << 20
 	s, w := serve(t, limit)

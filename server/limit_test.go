@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// A queue's limit counts for whoever polls, worker in the process or not.
+// A queue's limit applies to polls of all workers, embedded or remote.
 func TestQueueLimitsReachThePolls(t *testing.T) {
 	s, err := Open(t.Context(), Config{Data: t.TempDir(), Dev: true, QueueLimits: map[string]int{"default": 1}})
 	if err != nil {

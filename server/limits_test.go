@@ -15,7 +15,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-// limit creates a key with limits, and keeps its secret under the name.
+// limit creates a key with limits and stores its secret under the name.
 func (w *world) limit(name string, role perdure.KeyRole, l perdure.KeyLimits) uuid.UUID {
 	w.Helper()
 	k, err := w.client("acme", "admin").NewKey(w.Context(), client.KeyRequest{Name: name, Role: role, Limits: l})
@@ -24,8 +24,8 @@ func (w *world) limit(name string, role perdure.KeyRole, l perdure.KeyLimits) uu
 	return k.ID
 }
 
-// A key whose requests come too fast is told so, and when to ask again, by every
-// API; heartbeats of workers are let through.
+// If a key's requests exceed its rate, every API answers with an error and a pause. Heartbeats of
+// workers are not limited.
 func TestTooManyRequests(t *testing.T) {
 	w := newWorld(t)
 	w.limit("slow", perdure.KeyClient, perdure.KeyLimits{RequestsPerSecond: 1})
@@ -73,8 +73,7 @@ func TestTooManyRequests(t *testing.T) {
 	}
 }
 
-// The Go client makes a request that came too soon again, after the pause that the
-// server says.
+// The Go client repeats a rate-limited request after the server's pause.
 func TestClientHeedsTheLimit(t *testing.T) {
 	w := newWorld(t)
 	w.limit("slow", perdure.KeyClient, perdure.KeyLimits{RequestsPerSecond: 2})
@@ -86,9 +85,8 @@ func TestClientHeedsTheLimit(t *testing.T) {
 	}
 }
 
-// Limits are set and shown over REST with what is used of them; over a quota the
-// answer is 429 with the limit, the use and what to do, and the pause is the
-// caller's to wait.
+// REST sets the limits and shows them with their use. Over a quota the answer is 429 with the
+// limit, the use and advice. The caller must wait for the pause itself.
 func TestQuotasOverREST(t *testing.T) {
 	w := newWorld(t)
 	id := w.limit("shop", perdure.KeyClient, perdure.KeyLimits{MaxRunning: 1, MaxStored: 3000})
@@ -142,8 +140,8 @@ func TestQuotasOverREST(t *testing.T) {
 	}
 }
 
-// The audit log says who made a change by which request and from where, pages, and
-// is changed by no operation.
+// The audit log names the caller, the request and the origin of each change. It is paged, and no
+// operation changes it.
 func TestAuditOverREST(t *testing.T) {
 	w := newWorld(t)
 	a := w.ask(w.keys["acme admin"], "POST", "/api/orgs/acme/keys", `{"name":"noted","role":"client"}`, "Content-Type", "application/json", "X-Request-Id", "mine-1")

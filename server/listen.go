@@ -15,13 +15,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Socket is the path of the unix socket that serves the HTTP API.
+// Socket returns the path of the Unix socket that serves the HTTP API.
 func (s *Server) Socket() string { return filepath.Join(s.Data, "perdure.sock") }
 
-// HTTPAddress is the address that HTTP is served on, "" before Listen or if none.
+// HTTPAddress returns the address that serves HTTP, or "" before Listen or if there is none.
 func (s *Server) HTTPAddress() string { return address(s.tcp) }
 
-// HTTPScheme is http, or https where HTTP is served over TLS.
+// HTTPScheme returns "https" if HTTP is served over TLS, otherwise "http".
 func (s *Server) HTTPScheme() string {
 	if s.TLSCert != "" {
 		return "https"
@@ -29,10 +29,10 @@ func (s *Server) HTTPScheme() string {
 	return "http"
 }
 
-// GRPCAddress is the same for gRPC.
+// GRPCAddress returns the address that serves gRPC, or "" before Listen or if there is none.
 func (s *Server) GRPCAddress() string { return address(s.rpc) }
 
-// OpsAddress is the same for the port of operators.
+// OpsAddress returns the address of the operators' port, or "" before Listen or if there is none.
 func (s *Server) OpsAddress() string { return address(s.ops) }
 
 func address(l net.Listener) string {
@@ -42,8 +42,8 @@ func address(l net.Listener) string {
 	return l.Addr().String()
 }
 
-// Listen binds every address. Errors: invalid_argument for an address that is
-// not allowed, conflict for one that is in use.
+// Listen binds all addresses. Errors: invalid_argument for an address that is not allowed, conflict
+// for one that is in use.
 func (s *Server) Listen() error {
 	for _, addr := range []string{s.Config.HTTPAddr, s.Config.GRPCAddr} {
 		if err := s.allowed(addr); err != nil {
@@ -67,9 +67,8 @@ func (s *Server) Listen() error {
 	return nil
 }
 
-// warnOfPlainText tells the operator of addresses that others reach and that
-// carry keys in plain text. Behind a proxy, or in a network of one's own, that is
-// as it should be.
+// warnOfPlainText logs a warning for addresses that other machines can reach and that carry keys in
+// plain text. Behind a proxy or in a private network that can be intended.
 func (s *Server) warnOfPlainText() {
 	if s.TLSCert != "" {
 		return
@@ -81,7 +80,8 @@ func (s *Server) warnOfPlainText() {
 	}
 }
 
-// allowed refuses to serve the world without keys.
+// allowed returns an error for an address that other machines can reach: in dev mode always,
+// otherwise until an API key exists.
 func (s *Server) allowed(addr string) error {
 	if addr == "" {
 		return nil
@@ -114,7 +114,7 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// hosts are the values of the Host header that dev mode serves.
+// hosts returns the values of the Host header that dev mode accepts.
 func (s *Server) hosts(public *url.URL) []string {
 	if !s.Dev {
 		return nil
@@ -126,8 +126,7 @@ func (s *Server) hosts(public *url.URL) []string {
 	return hosts
 }
 
-// ParsePublicURL checks a public address. It returns nil for "". Error:
-// invalid_argument.
+// ParsePublicURL parses a public address. It returns nil for "". Errors: invalid_argument.
 func ParsePublicURL(text string) (*url.URL, error) {
 	if text == "" {
 		return nil, nil
@@ -140,7 +139,7 @@ func ParsePublicURL(text string) (*url.URL, error) {
 	return &url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}, nil
 }
 
-// validPort reports whether a URL's port is left out or from 1 to 65535.
+// validPort reports whether a URL has no port or a port from 1 to 65535.
 func validPort(u *url.URL) bool {
 	if u.Port() == "" {
 		return !strings.HasSuffix(u.Host, ":")
@@ -149,8 +148,7 @@ func validPort(u *url.URL) bool {
 	return err == nil && n > 0
 }
 
-// vanished is how long a peer may leave unacknowledged what it was sent before
-// its connection is given up.
+// vanished is how long a peer may acknowledge no data before its connection is closed.
 const vanished = 45 * time.Second
 
 func listen(addr, flag string) (net.Listener, error) {
@@ -170,8 +168,8 @@ func listen(addr, flag string) (net.Listener, error) {
 	return l, nil
 }
 
-// listenUnix binds the socket, taking over the one of a process that is gone:
-// the directory's lock says so.
+// listenUnix binds the socket. It removes the socket of an earlier process, which has ended,
+// because this process holds the directory's lock.
 func listenUnix(path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return nil, err

@@ -17,9 +17,9 @@ import (
 	"github.com/perdure/perdure/internal/notify/notifytest"
 )
 
-// Readers go from server to server with their cursors while workers commit at
-// both, with all hints lost, and while NATS comes and goes: what each was given is
-// what the log holds, byte for byte, on every server.
+// Readers move between servers with their cursors while workers commit at both. The test runs with
+// all hints lost, and with NATS interrupted. Each reader receives exactly the bytes of the log on
+// every server.
 func TestReadersGoFromServerToServer(t *testing.T) {
 	for name, hints := range map[string]func(*testing.T) (url string, change func()){
 		"hints are lost": func(t *testing.T) (string, func()) { return nowhere(t), func() {} },
@@ -62,8 +62,7 @@ func TestReadersGoFromServerToServer(t *testing.T) {
 	}
 }
 
-// again calls a function every now and then, until the function is called that
-// it gives.
+// again calls change repeatedly until stop is called.
 func (f *fleet) again(change func()) (stop func()) {
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -82,8 +81,8 @@ func (f *fleet) again(change func()) (stop func()) {
 	return func() { close(over); <-done }
 }
 
-// A signal to one server wakes an agent that is parked at a worker of another,
-// each time, with hints and without.
+// A signal to one server always wakes an agent that is parked at a worker of another, with hints
+// and without.
 func TestSignalsWakeAgentsOfOtherServers(t *testing.T) {
 	for name, url := range map[string]func(*testing.T) string{
 		"NATS": func(t *testing.T) string { return notifytest.NewNATS(t).URL() },
@@ -116,7 +115,7 @@ func TestSignalsWakeAgentsOfOtherServers(t *testing.T) {
 	}
 }
 
-// waiting returns when the execution waits for a signal and has none left.
+// waiting returns when the execution waits for a signal and none is pending.
 func (f *fleet) waiting(at int, id uuid.UUID) {
 	f.t.Helper()
 	f.until("it waits for a signal", func() bool {
@@ -140,9 +139,8 @@ func (f *fleet) until(what string, done func() bool) {
 	}
 }
 
-// The servers of workers go away in the middle of commits, uploads and streams,
-// one after the other, again and again: the workers continue at the one that is
-// there, and nothing is lost or done twice.
+// The workers' servers are repeatedly cut off, one after the other, during commits, uploads and
+// streams. The workers continue at the other server; nothing is lost or done twice.
 func TestWorkersGoOnAtAnotherServer(t *testing.T) {
 	f := newFleet(t, 2, notifytest.NewNATS(t).URL())
 	f.work(f.everywhere())
@@ -173,7 +171,7 @@ func TestWorkersGoOnAtAnotherServer(t *testing.T) {
 	}
 }
 
-// A server that falls silent is left in time: no lease ends for it.
+// Workers leave a server that stops answering before a lease ends.
 func TestASilentServerIsLeft(t *testing.T) {
 	const lease = 4 * time.Second
 	f := newFleetWith(t, 2, "", lease)
@@ -215,12 +213,12 @@ func TestASilentServerIsLeft(t *testing.T) {
 			resumed++
 		}
 	}
-	if resumed != 2 { // by its task, and by the signal
+	if resumed != 2 { // by its task and by the signal
 		t.Errorf("it was resumed %d times: its lease was lost; it is %s", resumed, after.Status)
 	}
 }
 
-// A cancel at one server ends what runs at a worker of another.
+// A cancel at one server ends an execution at a worker of another.
 func TestCancelReachesWorkersOfOtherServers(t *testing.T) {
 	f := newFleet(t, 2, notifytest.NewNATS(t).URL())
 	f.work(f.gates[1].addr())
@@ -246,7 +244,7 @@ func TestCancelReachesWorkersOfOtherServers(t *testing.T) {
 	}
 }
 
-// One idempotency key that both servers get at once is one execution.
+// Two servers that receive one idempotency key at the same time create one execution.
 func TestOneKeyAtTwoServersIsOneExecution(t *testing.T) {
 	f := newFleet(t, 2, "")
 	f.work(f.gates[0].addr())

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// metrics are what a server counts of its own doing. docs/operations.md lists
-// them. Nothing that users name is a label without a bound.
+// metrics are the counters of a server. docs/operations.md lists them. The number of label values
+// from users' names is bounded.
 type metrics struct {
 	waited       *prometheus.HistogramVec
 	leasesLost   *prometheus.CounterVec
@@ -41,13 +41,13 @@ var (
 	_ httpapi.Observer = (*metrics)(nil)
 )
 
-// maxLabels is how many different names of queues, and of kinds, are told apart.
+// maxLabels is the maximum number of distinct label values for queues, and for kinds.
 const maxLabels = 100
 
 var (
-	// quick is for what takes from a tenth of a millisecond to seconds.
+	// quick are the buckets for durations from a tenth of a millisecond to seconds.
 	quick = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
-	// long is for what may have to wait for a worker, or a reader.
+	// long are the buckets for work that may wait for a worker or a reader.
 	long  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
 	sizes = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}
 )
@@ -100,8 +100,7 @@ func histogram(name, help string, buckets []float64, labels ...string) *promethe
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// register returns the collectors to r. The error is of the first that r did not
-// take.
+// register registers the collectors with r. It returns the first error.
 func register(r prometheus.Registerer, all ...prometheus.Collector) error {
 	for _, c := range all {
 		if err := r.Register(c); err != nil {
@@ -111,7 +110,7 @@ func register(r prometheus.Registerer, all ...prometheus.Collector) error {
 	return nil
 }
 
-// hintCounters read what a notifier counts.
+// hintCounters returns collectors of a notifier's counters.
 func hintCounters(n notify.Notifier) []prometheus.Collector {
 	counted, ok := n.(notify.Counted)
 	if !ok {
@@ -150,7 +149,7 @@ func (m *metrics) Refused(command string, code perdure.Code) {
 	m.refused.WithLabelValues(command, string(code)).Inc()
 }
 
-// store is what the store's committers tell.
+// store returns an observer of the store's committers.
 func (m *metrics) store() *store.Observer {
 	var lanes [store.Lanes]prometheus.Observer
 	var batches [store.Lanes]prometheus.Observer
@@ -195,7 +194,7 @@ func (m *metrics) Request(method, route string, status int, took time.Duration) 
 	m.requestTimes.WithLabelValues(method, route).Observe(took.Seconds())
 }
 
-// statusText is the status as a label.
+// statusText returns the status as a label.
 func statusText(status int) string {
 	if status < 100 || status > 999 {
 		return meter.Other

@@ -18,8 +18,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// catalogue is a Registerer that keeps what is described, whether it has values
-// or not.
+// catalogue is a Registerer that records descriptions of metrics, even of those without values.
 type catalogue struct {
 	labels map[string]string // by name
 }
@@ -65,7 +64,7 @@ func (a adder) MustRegister(all ...prometheus.Collector) {
 // Unregister implements prometheus.Registerer.
 func (a adder) Unregister(prometheus.Collector) bool { return false }
 
-// allMetrics are those of a server and a worker.
+// allMetrics returns the metrics of a server and a worker.
 func allMetrics(t *testing.T) map[string]string {
 	t.Helper()
 	a := adder{t, &catalogue{labels: map[string]string{}}}
@@ -97,7 +96,7 @@ func allMetrics(t *testing.T) map[string]string {
 
 var row = regexp.MustCompile("(?m)^\\| `(perdure_\\w+)` \\| (\\w+) \\|([^|]*)\\| ([^|]+) \\|$")
 
-// docs/operations.md lists every metric with its labels, and no other.
+// docs/operations.md lists every metric with its labels, and no other metric.
 func TestEveryMetricIsDocumented(t *testing.T) {
 	raw, err := os.ReadFile("../docs/operations.md")
 	if err != nil {
@@ -130,7 +129,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 
 var inExpr = regexp.MustCompile(`perdure_\w+`)
 
-// The rules for alerts ask for metrics and labels that exist.
+// The alert rules use only metrics and labels that exist.
 func TestAlertsAskForMetricsThatExist(t *testing.T) {
 	raw, err := os.ReadFile("../deploy/alerts.yaml")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// spots are all members of a message, and of those in it.
+// spots returns a mutation for each member of a message, including nested members.
 func spots(m protoreflect.Message) (all []func(forger)) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -38,7 +38,7 @@ func spots(m protoreflect.Message) (all []func(forger)) {
 	return all
 }
 
-// mutilate gives a member a value that no worker of ours would give it.
+// mutilate sets a member to a value that no worker of this project would send.
 func (f forger) mutilate(m protoreflect.Message, field protoreflect.FieldDescriptor) {
 	if f.IntN(4) == 0 || field.IsMap() {
 		m.Clear(field)
@@ -87,10 +87,9 @@ func (f forger) odd(field protoreflect.FieldDescriptor) protoreflect.Value {
 	return protoreflect.ValueOfInt64(number)
 }
 
-// Calls that lack what they need, or hold what makes no sense (enums nobody knows,
-// ids of the wrong length, numbers beyond all bounds), are refused for what is
-// wrong with them or come to nothing; none is an error inside the server, and the
-// server continues.
+// Calls with missing or invalid members are refused with the right reason or have no effect.
+// Examples are unknown enums, ids of the wrong length, and numbers out of range. No call causes an
+// internal error, and the server continues.
 func TestMutilatedCalls(t *testing.T) {
 	w := newWorld(t)
 	f := newForger(t)

@@ -11,8 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// observers are told what the parts of a server do; all nil where nothing is
-// counted.
+// observers are notified of the actions of a server's parts. All are nil if metrics are off.
 type observers struct {
 	registerer prometheus.Registerer
 	store      *store.Observer
@@ -21,7 +20,8 @@ type observers struct {
 	grpc       grpcapi.Observer
 }
 
-// observers makes them, and the registry if none was given and one is served.
+// observers creates the observers. It also creates a registry if an OpsAddr is set and no
+// Registerer.
 func (s *Server) observers() (observers, error) {
 	if s.Registerer == nil && s.OpsAddr != "" {
 		s.Registerer = ops.NewRegistry(s.Version)
@@ -33,7 +33,7 @@ func (s *Server) observers() (observers, error) {
 	return observers{registerer: s.Registerer, store: m.store(), engine: m, http: m, grpc: m}, err
 }
 
-// reads registers what is read when it is scraped.
+// reads registers the metrics that are read at a scrape.
 func (o observers) reads(s store.Counter, hints notify.Notifier, processor *fair.Share) error {
 	if o.registerer == nil {
 		return nil
@@ -44,7 +44,7 @@ func (o observers) reads(s store.Counter, hints notify.Notifier, processor *fair
 	return register(o.registerer, append(hintCounters(hints), newCensus(s), waiting)...)
 }
 
-// gatherer is what the port for operators shows.
+// gatherer returns the metrics that the operators' port serves.
 func (s *Server) gatherer() prometheus.Gatherer {
 	if g, ok := s.Registerer.(prometheus.Gatherer); ok {
 		return g

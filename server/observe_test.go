@@ -31,7 +31,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// script makes three calls of the model, and has two tools called.
+// script calls the model three times and two tools.
 const script = `
 turn
   text First the one.
@@ -45,16 +45,15 @@ turn
   usage in=300 out=30
 `
 
-// observed is a server with a worker that speaks to it over gRPC, all of which is
-// watched.
+// observed is a server with a worker that is connected over gRPC. Both are observed.
 type observed struct {
 	*testing.T
 	server *server.Server
 	client *client.Client
-	dir    string // of scripts
+	dir    string // the folder of scripts
 }
 
-// eachStore runs the test on a server over each kind of store.
+// eachStore runs the test with a server on each kind of store.
 func eachStore(t *testing.T, test func(t *testing.T, c server.Config)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, server.Config{}) })
 	t.Run("postgres", func(t *testing.T) { test(t, server.Config{Store: opentest.URL(t)}) })
@@ -84,8 +83,7 @@ func (o *observed) script(name, text string) {
 	}
 }
 
-// employ starts a worker, and returns what ends it and waits for it. change may
-// replace what it speaks to.
+// employ starts a worker and returns a function that stops it. change may replace its connection.
 func (o *observed) employ(change func(c *worker.Config, r *react.Config)) (stop func()) {
 	o.Helper()
 	d, err := remote.Dial(o.Context(), remote.Options{Addr: o.server.GRPCAddress(), Token: o.server.Token(), Logger: o.server.Logger})
@@ -133,7 +131,7 @@ func (o *observed) employ(change func(c *worker.Config, r *react.Config)) (stop 
 	return stop
 }
 
-// counted creates a worker's metrics, in the registry of the server.
+// counted registers a worker's metrics with the server's registry.
 func (o *observed) counted(r prometheus.Registerer) func(*worker.Config, *react.Config) {
 	m, err := metrics.New(r)
 	if err != nil {
@@ -178,7 +176,7 @@ func (o *observed) ended(id uuid.UUID) *perdure.Execution {
 	return x
 }
 
-// get asks the port for operators.
+// get sends a request to the operators' port.
 func (o *observed) get(path string) (int, string) {
 	o.Helper()
 	return get(o.T, "http://"+o.server.OpsAddress()+path)
@@ -202,8 +200,8 @@ func get(t *testing.T, url string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// scrape returns every sample by its name and labels, sorted: of a histogram its
-// count, and its sum with "_sum".
+// scrape returns every sample by name and labels, sorted. A histogram has its count and, with the
+// suffix "_sum", its sum.
 func (o *observed) scrape() map[string]float64 {
 	o.Helper()
 	status, body := o.get("/metrics")
@@ -242,8 +240,8 @@ func labelsOf(m *dto.Metric) string {
 	return "{" + strings.Join(labels, ",") + "}"
 }
 
-// A run of three model calls and two tools moves the numbers by just that, and
-// a scrape of everything parses.
+// A run of three model calls and two tools changes the metrics by exactly that, and a full scrape
+// is valid.
 func TestMetricsOfAKnownRun(t *testing.T) {
 	eachStore(t, func(t *testing.T, c server.Config) {
 		registry := prometheus.NewRegistry()
@@ -305,11 +303,11 @@ func TestMetricsOfAKnownRun(t *testing.T) {
 	})
 }
 
-// What waits is counted by queue, with the age of the oldest; queues that are
-// made for one run are told together, and nobody's id is a label.
+// Waiting work is counted by queue, with the age of the oldest item. Queues of single runs share a
+// label, and no id of a user is a label.
 func TestPendingIsCountedByQueue(t *testing.T) {
 	o := observe(t, server.Config{})
-	stop := o.employ(nil) // the kinds are known from then on
+	stop := o.employ(nil) // the kinds are registered from now on
 	stop()
 	for _, queue := range []string{"default", "default", "run:" + uuid.NewString(), "run:" + uuid.NewString()} {
 		_, err := o.client.Start(t.Context(), client.StartRequest{
@@ -341,7 +339,7 @@ func TestPendingIsCountedByQueue(t *testing.T) {
 	}
 }
 
-// The port for operators is the only one that has metrics and profiles.
+// Only the operators' port serves metrics and profiles.
 func TestMetricsAreOnThePrivatePortOnly(t *testing.T) {
 	o := observe(t, server.Config{})
 	for path, want := range map[string]int{"/metrics": 200, "/debug/pprof/": 401, "/debug/pprof/cmdline": 401, "/healthz": 200, "/readyz": 200, "/api/orgs/default/agent-executions": 404} {

@@ -14,17 +14,17 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-// BenchmarkObserving takes dispatched steps, in turns on a server that counts and
-// traces nothing and on one that does, and reports what a step takes there over
-// what it takes here: with metrics, and with metrics and spans.
+// BenchmarkObserving runs dispatched steps alternately on a server without and a server with
+// metrics and traces. It reports the ratio of their durations, with metrics only and with metrics
+// and spans.
 func BenchmarkObserving(b *testing.B) {
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(tracetest.NewNoopExporter()))
-	defer func() { _ = provider.Shutdown(context.WithoutCancel(b.Context())) }() // nothing to export
+	defer func() { _ = provider.Shutdown(context.WithoutCancel(b.Context())) }() // the exporter discards everything
 	plain := newStepper(b, Config{})
 	counted := newStepper(b, Config{Registerer: prometheus.NewRegistry()})
 	traced := newStepper(b, Config{Registerer: prometheus.NewRegistry(), TracerProvider: provider})
 	for _, s := range []*stepper{plain, counted, traced} {
-		s.step(b.Context(), 100) // what every step needs is there
+		s.step(b.Context(), 100) // allocates what every step needs
 		s.took = 0
 	}
 	ctx, span := provider.Tracer("bench").Start(b.Context(), "steps")
@@ -38,8 +38,7 @@ func BenchmarkObserving(b *testing.B) {
 	b.ReportMetric(traced.took.Seconds()/plain.took.Seconds(), "metrics+traces/off")
 }
 
-// stepper takes steps of one execution: a commit that schedules a task and has it
-// claimed, and the end of the task.
+// stepper runs steps of one execution: a commit that schedules a task, its claim, and its end.
 type stepper struct {
 	*testing.B
 	d      perdure.Dispatch

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// OwnedError says that another live process owns the data directory. Commands
-// become its clients over Socket.
+// OwnedError reports that another live process owns the data directory. Commands then connect to it
+// over Socket.
 type OwnedError struct {
 	Data, Socket string
 	PID          int // 0 if it could not be read
@@ -25,8 +25,8 @@ func (e *OwnedError) Error() string {
 	return fmt.Sprintf("the data directory %s is in use by process %d", e.Data, e.PID)
 }
 
-// lock is the ownership of a data directory: a lock on a file, which the system
-// gives up when the process dies, however it dies.
+// lock is the ownership of a data directory. It is a lock on a file, which the system releases when
+// the process dies.
 type lock struct{ file *os.File }
 
 func own(data string) (*lock, error) {
@@ -47,8 +47,7 @@ func own(data string) (*lock, error) {
 	return l, nil
 }
 
-// isOwned reports whether a live process owns a data directory. It takes no lock that
-// outlasts the call.
+// isOwned reports whether a live process owns a data directory. It holds no lock after it returns.
 func isOwned(data string) bool {
 	file, err := os.Open(filepath.Join(data, "lock"))
 	if err != nil {
@@ -58,8 +57,8 @@ func isOwned(data string) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == syscall.EWOULDBLOCK
 }
 
-// write notes the owner's process id, for people and for OwnedError. Nothing depends
-// on it: a full disk that has no room for it must not keep a server from making some.
+// write stores the owner's process id for people and for OwnedError. Errors are ignored: a server
+// must start on a full disk, so that it can free space.
 func (l *lock) write() {
 	if l.file.Truncate(0) == nil {
 		_, _ = l.file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
@@ -77,11 +76,11 @@ func readPID(path string) int {
 
 func (l *lock) release() error { return l.file.Close() }
 
-// TokenFile is where the token of a data directory is.
+// TokenFile returns the path of a data directory's token.
 func TokenFile(data string) string { return filepath.Join(data, "token") }
 
-// newToken returns the data directory's token, making one the first time: it
-// stays, so that an open browser outlives a restart.
+// newToken returns the data directory's token and creates it at the first start. The token does not
+// change, so that browser sessions survive a restart.
 func newToken(data string) (string, error) {
 	path := TokenFile(data)
 	if raw, err := os.ReadFile(path); err == nil && len(raw) >= 32 {

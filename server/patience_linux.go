@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patient ends a connection whose peer has acknowledged nothing for so long: a
-// machine that has vanished closes nothing, and what is sent to it, a ping at
-// least, would be repeated for a quarter of an hour.
+// patient tells the system to close a connection whose peer has acknowledged nothing for the time
+// vanished. A machine that disappears does not close its connections, and the system would
+// retransmit for a quarter of an hour.
 func patient(_, _ string, c syscall.RawConn) error {
 	var failed error
 	err := c.Control(func(fd uintptr) {

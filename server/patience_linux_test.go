@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A client that vanishes without a word is noticed: what it does not
-// acknowledge, or a probe where nothing is sent, ends the connection.
+// A client that disappears is detected: unacknowledged data, or an unanswered probe on an idle
+// connection, ends the connection.
 func TestVanishedPeersAreNoticed(t *testing.T) {
 	l, err := listen("127.0.0.1:0", "--addr")
 	if err != nil {

@@ -4,5 +4,6 @@ package server
 
 import "syscall"
 
-// patient leaves it to the system when a peer that has vanished is given up.
+// patient does nothing. The system decides when to close the connection of a peer that has
+// disappeared.
 func patient(_, _ string, _ syscall.RawConn) error { return nil }

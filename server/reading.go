@@ -16,9 +16,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// Reading serves what is in a data directory to this process alone, and writes
-// nothing: it takes no lock, brings no tables up to date and runs no sweeps. So it
-// works on a full disk, and beside a server.
+// Reading serves the data directory's store to this process only, without writing. It takes no
+// lock, migrates no tables and runs no sweeps. Therefore it works on a full disk and beside a
+// server.
 type Reading struct {
 	server *Server
 	front  *http.Server
@@ -26,9 +26,9 @@ type Reading struct {
 	ended  chan error
 }
 
-// OpenReading opens the embedded store of c.Data for reading. Of c, Data, Logger,
-// Version and TracerProvider count. Errors: not_found if there is no store, conflict
-// if its tables are not those of this program.
+// OpenReading opens the embedded store of c.Data for reading. It uses only Data, Logger, Version
+// and TracerProvider of c. Errors: not_found if there is no store, conflict if its tables have
+// another version.
 func OpenReading(ctx context.Context, c Config) (*Reading, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -51,18 +51,18 @@ func OpenReading(ctx context.Context, c Config) (*Reading, error) {
 // Dial connects to the HTTP API.
 func (r *Reading) Dial(ctx context.Context) (net.Conn, error) { return r.line.dial(ctx) }
 
-// Token is the bearer of an operator.
+// Token returns the bearer of an operator.
 func (r *Reading) Token() string { return r.server.token }
 
-// ServeContents is that of [Server].
+// ServeContents is like [Server.ServeContents].
 func (r *Reading) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	return r.server.ServeContents(org, worker, source)
 }
 
-// Close ends the serving and closes the store.
+// Close stops serving and closes the store.
 func (r *Reading) Close() error {
 	close(r.server.stop)
-	_ = r.front.Close() // the listener's, which never fails
+	_ = r.front.Close() // the listener's Close never fails
 	served := <-r.ended
 	if errors.Is(served, http.ErrServerClosed) {
 		served = nil
@@ -71,7 +71,7 @@ func (r *Reading) Close() error {
 	return errors.Join(served, r.server.store.Close())
 }
 
-// readStore is a store that refuses to be written.
+// readStore is a store that refuses writes.
 type readStore struct{ *sqlite.Look }
 
 var _ store.Store = readStore{}

@@ -53,7 +53,7 @@ func (a *authority) file() string {
 
 func (a *authority) write(path, kind string, raw []byte) string {
 	a.Helper()
-	next := path + ".new" // as programs do that renew certificates
+	next := path + ".new" // as renewal programs do
 	if err := os.WriteFile(next, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}), 0o600); err != nil {
 		a.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func (a *authority) write(path, kind string, raw []byte) string {
 	return path
 }
 
-// issue writes a certificate with that number, and its key, to two files.
+// issue writes a certificate with the given number, and its key, to two files.
 func (a *authority) issue(serial int64, cert, key string) {
 	a.Helper()
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -101,8 +101,8 @@ func (a *authority) served(addr string, change ...func(*tls.Config)) (int64, err
 	return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64(), nil
 }
 
-// A certificate that was renewed in its files is served by both ports without a
-// restart; one that cannot be used leaves the one before.
+// Both ports serve a renewed certificate without a restart. If the new files are invalid, the
+// previous certificate stays.
 func TestRenewedCertificateIsServed(t *testing.T) {
 	a, dir := newAuthority(t), t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -136,7 +136,7 @@ func TestRenewedCertificateIsServed(t *testing.T) {
 	until(9)
 }
 
-// TLS under 1.2 is refused on both ports.
+// Both ports refuse TLS versions below 1.2.
 func TestOldTLSIsRefused(t *testing.T) {
 	a, dir := newAuthority(t), t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -152,8 +152,8 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
-// Workers speak to the server over TLS; where an authority is named they need a
-// certificate of it, and a key all the same.
+// Workers can connect over TLS. If ClientCA is set, they need a certificate of that authority in
+// addition to a key.
 func TestWorkersOverTLS(t *testing.T) {
 	a, other, dir := newAuthority(t), newAuthority(t), t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -207,7 +207,7 @@ func registerOver(t *testing.T, o remote.Options) error {
 	return err
 }
 
-// Authorities of workers without a certificate of the server's own are a mistake.
+// ClientCA without a certificate of the server is an error.
 func TestAuthoritiesNeedTLS(t *testing.T) {
 	_, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), ClientCA: newAuthority(t).file()})
 	if !perdure.IsCode(err, perdure.InvalidArgument) {

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// Text that came in a thousand pieces is one row once its block has closed, so
-// that the database grows with what was said, not with how it was cut.
+// A trap: text that arrived in a thousand chunks is one row after its block has closed, so the
+// database grows with the text and not with the number of chunks.
 func TestTrap29_AClosedBlockIsOneRow(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true})
 	d, worker := s.Dispatch(server.DevOrg), uuid.New()

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// ears keep all that is logged.
+// ears record everything that is logged.
 type ears struct {
 	mu  sync.Mutex // guards all
 	all bytes.Buffer
@@ -35,8 +35,8 @@ func (e *ears) String() string {
 	return e.all.String()
 }
 
-// The secrets of keys, and the token, are in no log, answer or file, whatever is
-// asked with them and however it goes wrong; a key's hash is no key.
+// The secrets of keys, and the token, appear in no log, answer or file, in any request and any
+// failure. A key's hash does not work as a key.
 func TestSecretsOfKeysAreNowhere(t *testing.T) {
 	logged := &ears{}
 	w := newWorld(t, func(c *server.Config) {
@@ -91,8 +91,8 @@ func TestSecretsOfKeysAreNowhere(t *testing.T) {
 	}
 }
 
-// Nor are the halves of a session, each of which answers alone: the cookie's in the
-// header that sets it, the page's in the body of the sign-in.
+// The two halves of a session appear in no log or file, and in one answer each: the cookie in the
+// header that sets it, the page's half in the body of the sign-in.
 func TestSecretsOfSessionsAreNowhere(t *testing.T) {
 	logged := &ears{}
 	w := newWorld(t, func(c *server.Config) {
@@ -131,7 +131,7 @@ func readAll(t *testing.T, file string) string {
 	return string(raw)
 }
 
-// files are those of the data directory.
+// files returns the files of the data directory.
 func (w *world) files() (all []string) {
 	w.Helper()
 	w.must(filepath.Walk(w.Data, func(path string, info os.FileInfo, err error) error {

@@ -1,5 +1,5 @@
-// Package server wires a whole server: store, engine, log, and the transports.
-// A program can embed it; the command line does.
+// Package server assembles a complete server: store, engine, log, and transports. A program can
+// embed it, as the command line does.
 package server
 
 import (
@@ -33,81 +33,76 @@ import (
 // DevOrg is the org of dev mode.
 const DevOrg = perdure.DefaultOrg
 
-// Config says how a server runs. Data is needed; the zero value of every other
-// field works.
+// Config configures a server. Data is required; all other fields have a working zero value.
 type Config struct {
-	// Data is the data directory. It is made with mode 0700 and holds
-	// perdure.db, lock, token (mode 0600) and perdure.sock. One process owns it.
+	// Data is the data directory. The server creates it with mode 0700. It contains perdure.db,
+	// lock, token (mode 0600) and perdure.sock. One process owns it.
 	Data string
-	// Store names the database to keep everything in, by a URL that begins with
-	// postgres://, which other servers may use at the same time. "" keeps it in
-	// Data.
+	// Store is the URL of a database that begins with postgres://. Other servers may use it at the
+	// same time. "" selects an embedded store in Data.
 	Store string
-	// StoreAllowOff names settings of that database that may be off when the server
-	// starts: fsync, full_page_writes, synchronous_commit. While one is off, a power
-	// failure can lose or damage what was answered.
+	// StoreAllowOff names settings of that database that may be off when the server starts: fsync,
+	// full_page_writes, synchronous_commit. While one is off, a power failure can lose or damage
+	// acknowledged writes.
 	StoreAllowOff []string
-	// CheckBefore has Open wait until all of an embedded store is checked that was not
-	// closed in order. Otherwise it is checked while the server serves, and damage ends
-	// the server.
+	// CheckBefore makes Open wait for the complete check of an embedded store that was not closed
+	// cleanly. Otherwise the check runs while the server serves, and damage ends the server.
 	CheckBefore bool
-	// NATS is where servers of one Store tell each other what is new: a URL that
-	// begins with nats://, tls://, ws:// or wss://, or several, separated by commas.
-	// Without it, and while it cannot be reached, they look every second. NATSCreds
-	// and NATSCA are files: credentials, and certificates (PEM) to check it by.
+	// NATS connects the servers of one Store, which notify each other of new data. It is one URL
+	// that begins with nats://, tls://, ws:// or wss://, or several separated by commas. Without
+	// NATS, and while it cannot be reached, servers poll the store every second. NATSCreds and
+	// NATSCA are files: credentials, and certificates (PEM) that verify the NATS server.
 	NATS, NATSCreds, NATSCA string
-	// HTTPAddr and GRPCAddr are host:port to listen on; "" does not listen on
-	// TCP. The unix socket in Data always listens, for HTTP.
+	// HTTPAddr and GRPCAddr are the TCP addresses (host:port) of HTTP and gRPC; "" opens no TCP
+	// port. The Unix socket in Data always serves HTTP.
 	HTTPAddr, GRPCAddr string
-	// TLSCert and TLSKey are files in PEM; with them HTTPAddr and GRPCAddr serve
-	// TLS. New content of the files is served from the next second on. The unix
-	// socket never serves TLS.
+	// TLSCert and TLSKey are PEM files. With them HTTPAddr and GRPCAddr serve TLS. A change of the
+	// files takes effect within about a second. The Unix socket never serves TLS.
 	TLSCert, TLSKey string
-	// ClientCA is a file in PEM of authorities; with it workers need a
-	// certificate of one of them, beside their key. TLSCert is needed, too.
+	// ClientCA is a PEM file of authorities. With it workers need a certificate of one of them in
+	// addition to their key. It requires TLSCert.
 	ClientCA string
-	// Origins are those whose pages may use the API besides the server's own, as
-	// scheme://host[:port].
+	// Origins are additional origins whose pages may use the API, as scheme://host[:port].
 	Origins []string
-	// PublicURL is the address under which browsers open the pages, as
-	// scheme://host[:port], where a proxy stands in front; "" goes by each request.
-	// Under https a browser keeps its half of a session in a Secure cookie.
+	// PublicURL is the address at which browsers open the pages behind a proxy, as
+	// scheme://host[:port]. "" uses the address of each request. With https the browser stores its
+	// half of a session in a Secure cookie.
 	PublicURL string
-	// StreamsPerKey is how many streams may be open with one key; default 20,000.
+	// StreamsPerKey is the maximum number of open streams per key; default 20,000.
 	StreamsPerKey int
-	// StreamsPerOrg is how many durable streams an org may have; default 10,000.
+	// StreamsPerOrg is the maximum number of durable streams per org; default 10,000.
 	StreamsPerOrg int
-	// Dev serves with the token in Data, on loopback only, with checks of Host
-	// and Origin. Otherwise API keys are needed.
+	// Dev selects dev mode: the server accepts the token in Data, serves loopback only, and checks
+	// Host and Origin. Without Dev, API keys are required.
 	Dev bool
 	// Lease is how long a claim lasts without a renewal; default 15 s.
 	Lease time.Duration
-	// GoneAfter is how long a worker whose connection was lost has to come back
-	// before its agents go to others; default 0.5 s.
+	// GoneAfter is how long a worker may take to reconnect before its agents are given to other
+	// workers; default 0.5 s.
 	GoneAfter time.Duration
-	// PayloadLimit is the most bytes of one payload; default 64 MiB.
+	// PayloadLimit is the maximum size of one payload in bytes; default 64 MiB.
 	PayloadLimit int64
-	// QueueLimits bounds, by queue, how many tasks of one org run at once on it,
-	// over all workers; at least 1. A queue that is not named has no bound.
+	// QueueLimits is the maximum number of concurrent tasks by queue, for each org and over all
+	// workers; at least 1. Other queues are not limited.
 	QueueLimits map[string]int
-	// OpsAddr is host:port of a port for operators; "" opens none. It serves
-	// /metrics, /healthz and /readyz to whoever reaches it, and /debug/pprof/ on
-	// this machine for the token in the file ops-token of Data.
+	// OpsAddr is the address (host:port) of the operators' port; "" opens none. It serves /metrics,
+	// /healthz and /readyz without a key. It serves /debug/pprof/ only on this machine and with the
+	// token in the file ops-token of Data.
 	OpsAddr string
-	// DrainDelay is for how long the server continues as before once it has been told
-	// to stop and says that it is not ready, so that a load balancer has noticed
-	// before connections are refused. 0 is none.
+	// DrainDelay is how long the server continues to serve after it is told to stop. In that time
+	// it reports that it is not ready, so that a load balancer stops using it before connections
+	// are refused. 0 is no delay.
 	DrainDelay time.Duration
-	// Registerer takes the server's metrics; nil counts nothing, unless there is
-	// an OpsAddr, which then has a registry of its own. If it gathers, too, as a
-	// *prometheus.Registry does, OpsAddr serves all that is in it.
+	// Registerer registers the server's metrics. If it is nil, metrics are off unless OpsAddr is
+	// set, which then uses its own registry. If Registerer is also a Gatherer, as
+	// *prometheus.Registry is, OpsAddr serves all its metrics.
 	Registerer prometheus.Registerer
-	// TracerProvider makes spans of requests and writes; nil makes none.
+	// TracerProvider creates spans of requests and writes. If it is nil, there are none.
 	TracerProvider trace.TracerProvider
 	Logger         *slog.Logger
-	// Version is the program's.
+	// Version is the program's version.
 	Version string
-	// Clock is the store's time; default that of the machine (SQLite: see *Clocks* in
+	// Clock is the store's time. The default is the clock of the machine (SQLite: see *Clocks* in
 	// docs/operations.md) or of the database.
 	Clock func() time.Time
 }
@@ -122,13 +117,13 @@ type Server struct {
 	engine *engine.Engine
 	http   http.Handler
 	grpc   *grpcapi.Server
-	stop   chan struct{} // closed when streams have to end
+	stop   chan struct{} // closed when streams must end
 	fatal  chan error
-	// certificate is HTTP's, nil without TLS.
+	// certificate is HTTP's certificate; nil without TLS.
 	certificate *certificate
-	// draining is set when no more is to be sent here, before anything stops.
+	// draining is set before the shutdown, when the server should get no more requests.
 	draining atomic.Bool
-	// streams are those that http.Server does not know of.
+	// streams are the streams that http.Server does not track.
 	streams sync.WaitGroup
 
 	closed sync.Once
@@ -138,9 +133,9 @@ type Server struct {
 	ops    net.Listener
 }
 
-// Open takes the data directory and opens what is in it. The leases of workers
-// that lived inside the process that owned it before are returned. The error is
-// an *OwnedError if another live process owns the directory.
+// Open locks the data directory and opens its store. It returns the leases of workers that ran
+// inside the previous owner. The error is an *OwnedError if another live process owns the
+// directory.
 func Open(ctx context.Context, c Config) (*Server, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -175,12 +170,12 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	if s.shared() {
-		return nil // the workers inside other servers live on
+		return nil // the workers inside other servers still run
 	}
 	return s.engine.ReturnEmbedded(ctx)
 }
 
-// assemble puts what serves together, over the store.
+// assemble creates the server's parts over the store.
 func (s *Server) assemble(watch observers) (err error) {
 	if s.hints, err = openHints(s.Config, s.store.Epoch()); err != nil {
 		return err
@@ -193,7 +188,7 @@ func (s *Server) assemble(watch observers) (err error) {
 		Store: s.store, Hints: s.hints.Notifier, Logger: s.Logger, Lease: s.Lease, GoneAfter: s.GoneAfter, PayloadLimit: s.PayloadLimit,
 		QueueLimits: s.QueueLimits, Observer: watch.engine,
 	})
-	// Who can read the token's file owns the data directory, in any mode.
+	// Whoever can read the token's file owns the data directory, in every mode.
 	access := access{engine: s.engine, token: s.token}
 	public, err := ParsePublicURL(s.PublicURL)
 	if err != nil {
@@ -217,8 +212,8 @@ func (s *Server) assemble(watch observers) (err error) {
 	return nil
 }
 
-// secured reads the certificate, and returns what gRPC serves TLS with: nil if it
-// does not. Error: invalid_argument.
+// secured reads the certificate and returns the TLS configuration of gRPC, or nil without TLS.
+// Errors: invalid_argument.
 func (s *Server) secured() (*tls.Config, error) {
 	if s.TLSCert == "" {
 		if s.ClientCA != "" {
@@ -237,7 +232,7 @@ func (s *Server) secured() (*tls.Config, error) {
 	return workers.forListener("h2"), nil
 }
 
-// fail ends the server: the store no longer knows what is written.
+// fail ends the server when the store can no longer determine which writes succeeded.
 func (s *Server) fail(err error) {
 	select {
 	case s.fatal <- err:
@@ -245,26 +240,26 @@ func (s *Server) fail(err error) {
 	}
 }
 
-// Dispatch gives what a worker in this process speaks to. Its leases are
-// returned by the next owner of the data directory.
+// Dispatch returns the API for a worker in this process. The next owner of the data directory
+// returns its leases.
 func (s *Server) Dispatch(org string) perdure.Dispatch { return s.engine.Dispatch(org, true) }
 
-// ServeContents lets clients of an org read what a worker keeps, though it does not
-// run, until the returned function is called.
+// ServeContents lets clients of an org read content that a worker keeps, even if the worker does
+// not run. It ends when the returned function is called.
 func (s *Server) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	return s.engine.ServeContents(org, worker, source)
 }
 
-// Token is the bearer of dev mode.
+// Token returns the bearer of dev mode.
 func (s *Server) Token() string { return s.token }
 
-// CreateKey creates an API key of an org, and returns its secret.
+// CreateKey creates an API key of an org, and returns the key and its secret.
 func (s *Server) CreateKey(ctx context.Context, org, name string, role perdure.KeyRole) (*perdure.APIKey, string, error) {
 	return s.engine.CreateKey(ctx, org, name, role)
 }
 
-// Run serves until ctx ends, and then stops: no new requests, streams reset so
-// that their readers continue elsewhere, and time for what is under way.
+// Run serves until ctx ends, and then stops. It accepts no new requests, resets streams so that
+// readers continue at another server, and waits a limited time for active requests.
 func (s *Server) Run(ctx context.Context) error {
 	if s.unix == nil {
 		if err := s.Listen(); err != nil {
@@ -302,7 +297,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.rpc != nil {
 		serve("grpc", func() error { return s.grpc.Serve(s.rpc) })
 	}
-	// The operators' port tells of the end, too.
+	// The operators' port also reports the shutdown.
 	last, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	if s.ops != nil {
@@ -328,8 +323,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// announce says that the server is not ready any more, and serves on for a while, or
-// until ctx ends.
+// announce reports that the server is not ready and continues to serve for DrainDelay. It returns
+// earlier if ctx ends or the server fails.
 func (s *Server) announce(ctx context.Context, failed <-chan error) {
 	s.draining.Store(true)
 	s.grpc.Announce()
@@ -359,16 +354,16 @@ func (s *Server) shutdown(front *http.Server) {
 	if err := front.Shutdown(ctx); err != nil {
 		_ = front.Close()
 	}
-	s.streams.Wait() // the longest takes is a write that is under way
+	s.streams.Wait() // the longest wait is for an active write
 }
 
-// Close gives the data directory up.
+// Close closes the store and releases the data directory.
 func (s *Server) Close() error {
 	var errs []error
 	s.closed.Do(func() {
 		for _, l := range []net.Listener{s.tcp, s.unix, s.rpc, s.ops} {
 			if l != nil {
-				_ = l.Close() // Run has closed it already, mostly
+				_ = l.Close() // Run has usually closed it already
 			}
 		}
 		s.hints.close()

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// asBrowser requests a route of the table with headers in place of a key.
+// asBrowser requests a route of the table with headers instead of a key.
 func (w *world) asBrowser(name string, headers ...string) answer {
 	w.Helper()
 	r := routes[name]
@@ -20,14 +20,14 @@ func (w *world) asBrowser(name string, headers ...string) answer {
 	return w.requestAs(name, r, "", w.names)
 }
 
-// guarded are the routes that need a key, those that delete at the end.
+// guarded returns the routes that need a key, with those that delete last.
 func guarded() []string {
 	names := slices.SortedFunc(maps.Keys(routes), last)
 	return slices.DeleteFunc(names, func(name string) bool { return routes[name].needs == "" })
 }
 
-// On every route that needs a key, no half of a session opens anything without its
-// other half, in whatever place it is given.
+// On every route that needs a key, one half of a session is refused without the other half,
+// wherever it is sent.
 func TestHalfASessionOpensNothing(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.signIn(w.keys["acme admin"]), w.signIn(w.keys["acme admin"])
@@ -69,8 +69,8 @@ func TestHalfASessionOpensNothing(t *testing.T) {
 	}
 }
 
-// Both halves together are the key, on every route; what writes has to come from
-// the server's own pages.
+// Both halves together work like the key on every route. Requests that write must come from the
+// server's own pages.
 func TestASessionIsItsKey(t *testing.T) {
 	w := newWorld(t)
 	admin, client, worker, token := w.signIn(w.keys["acme admin"]), w.signIn(w.keys["acme client"]), w.signIn(w.keys["acme worker"]), w.signIn(w.Token())
@@ -100,10 +100,10 @@ func TestASessionIsItsKey(t *testing.T) {
 			{"operator", token, needs == asOperator},
 		} {
 			if c.who == "operator" && !c.may {
-				continue // in /v1 its org is default, which has nothing
+				continue // in /v1 its org is default, which has no objects
 			}
 			got := outcomeOf(w.asBrowser(name, append(c.headers(), own...)...).status)
-			gone := got == "not found" && method == http.MethodDelete // by the role before
+			gone := got == "not found" && method == http.MethodDelete // deleted by the previous role
 			if want := map[bool]string{true: "yes", false: "denied"}[c.may]; got != want && (!c.may || !gone) {
 				t.Errorf("%s with a session of the %s: %s, want %s", name, c.who, got, want)
 			}
@@ -111,7 +111,7 @@ func TestASessionIsItsKey(t *testing.T) {
 	}
 }
 
-// A session is over after 12 hours, by the store's clock.
+// A session ends after 12 hours of the store's clock.
 func TestASessionIsOverInTime(t *testing.T) {
 	clock := &shifted{}
 	w := newWorld(t, func(c *server.Config) { c.Clock = clock.Now })
@@ -128,8 +128,8 @@ func TestASessionIsOverInTime(t *testing.T) {
 	}
 }
 
-// A session of the token is the operator's in every org; another org's keys neither
-// see nor end it, nor those of the org.
+// A session of the token works as an operator in every org. Keys of other orgs cannot see or end
+// sessions, and keys of the org cannot see the token's.
 func TestSessionsOfOthersAreUnknown(t *testing.T) {
 	w := newWorld(t)
 	token, acme := w.signIn(w.Token()), w.signIn(w.keys["acme admin"])

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// browser is one that is signed in.
+// browser is a browser that is signed in.
 type browser struct{ id, cookie, half string }
 
-// headers are those of its requests; either half may be left out as "".
+// headers returns the headers of the browser's requests. Either half may be "" to leave it out.
 func (b browser) headers() []string {
 	var all []string
 	if b.cookie != "" {
@@ -37,7 +37,7 @@ func (w *world) signIn(key string) browser {
 	return browser{reply.SessionID, cookie.Name + "=" + cookie.Value, reply.Session}
 }
 
-// shifted is a clock that can be put forward.
+// shifted is a clock that can be advanced.
 type shifted struct{ by atomic.Int64 }
 
 func (s *shifted) Now() time.Time { return time.Now().Add(time.Duration(s.by.Load())) }

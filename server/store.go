@@ -16,8 +16,8 @@ func (c *Config) shared() bool {
 	return scheme == "postgres" || scheme == "postgresql"
 }
 
-// openStore opens the store that c names. fatal is told when it must not be
-// written to any more, observer, which may be nil, what its committers do.
+// openStore opens the store that c names. It calls fatal when the store must not be written any
+// more. observer is notified of the committers' actions; it may be nil.
 func openStore(ctx context.Context, c Config, observer *store.Observer, fatal func(error)) (store.Store, error) {
 	if c.shared() {
 		s, err := postgres.Open(ctx, postgres.Options{URL: c.Store, Logger: c.Logger, Clock: c.Clock, Fatal: fatal, Observer: observer, AllowOff: c.StoreAllowOff})
@@ -39,14 +39,13 @@ func openStore(ctx context.Context, c Config, observer *store.Observer, fatal fu
 	return s, nil
 }
 
-// The URL is not repeated: it may hold a password.
+// notStore returns an error without the URL, which may contain a password.
 func notStore() error {
 	return perdure.Errorf(perdure.InvalidArgument, "the store's URL begins with postgres://")
 }
 
-// Migrate brings the tables of the store at url up to date, and returns the
-// version that they had and the one that they have. Servers do so themselves
-// when they start.
+// Migrate updates the tables of the store at url. It returns the previous and the current version.
+// Servers call it when they start.
 func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 	if c := (Config{Store: url}); !c.shared() {
 		return 0, 0, notStore()

@@ -26,7 +26,7 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// certificate writes one for 127.0.0.1 with its key, and returns who trusts it.
+// certificate writes a certificate for 127.0.0.1 and its key, and returns the pool that trusts it.
 func certificate(t *testing.T) (cert, key string, trust *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -61,7 +61,7 @@ func certificate(t *testing.T) (cert, key string, trust *x509.CertPool) {
 	return write("cert.pem", "CERTIFICATE", raw), write("key.pem", "PRIVATE KEY", rawKey), trust
 }
 
-// over is a client that speaks one version of HTTP.
+// over returns a client for one version of HTTP.
 func over(t *testing.T, major int, trust *x509.CertPool) *http.Client {
 	t.Helper()
 	var only http.Protocols
@@ -72,8 +72,8 @@ func over(t *testing.T, major int, trust *x509.CertPool) *http.Client {
 	return &http.Client{Transport: web}
 }
 
-// With a certificate the API is served over TLS, in the version of HTTP that the
-// client asks for; commands on the data directory need none.
+// With a certificate the API is served over TLS, in the HTTP version that the client requests.
+// Commands on the data directory need no certificate.
 func TestHTTPOverTLS(t *testing.T) {
 	cert, key, trust := certificate(t)
 	s := openServer(t, server.Config{HTTPAddr: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
@@ -101,7 +101,7 @@ func TestCertificateThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// begun starts an execution that nobody runs.
+// begun starts an execution that no worker runs.
 func begun(t *testing.T, s *server.Server) uuid.UUID {
 	t.Helper()
 	worker := uuid.New()
@@ -134,8 +134,7 @@ func stream(t *testing.T, s *server.Server, web *http.Client, id uuid.UUID) *htt
 	return res
 }
 
-// A server that stops resets the streams that are open, and waits for none of
-// their readers.
+// A server that stops resets the open streams and does not wait for their readers.
 func TestServerStopsWithOpenStreams(t *testing.T) {
 	data := t.TempDir()
 	s, err := server.Open(t.Context(), server.Config{Data: data, HTTPAddr: "127.0.0.1:0"})
@@ -167,7 +166,7 @@ func TestServerStopsWithOpenStreams(t *testing.T) {
 	}
 }
 
-// Over TLS the cookie is one that no page without TLS, and no other host, can set.
+// Over TLS the cookie cannot be set by a page without TLS or by another host.
 func TestCookiesOverTLS(t *testing.T) {
 	cert, key, trust := certificate(t)
 	s := openServer(t, server.Config{HTTPAddr: "127.0.0.1:0", TLSCert: cert, TLSKey: key})

@@ -23,7 +23,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// spans keeps what is exported, at once.
+// spans records exported spans immediately.
 func spans(t *testing.T) (*sdktrace.TracerProvider, *tracetest.InMemoryExporter) {
 	t.Helper()
 	kept := tracetest.NewInMemoryExporter()
@@ -53,9 +53,9 @@ func attributeOf(s tracetest.SpanStub, key string) attribute.Value {
 	return attribute.Value{}
 }
 
-// One trace leads from the caller through the client, the server, its writes, the
-// worker and the tasks to every call of a model and a tool; each span hangs on
-// another of it, and none holds what was said.
+// One trace leads from the caller through the client, the server, its writes, the worker and the
+// tasks to every call of a model and a tool. Each span has a parent in the trace, and no span
+// contains message content.
 func TestOneTraceThroughEverything(t *testing.T) {
 	provider, kept := spans(t)
 	o := observe(t, server.Config{TracerProvider: provider})
@@ -117,8 +117,7 @@ func TestOneTraceThroughEverything(t *testing.T) {
 	}
 }
 
-// gone is a way to the server that is cut: what is sent does not arrive, and
-// nothing comes back.
+// gone is a connection to the server that can be cut. Calls then do not arrive and return nothing.
 type gone struct {
 	perdure.Dispatch
 	cut atomic.Bool
@@ -173,9 +172,8 @@ func (g *gone) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskCla
 	return g.Dispatch.PollTasks(ctx, p)
 }
 
-// A worker is lost in the middle of a tool, and another continues: in the same
-// trace, with a link to what was before. The lost lease is counted once for the
-// task, and lines of the log name whom they are about.
+// A worker is lost during a tool, and another continues in the same trace, with a link to the
+// earlier span. The lost lease is counted once for the task, and log lines name their execution.
 func TestTraceGoesOnWhereAWorkerWasLost(t *testing.T) {
 	eachStore(t, func(t *testing.T, c server.Config) {
 		provider, kept := spans(t)
@@ -204,7 +202,7 @@ func TestTraceGoesOnWhereAWorkerWasLost(t *testing.T) {
 			t.Fatalf("the run is %s: %v", x.Status, *x.Error)
 		}
 		stopSecond()
-		way.cut.Store(false) // it comes back, and is told that it has lost
+		way.cut.Store(false) // the worker comes back and learns that its lease is lost
 		stopFirst()
 		if got := o.scrape()["perdure_leases_lost_total{work=task}"]; got != 1 {
 			t.Errorf("%v leases of tasks were lost, want 1", got)
@@ -243,8 +241,8 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.all.Write(p)
 }
 
-// check finds every line to be JSON, and those of the workers about the execution
-// to say which, whose, in which claim or attempt, where, and of what trace.
+// check parses every line as JSON. Lines of workers about the execution must name the execution,
+// its org, the claim or attempt, the worker and the trace.
 func (l *lines) check(t *testing.T, traceID string) {
 	t.Helper()
 	l.mu.Lock()
@@ -269,8 +267,7 @@ func (l *lines) check(t *testing.T, traceID string) {
 	}
 }
 
-// Where nobody asked for spans there are none, and what a caller sends is kept as
-// it is.
+// Without a TracerProvider there are no spans, and a caller's trace context is stored unchanged.
 func TestNoTraceUnlessAsked(t *testing.T) {
 	provider, kept := spans(t)
 	o := observe(t, server.Config{})

@@ -9,7 +9,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-// Over gRPC a userMessage is checked as over HTTP, in place and as a blob.
+// A userMessage over gRPC is checked as over HTTP, in place and as a blob.
 func TestUserMessagesOverGRPCAreChecked(t *testing.T) {
 	s, w := serve(t, 0)
 	claim := w.start(starting(s))

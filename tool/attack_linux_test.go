@@ -14,18 +14,19 @@ import (
 )
 
 const (
-	// attackMark, as the first argument, makes the test binary an attacker.
+	// attackMark, as the first argument, makes the test binary run an attack.
 	attackMark = "__attack"
-	// lastingVar names a folder that is not for temporary files.
+	// lastingVar is the environment variable with a folder that is not for temporary files.
 	lastingVar = "TOOL_TEST_LASTING"
-	// runFolderVar names a folder in /run that the user of the test may write.
+	// runFolderVar is the environment variable with a folder in /run that the test's user may
+	// write.
 	runFolderVar = "TOOL_TEST_RUN_FOLDER"
-	// ordinary is the user that attacks besides root: nobody.
+	// ordinary is the user id of nobody, which runs the attacks in addition to root.
 	ordinary = 65534
 )
 
-// attackIfAsked makes this process an attacker: it tries what it is told, and
-// exits with 0 and "reached" if that worked.
+// attackIfAsked runs the attack that the arguments name, if any. It exits with code 0 and the
+// output "reached" if the attack succeeded.
 func attackIfAsked() {
 	if len(os.Args) < 3 || os.Args[1] != attackMark {
 		return
@@ -42,7 +43,7 @@ func attack(how string, args []string) error {
 	switch how {
 	case "stream":
 		return attackStream(unix.AF_UNIX, args[0])
-	case "high-bits": // the kernel takes an int
+	case "high-bits": // the kernel takes an int, so the high bits do not count
 		return attackStream(unix.AF_UNIX|1<<32, args[0])
 	case "datagram":
 		return attackDatagram(unix.SOCK_DGRAM, args[0])
@@ -71,7 +72,7 @@ func attackStream(family uintptr, name string) error {
 	return unix.Connect(int(fd), addressOf(name))
 }
 
-// attackDatagram creates a pair and connects one end of it elsewhere.
+// attackDatagram creates a socket pair and connects one end to another address.
 func attackDatagram(kind int, name string) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, kind, 0)
 	if err != nil {
@@ -84,7 +85,7 @@ func attackDatagram(kind int, name string) error {
 	return err
 }
 
-// attackPairs is no attack: connected pairs are what programs use.
+// attackPairs is not an attack: it creates connected pairs, which ordinary programs use.
 func attackPairs() error {
 	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET | unix.SOCK_CLOEXEC, unix.SOCK_STREAM | unix.SOCK_NONBLOCK} {
 		pair, err := unix.Socketpair(unix.AF_UNIX, kind, 0)
@@ -98,8 +99,8 @@ func attackPairs() error {
 	return nil
 }
 
-// attackCall creates a system call with these arguments, and wants an error other
-// than the one that comes first.
+// attackCall executes the system call with the given arguments. It succeeds if the error differs from
+// the error in the first argument.
 func attackCall(args []string) error {
 	var n [8]uintptr
 	for i, arg := range args {
@@ -116,7 +117,7 @@ func attackCall(args []string) error {
 	return nil
 }
 
-// attackOwn listens at name and connects to itself.
+// attackOwn listens at name and connects to its own socket.
 func attackOwn(name string) error {
 	server, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -131,7 +132,7 @@ func attackOwn(name string) error {
 	return attackStream(unix.AF_UNIX, name)
 }
 
-// attacker puts the test binary into dir, where commands can start it.
+// attacker copies the test binary to dir, where commands can start it.
 func attacker(t *testing.T, dir string) string {
 	t.Helper()
 	path := filepath.Join(dir, "attacker")
@@ -153,19 +154,19 @@ func attacker(t *testing.T, dir string) string {
 	return path
 }
 
-// eachFence is eachConfinement, and no confinement at all, where the system call
-// filter is all that there is.
+// eachFence runs fn under each confinement of eachConfinement, and without a confinement, where
+// only the system call filter applies.
 func eachFence(t *testing.T, dir, data string, fn func(t *testing.T, w *Workspace)) {
 	t.Helper()
 	eachConfinement(t, dir, data, fn)
 	t.Run("none", func(t *testing.T) { fn(t, openDir(t, dir, WorkspaceOptions{DataDir: data, Unconfined: true})) })
 }
 
-// The same attacks, by a user without privileges. Other users run the tests
-// themselves.
+// The attacks also fail for a user without privileges. If root runs the tests, this test runs them
+// as such a user.
 func TestAttacksOfAnOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
-		return // all tests here are such a user's
+		return // the tests already run as an ordinary user
 	}
 	top, err := os.MkdirTemp("/var/lib", "perdure-test-")
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 	bashTimeout    = 120 * time.Second // unless the call says otherwise
 	bashTimeoutMax = 600 * time.Second
 	bashOutput     = 30_000 // bytes of output in a result
-	// bashCommand stays below the limit that Linux has for one argument.
+	// bashCommand is the longest command in bytes. It is below Linux's limit for one argument.
 	bashCommand = 120_000
 )
 
@@ -31,7 +31,8 @@ func bash() Tool {
 			"Standard input is empty. Each call is a new shell. When the command ends, whatever it left running in the background is killed: "+
 			"start servers and the requests to them in one call.",
 		runBash, WithOnLost(perdure.OnLostReport),
-		// The call's own timeout comes first, and leaves time to kill and drain.
+		// The call's own timeout ends first. The margin leaves time to kill the command and to
+		// drain its output.
 		WithTimeout(bashTimeoutMax+30*time.Second))
 }
 
@@ -74,9 +75,8 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 	return t.result(ctx, end, timeout)
 }
 
-// announce emits an event that says which fence a run's commands have on this
-// worker, and what holds their limits: once, and again where a command's limits are
-// held by something else.
+// announce emits an event that describes the confinement of a run's commands on this worker, and
+// what enforces their limits. It emits one event for each run and value of boundBy.
 func (c confinement) announce(call *Call, boundBy string) {
 	if !c.scratch.first(c.run, boundBy) {
 		return
@@ -97,9 +97,9 @@ func findShell() (string, error) {
 	return "", errors.New("tool bash: neither bash nor sh is in PATH")
 }
 
-// transcript collects what a command writes to both of its streams, in order.
+// transcript collects the output of both streams of a command, in order.
 type transcript struct {
-	mu   sync.Mutex // held while live is called, so that calls never overlap
+	mu   sync.Mutex // also held during live, so that calls of live never overlap
 	kept keep
 }
 
@@ -112,13 +112,13 @@ type stream struct {
 
 func (t *transcript) stream(live func([]byte)) *stream { return &stream{t: t, live: live} }
 
-// Write takes bytes as they come. It never fails.
+// Write adds bytes of the stream. It never returns an error.
 func (s *stream) Write(p []byte) (int, error) {
 	s.add(s.text.push(p))
 	return len(p), nil
 }
 
-// Close ends the stream; a character that is not finished now never will be.
+// Close ends the stream. An unfinished character at the end becomes replacement characters.
 func (s *stream) Close() error {
 	s.add(s.text.flush())
 	return nil
@@ -130,14 +130,14 @@ func (s *stream) add(text []byte) {
 	}
 	s.t.mu.Lock()
 	defer s.t.mu.Unlock()
-	_, _ = s.t.kept.Write(text) // memory takes all
+	_, _ = s.t.kept.Write(text) // a write to memory never fails
 	if s.live != nil {
 		s.live(text)
 	}
 }
 
-// result words how the command ended. After a cancel it comes with the
-// context's cause, so that nobody takes it for the command's own end.
+// result describes how the command ended. If the context was cancelled, the error is the context's
+// cause, which distinguishes a cancel from the command's own end.
 func (t *transcript) result(ctx context.Context, end ending, timeout time.Duration) (Result, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -54,7 +54,7 @@ func TestBashStreamsLiveAndInOrder(t *testing.T) {
 	}
 }
 
-// The two streams of a command are shown in the order in which it wrote.
+// The two streams of a command appear in the order in which the command wrote them.
 func TestBashKeepsTheOrderOfBothStreams(t *testing.T) {
 	w := plainWorkspace(t)
 	var want strings.Builder
@@ -70,7 +70,7 @@ func TestBashKeepsTheOrderOfBothStreams(t *testing.T) {
 	}
 }
 
-// Without a workspace the built-in tools answer so.
+// Without a workspace the built-in tools return a result that says so.
 func TestBuiltinToolsWithoutAWorkspace(t *testing.T) {
 	for _, b := range Builtin() {
 		result, err := b.Run(t.Context(), &Call{Arguments: []byte(`{}`)})
@@ -89,8 +89,8 @@ func TestBashKeepsHeadAndTailOfLongOutput(t *testing.T) {
 	}
 }
 
-// The output's tail is lost when the process ends; grandchildren stay alive.
-// Here the command has ended while all it wrote is still in the pipe.
+// A trap: the output's tail is lost when the process ends while grandchildren still run. In this
+// test the command has ended while all its output is still in the pipe.
 func TestTrap42TailOfOutputIsNotLost(t *testing.T) {
 	w := plainWorkspace(t)
 	call := callOf(t, w, args{"command": "echo begin; head -c 60000 /dev/zero | tr '\\0' x; echo the end"})
@@ -120,8 +120,8 @@ func TestTrap42MoreOutputThanAPipeHolds(t *testing.T) {
 	}
 }
 
-// The wait for more output is over, because somebody who escaped the kill holds
-// the pipe open: what the pipe holds is read all the same.
+// At the deadline an escaped process still holds the pipe open. The content of the pipe is read
+// nevertheless.
 func TestTrap42PipeIsEmptiedAtTheDeadline(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -189,7 +189,7 @@ func TestBashTimeoutLeavesTimeToCleanUp(t *testing.T) {
 	wantError(t, r, "cleaned up\n[timed out after 1 s")
 }
 
-// Cancel leaves its children processes alive.
+// A trap: a cancel leaves the command's child processes running.
 func TestTrap19CancelKillsChildren(t *testing.T) {
 	w := plainWorkspace(t)
 	for name, command := range map[string]string{
@@ -224,7 +224,7 @@ func firstPid(t *testing.T, r Result) int {
 	return pid
 }
 
-// wantGone fails if pid runs.
+// wantGone fails the test if pid runs.
 func wantGone(t *testing.T, pid int) {
 	t.Helper()
 	if alive(pid) {

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// findBwrap finds bubblewrap in PATH. One in the workspace dir is passed over: a
-// command may have put it there, and it would run unconfined.
+// findBwrap returns the path of bubblewrap in PATH. It skips a program in the workspace dir,
+// because a command may have put it there, and it would run unconfined.
 func findBwrap(dir string) (string, error) {
 	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
 		path, err := exec.LookPath(filepath.Join(folder, "bwrap"))
@@ -22,11 +22,11 @@ func findBwrap(dir string) (string, error) {
 	return "", &exec.Error{Name: "bwrap", Err: exec.ErrNotFound}
 }
 
-// rootCaps are what makes root's builds work: files of other users.
+// rootCaps are the capabilities that root's builds need to change files of other users.
 var rootCaps = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID"}
 
-// bwrapArgs is the command line of bubblewrap. The data directory is covered
-// last, so that nothing bound before shows it.
+// bwrapArgs returns the arguments of bubblewrap. The data directory is covered last, because a
+// later bind mount could uncover it.
 func (l *launch) bwrapArgs() []string {
 	args := []string{"--die-with-parent", "--unshare-pid"}
 	p := l.policy
@@ -35,7 +35,7 @@ func (l *launch) bwrapArgs() []string {
 	} else {
 		args = append(args, "--ro-bind", "/", "/")
 		if l.mounts {
-			args = append(args, "--dev-bind", "/dev", "/dev") // with terminals of its own, by the child
+			args = append(args, "--dev-bind", "/dev", "/dev") // the child mounts a separate devpts
 		} else {
 			args = append(args, "--dev", "/dev")
 		}
@@ -45,7 +45,7 @@ func (l *launch) bwrapArgs() []string {
 		}
 	}
 	if os.Geteuid() == 0 {
-		// Root would keep what unmounts the data directory's cover.
+		// With its capabilities root could unmount the cover of the data directory.
 		args = append(args, "--cap-drop", "ALL")
 		for _, name := range rootCaps {
 			args = append(args, "--cap-add", name)
@@ -60,7 +60,7 @@ func (l *launch) bwrapArgs() []string {
 	for _, c := range p.Caches {
 		source := c.Empty
 		if l.mounts && !p.Own {
-			source = c.Path // the child has put the run's own there
+			source = c.Path // the child has mounted the run's folder there
 		}
 		args = append(args, "--bind", source, c.Path)
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A program named bwrap that a command put into the workspace does not take the
-// place of bubblewrap, also if PATH leads there first, by a symlink, too.
+// A program named bwrap in the workspace does not replace bubblewrap, even if PATH names the
+// workspace first, directly or by a symlink.
 func TestBubblewrapIsNotTakenFromTheWorkspace(t *testing.T) {
 	dir, data := layout(t, "data")
 	folder, link := filepath.Join(dir, "bin"), filepath.Join(filepath.Dir(dir), "beside")

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// A cache that is removed after the workspace was opened is none, and keeps no command
-// from running.
+// A cache that was removed after the workspace was opened is ignored, and commands still run.
 func TestACacheThatIsGone(t *testing.T) {
 	dir, data := layout(t, "data")
 	cache := filepath.Join(t.TempDir(), "cache")

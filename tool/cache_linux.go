@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// ownCaches takes the caches of toolchains out of what a command writes, and gives
-// it layers over them in slot. What a command puts there is not run by anybody
-// else later.
+// ownCaches removes the toolchains' caches from the paths that a command can write. Commands get
+// overlays in slot over the caches instead, so nobody else runs a file that a command put into a
+// cache.
 func (l *launch) ownCaches(slot string) error {
-	home, _ := os.UserHomeDir() // "" is nobody's
+	home, _ := os.UserHomeDir() // "" if there is no home directory
 	if l.method == byLandlock && !l.mounts {
 		l.policy.Write = []string{l.policy.Dir}
 		l.vars = cacheVariables(slot, home)
@@ -24,14 +24,14 @@ func (l *launch) ownCaches(slot string) error {
 	for _, path := range l.policy.Write {
 		switch {
 		case path == l.policy.Dir:
-		case isMissing(path): // removed since the workspace was opened
-		case within(path, l.policy.Dir) && !within(home, l.policy.Dir): // a project's own cache
+		case isMissing(path): // the cache was removed after the workspace was opened
+		case within(path, l.policy.Dir) && !within(home, l.policy.Dir): // a cache of the project itself
 		default:
 			c, err := newCacheFolder(slot, path)
 			if err != nil {
 				return err
 			}
-			// A layer would show what is covered below it.
+			// An overlay would show the covered paths below it.
 			c.NoLayer = slices.ContainsFunc(append(slices.Clone(l.policy.Data), l.policy.Secrets...), func(p string) bool { return within(p, path) })
 			l.policy.Caches = append(l.policy.Caches, c)
 		}
@@ -45,7 +45,7 @@ func isMissing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// newCacheFolder makes the folders in slot of the cache at path.
+// newCacheFolder creates the folders for the overlay of the cache at path, in slot.
 func newCacheFolder(slot, path string) (cacheFolder, error) {
 	base := filepath.Join(slot, strings.ReplaceAll(path[1:], "/", "-"))
 	c := cacheFolder{Path: path, Upper: filepath.Join(base, "upper"), Work: filepath.Join(base, "work"), Empty: filepath.Join(base, "empty")}
@@ -57,8 +57,8 @@ func newCacheFolder(slot, path string) (cacheFolder, error) {
 	return c, nil
 }
 
-// cacheVariables point toolchains at caches in slot. Go reads what has been
-// downloaded before by way of its module proxy.
+// cacheVariables returns environment variables (name=value) that point toolchains at caches in
+// slot. Go reads modules that are already downloaded through GOPROXY.
 func cacheVariables(slot, home string) []string {
 	var vars []string
 	for _, c := range caches {

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// tasksPerProcess is how many tasks a command may have for each process that its
-// limit allows: the kernel counts threads, the limit processes.
+// tasksPerProcess is the number of tasks that a command may have for each process of its limit. The
+// kernel counts threads, while the limit counts processes.
 const tasksPerProcess = 8
 
 // commandGroup is the control group of one command.
 type commandGroup struct {
 	all    *ControlGroups
 	dir    string
-	file   *os.File // the folder, for starting the command in it
+	file   *os.File // the group's folder, used to start the command in the group
 	limits Limits
 }
 
-// bound writes the limits. A kernel without swap accounting has no limit of swap,
-// and does not count it.
+// bound writes the limits of the group. A missing swap limit is no error, because a kernel without
+// swap accounting does not count swap.
 func (c *commandGroup) bound() error {
 	if c.limits.Memory > 0 {
 		if err := writeGroup(c.dir, "memory.max", strconv.FormatInt(c.limits.Memory, 10)); err != nil {
@@ -44,12 +44,12 @@ func (c *commandGroup) bound() error {
 	return nil
 }
 
-// tasks is the limit that the kernel keeps. The child of this program that
-// prepares the command has threads of its own.
+// tasks returns the limit of tasks that the kernel enforces. It includes a reserve for the threads
+// of the sandbox child.
 func (c *commandGroup) tasks() int64 { return tasksPerProcess*c.limits.Processes + 64 }
 
-// excess explains which limit the command is over, "" if none. first says that a
-// process of the group is no part of the command.
+// excess describes the limit that the command exceeds, or returns "". first reports that one
+// process of the group is not part of the command.
 func (c *commandGroup) excess(first bool) string {
 	if over := c.outOfMemory(); over != "" {
 		return over
@@ -57,7 +57,7 @@ func (c *commandGroup) excess(first bool) string {
 	if c.limits.Processes <= 0 {
 		return ""
 	}
-	procs, _ := procsOf(c.dir) // a group that cannot be read is bounded all the same
+	procs, _ := procsOf(c.dir) // if the group cannot be read, the kernel still enforces its limits
 	count := int64(len(procs))
 	if first {
 		count--
@@ -72,8 +72,8 @@ func (c *commandGroup) excess(first bool) string {
 	return ""
 }
 
-// outOfMemory explains that the kernel killed the command for its memory, "" if it
-// did not. A group without a limit of its own may be killed for one above it.
+// outOfMemory describes the memory limit for which the kernel killed the command, or returns "". If
+// the group has no limit of its own, the limit of a group above it may be the cause.
 func (c *commandGroup) outOfMemory() string {
 	if c.counter("memory.events", "oom_kill") == 0 {
 		return ""
@@ -85,8 +85,8 @@ func (c *commandGroup) outOfMemory() string {
 	return memoryExcess(max(used, c.limits.Memory), c.limits.Memory)
 }
 
-// counter is the number that a file of lines "name number" has for name, 0 if
-// none.
+// counter returns the value of name in a file with lines of the form "name number", or 0 if name is
+// missing.
 func (c *commandGroup) counter(file, name string) int64 {
 	raw, _ := os.ReadFile(filepath.Join(c.dir, file))
 	for line := range strings.Lines(string(raw)) {
@@ -98,14 +98,14 @@ func (c *commandGroup) counter(file, name string) int64 {
 	return 0
 }
 
-// number is the number in a file, 0 if there is none.
+// number returns the number in a file, or 0 if there is none.
 func (c *commandGroup) number(file string) int64 {
 	raw, _ := os.ReadFile(filepath.Join(c.dir, file))
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64)
 	return n
 }
 
-// members are the pids in the group, also of processes that left the session.
+// members returns the pids of the group's processes, including processes that left the session.
 func (c *commandGroup) members() []int {
 	if c == nil {
 		return nil
@@ -114,14 +114,14 @@ func (c *commandGroup) members() []int {
 	return procs
 }
 
-// kill kills the members.
+// kill kills all processes of the group.
 func (c *commandGroup) kill() {
 	if c != nil {
 		killGroup(c.dir)
 	}
 }
 
-// close kills what is left and removes the group.
+// close kills the remaining processes and removes the group.
 func (c *commandGroup) close() {
 	if c == nil {
 		return
@@ -130,8 +130,8 @@ func (c *commandGroup) close() {
 	c.all.remove(c.dir)
 }
 
-// killGroup kills the processes of a group. Kernels before 5.14 do not do it at
-// once.
+// killGroup kills all processes of a group. Kernels before 5.14 have no cgroup.kill, so it then
+// signals the processes one by one.
 func killGroup(dir string) {
 	if writeGroup(dir, "cgroup.kill", "1") == nil {
 		return
@@ -144,8 +144,8 @@ func killGroup(dir string) {
 	}
 }
 
-// removeGroup kills the processes of a group and removes it, waiting at most a
-// second: a process that sleeps in the kernel dies when it wakes.
+// removeGroup kills the processes of a group and removes the group. It waits at most one second,
+// because a process in an uninterruptible sleep dies only when it wakes.
 func removeGroup(dir string) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -160,7 +160,7 @@ func removeGroup(dir string) error {
 	return err
 }
 
-// procsOf are the pids of the processes in a group.
+// procsOf returns the pids of the processes in a group.
 func procsOf(dir string) ([]int, error) {
 	raw, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
@@ -177,7 +177,7 @@ func procsOf(dir string) ([]int, error) {
 	return pids, nil
 }
 
-// writeGroup writes a file of a group, which the kernel makes.
+// writeGroup writes to a control file of a group.
 func writeGroup(dir, name, value string) error {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {

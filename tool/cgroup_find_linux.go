@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupHere is the control group of this process: its folder, and the path that
-// the kernel names it by, "/" for the root of a cgroup namespace.
+// cgroupHere is the control group of this process: its folder, and its path as the kernel shows it.
+// The path of the root of a cgroup namespace is "/".
 type cgroupHere struct{ dir, path string }
 
-// errNoCgroup reports a system without control groups of version 2.
+// errNoCgroup reports that the system has no control groups of version 2.
 var errNoCgroup = errors.New("control groups of version 2 are not mounted")
 
-// ownCgroup finds the control group of this process, see cgroups(7).
+// ownCgroup returns the control group of this process, see cgroups(7).
 func ownCgroup() (cgroupHere, error) {
 	membership, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -34,7 +34,7 @@ func ownCgroup() (cgroupHere, error) {
 	return findCgroup(string(membership), mounts)
 }
 
-// findCgroup is ownCgroup for the content of /proc/self/cgroup and these mounts.
+// findCgroup returns the control group for the content of /proc/self/cgroup and the given mounts.
 func findCgroup(membership string, mounts []sandbox.Mount) (cgroupHere, error) {
 	path := ""
 	for line := range strings.Lines(membership) {
@@ -46,7 +46,7 @@ func findCgroup(membership string, mounts []sandbox.Mount) (cgroupHere, error) {
 		if m.Kind != "cgroup2" || path == "" {
 			continue
 		}
-		// A path with .. lies outside of the namespace that the mount shows.
+		// A path with ".." is outside the cgroup namespace of the mount.
 		if rel, err := filepath.Rel(m.Root, path); err == nil && filepath.IsLocal(rel) && !strings.Contains(path, "..") {
 			return cgroupHere{filepath.Join(m.Point, rel), path}, nil
 		}
@@ -54,7 +54,7 @@ func findCgroup(membership string, mounts []sandbox.Mount) (cgroupHere, error) {
 	return cgroupHere{}, errNoCgroup
 }
 
-// usable returns why h cannot have groups for commands, nil if it can.
+// usable returns an error if h cannot have groups for commands.
 func (h cgroupHere) usable() error {
 	if kind, err := h.read("cgroup.type"); err != nil || strings.TrimSpace(kind) != "domain" {
 		return errors.New("the worker's control group is the machine's root, or threaded")
@@ -79,10 +79,10 @@ func (h cgroupHere) usable() error {
 	return nil
 }
 
-// delegated reports whether h is meant for this process to divide: it is the root
-// of a cgroup namespace, systemd marks it so, or it is this user's within somebody
-// else's. A service manager of the user, and root, can write groups that they have
-// not delegated.
+// delegated reports whether h is delegated to this process. That is the case for the root of a
+// cgroup namespace, a group that systemd marks as delegated, and a group of this user below a group
+// of another user. Write permission is not enough: a user's service manager and root can write
+// groups that they have not delegated.
 func (h cgroupHere) delegated() bool {
 	if h.path == "/" {
 		return true

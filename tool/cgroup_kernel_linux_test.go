@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// These tests need a control group that is delegated to their user and has no
-// other process. scripts/kernel-test.sh runs them.
+// These tests need a control group that is delegated to their user and contains no other process.
+// scripts/kernel-test.sh runs them.
 
 func openGroups(t *testing.T) *ControlGroups {
 	t.Helper()
@@ -32,7 +32,7 @@ func openGroups(t *testing.T) *ControlGroups {
 	return g
 }
 
-// eachBounded is eachConfinementWith with control groups, and without confinement.
+// eachBounded is eachConfinementWith with control groups. It also runs fn without confinement.
 func eachBounded(t *testing.T, dir string, o WorkspaceOptions, fn func(t *testing.T, w *Workspace)) {
 	o.Groups = openGroups(t)
 	eachConfinementWith(t, dir, o, fn)
@@ -50,7 +50,7 @@ func TestKernelHoldsLimitsOfACommand(t *testing.T) {
 	})
 }
 
-// Memory that a command takes by many processes, each of them short, counts.
+// The memory limit counts all processes of a command, including processes that run only briefly.
 func TestKernelHoldsMemoryOfTheTree(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -61,7 +61,7 @@ func TestKernelHoldsMemoryOfTheTree(t *testing.T) {
 	})
 }
 
-// What leaves its session ends with the call, also without a PID namespace.
+// Processes that leave the session end with the call, even without a PID namespace.
 func TestControlGroupEndsWhatLeavesTheSession(t *testing.T) {
 	dir, data := layout(t, "data")
 	eachBounded(t, dir, WorkspaceOptions{DataDir: data}, func(t *testing.T, w *Workspace) {
@@ -72,7 +72,7 @@ func TestControlGroupEndsWhatLeavesTheSession(t *testing.T) {
 	})
 }
 
-// sleepers are the processes whose command line has word.
+// sleepers returns the processes whose command line contains word.
 func sleepers(t *testing.T, word string) string {
 	t.Helper()
 	var found []string
@@ -85,7 +85,7 @@ func sleepers(t *testing.T, word string) string {
 	return strings.Join(found, "; ")
 }
 
-// Groups of a worker that was killed are removed with what is in them.
+// OpenControlGroups removes the groups of a killed worker and kills their processes.
 func TestGroupsOfAnEarlierWorkerAreRemoved(t *testing.T) {
 	g, err := OpenControlGroups()
 	if err != nil {
@@ -119,7 +119,7 @@ func sleepIn(t *testing.T, c *commandGroup, seconds string) *exec.Cmd {
 	return cmd
 }
 
-// A run's events say that control groups hold its limits.
+// A run's events say that control groups enforce its limits.
 func TestARunIsToldOfItsControlGroups(t *testing.T) {
 	dir, data := layout(t, "data")
 	w := openDir(t, dir, WorkspaceOptions{DataDir: data, Scratch: openScratch(t), Groups: openGroups(t)})

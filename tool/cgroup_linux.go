@@ -16,28 +16,28 @@ import (
 	"syscall"
 )
 
-// Names of control groups below the worker's own.
+// Names of control groups below the worker's control group.
 const (
 	workerGroupName    = "perdure-worker"
 	commandGroupPrefix = "perdure-call-"
 )
 
-// commandGroupName is what names of commands' groups look like.
+// commandGroupName matches the names of commands' control groups.
 var commandGroupName = regexp.MustCompile("^" + commandGroupPrefix + "[0-9a-f]{16}$")
 
-// ControlGroups gives each command a control group (cgroup v2) that bounds its
-// memory and processes. The nil pointer gives none. It may be used concurrently.
+// ControlGroups creates a control group (cgroup v2) for each command, which limits its memory and
+// processes. A nil *ControlGroups creates none. ControlGroups is safe for concurrent use.
 type ControlGroups struct {
-	dir string // the control group that this process was started in
+	dir string // the control group in which this process was started
 
 	mu    sync.Mutex
 	stale []string // groups that could not be removed yet
 }
 
-// OpenControlGroups divides the control group of this process, which it may do
-// where the group is delegated and has no other process: it moves the process
-// into a group below, turns on the controllers, and removes groups that an
-// earlier process left. The error says why commands have no control groups here.
+// OpenControlGroups divides the control group of this process. The group must be delegated and
+// contain no other process. OpenControlGroups moves the process into a group below, enables the
+// controllers, and removes groups that an earlier process left. The error says why commands cannot
+// have control groups here.
 func OpenControlGroups() (*ControlGroups, error) {
 	here, err := ownCgroup()
 	if err != nil {
@@ -56,8 +56,8 @@ func OpenControlGroups() (*ControlGroups, error) {
 	return g, nil
 }
 
-// divide moves the process pid, the only one in the group, below it, since a group
-// has either processes or controllers for the groups below.
+// divide moves process pid, the only one in the group, into a group below. A control group cannot
+// have both processes and controllers for the groups below it.
 func (g *ControlGroups) divide(pid int) error {
 	procs, err := procsOf(g.dir)
 	if err != nil {
@@ -83,7 +83,7 @@ func (g *ControlGroups) divide(pid int) error {
 	return nil
 }
 
-// unite moves this process back to where it was.
+// unite moves this process back into its original group.
 func (g *ControlGroups) unite() error {
 	return errors.Join(
 		writeGroup(g.dir, "cgroup.procs", strconv.Itoa(os.Getpid())),
@@ -91,8 +91,8 @@ func (g *ControlGroups) unite() error {
 	)
 }
 
-// sweep kills and removes groups of commands whose worker is gone. No worker lives
-// in the group when it is called, so they are nobody's.
+// sweep kills and removes command groups of workers that have ended. When sweep is called, no
+// worker runs in the group, so no command group is in use.
 func (g *ControlGroups) sweep() {
 	entries, _ := os.ReadDir(g.dir)
 	for _, e := range entries {
@@ -105,7 +105,7 @@ func (g *ControlGroups) sweep() {
 	}
 }
 
-// try starts a command in a group.
+// try starts a test command in a control group.
 func (g *ControlGroups) try() error {
 	c, err := g.open(Limits{}.filled())
 	if err != nil {
@@ -121,8 +121,8 @@ func (g *ControlGroups) try() error {
 	return cmd.Run()
 }
 
-// Close removes what is left of commands, and moves this process back. No command
-// may run any more.
+// Close removes the remaining groups of commands and moves this process back. No command may be
+// running.
 func (g *ControlGroups) Close() error {
 	if g == nil {
 		return nil
@@ -131,8 +131,8 @@ func (g *ControlGroups) Close() error {
 	return errors.Join(writeGroup(g.dir, "cgroup.subtree_control", "-memory -pids"), g.unite())
 }
 
-// take creates a group for one command. It returns nil where there are none; then
-// the watcher holds the limits.
+// take creates a control group for one command. It returns nil if that is impossible; the watcher
+// then enforces the limits.
 func (g *ControlGroups) take(l Limits) *commandGroup {
 	if g == nil {
 		return nil
@@ -145,11 +145,11 @@ func (g *ControlGroups) take(l Limits) *commandGroup {
 	return c
 }
 
-// open creates a group for one command.
+// open creates a control group for one command.
 func (g *ControlGroups) open(l Limits) (*commandGroup, error) {
 	g.removeStale()
 	var id [8]byte
-	_, _ = rand.Read(id[:]) // never fails
+	_, _ = rand.Read(id[:]) // never returns an error
 	dir := filepath.Join(g.dir, commandGroupPrefix+hex.EncodeToString(id[:]))
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (g *ControlGroups) open(l Limits) (*commandGroup, error) {
 	return c, nil
 }
 
-// removeStale tries again to remove groups whose processes did not die at once.
+// removeStale retries the removal of groups whose processes did not die at once.
 func (g *ControlGroups) removeStale() {
 	g.mu.Lock()
 	stale := g.stale
@@ -176,7 +176,7 @@ func (g *ControlGroups) removeStale() {
 	}
 }
 
-// remove removes a group, now or later.
+// remove removes a group, or records it for a later attempt.
 func (g *ControlGroups) remove(dir string) {
 	if err := removeGroup(dir); err != nil {
 		slog.Warn("a control group of a command is not removed yet", "error", err)

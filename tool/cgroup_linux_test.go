@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// imitation is a folder with the files of a control group that is delegated.
+// imitation returns a folder with the files of a delegated control group.
 func imitation(t *testing.T, pids string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -68,7 +68,7 @@ func TestControlGroupsNeedDelegation(t *testing.T) {
 		wantReason(t, name, cgroupHere{dir, "/"}.usable(), c.want)
 	}
 	dir := imitation(t, "1\n")
-	// The folder above belongs to the same user, as in a session of systemd.
+	// The folder above belongs to the same user, as in a systemd session.
 	wantReason(t, "a session", cgroupHere{dir, "/session"}.usable(), "Delegate=yes")
 	for _, name := range []string{"cgroup.type", "cgroup.procs"} {
 		dir := imitation(t, "1\n")
@@ -108,7 +108,7 @@ func TestTheWorkerMovesBelowItsControlGroup(t *testing.T) {
 	}
 }
 
-// A control group with other processes, or another worker, is left as it is.
+// A control group that contains other processes or another worker is left unchanged.
 func TestASharedControlGroupIsNotDivided(t *testing.T) {
 	for name, c := range map[string]struct{ own, leaf, want string }{
 		"others":         {"77\n78\n", "", "other processes"},
@@ -134,8 +134,8 @@ func wantFile(t *testing.T, path, want string) {
 	}
 }
 
-// imitatedCommand is the folder of a command's group with these files, which are
-// empty if they are not in content.
+// imitatedCommand returns a command group whose folder has the given files. Files that are not in
+// files are empty.
 func imitatedCommand(t *testing.T, l Limits, files map[string]string) *commandGroup {
 	t.Helper()
 	dir := t.TempDir()
@@ -191,12 +191,12 @@ func TestControlGroupSaysWhichLimit(t *testing.T) {
 	}
 }
 
-// Where a control group does not work, the command runs all the same, and the
-// run's events say that the watcher holds its limits.
+// If a control group does not work, the command still runs, and the run's events say that the
+// watcher enforces its limits.
 func TestWatcherTakesOver(t *testing.T) {
 	for name, l := range map[string]Limits{
-		"no files":     {},                          // a folder, in which no limit can be written
-		"not a cgroup": {Processes: -1, Memory: -1}, // nothing is written; the start fails
+		"no files":     {},                          // a folder in which no limit can be written
+		"not a cgroup": {Processes: -1, Memory: -1}, // no limit is written; the start fails
 	} {
 		dir, data := layout(t, "data")
 		groups := t.TempDir()

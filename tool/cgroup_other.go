@@ -4,10 +4,10 @@ package tool
 
 import "errors"
 
-// ControlGroups gives each command a control group, which this system has not.
+// ControlGroups creates a control group for each command on Linux. On this system it does nothing.
 type ControlGroups struct{}
 
-// OpenControlGroups returns an error: there are no control groups here.
+// OpenControlGroups returns an error, because control groups exist only on Linux.
 func OpenControlGroups() (*ControlGroups, error) {
 	return nil, errors.New("control groups exist on Linux alone")
 }

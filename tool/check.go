@@ -12,14 +12,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// validator is a compiled schema and the names of the fields at its top, for
-// messages.
+// validator holds a compiled schema and the names of its top-level fields, which error messages
+// use.
 type validator struct {
 	schema *schema.Schema
 	fields []string
 }
 
-// compiled holds the schemas of tools that New has not made, which are checked by at
+// compiled caches the schemas of tools that were not created by New. Such schemas are looked up at
 // each call.
 var compiled schema.Cache
 
@@ -45,13 +45,13 @@ func compile(raw json.RawMessage) (*validator, error) {
 	return v, nil
 }
 
-// Check is nil if raw is an object that satisfies the tool's schema, else an
-// error result that names each field at fault. No text at all counts as {}.
+// Check returns nil if raw is an object that satisfies the tool's schema. Otherwise it returns an
+// error result that names each invalid field. Empty text counts as {}.
 func (t Tool) Check(raw json.RawMessage) *Result {
 	v := t.compiled
 	if v == nil {
 		var err error
-		if v, err = compile(t.Schema); err != nil { // once, and then from the cache
+		if v, err = compile(t.Schema); err != nil { // compiled at the first call, then cached
 			bad := Errorf("The tool %s cannot be called: %v.", t.Name, err)
 			return &bad
 		}
@@ -88,7 +88,7 @@ func (v *validator) check(raw json.RawMessage) *Result {
 	return &bad
 }
 
-// maxExplained is how many faults a result names.
+// maxExplained is the largest number of faults in a result.
 const maxExplained = 100
 
 // explain returns one line for each innermost cause.
@@ -109,7 +109,7 @@ func (v *validator) explain(e *jsonschema.ValidationError) []string {
 	case *kind.Type:
 		return []string{under(at, "") + ": must be " + strings.Join(k.Want, " or ") + ", got " + k.Got}
 	}
-	// The library words the rest as "at '/path': what is wrong".
+	// The library's message has the form "at '/path': fault".
 	_, what, found := strings.Cut(e.Error(), "': ")
 	if !found {
 		what = e.Error()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A schema whose check would not end, and arguments that would take too long, become a
-// result for the model.
+// A schema whose check would not end, and arguments whose check would take too long, return an
+// error result.
 func TestChecksAreBounded(t *testing.T) {
 	var doubled strings.Builder
 	for i := range 32 {

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// What of a confinement a sandbox child is told.
+// Parts of a confinement that are passed to the sandbox child.
 type (
 	method      = sandbox.Method
 	policy      = sandbox.Policy
@@ -30,43 +30,43 @@ const (
 	notConfined = sandbox.NotConfined
 )
 
-// What holds the limits of processes and memory of a command.
+// What enforces the limits of processes and memory of a command.
 const (
 	boundByGroup   = "cgroup"
 	boundByWatcher = "watcher"
 	boundByNothing = "none"
 )
 
-// confinement is how commands of a workspace are confined.
+// confinement describes how commands of a workspace are confined.
 type confinement struct {
 	method method
 	note   string
 	policy policy
-	// mounts gives a command a mount namespace, in which the data directory is
-	// covered with an empty folder. Without it bubblewrap covers it, and Landlock
-	// grants everything but the data directory, one by one.
+	// mounts runs the command in a mount namespace in which an empty folder covers the data
+	// directory. Without mounts, bubblewrap covers the data directory, and Landlock grants every
+	// path except the data directory one by one.
 	mounts bool
 	// child starts the command through a sandbox child of this program.
 	child bool
-	// pids gives a command a PID namespace, with mounts: it sees no other process,
-	// and what it leaves behind dies with it.
+	// pids runs the command in a PID namespace; it requires mounts. The command sees no other
+	// process, and its remaining processes die with the namespace.
 	pids bool
-	// filtered puts the command under the system call filter.
+	// filtered applies the system call filter to the command.
 	filtered bool
 	sockets  Sockets
 	net      Net
 	limits   Limits
-	groups   *ControlGroups // nil: a watcher holds the limits
-	data     *held          // nil if there is none
+	groups   *ControlGroups // nil: a watcher enforces the limits
+	data     *held          // nil if there is no data directory
 	secrets  []*held        // files that commands must not read
 	scratch  *Scratch
 	run      string
-	// refusal is why no command may run, "" if they may.
+	// refusal is the reason why no command may run; "" if commands may run.
 	refusal string
 }
 
-// chooseConfinement takes the first way that works here. What works is tried by
-// running a command under it.
+// chooseConfinement returns the first confinement that works on this machine. It tests each
+// candidate by running a command under it.
 func chooseConfinement(w *Workspace, o WorkspaceOptions) confinement {
 	c := confinement{
 		sockets: o.Sockets, net: o.Net.stricter(NetOpen), limits: o.Limits.filled(), groups: o.Groups, data: w.data, secrets: w.secrets,
@@ -90,7 +90,7 @@ func chooseConfinement(w *Workspace, o WorkspaceOptions) confinement {
 	return unconfined(c, "bash is not confined: it can do all that its user can ("+strings.Join(why, "; ")+")")
 }
 
-// joined adds a clause to a note.
+// joined returns note with clause appended.
 func joined(note, clause string) string {
 	if note == "" {
 		return clause
@@ -98,8 +98,9 @@ func joined(note, clause string) string {
 	return note + "; " + clause
 }
 
-// unconfined is c without a fence but the system call filter, where that works.
-// Sockets of their own need a fence: without one no command runs.
+// unconfined returns c without Landlock and bubblewrap, but with the system call filter if the
+// filter works. If c requires own sockets or an own network that are not available, no command may
+// run.
 func unconfined(c confinement, note string) confinement {
 	c.method, c.note = notConfined, note
 	if c.sockets == SocketsOwn {
@@ -122,7 +123,7 @@ func unconfined(c confinement, note string) confinement {
 	return c
 }
 
-// probes remembers what worked: the kernel does not change under a process.
+// probes caches the outcomes of probes, because the kernel does not change while a process runs.
 var probes struct {
 	sync.Mutex
 	outcome map[probeKey]error
@@ -136,7 +137,8 @@ type probeKey struct {
 	data                          identity
 }
 
-// probed runs a command under c, once per process, method and data directory.
+// probed runs a test command under c and returns its outcome. It runs the test once per process and
+// set of properties in probeKey.
 func probed(c confinement) error {
 	key := probeKey{c.method, c.mounts, c.pids, c.child, c.filtered, c.sockets, c.net, c.data.identity()}
 	probes.Lock()
@@ -158,7 +160,7 @@ func probe(c confinement) error {
 		return err
 	}
 	t := &transcript{kept: keep{limit: 2000}}
-	c.scratch, c.groups = nil, nil // those of a run are not for probes
+	c.scratch, c.groups = nil, nil // a probe uses no resources of a run
 	p := &process{
 		argv: []string{shell, "-c", "exit 0"}, dir: c.policy.Dir, env: environ(nil), box: c,
 		stdout: t.stream(nil), stderr: t.stream(nil),
@@ -173,12 +175,12 @@ func probe(c confinement) error {
 	return nil
 }
 
-// cache is where a toolchain keeps what it downloads and builds.
+// cache describes where a toolchain keeps downloads and build results.
 type cache struct {
-	program  string // the caches of a program that is installed are made; "" always
-	variable string // says where it is, unless it is not set
-	below    string // the home directory, then
-	readOnly bool   // toolchains are there, which commands need and seldom write
+	program  string // a missing cache is created only if this program is installed; "": always
+	variable string // environment variable that holds the cache's path
+	below    string // path below the home directory if variable is not set
+	readOnly bool   // also holds toolchains, which commands need and seldom write
 }
 
 var caches = []cache{
@@ -196,8 +198,7 @@ var caches = []cache{
 	{"uv", "UV_CACHE_DIR", ".cache/uv", false},
 }
 
-// writable lists what commands may write: the workspace and the caches of
-// toolchains.
+// writable returns the paths that commands may write: the workspace and the toolchains' caches.
 func writable(dir string) []string {
 	paths := []string{dir}
 	home, err := os.UserHomeDir()
@@ -207,8 +208,8 @@ func writable(dir string) []string {
 	for _, c := range caches {
 		path := c.path(home)
 		real, err := realPath(path)
-		// A variable that names the home directory, or a folder above it, does
-		// not open all of it.
+		// Skip a variable that names the home directory or a folder above it, because commands
+		// could then write all of it.
 		if path == "" || err != nil || real == "/" || home != "" && within(home, real) || isPrivate(real) {
 			continue
 		}
@@ -219,8 +220,8 @@ func writable(dir string) []string {
 	return paths
 }
 
-// path is "" if there is none. A cache that is missing is made, since a confined
-// toolchain could not.
+// path returns the cache's path, or "" if there is none. It creates a missing cache, because a
+// confined toolchain cannot.
 func (c cache) path(home string) string {
 	path := ""
 	if c.variable != "" {
@@ -237,16 +238,16 @@ func (c cache) path(home string) string {
 			return path
 		}
 	}
-	// A cache that cannot be made is simply not granted.
+	// If the cache cannot be created, commands get no access to it.
 	_ = os.MkdirAll(path, 0o755)
 	return path
 }
 
-// sandboxReady is set once the program has called MaybeSandboxChild.
+// sandboxReady is set when the program has called MaybeSandboxChild.
 var sandboxReady atomic.Bool
 
-// MaybeSandboxChild makes Landlock and the system call filter available to bash, on
-// Linux. Call it first thing in main, and in TestMain: bash starts this program
-// again, and that child confines itself and becomes the command. It does so while
-// packages are initialized, before main.
+// MaybeSandboxChild enables Landlock and the system call filter for bash on Linux. Call it at the
+// start of main and of TestMain. bash starts this program a second time as a child, which confines
+// itself and then becomes the command. The child does this while packages are initialized, before
+// main runs.
 func MaybeSandboxChild() { sandboxReady.Store(true) }

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// selfExe is this program, also when its file has been replaced meanwhile.
+// selfExe refers to this program, even if its file has been replaced.
 const selfExe = "/proc/self/exe"
 
-// available lists the ways to confine that are worth a try, best first, and why
-// others are not.
+// available returns the confinements to try, best first, and the reasons why other methods are not
+// available.
 func available(c confinement) (candidates []confinement, why []string) {
 	c.filtered, c.mounts, c.pids, c.child, c.note = sandbox.HasFilter(), false, false, false, ""
 	abi := sandbox.LandlockABI()
@@ -44,7 +44,8 @@ func available(c confinement) (candidates []confinement, why []string) {
 	return append(locks, wraps...), why
 }
 
-// landlocks are the variants of Landlock, with what each leaves open.
+// landlocks returns the variants of Landlock. The note of each variant says what the variant does
+// not confine.
 func landlocks(c confinement, abi int) []confinement {
 	c.method, c.child = byLandlock, true
 	if abi < sandbox.LandlockScoped {
@@ -65,8 +66,8 @@ func landlocks(c confinement, abi int) []confinement {
 	return []confinement{whole, masked, plain}
 }
 
-// bubblewraps are the variants of bubblewrap. The first covers the data directory
-// by descriptor before bubblewrap begins.
+// bubblewraps returns the variants of bubblewrap. The first variant covers the data directory by
+// its descriptor before bubblewrap starts.
 func bubblewraps(c confinement, ready bool) []confinement {
 	c.method, c.mounts, c.child = byBwrap, false, ready
 	masked, plain := c, c
@@ -80,18 +81,18 @@ func bubblewraps(c confinement, ready bool) []confinement {
 	return []confinement{plain}
 }
 
-// launch is one command with what it needs until its end.
+// launch is one command with the resources that it needs until its end.
 type launch struct {
 	confinement
-	hidden  []*held    // what a child covers: the data directory, and secrets
-	vars    []string   // variables that say where caches are, name=path
-	shared  []*os.File // descriptors for the child, after those that it has anyway
+	hidden  []*held    // folders and files that a child covers: the data directory and secrets
+	vars    []string   // variables with the paths of caches, as name=path
+	shared  []*os.File // descriptors for the child, after the child's standard ones
 	release func()
-	control *commandGroup // nil if it has none
+	control *commandGroup // nil if the command has no control group
 }
 
-// launch prepares a command: its own folders, and where the data directory is
-// now.
+// launch prepares a command: it creates the command's own folders and finds the current paths of
+// the data directory.
 func (c confinement) launch() (*launch, error) {
 	l := &launch{confinement: c, release: func() {}}
 	if c.refusal != "" {
@@ -141,7 +142,7 @@ func (l *launch) prepare() error {
 	return makePoints(l.policy.Private, l.shown())
 }
 
-// shown are the paths that stand above the command's own folders.
+// shown returns the paths that are mounted above the command's own folders.
 func (l *launch) shown() []string {
 	shown := append(slices.Clone(l.policy.Kept), l.policy.Write...)
 	for _, c := range l.policy.Caches {
@@ -150,8 +151,8 @@ func (l *launch) shown() []string {
 	return shown
 }
 
-// find finds out where the data directory and the secrets are now. A secret in
-// the data directory goes with it.
+// find determines the current paths of the data directory and the secrets. A secret inside the data
+// directory is covered with it.
 func (l *launch) find() error {
 	if l.data != nil {
 		views, err := l.data.views()
@@ -180,8 +181,8 @@ func (l *launch) find() error {
 	return nil
 }
 
-// covered reports whether path lies in the data directory, or in a secret other
-// than h, which is a folder: what is covered with that has no path any more.
+// covered reports whether path is in the data directory or in a folder of secrets other than h.
+// Such a path disappears when the folder is covered.
 func (l *launch) covered(path string, h *held) bool {
 	if slices.ContainsFunc(l.policy.Data, func(d string) bool { return within(path, d) }) {
 		return true
@@ -195,7 +196,7 @@ func (l *launch) covered(path string, h *held) bool {
 	})
 }
 
-// environ is env with the command's own TMPDIR.
+// environ returns env with the command's TMPDIR and the variables of its caches.
 func (l *launch) environ(env []string) []string {
 	if l.policy.Temp == "" {
 		return env
@@ -204,13 +205,13 @@ func (l *launch) environ(env []string) []string {
 	return append(env, l.vars...)
 }
 
-// end gives back what the command used, and kills what is left of it.
+// end kills the command's remaining processes and releases its resources.
 func (l *launch) end() {
 	l.control.close()
 	l.release()
 }
 
-// boundBy is what holds the limits of processes and memory.
+// boundBy returns what enforces the limits of processes and memory.
 func (l *launch) boundBy() string {
 	if l.control != nil {
 		return boundByGroup
@@ -225,27 +226,26 @@ func (l *launch) startError(err error) error {
 	return fmt.Errorf("tool bash: start: %w", err)
 }
 
-// group is what becomes of the command's first process, pid.
+// group returns the process group of the command whose first process is pid.
 func (l *launch) group(pid int) *group {
 	g := newGroup(pid)
 	g.first, g.control, g.leaves = l.pids, l.control, l.method == notConfined
 	return g
 }
 
-// close closes the descriptors for the child, which has them by now.
+// close closes this process's copies of the descriptors for the child.
 func (l *launch) close() { closeAll(l.shared); l.shared = nil }
 
-// command makes the command line that runs argv confined, in a session of its
-// own: its process group cannot be confused with ours, and there is no terminal
-// that it could read or feed.
+// command returns the exec.Cmd that runs argv confined, in a session of its own. The session keeps
+// its process group apart from this program's, and has no terminal that the command could read or
+// write.
 func (l *launch) command(argv []string) (*exec.Cmd, error) {
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if l.control != nil {
 		attr.UseCgroupFD, attr.CgroupFD = true, int(l.control.file.Fd())
 	}
-	// What this process has inherited is not for commands. Descriptors that Go
-	// opened have the mark already; a kernel too old for the call lets a child
-	// do it.
+	// Commands must not inherit open files of this process. Descriptors that Go opened are
+	// close-on-exec already. If the kernel is too old for CloseRange, a child closes the others.
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	if err := l.share(); err != nil {
 		l.close()
@@ -269,7 +269,7 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 	}
 	if l.mounts {
 		ownMounts(attr)
-		// bubblewrap makes its own; there the mounts alone are the child's.
+		// bubblewrap creates its own namespaces, so the child needs only mounts.
 		if l.pids {
 			attr.Cloneflags |= syscall.CLONE_NEWPID
 		}
@@ -280,7 +280,7 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 	return &exec.Cmd{Path: selfExe, Args: append([]string{selfExe, sandbox.Mark, spec}, argv...), SysProcAttr: attr}, nil
 }
 
-// filterFd is where bubblewrap finds its filter.
+// filterFd returns the descriptor from which bubblewrap reads its filter.
 func (l *launch) filterFd() int {
 	if !l.child {
 		return 3
@@ -288,8 +288,8 @@ func (l *launch) filterFd() int {
 	return sandbox.HiddenFd + len(l.hidden)
 }
 
-// share opens what the child needs: what a sandbox child covers, and the filter
-// for bubblewrap.
+// share opens the files that the child needs: the folders and files that a sandbox child covers,
+// and the filter for bubblewrap.
 func (l *launch) share() error {
 	for _, h := range l.hidden {
 		if !l.child {
@@ -311,13 +311,13 @@ func (l *launch) share() error {
 	return nil
 }
 
-// sandbox.FilterRules are what the filter leaves alone.
+// filterRules returns the rules of the system call filter.
 func (l *launch) filterRules() sandbox.FilterRules {
 	return sandbox.FilterRules{Unix: l.sockets == SocketsOwn, NoNet: l.net == NetNone}
 }
 
-// ownMounts gives the child a mount namespace. Whoever is not root needs a user
-// namespace for that, in which the user stays who it is.
+// ownMounts adds a mount namespace to attr. A user other than root also gets a user namespace, in
+// which the user's id stays the same.
 func ownMounts(attr *syscall.SysProcAttr) {
 	attr.Cloneflags = syscall.CLONE_NEWNS
 	if os.Geteuid() == 0 {
@@ -325,9 +325,9 @@ func ownMounts(attr *syscall.SysProcAttr) {
 	}
 	attr.Cloneflags |= syscall.CLONE_NEWUSER
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-	// The child has all capabilities in its own user namespace, but would lose
-	// them when it execs; it gives these up once the fence is in place. An overlay
-	// keeps its work in a folder that nobody may enter: DAC_OVERRIDE does.
+	// The child has all capabilities in its own user namespace, but would lose them at exec. It
+	// drops these ambient capabilities after the confinement is complete. DAC_OVERRIDE is needed
+	// because an overlay's work folder is not accessible to anyone.
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_DAC_OVERRIDE}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 }

@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// eachConfinement runs fn in a workspace under each way to confine bash that
-// this machine has. There must be one: what is not tried is not known to hold.
+// eachConfinement runs fn in a workspace under each confinement of bash that this machine supports.
+// It fails if there is none, because the tests would then prove nothing.
 func eachConfinement(t *testing.T, dir, data string, fn func(t *testing.T, w *Workspace)) {
 	t.Helper()
 	eachConfinementWith(t, dir, WorkspaceOptions{DataDir: data}, fn)
 }
 
-// eachConfinementWith is eachConfinement for a workspace with these options.
+// eachConfinementWith is eachConfinement for a workspace with the given options.
 func eachConfinementWith(t *testing.T, dir string, o WorkspaceOptions, fn func(t *testing.T, w *Workspace)) {
 	t.Helper()
 	open := openDir(t, dir, o)
@@ -44,8 +44,8 @@ func eachConfinementWith(t *testing.T, dir string, o WorkspaceOptions, fn func(t
 	}
 }
 
-// layout is a worker's folders: data beside, or inside, the workspace. It is
-// not below a folder for temporary files, which commands may write anyway.
+// layout returns a worker's folders. The data directory is beside or inside the workspace. Neither
+// is below a folder for temporary files, because commands may write there.
 func layout(t *testing.T, dataBelow string) (dir, data string) {
 	t.Helper()
 	top, err := os.MkdirTemp(lasting(t), "_layout-")
@@ -63,8 +63,8 @@ func layout(t *testing.T, dataBelow string) (dir, data string) {
 	return dir, data
 }
 
-// lasting is a folder that is not for temporary files: this one, or home where
-// the checkout itself is in a temporary place.
+// lasting returns a folder that is not for temporary files. It is the package's folder, or the home
+// directory if the checkout is in a temporary folder.
 func lasting(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv(lastingVar); dir != "" {
@@ -103,8 +103,8 @@ func TestConfinedBashWorksInTheWorkspace(t *testing.T) {
 	}
 }
 
-// With the data directory inside, the workspace stays fully usable only when the
-// data directory can be masked, which is tried first.
+// If the data directory is inside the workspace, the workspace stays fully writable only if the
+// data directory can be masked. Masking is tried first.
 func TestMaskLeavesTheWorkspaceWritable(t *testing.T) {
 	dir, data := layout(t, "ws/data")
 	w := openDir(t, dir, WorkspaceOptions{DataDir: data})
@@ -151,7 +151,7 @@ func TestConfinedBashCannotReachTheDataDirectory(t *testing.T) {
 					}
 				}
 				if w.box.mounts {
-					wantError(t, sh(t, w, "test -e "+data+"/s"), "[exit code 1]") // nothing to connect to
+					wantError(t, sh(t, w, "test -e "+data+"/s"), "[exit code 1]") // there is no socket to connect to
 				}
 				if got := content(t, filepath.Join(data, "token")); got != "top secret" {
 					t.Fatalf("the token is %q", got)
@@ -203,7 +203,7 @@ func TestConfinedBashCannotReachOtherProcesses(t *testing.T) {
 	})
 }
 
-// What is not confined as announced does not run at all.
+// If the announced confinement fails, the command does not run.
 func TestConfinementThatFailsRunsNothing(t *testing.T) {
 	dir, data := layout(t, "data")
 	w := openDir(t, dir, WorkspaceOptions{DataDir: data})

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// selfExe is no program's path here: there are no sandbox children.
+// selfExe is "" because this system has no sandbox children.
 const selfExe = ""
 
 func available(confinement) ([]confinement, []string) {
@@ -45,7 +45,7 @@ func (*launch) startError(err error) error { return fmt.Errorf("tool bash: start
 
 func (*launch) group(pid int) *group { return newGroup(pid) }
 
-// command makes the command line that runs argv in a session of its own.
+// command returns the exec.Cmd that runs argv in a session of its own.
 func (*launch) command(argv []string) (*exec.Cmd, error) {
 	return &exec.Cmd{Path: argv[0], Args: argv, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}, nil
 }

@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	diffContext = 3  // lines around a change
-	diffLines   = 60 // lines of a diff that are shown
+	diffContext = 3  // context lines around a change
+	diffLines   = 60 // lines of a diff in a result
 )
 
-// diff is one hunk of a unified diff: all from the first line that differs to
-// the last one. A long one is cut with a note. "" if nothing differs.
+// diff returns one hunk of a unified diff, from the first to the last line that differs. A long
+// diff is cut and ends with a note. diff returns "" if the texts are equal.
 func diff(old, new string) string {
 	a, b := splitLines(old), splitLines(new)
 	start := 0
@@ -40,8 +40,8 @@ func diff(old, new string) string {
 	return head + "\n" + strings.Join(lines, "\n")
 }
 
-// span is the range of lines [from, to), counted from 0, as diffs write it: an
-// empty one names the line before it.
+// span formats the range of lines [from, to), counted from 0, for a diff header. An empty range
+// names the line before it.
 func span(from, to int) string {
 	if from == to {
 		return fmt.Sprintf("%d,0", from)

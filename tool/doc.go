@@ -1,12 +1,10 @@
-// Package tool holds the tools that a model can call: the Tool type, typed
-// function tools made with New, the six built-in tools, and the workspace that
-// confines them.
+// Package tool contains the tools that a model can call: the Tool type, typed function tools
+// created with New, the six built-in tools, and the workspace that confines them.
 //
-// File tools go through os.Root, so neither ".." nor a symlink leads out of the
-// workspace. Commands of bash run in their own session and process group with a
-// clean environment, under Landlock or bubblewrap where the kernel has them.
-// docs/tools.md describes each tool, its limits and what confinement covers.
+// File tools use os.Root, so neither ".." nor a symlink leads out of the workspace. Commands of
+// bash run in their own session and process group with a clean environment. They are confined by
+// Landlock or bubblewrap if the kernel supports them. docs/tools.md describes each tool, its limits
+// and its confinement.
 //
-// A program whose bash is to be confined by Landlock calls MaybeSandboxChild
-// first thing in main.
+// A program that confines bash with Landlock must call MaybeSandboxChild at the start of main.
 package tool

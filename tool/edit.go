@@ -48,8 +48,8 @@ func runEdit(ctx context.Context, call *Call, in editArgs) (Result, error) {
 	return Text(fmt.Sprintf("Edited %s (%s).\n%s", in.Path, count(n, "replacement"), diff(string(old), text))), nil
 }
 
-// substitute replaces the only occurrence of old in text, or all of them. n is
-// how many it replaced. problem is "", or a sentence for the model.
+// substitute replaces the only occurrence of old in text, or all occurrences. n is the number of
+// replacements. problem is "", or a sentence for the model.
 func substitute(text, old, new string, all bool) (result string, n int, problem string) {
 	switch {
 	case old == "":
@@ -59,7 +59,7 @@ func substitute(text, old, new string, all bool) (result string, n int, problem 
 	}
 	n = strings.Count(text, old)
 	if n == 0 && strings.Contains(text, "\r\n") && !strings.Contains(old, "\r") {
-		// read-file shows lines without their endings.
+		// read-file shows lines without their line endings.
 		old, new = strings.ReplaceAll(old, "\n", "\r\n"), strings.ReplaceAll(new, "\n", "\r\n")
 		n = strings.Count(text, old)
 	}
@@ -73,8 +73,8 @@ func substitute(text, old, new string, all bool) (result string, n int, problem 
 	return strings.ReplaceAll(text, old, new), n, ""
 }
 
-// overlapping counts the places where old begins: "aa" begins at two in "aaa",
-// so which one is meant is open.
+// overlapping counts the positions at which old begins. In "aaa", "aa" begins at two positions, so
+// the occurrence to replace is ambiguous.
 func overlapping(text, old string) int {
 	n := 0
 	for at := strings.Index(text, old); at >= 0; n++ {
@@ -87,7 +87,7 @@ func overlapping(text, old string) int {
 	return n
 }
 
-// whereIs names the lines of the first few occurrences.
+// whereIs returns the line numbers of the first few occurrences.
 func whereIs(text, old string) string {
 	const most = 5
 	var lines []string
@@ -109,8 +109,8 @@ func whereIs(text, old string) string {
 	return "lines " + strings.Join(lines, ", ")
 }
 
-// nearby is a hint where old may have been meant: the first line of the text
-// that equals old's first line but for space around it, or contains it.
+// nearby returns a hint at the place that old may have meant. The place is the first line of text
+// that equals old's first non-blank line except for surrounding space, or that contains it.
 func nearby(text, old string) string {
 	wanted := ""
 	for line := range strings.Lines(old) {

@@ -13,7 +13,7 @@ func TestEditFile(t *testing.T) {
 	tests := []struct {
 		name, text string
 		a          args
-		want       string // the file afterwards, if the edit is good
+		want       string // the file after a valid edit
 		says       string
 	}{
 		{"once", "a\nb\nc\n", args{"oldString": "b", "newString": "B"}, "a\nB\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c"},
@@ -52,7 +52,7 @@ func TestEditFile(t *testing.T) {
 	wantError(t, use(t, w, "edit-file", args{"path": "gone", "oldString": "a", "newString": "b"}), "Cannot edit gone: it does not exist.")
 }
 
-// An edit without replaceAll is made only where there is one place it can mean.
+// An edit without replaceAll is applied only if exactly one place matches.
 func FuzzSubstitute(f *testing.F) {
 	f.Add("a b a", "a", "c", true)
 	f.Add("aaa", "aa", "b", false)
@@ -81,7 +81,7 @@ func FuzzSubstitute(f *testing.F) {
 	})
 }
 
-// Applying a diff that is not cut to the old text gives the new one.
+// Applying an uncut diff to the old text returns the new text.
 func TestDiffTellsTheWholeChange(t *testing.T) {
 	lines := rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 12), func(l []string) string {
 		return strings.Join(append(l, ""), "\n")
@@ -100,8 +100,8 @@ func TestDiffTellsTheWholeChange(t *testing.T) {
 	})
 }
 
-// applied returns what a diff of one hunk makes of old: the lines it names must be
-// there, at the place it names.
+// applied returns old with a diff of one hunk applied. The lines that the diff names must be at the
+// named position.
 func applied(t *rapid.T, old, d string) string {
 	head, body, _ := strings.Cut(d, "\n")
 	var from, count, to, now int

@@ -9,17 +9,17 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// status collects what a sandbox child reports.
+// status collects the reports of a sandbox child.
 type status struct {
 	mu    sync.Mutex
 	text  strings.Builder
-	ended chan struct{} // closed once the end of the command is reported
+	ended chan struct{} // closed when the command's end is reported
 	told  bool
 }
 
 func newStatus() *status { return &status{ended: make(chan struct{})} }
 
-// Write takes bytes as they come. It never fails.
+// Write adds bytes of the reports. It never returns an error.
 func (s *status) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,8 @@ func (s *status) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close ends nothing: a report may be missing.
+// Close does nothing. It does not mean that the command has ended, because the report may be
+// missing.
 func (s *status) Close() error { return nil }
 
 func (s *status) end() (code, signal int, ok bool) {
@@ -43,7 +44,7 @@ func (s *status) end() (code, signal int, ok bool) {
 	return code, signal, err == nil
 }
 
-// problem is why the command was not started, "" if it was.
+// problem returns the reason why the command was not started, or "" if it was started.
 func (s *status) problem() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +54,7 @@ func (s *status) problem() string {
 	return s.text.String()
 }
 
-// describe fills in how the command ended; ok is false if nothing was reported.
+// describe sets how the command ended in e. ok is false if no end was reported.
 func (s *status) describe(e *ending) (ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// toolchainVars say where toolchains and their caches are. Commands get those
-// that are set, so that a build in a workspace finds what is installed.
+// toolchainVars name the variables that locate toolchains and their caches. Commands get those that
+// are set, so that a build in a workspace finds the installed toolchains.
 var toolchainVars = []string{
 	"GOROOT", "GOPATH", "GOMODCACHE", "GOCACHE", "GOFLAGS", "GOPROXY", "GONOPROXY", "GOPRIVATE",
 	"GOSUMDB", "GONOSUMDB", "GOTOOLCHAIN", "CGO_ENABLED", "CARGO_HOME", "RUSTUP_HOME",
@@ -14,8 +14,8 @@ var toolchainVars = []string{
 	"VIRTUAL_ENV", "PIP_CACHE_DIR", "UV_CACHE_DIR", "XDG_CACHE_HOME",
 }
 
-// environ is the whole environment of a command: PATH, HOME, LANG, TMPDIR,
-// TERM=dumb, toolchainVars and the declared names that are set.
+// environ returns the complete environment of a command: PATH, HOME, LANG, TMPDIR, TERM=dumb, and
+// the variables of toolchainVars and declared that are set.
 func environ(declared []string) []string {
 	env := []string{
 		"PATH=" + orElse(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"),
@@ -38,8 +38,8 @@ func environ(declared []string) []string {
 	return env
 }
 
-// isSecret reports whether no command may see a variable, declared or not: keys
-// of providers, and everything of ours.
+// isSecret reports whether a variable is withheld from commands even if it is declared. Secret
+// variables are keys of providers and all variables of Perdure.
 func isSecret(name string) bool {
 	upper := strings.ToUpper(name)
 	return strings.HasSuffix(upper, "_API_KEY") || strings.HasPrefix(upper, "PERDURE_")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// outsideFile is a secret beside the workspace, and the workspace.
+// outsideFile returns a workspace and the path of a secret beside it.
 func outsideFile(t *testing.T) (w *Workspace, outside string) {
 	t.Helper()
 	outside = t.TempDir()
@@ -16,8 +16,7 @@ func outsideFile(t *testing.T) (w *Workspace, outside string) {
 	return plainWorkspace(t, "sub/secret", "inside"), outside
 }
 
-// A folder that is exchanged for a link, again and again while the tools work,
-// leads nowhere either.
+// File tools do not leave the workspace while a folder is repeatedly exchanged for a symlink.
 func TestRenameRacesLeadNowhere(t *testing.T) {
 	w, outside := outsideFile(t)
 	at := func(name string) string { return filepath.Join(w.Dir(), name) }
@@ -36,7 +35,7 @@ func TestRenameRacesLeadNowhere(t *testing.T) {
 			default:
 			}
 			for _, pair := range [][2]string{{"sub", "aside"}, {"link", "sub"}, {"sub", "link"}, {"aside", "sub"}} {
-				_ = os.Rename(at(pair[0]), at(pair[1])) // the next round puts it right
+				_ = os.Rename(at(pair[0]), at(pair[1])) // the next round corrects a failed rename
 			}
 		}
 	})
@@ -61,7 +60,7 @@ func TestRenameRacesLeadNowhere(t *testing.T) {
 	}
 }
 
-// The process's own files, by their path or by a link, are outside like others.
+// The process's own files under /proc are outside the workspace, by path and by link.
 func TestProcIsOutside(t *testing.T) {
 	w, outside := outsideFile(t)
 	t.Setenv("CANARY_API_KEY", "top secret")
@@ -86,7 +85,7 @@ func TestProcIsOutside(t *testing.T) {
 	}
 }
 
-// Patterns find what is in the workspace alone.
+// Patterns find only files in the workspace.
 func TestPatternsLeadNowhere(t *testing.T) {
 	w, outside := outsideFile(t)
 	if err := os.Symlink(outside, filepath.Join(w.Dir(), "link")); err != nil {
@@ -103,8 +102,8 @@ func TestPatternsLeadNowhere(t *testing.T) {
 	}
 }
 
-// A second name of a file outside is that file as far as reading goes: who could
-// give it one could read it. Written, it becomes a file of the workspace's own.
+// A hard link to a file outside can be read, because only a user who can read the file can create
+// the link. A write replaces the link with a new file in the workspace.
 func TestWritingLeavesOtherNamesOfAFileAlone(t *testing.T) {
 	w, outside := outsideFile(t)
 	if err := os.Link(filepath.Join(outside, "secret"), filepath.Join(w.Dir(), "hard")); err != nil {

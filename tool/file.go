@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// local returns path relative to the workspace. Absolute paths below it are
-// accepted, because models like to give them.
+// local returns path relative to the workspace. It accepts absolute paths below the workspace,
+// because models often use them.
 func (w *Workspace) local(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		rel, err := filepath.Rel(w.dir, path)
@@ -29,8 +29,8 @@ func (w *Workspace) local(path string) (string, error) {
 	return path, nil
 }
 
-// open opens a file or directory for reading. It never blocks on a pipe, and
-// refuses what is neither a regular file nor a directory.
+// open opens a file or directory for reading. It never blocks on a pipe, and refuses everything
+// that is neither a regular file nor a directory.
 func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 	f, err := w.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -50,10 +50,9 @@ func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// guard refuses an opened file that lies in the data directory or is a secret of
-// this program. It looks at
-// where the open file is, so no symlink, not even one changed meanwhile,
-// deceives it.
+// guard returns an error if an open file is in the data directory or is a secret of this program.
+// It checks the location of the open file, so it is safe even against symlinks that change
+// concurrently.
 func (w *Workspace) guard(f *os.File) error {
 	if slices.ContainsFunc(w.secrets, func(h *held) bool { return h.is(f) }) {
 		return errSecret
@@ -93,7 +92,7 @@ func (w *Workspace) openFile(rel string) (*os.File, fs.FileInfo, error) {
 	return f, info, err
 }
 
-// readFile reads a whole regular file of at most limit bytes.
+// readFile returns the content of a regular file of at most limit bytes.
 func (w *Workspace) readFile(rel string, limit int64) ([]byte, error) {
 	f, info, err := w.openFile(rel)
 	if err != nil {
@@ -115,8 +114,8 @@ var (
 	errBrokenLink = errors.New("it is a symlink to nothing")
 )
 
-// target follows symlinks to what a write to rel has to replace. Its answer is
-// a hint only: every access still goes through os.Root.
+// target follows symlinks and returns the path that a write to rel must replace. The path is only a
+// hint, because every access still goes through os.Root.
 func (w *Workspace) target(rel string) (string, error) {
 	real, err := filepath.EvalSymlinks(filepath.Join(w.dir, rel))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,9 +131,9 @@ func (w *Workspace) target(rel string) (string, error) {
 	return w.local(real)
 }
 
-// replace writes data to rel in one step: readers see the old content or the
-// new, also after a crash. It makes missing folders and keeps the mode of a
-// file that exists; existed reports whether one did.
+// replace writes data to rel atomically: readers see the old or the new content, even after a
+// crash. It creates missing folders and keeps the mode of an existing file. existed reports whether
+// the file existed before.
 func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	if rel, err = w.target(rel); err != nil {
 		return false, err
@@ -175,7 +174,7 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	return writeIn(parent, dir, name, data)
 }
 
-// guardSecret refuses to replace a secret of this program.
+// guardSecret returns an error if rel is a secret of this program.
 func (w *Workspace) guardSecret(rel string) error {
 	if len(w.secrets) == 0 {
 		return nil
@@ -187,11 +186,11 @@ func (w *Workspace) guardSecret(rel string) error {
 	if err == nil {
 		f.Close()
 	}
-	return nil // what else is wrong shows when the file is written
+	return nil // the write reports any other error
 }
 
-// guardNearest applies guard to the nearest folder at or above rel that exists,
-// before any are made below it.
+// guardNearest applies guard to the nearest existing folder at or above rel. It is called before
+// missing folders are created.
 func (w *Workspace) guardNearest(rel string) error {
 	for {
 		f, _, err := w.open(rel)
@@ -205,8 +204,8 @@ func (w *Workspace) guardNearest(rel string) error {
 	}
 }
 
-// writeIn replaces name in parent by way of a temporary file beside it. dir is
-// parent, opened, so that the rename can be flushed.
+// writeIn replaces name in parent through a temporary file in the same folder. dir is an open file
+// of parent, used to flush the rename.
 func writeIn(parent *os.Root, dir *os.File, name string, data []byte) (existed bool, err error) {
 	old, err := parent.Lstat(name)
 	switch {

@@ -50,7 +50,7 @@ func TestOpenWorkspaceErrors(t *testing.T) {
 	}
 }
 
-// A symlink leads out of the workspace.
+// A trap: a symlink leads out of the workspace.
 func TestTrap41NothingLeadsOutOfTheWorkspace(t *testing.T) {
 	outside := t.TempDir()
 	put(t, filepath.Join(outside, "secret"), "top secret")
@@ -199,7 +199,7 @@ func TestReadFileShowsImages(t *testing.T) {
 	wantError(t, use(t, w, "read-file", args{"path": "cut.png"}), "cut off or damaged")
 }
 
-// Opening a pipe without a writer would block for ever.
+// Opening a pipe without a writer would block forever.
 func TestFileToolsRefuseAPipe(t *testing.T) {
 	w := plainWorkspace(t)
 	if err := syscall.Mkfifo(filepath.Join(w.Dir(), "pipe"), 0o600); err != nil {

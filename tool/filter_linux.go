@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filterFile holds the filter as bubblewrap reads it.
+// filterFile returns a file with the filter in bubblewrap's format.
 func filterFile(r sandbox.FilterRules) (*os.File, error) {
 	program, err := sandbox.FilterProgram(r)
 	if err != nil {

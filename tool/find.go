@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	findPaths = 500    // paths that one find gives
-	findBytes = 50_000 // bytes of one answer
+	findPaths = 500    // maximum number of paths in one answer
+	findBytes = 50_000 // maximum size of one answer in bytes
 )
 
 type findArgs struct {

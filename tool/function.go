@@ -13,27 +13,29 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Option changes a tool made by New.
+// Option changes a tool created by New.
 type Option func(*Tool)
 
-// WithOnLost sets what becomes of a call whose worker is lost. New's default is
-// OnLostReport, right for whatever may have taken effect.
+// WithOnLost sets what happens to a call whose worker is lost. The default of New is OnLostReport,
+// which is right for tools with side effects.
 func WithOnLost(o perdure.OnLost) Option { return func(t *Tool) { t.OnLost = o } }
 
-// WithBarrier makes the tool a barrier: it runs alone, in call order.
+// WithBarrier marks the tool as a barrier: its calls do not overlap other calls of the message, and
+// run in call order.
 func WithBarrier() Option { return func(t *Tool) { t.Barrier = true } }
 
-// WithTimeout bounds one attempt.
+// WithTimeout sets the maximum duration of one attempt.
 func WithTimeout(d time.Duration) Option { return func(t *Tool) { t.Timeout = d } }
 
-// New creates a tool of a function. In is a struct (or a map with string keys);
-// the schema comes from its type: field names from json tags, a field without
-// omitempty is required, unknown fields are refused, and descriptions come from
-// jsonschema and jsonschema_description tags. fn is called only with arguments
-// that satisfy the schema; others become a result that names the field.
+// New creates a tool from a function. In is a struct, or a map with string keys. The schema is
+// derived from In: field names come from json tags, and a field without omitempty is required.
+// Unknown fields are refused. Descriptions come from jsonschema and jsonschema_description tags.
 //
-// New panics if In has no schema of type object, or refers to itself at the
-// top: both are mistakes of the program.
+// fn is called only with arguments that satisfy the schema. Other arguments become an error result
+// that names the field.
+//
+// New panics if the schema of In is not of type object, or if In refers to itself at the top level.
+// Both are programming errors.
 func New[In any](name, description string, fn func(ctx context.Context, call *Call, in In) (Result, error), opts ...Option) Tool {
 	schema := schemaOf(reflect.TypeFor[In]())
 	compiled, err := compile(schema)
@@ -69,8 +71,8 @@ func schemaOf(t reflect.Type) json.RawMessage {
 	return raw
 }
 
-// orEmpty reads no text at all as an empty object: providers send that for a
-// call without arguments.
+// orEmpty returns {} for empty text, because providers send empty text for a call without
+// arguments.
 func orEmpty(raw json.RawMessage) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return json.RawMessage("{}")

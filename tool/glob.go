@@ -13,10 +13,10 @@ type glob struct {
 	baseOnly bool
 }
 
-// compileGlob reads a pattern: * and ? stay inside a path element, ** as an
-// element is any number of elements, [abc], [a-z] and [!a] are classes, {a,b}
-// alternatives, and \ takes the next character literally. A pattern without a
-// slash is matched against the last element, others against the whole path.
+// compileGlob compiles a pattern. * and ? match within a path element; ** as an element matches any
+// number of elements. [abc], [a-z] and [!a] are classes, {a,b} are alternatives, and \ makes the
+// next character literal. A pattern without a slash is matched against the last element, others
+// against the whole path.
 func compileGlob(pattern string) (*glob, error) {
 	p := globParser{in: strings.TrimPrefix(pattern, "./")}
 	if p.in == "" {
@@ -39,12 +39,12 @@ func (g *glob) match(rel string) bool {
 	return g.re.MatchString(rel)
 }
 
-// globParser translates a pattern to RE2, so matching is linear in the path.
+// globParser translates a pattern to RE2, so that matching takes linear time.
 type globParser struct {
 	in    string
 	at    int
 	out   strings.Builder
-	depth int // open braces
+	depth int // number of open braces
 }
 
 func (p *globParser) run() error {
@@ -90,7 +90,7 @@ func (p *globParser) step() error {
 	return nil
 }
 
-// literal takes one whole character, or one byte that is none.
+// literal consumes one character, or one byte of invalid UTF-8.
 func (p *globParser) literal() {
 	n := 1
 	for p.at+n < len(p.in) && p.in[p.at+n]&0xC0 == 0x80 {
@@ -100,8 +100,8 @@ func (p *globParser) literal() {
 	p.at += n
 }
 
-// stars translates a run of *: an element of two or more is any elements, and
-// takes one slash with it.
+// stars translates a run of *. An element of two or more * matches any number of elements, and
+// consumes the slash after it.
 func (p *globParser) stars() {
 	start := p.at
 	for p.at < len(p.in) && p.in[p.at] == '*' {
@@ -120,7 +120,7 @@ func (p *globParser) stars() {
 	}
 }
 
-// class translates [...]. A slash in it is left out, since no element has one.
+// class translates [...]. It omits a slash in the class, because path elements contain none.
 func (p *globParser) class() error {
 	end := p.at + 1
 	if end < len(p.in) && (p.in[end] == '!' || p.in[end] == '^') {
@@ -149,7 +149,7 @@ func (p *globParser) class() error {
 	return nil
 }
 
-// classBody escapes what RE2 reads differently in a class, and leaves out slashes.
+// classBody escapes the characters of a class that RE2 reads differently, and omits slashes.
 func classBody(in string) string {
 	var out strings.Builder
 	for i := 0; i < len(in); i++ {

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	grepMatches   = 200     // lines that one grep gives
-	grepLineBytes = 500     // bytes shown of each
-	grepBytes     = 50_000  // bytes of one answer
-	grepScan      = 1 << 20 // bytes of a line that are searched
+	grepMatches   = 200     // maximum number of lines in one answer
+	grepLineBytes = 500     // bytes of each line in the answer
+	grepBytes     = 50_000  // maximum size of one answer in bytes
+	grepScan      = 1 << 20 // bytes of each line that are searched
 )
 
 type grepArgs struct {
@@ -76,7 +76,7 @@ func orDot(path string) string {
 type search struct {
 	w       *Workspace
 	re      *regexp.Regexp
-	glob    *glob // nil: every file
+	glob    *glob // nil: all files
 	out     strings.Builder
 	matches int
 	full    bool
@@ -101,7 +101,7 @@ func (s *search) run(ctx context.Context, start string) error {
 		}
 		err := s.file(ctx, filepath.Join(start, rel))
 		if err != nil && !errors.Is(err, errEnough) && ctx.Err() == nil {
-			return nil // one file that cannot be read does not end the search
+			return nil // an unreadable file does not end the search
 		}
 		return err
 	})

@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proc is one line of the process table. start is in clock ticks since boot;
-// with the pid it names a process for good, until the next boot.
+// proc is one row of the process table. start is in clock ticks since boot. pid and start together
+// identify a process until the next boot.
 type proc struct {
 	pid, parent, group, session int
 	start                       uint64
 	zombie                      bool
 }
 
-// readProc reads /proc/<pid>/stat; ok is false if there is no such process.
+// readProc reads /proc/<pid>/stat. ok is false if the process does not exist.
 func readProc(pid int) (p proc, ok bool) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return proc{}, false
 	}
-	// The name is in parentheses and may contain anything, also parentheses.
+	// The name is in parentheses and may itself contain parentheses.
 	text := string(raw)
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	if len(fields) < 20 {
@@ -62,25 +62,25 @@ func allProcs() []proc {
 	return procs
 }
 
-// group is a process group that leads its own session, and what came out of it:
-// members that changed their group (set -m does), and descendants that left the
-// session, if they were seen while their parent lived.
+// group is a process group that leads its own session, with the processes that left it. Those are
+// members that changed their group, as with set -m, and descendants that left the session if they
+// were observed while their parent lived.
 type group struct {
 	id int
-	// first is set if the leader is the first process of a PID namespace: it is no
-	// part of the command, and takes all others with it.
+	// first is set if the leader is the first process of a PID namespace. That process is not part
+	// of the command, and all others die with it.
 	first bool
-	// control is the command's control group, nil if it has none.
+	// control is the command's control group; nil if there is none.
 	control *commandGroup
-	// leaves is set if the command can leave its control group, whose files it may
-	// write.
+	// leaves is set if the command can leave its control group, because it can write the group's
+	// files.
 	leaves bool
-	known  map[int]uint64 // pid and start of all members seen
+	known  map[int]uint64 // pid and start time of all members observed so far
 }
 
 func newGroup(id int) *group { return &group{id: id, known: map[int]uint64{}} }
 
-// members are the living processes of the group. Zombies do not count.
+// members returns the living processes of the group, without zombies.
 func (g *group) members() []proc {
 	procs := allProcs()
 	family := map[int]bool{g.id: true}
@@ -111,7 +111,7 @@ func (g *group) knows(p proc) bool {
 	return known && start == p.start
 }
 
-// excess explains which limit the command is over, "" if none.
+// excess describes the limit that the command exceeds, or returns "".
 func (g *group) excess(l Limits) string {
 	if g.control != nil {
 		if over := g.control.excess(g.first); over != "" || !g.leaves {
@@ -121,7 +121,7 @@ func (g *group) excess(l Limits) string {
 	return l.excess(g.usage(l))
 }
 
-// killedFor explains for which limit the kernel killed the command, "" if for none.
+// killedFor describes the limit for which the kernel killed the command, or returns "".
 func (g *group) killedFor() string {
 	if g.control == nil {
 		return ""
@@ -131,8 +131,8 @@ func (g *group) killedFor() string {
 
 func (g *group) alive() int { return len(g.members()) }
 
-// signalProc signals p unless its pid belongs to another process by now. One
-// that has ended meanwhile is no error.
+// signalProc sends a signal to p unless p's pid now belongs to another process. It ignores a
+// process that has ended.
 func signalProc(p proc, sig syscall.Signal) {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if err != nil {
@@ -144,8 +144,7 @@ func signalProc(p proc, sig syscall.Signal) {
 	}
 }
 
-// stop asks the members to end, each once, and kills those that have not after
-// grace.
+// stop sends SIGTERM to each member once, and SIGKILL to the members that still run after grace.
 func (g *group) stop(grace time.Duration) {
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()
@@ -172,14 +171,13 @@ func (g *group) stop(grace time.Duration) {
 	}
 }
 
-// kill kills the members, and those that they start meanwhile, and waits until
-// they are gone, at most for a second: a process that sleeps in the kernel dies
-// when it wakes.
+// kill kills the members and the processes that they start in the meantime. It waits at most one
+// second for their end, because a process in an uninterruptible sleep dies only when it wakes.
 func (g *group) kill() {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	if g.first {
-		_ = syscall.Kill(g.id, syscall.SIGKILL) // not reaped yet, so the pid is its own
+		_ = syscall.Kill(g.id, syscall.SIGKILL) // the process is not reaped yet, so no other process has its pid
 	}
 	for range 200 {
 		members := g.members()
@@ -195,7 +193,7 @@ func (g *group) kill() {
 	}
 }
 
-// awaitExit returns when the process has ended, and leaves it to be reaped.
+// awaitExit returns when the process has ended. It does not reap the process.
 func awaitExit(cmd *exec.Cmd) {
 	for {
 		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -205,7 +203,7 @@ func awaitExit(cmd *exec.Cmd) {
 	}
 }
 
-// bootID tells boots apart: pids and start times start again with each.
+// bootID returns an id of the current boot, because pids and start times restart at each boot.
 func bootID() string {
 	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -214,7 +212,7 @@ func bootID() string {
 	return strings.TrimSpace(string(raw))
 }
 
-// openedPath is where an open file is.
+// openedPath returns the current path of an open file.
 func openedPath(f *os.File) (path string, err error) {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// group is a process group. Without /proc only the group itself is seen.
+// group is a process group. Without /proc, processes that left the group are not found.
 type group struct {
 	id    int
 	first bool // there are no PID namespaces
 }
 
-// excess is "" here: the limits of processes and memory do not hold.
+// excess returns "", because limits of processes and memory are not enforced on this system.
 func (*group) excess(Limits) string { return "" }
 
 func (*group) killedFor() string { return "" }
 
 func newGroup(id int) *group { return &group{id: id} }
 
-// alive is 1 if the group has members. Its leader, ended and not reaped, is one
-// too where the system counts it.
+// alive returns 1 if the group has members. Some systems count a leader that has ended but is not
+// reaped.
 func (g *group) alive() int {
 	if err := syscall.Kill(-g.id, 0); errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.EPERM) {
 		return 0
@@ -33,7 +33,7 @@ func (g *group) alive() int {
 	return 1
 }
 
-// stop asks the members to end, and kills those that have not after grace.
+// stop sends SIGTERM to the members, and kills those that still run after grace.
 func (g *group) stop(grace time.Duration) {
 	_ = syscall.Kill(-g.id, syscall.SIGTERM)
 	deadline := time.NewTimer(grace)
@@ -52,8 +52,8 @@ func (g *group) stop(grace time.Duration) {
 
 func (g *group) kill() { _ = syscall.Kill(-g.id, syscall.SIGKILL) }
 
-// awaitExit returns when the process has ended. Here that reaps it.
+// awaitExit returns when the process has ended. On this system it reaps the process.
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
 
-// openedPath is where an open file was opened, symlinks resolved.
+// openedPath returns the path at which an open file was opened, with symlinks resolved.
 func openedPath(f *os.File) (string, error) { return filepath.EvalSymlinks(f.Name()) }

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// startFiles are what a user's shells, editors and tools run or obey when they
-// start, below the home directory.
+// startFiles are files below the home directory that a user's shells, editors and tools execute or
+// read as configuration when they start.
 var startFiles = []string{
 	".bashrc", ".bash_aliases", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".inputrc",
 	".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login",
@@ -24,21 +24,21 @@ var startFiles = []string{
 }
 
 const (
-	// guardedEntries bounds what of one guarded folder is compared.
+	// guardedEntries is the maximum number of compared entries in one guarded folder.
 	guardedEntries = 500
-	// changesShown bounds the paths that a result names.
+	// changesShown is the maximum number of paths in a result.
 	changesShown = 10
 )
 
-// guardedPaths are the files and folders in the workspace dir that run outside of
-// the fence later, whether they exist or not: what git runs, and if dir is, or is
-// above, the home directory what shells start with.
+// guardedPaths returns the files and folders in the workspace dir that later run outside the
+// sandbox, whether they exist or not. These are the files that git runs. If dir is the home
+// directory or a folder above it, they include startFiles.
 func guardedPaths(dir string) []string {
 	var paths []string
 	links, repos := repositories(dir)
 	paths = append(paths, links...)
 	for _, repo := range repos {
-		// commondir names a folder that config and hooks are taken from instead.
+		// commondir names another folder with config and hooks.
 		for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "info/attributes"} {
 			paths = append(paths, filepath.Join(repo, name))
 		}
@@ -55,11 +55,11 @@ func guardedPaths(dir string) []string {
 	return paths
 }
 
-// errRunsLater is for file tools, which no fence holds.
+// errRunsLater is the error of file tools, which run outside the sandbox.
 var errRunsLater = errors.New("programs outside of the sandbox run or obey it, so file tools do not write it")
 
-// runsLater reports whether path, in the workspace dir, is one of guardedPaths, lies
-// in one, or in a repository's folder, of which only git writes files.
+// runsLater reports whether path, in the workspace dir, is one of guardedPaths or lies in one. It
+// also reports true for paths in a repository's folder, whose files only git writes.
 func runsLater(dir, path string) bool {
 	if rel, err := filepath.Rel(dir, path); err == nil && slices.Contains(strings.Split(rel, string(filepath.Separator)), ".git") {
 		return true
@@ -67,8 +67,7 @@ func runsLater(dir, path string) bool {
 	return slices.ContainsFunc(guardedPaths(dir), func(g string) bool { return within(path, g) })
 }
 
-// fixedFiles are those guarded paths in dir that exist: files and folders, and no
-// symlinks.
+// fixedFiles returns the guarded paths in dir that exist and are not symlinks.
 func fixedFiles(dir string) []string {
 	var fixed []string
 	for _, path := range guardedPaths(dir) {
@@ -79,10 +78,10 @@ func fixedFiles(dir string) []string {
 	return fixed
 }
 
-// snapshot is the state of guarded paths before a command.
+// snapshot holds the state of guarded paths before a command, by path.
 type snapshot map[string]string
 
-// take looks at the guarded paths in dir.
+// takeSnapshot records the state of the guarded paths in dir.
 func takeSnapshot(dir string) snapshot {
 	s := snapshot{}
 	for _, path := range guardedPaths(dir) {
@@ -91,8 +90,7 @@ func takeSnapshot(dir string) snapshot {
 	return s
 }
 
-// changed are the guarded paths whose state differs, and those that are new,
-// relative to dir.
+// changed returns the guarded paths that are new or whose state differs, relative to dir.
 func (s snapshot) changed(dir string) []string {
 	now := takeSnapshot(dir)
 	var paths []string
@@ -117,8 +115,8 @@ func relative(dir, path string) string {
 	return path
 }
 
-// stateOf describes what is at path so that every change shows; "" for nothing.
-// It compares inodes and the times of their last change, which no program can set.
+// stateOf returns a description of path that differs after every change, or "" if path does not
+// exist. It contains the inode and the inode's change time, which no program can set.
 func stateOf(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -128,8 +126,8 @@ func stateOf(path string) string {
 	if !info.IsDir() {
 		return state
 	}
-	// A folder's own stamp changes with files that come and go beside each other,
-	// as git's locks do; what is in it is what counts.
+	// The folder's own times also change with temporary files, such as git's locks. Only the
+	// folder's entries are compared.
 	var b strings.Builder
 	entries := someEntries(path, guardedEntries)
 	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
@@ -146,7 +144,8 @@ func stampOf(info fs.FileInfo) string {
 	return fmt.Sprintf("%s %d %s", info.Mode(), info.Size(), inodeOf(info))
 }
 
-// changesLine tells the model, and whoever reads the run, what to look at.
+// changesLine returns the line that reports the changed paths to the model and to readers of the
+// run.
 func changesLine(paths []string) string {
 	more := ""
 	if n := len(paths) - changesShown; n > 0 {

@@ -7,24 +7,23 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// holds are the data directories that this process has opened, by the path that
-// it knew them by first.
+// holds are the data directories that this process has opened, by the path of the first use.
 var holds struct {
 	sync.Mutex
 	byPath map[string]*held
 }
 
-// HoldDataDir opens the data directory at path for as long as this process
-// lives. From then on workspaces with that DataDir keep tools out of this very
-// folder, wherever it or a folder above it is moved. Call it at the start, before
-// any tool runs; OpenWorkspace does so at its first use of a path.
+// HoldDataDir opens the data directory at path until this process ends. From then on workspaces
+// with that DataDir keep tools out of this folder, even if the folder or a folder above it is
+// moved. Call it at the start, before any tool runs. OpenWorkspace calls it when a path is first
+// used.
 func HoldDataDir(path string) error {
 	_, err := hold(path)
 	return err
 }
 
-// hold returns the folder that path named when it was asked for first. A folder
-// that has been deleted since is replaced by the one there now.
+// hold returns the folder that path named at its first use. If that folder has been deleted, hold
+// opens the folder that is there now.
 func hold(path string) (*held, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -46,5 +45,5 @@ func hold(path string) (*held, error) {
 	return h, nil
 }
 
-// identity names a folder whatever its path is.
+// identity identifies a folder independently of its path.
 type identity = sandbox.Identity

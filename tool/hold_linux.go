@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// held is a folder by descriptor. The descriptor follows it through renames.
+// held is a folder or file, held by a descriptor. The descriptor follows it through renames.
 type held struct {
 	file *os.File
 	id   identity
@@ -30,7 +30,7 @@ func openHeld(path string) (*held, error) {
 	return &held{file: os.NewFile(uintptr(fd), path), id: id}, nil
 }
 
-// openHeldFile is openHeld for a file, or a folder of files.
+// openHeldFile opens a file or a folder. openHeld accepts only a folder.
 func openHeldFile(path string) (*held, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -48,7 +48,7 @@ func (h *held) close() { h.file.Close() }
 
 func (h *held) same(other *held) bool { return h.id == other.id }
 
-// is reports whether f is the file, under whatever name.
+// is reports whether f is the same file, under any name.
 func (h *held) is(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil {
@@ -69,11 +69,11 @@ func (h *held) deleted() bool {
 	return unix.Fstat(int(h.file.Fd()), &st) != nil || st.Nlink == 0
 }
 
-// path is where the folder is now.
+// path returns the folder's current path.
 func (h *held) path() (string, error) { return sandbox.PathOf(int(h.file.Fd()), h.id) }
 
-// views are all paths that show the folder now: its own first, then those of
-// other mounts of it, of a folder above it, or of one in it.
+// views returns all current paths of the folder. Its own path comes first, then the paths through
+// other mounts of the folder, of a folder above it, or of a folder in it.
 func (h *held) views() ([]string, error) {
 	path, err := h.path()
 	if err != nil {
@@ -86,8 +86,8 @@ func (h *held) views() ([]string, error) {
 	return append([]string{path}, others...), nil
 }
 
-// holds reports whether f lies in the folder. It compares the folders above f by
-// identity, so neither a rename nor another mount of the folder deceives it.
+// holds reports whether f lies in the folder. It compares the folders above f by identity, so a
+// rename or another mount of the folder does not change the result.
 func (h *held) holds(f *os.File) (bool, error) {
 	for range 100 {
 		path, err := openedPath(f)
@@ -117,7 +117,7 @@ func (h *held) above(path string) bool {
 	}
 }
 
-// identity is h's, zero for nil.
+// identity returns the identity of h, or zero if h is nil.
 func (h *held) identity() identity {
 	if h == nil {
 		return identity{}

@@ -4,8 +4,7 @@ package tool
 
 import "os"
 
-// held is a folder by path: there are no descriptors of paths here, and nothing
-// that confines commands.
+// held is a folder by path. This system has no descriptors of paths, and commands are not confined.
 type held struct{ at string }
 
 func openHeld(path string) (*held, error) {
@@ -42,5 +41,5 @@ func (h *held) holds(f *os.File) (bool, error) {
 	return err == nil && within(path, h.at), err
 }
 
-// identity is unknown here.
+// identity returns zero, because this system does not identify folders.
 func (h *held) identity() identity { return identity{} }

@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// usersFrom is the first user id of people; those below it, and the last ones,
-// are the system's.
+// usersFrom and usersTo are the first and last user id of people. Other ids belong to the system.
 const usersFrom, usersTo = 1000, 60000
 
-// homePlaces are the folders that hold other users' homes: /home, root's home and
-// those that the system's list of users names. A folder that the workspace or the
-// home of this user contains, or that is part of the system, is none.
+// homePlaces returns the folders that contain other users' homes: /home, /root and the homes in
+// /etc/passwd. It leaves out folders that contain the workspace or this user's home, and folders of
+// the system.
 func homePlaces(workspace string) []string {
-	own, _ := os.UserHomeDir() // "" is nobody's
+	own, _ := os.UserHomeDir() // "" if there is no home directory
 	var places []string
 	for _, path := range append([]string{"/home", "/root"}, listedHomes()...) {
 		real, err := realPath(path)
@@ -34,7 +33,7 @@ func homePlaces(workspace string) []string {
 	return places
 }
 
-// listedHomes are the homes of people in /etc/passwd.
+// listedHomes returns the homes of people in /etc/passwd.
 func listedHomes() []string {
 	f, err := os.Open("/etc/passwd")
 	if err != nil {
@@ -56,8 +55,8 @@ func listedHomes() []string {
 	return homes
 }
 
-// isSystem reports whether path is, or lies in, a folder that every program
-// needs, or is above one.
+// isSystem reports whether path is a folder that every program needs, or lies in or above such a
+// folder.
 func isSystem(path string) bool {
 	system := append([]string{"/dev", "/proc", "/sys", "/boot"}, privatePaths...)
 	for _, s := range append(system, systemPaths...) {

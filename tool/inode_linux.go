@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// inodeOf names the inode and the time of its last change.
+// inodeOf returns the inode number and the inode's change time.
 func inodeOf(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -4,5 +4,5 @@ package tool
 
 import "io/fs"
 
-// inodeOf is the time of the last change of the content.
+// inodeOf returns the time of the last change of the content.
 func inodeOf(info fs.FileInfo) string { return info.ModTime().String() }

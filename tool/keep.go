@@ -5,16 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// keep holds the head and the tail of a long text, in bounded memory. Memory is
-// at most twice the limit.
+// keep holds the head and the tail of a long text in at most twice limit bytes of memory.
 type keep struct {
-	limit int // bytes that are kept: half at the head, the rest at the tail
+	limit int // bytes that are kept: half from the head, half from the tail
 	total int
 	head  []byte
 	tail  []byte
 }
 
-// Write takes valid UTF-8 in any cut between bytes. It never fails.
+// Write adds valid UTF-8, which may be split between any two bytes. It never returns an error.
 func (k *keep) Write(p []byte) (int, error) {
 	k.total += len(p)
 	rest := p
@@ -32,8 +31,8 @@ func (k *keep) Write(p []byte) (int, error) {
 
 func (k *keep) tailLimit() int { return k.limit - k.limit/2 }
 
-// String is all of the text if it has at most limit bytes, else its head, a mark
-// that says how many bytes are left out, and its tail.
+// String returns the whole text if it has at most limit bytes. Otherwise it returns the head, a
+// note with the number of omitted bytes, and the tail.
 func (k *keep) String() string {
 	if k.total <= k.limit {
 		return string(k.head) + string(k.tail)
@@ -46,7 +45,7 @@ func (k *keep) String() string {
 	return fmt.Sprintf("%s\n[... %d bytes left out ...]\n%s", head, k.total-len(head)-len(tail), tail)
 }
 
-// wholeRunes cuts off an unfinished character at the end.
+// wholeRunes returns p without an unfinished character at the end.
 func wholeRunes(p []byte) []byte {
 	for i := len(p) - 1; i >= 0 && i >= len(p)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(p[i]) {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// cuts writes p to write in pieces of arbitrary sizes.
+// cuts passes p to write in pieces of arbitrary sizes.
 func cuts(t *rapid.T, p []byte, write func([]byte)) {
 	for len(p) > 0 {
 		n := rapid.IntRange(1, len(p)).Draw(t, "cut")
@@ -81,7 +81,7 @@ func TestTextStreamDoesNotDependOnCuts(t *testing.T) {
 		})
 		got.Write(s.flush())
 
-		// The language's own conversion replaces byte by byte.
+		// Go's conversion replaces each invalid byte.
 		if want := string([]rune(string(raw))); got.String() != want {
 			t.Fatalf("got %q, want %q", got.String(), want)
 		}

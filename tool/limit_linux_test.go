@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A command that goes over a limit is stopped, and the result says by which.
+// A command that exceeds a limit is stopped, and the result names the limit.
 func TestLimitsOfACommand(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -54,8 +54,8 @@ func TestLimitsAreChecked(t *testing.T) {
 	}
 }
 
-// What a command puts into the caches of toolchains, and where they install
-// programs, is the run's own: its next command finds it, nobody else does.
+// Changes of a command to toolchain caches and to installation folders belong to its run. The run's
+// next command sees them; other runs and the user do not.
 func TestCachesAreTheRunsOwn(t *testing.T) {
 	dir, data := layout(t, "data")
 	home := filepath.Join(filepath.Dir(dir), "home")
@@ -93,7 +93,7 @@ func TestCachesAreTheRunsOwn(t *testing.T) {
 	})
 }
 
-// A data directory in a cache is not shown by the layer over the cache.
+// The overlay over a cache does not show a data directory in the cache.
 func TestCachesShowNoDataDirectory(t *testing.T) {
 	dir, _ := layout(t, "data")
 	home := filepath.Join(filepath.Dir(dir), "home")
@@ -108,8 +108,8 @@ func TestCachesShowNoDataDirectory(t *testing.T) {
 	})
 }
 
-// What runs outside of the fence later cannot be changed where mounts can prevent
-// that; what cannot be prevented is told.
+// Commands cannot change files that later run outside the sandbox if mounts can prevent it. Changes
+// that cannot be prevented are reported.
 func TestFilesThatRunLater(t *testing.T) {
 	dir, data := layout(t, "data")
 	t.Setenv("HOME", dir)
@@ -147,7 +147,7 @@ func TestFilesThatRunLater(t *testing.T) {
 			put(t, path, good)
 			os.Remove(filepath.Join(dir, "x"))
 		}
-		// The folder above can be renamed, and what is not there yet be made.
+		// The folder above can be renamed, and missing files can be created.
 		r := ran("mv .git away; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; echo evil > .zshenv; true")
 		wantText(t, r, r.IsError, "[changed: ", ".git/hooks", ".zshenv")
 		os.RemoveAll(filepath.Join(dir, ".git"))
@@ -164,7 +164,7 @@ func contentOr(path string) string {
 	return string(raw)
 }
 
-// A run's events say once which fence its commands have.
+// A run's events describe the confinement of its commands once.
 func TestARunIsToldItsFenceOnce(t *testing.T) {
 	dir, data := layout(t, "data")
 	s := openScratch(t)
@@ -173,7 +173,7 @@ func TestARunIsToldItsFenceOnce(t *testing.T) {
 		want string
 	}{{WorkspaceOptions{DataDir: data, Scratch: s}, "tool.confined"}, {WorkspaceOptions{DataDir: data, Scratch: s, Confine: ConfineOff}, "tool.unconfined"}} {
 		var events []Event
-		for range 2 { // a call opens its own workspace
+		for range 2 { // each call opens its own workspace
 			w := openDir(t, dir, c.o)
 			w.ForRun(c.want)
 			call := callOf(t, w, args{"command": "true"})
@@ -186,7 +186,7 @@ func TestARunIsToldItsFenceOnce(t *testing.T) {
 	}
 }
 
-// What has to be confined is, or there is no workspace.
+// If confinement is required, a workspace is confined or is not opened.
 func TestRequiredConfinement(t *testing.T) {
 	w := openWorkspace(t, WorkspaceOptions{Confine: ConfineRequire})
 	if w.Confinement() == "none" {

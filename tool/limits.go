@@ -6,18 +6,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Limits bound one command with all that it starts. 0 stands for the default, a
-// negative number for no limit.
+// Limits bound one command with all processes that it starts. 0 selects the default, a negative
+// number means no limit.
 type Limits struct {
-	// OpenFiles is how many files each process may have open; default 4,096.
+	// OpenFiles is the maximum number of open files of each process; default 4,096.
 	OpenFiles int64
-	// FileSize is how many bytes a file may have that a process writes; default
-	// 16 GiB.
+	// FileSize is the maximum size in bytes of a file that a process writes; default 16 GiB.
 	FileSize int64
-	// Processes is how many processes a command may have at once; default 1,024.
+	// Processes is the maximum number of concurrent processes of a command; default 1,024.
 	Processes int64
-	// Memory is how many bytes all processes of a command may use together;
-	// default three quarters of the machine's memory.
+	// Memory is the maximum memory in bytes of all processes of a command together; default three
+	// quarters of the machine's memory.
 	Memory int64
 }
 
@@ -27,7 +26,7 @@ const (
 	defaultProcesses = 1024
 )
 
-// filled replaces zeros with the defaults.
+// filled returns l with zeros replaced by the defaults.
 func (l Limits) filled() Limits {
 	for _, f := range []struct {
 		field *int64
@@ -45,8 +44,7 @@ func (l Limits) filled() Limits {
 	return l
 }
 
-// Check refuses limits under which no command works. The error is
-// invalid_argument.
+// Check returns an invalid_argument error if no command works under the limits.
 func (l Limits) Check() error {
 	for _, f := range []struct {
 		name         string
@@ -59,7 +57,7 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// excess explains which limit a command with this usage is over, "" if none.
+// excess describes the limit that usage u exceeds, or returns "".
 func (l Limits) excess(u usage) string {
 	switch {
 	case l.Processes > 0 && u.processes > l.Processes:
@@ -78,5 +76,5 @@ func memoryExcess(used, most int64) string {
 	return fmt.Sprintf("it used %d MiB of memory, and the limit is %d MiB", used>>20, most>>20)
 }
 
-// usage is what the processes of a command use together.
+// usage is the total use of a command's processes.
 type usage struct{ processes, memory int64 }

@@ -6,12 +6,11 @@ import (
 	"path/filepath"
 )
 
-// linkedEntries bounds the files of the data directory that are looked at.
+// linkedEntries is the maximum number of examined files in the data directory.
 const linkedEntries = 200
 
-// linkedNote warns of a file that commands must not read and that has a second
-// name, by a hard link: a fence covers names, and knows one of them. It is "" if
-// there is none.
+// linkedNote returns a warning if a file that commands must not read has a second name by a hard
+// link, because a sandbox hides only known names. It returns "" if there is no such file.
 func linkedNote(secrets []*held, data *held) string {
 	for _, secret := range secrets {
 		if n := secret.names(); n > 1 {
@@ -34,5 +33,6 @@ func linked(path string, names uint64) string {
 	return fmt.Sprintf("%s has %d names (hard links), and commands may read it by another one: make a copy, and remove all names of the original", path, names)
 }
 
-// namesOf is how many names a file has, 1 where the system does not say.
+// namesOf returns the number of names (hard links) of a file, or 1 if the system does not report
+// it.
 func namesOf(info fs.FileInfo) uint64 { return max(1, linksOf(info)) }

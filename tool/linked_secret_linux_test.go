@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A secret with a second name is said to be readable by it, and refused where
-// confinement is required.
+// If a secret has a second name, a note says that it is readable by that name. If confinement is
+// required, the workspace is refused.
 func TestSecretsWithTwoNamesAreTold(t *testing.T) {
 	dir, data := layout(t, "data")
 	secret, second := filepath.Join(filepath.Dir(dir), "key"), filepath.Join(filepath.Dir(dir), "beside", "second")

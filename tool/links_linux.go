@@ -14,7 +14,7 @@ func linksOf(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// names is how many names a file has. Folders count as one.
+// names returns the number of names of a file. Folders count as one.
 func (h *held) names() uint64 {
 	var st unix.Stat_t
 	if unix.Fstat(int(h.file.Fd()), &st) != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR {
@@ -23,5 +23,5 @@ func (h *held) names() uint64 {
 	return uint64(st.Nlink) //nolint:unconvert // its type depends on the architecture
 }
 
-// name is where the file was when it was opened.
+// name returns the path at which the file was opened.
 func (h *held) name() string { return h.file.Name() }

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// workerVar makes the test binary a worker that dies in the middle of a call;
-// see TestProcessGroupDiesWithItsWorker.
+// workerVar is the environment variable that makes the test binary a worker that dies during a
+// call. See TestProcessGroupDiesWithItsWorker.
 const workerVar = "TOOL_TEST_WORKER"
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// openWorkspace opens a new folder with these files, given as path, content, ...
+// openWorkspace opens a new folder with the given files: path, content, path, content, ...
 func openWorkspace(t testing.TB, o WorkspaceOptions, files ...string) *Workspace {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func openDir(t testing.TB, dir string, o WorkspaceOptions) *Workspace {
 	return w
 }
 
-// plainWorkspace is one whose bash is not confined.
+// plainWorkspace opens a workspace whose bash is not confined.
 func plainWorkspace(t testing.TB, files ...string) *Workspace {
 	t.Helper()
 	return openWorkspace(t, WorkspaceOptions{Unconfined: true}, files...)
@@ -71,7 +71,7 @@ func content(t testing.TB, path string) string {
 	return string(data)
 }
 
-// args are arguments of a call, by name.
+// args holds the arguments of a call, by name.
 type args map[string]any
 
 func callOf(t testing.TB, w *Workspace, a args) *Call {
@@ -83,7 +83,7 @@ func callOf(t testing.TB, w *Workspace, a args) *Call {
 	return &Call{Arguments: raw, Workspace: w}
 }
 
-// use calls a built-in tool and returns its answer, error result or not.
+// use calls a built-in tool and returns its result, which may be an error result.
 func use(t testing.TB, w *Workspace, name string, a args) Result {
 	t.Helper()
 	return run(t, name, callOf(t, w, a))
@@ -124,10 +124,10 @@ func wantOK(t testing.TB, r Result, parts ...string) { t.Helper(); wantText(t, r
 
 func wantError(t testing.TB, r Result, parts ...string) { t.Helper(); wantText(t, r, true, parts...) }
 
-// runDoomedWorker is what the test binary does as a worker: it records into dir
-// and runs a command that says the pids of itself and a grandchild.
+// runDoomedWorker runs in the test binary as a worker. It records into dir and runs a command that
+// prints the pids of itself and of a grandchild.
 func runDoomedWorker(dir string) {
-	w, err := OpenWorkspace(dir, "", WorkspaceOptions{Unconfined: true}) // a PID namespace would need no record
+	w, err := OpenWorkspace(dir, "", WorkspaceOptions{Unconfined: true}) // with a PID namespace no record is needed
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -7,24 +7,24 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Net says how far the network of commands reaches.
+// Net is the network access of commands.
 type Net string
 
 const (
-	// NetOpen is the network of the machine.
+	// NetOpen is the machine's network.
 	NetOpen Net = "open"
-	// NetLoopback is a loopback interface of the command's own: what the command
-	// starts can speak to itself, and reaches nothing else.
+	// NetLoopback is a separate loopback interface: the processes of a command can connect only to
+	// each other.
 	NetLoopback Net = "loopback"
-	// NetNone is no network: the command cannot make a socket.
+	// NetNone is no network: the command cannot create sockets.
 	NetNone Net = "none"
 )
 
-// nets are in order of strictness.
+// nets are ordered from the least to the most strict.
 var nets = []Net{NetOpen, NetLoopback, NetNone}
 
-// Check reports whether n is one of the constants or "", which is NetOpen. The
-// error is invalid_argument and names the field.
+// Check returns an invalid_argument error that names field unless n is one of the constants or "".
+// "" is NetOpen.
 func (n Net) Check(field string) error {
 	if n != "" && !slices.Contains(nets, n) {
 		return perdure.FieldErrorf(field, "%q is not one of open, loopback, none", string(n))
@@ -32,8 +32,7 @@ func (n Net) Check(field string) error {
 	return nil
 }
 
-// stricter returns the one of both that allows less. What is unknown allows
-// nothing.
+// stricter returns the stricter of n and other. An unknown value counts as NetNone.
 func (n Net) stricter(other Net) Net {
 	return max(n.rank(), other.rank()).net()
 }
@@ -52,7 +51,8 @@ func (n Net) rank() netRank {
 
 func (r netRank) net() Net { return nets[r] }
 
-// refused explains why a command does not run where n cannot be had.
+// refused returns the reason why a command does not run if n is not available. how says what n
+// requires.
 func (n Net) refused(how string) string {
 	return fmt.Sprintf("a network limited to %q needs %s; the command was not run", string(n), how)
 }

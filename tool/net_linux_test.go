@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reached counts connections to a listener on loopback.
+// reached starts a listener on loopback and counts its connections.
 func reached(t *testing.T) (port string, n *atomic.Int32) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,12 +36,12 @@ func reached(t *testing.T) (port string, n *atomic.Int32) {
 	return port, n
 }
 
-// families are sockets that reach something outside.
+// families are the families of sockets that reach something outside the command.
 var families = map[string]int{
 	"inet": unix.AF_INET, "inet6": unix.AF_INET6, "netlink": unix.AF_NETLINK, "packet": unix.AF_PACKET, "vsock": unix.AF_VSOCK,
 }
 
-// Without a network no command makes a socket, under every fence and without one.
+// With NetNone no command can create a socket, under every confinement and without one.
 func TestNoNetworkReachesNothing(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -66,8 +66,8 @@ func TestNoNetworkReachesNothing(t *testing.T) {
 	}
 }
 
-// With a loopback of its own a command speaks to itself alone; where no namespace
-// is to be had it does not run.
+// With NetLoopback a command can connect only to itself. If there is no network namespace, it does
+// not run.
 func TestOwnLoopbackReachesTheCommandAlone(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -90,7 +90,7 @@ func TestOwnLoopbackReachesTheCommandAlone(t *testing.T) {
 	}
 }
 
-// The stricter of the workspace's and the call's limit holds.
+// The stricter of the workspace's and the call's network limit applies.
 func TestStricterNetworkHolds(t *testing.T) {
 	for _, c := range []struct{ worker, call, want Net }{
 		{"", "", NetOpen},

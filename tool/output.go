@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// pipeBytes is the most that a pipe holds unless its owner is privileged.
+// pipeBytes is the maximum capacity of an unprivileged user's pipe.
 const pipeBytes = 1 << 20
 
-// output is the pipes of a process and their readers.
+// output holds the pipes of a process and their readers.
 type output struct {
 	readers []*os.File
 	writers []*os.File
 	sinks   []io.WriteCloser
-	status  *status       // what a sandbox child reports
-	done    chan struct{} // closed when the command's output is at its end
-	heard   chan struct{} // closed when the reports are at theirs
+	status  *status       // reports of the sandbox child
+	done    chan struct{} // closed when all output is read
+	heard   chan struct{} // closed when all reports are read
 }
 
-// attach connects the command's streams; without stderr both are one pipe. A sandbox child also gets a third
-// pipe, descriptor 3, on which it reports why it could not confine itself, and as
-// the first process of a PID namespace how the command ended. It closes without a
-// word when the command proper takes over.
+// attach connects the command's streams. Without stderr, both streams share one pipe. A sandbox
+// child also gets a third pipe as descriptor 3. On it the child reports why it could not confine
+// itself and, as the first process of a PID namespace, how the command ended. The pipe closes
+// without a report when the child becomes the command.
 func attach(cmd *exec.Cmd, stdout, stderr io.WriteCloser) (*output, error) {
 	o := &output{status: newStatus(), done: make(chan struct{}), heard: make(chan struct{})}
 	o.sinks = []io.WriteCloser{stdout, o.status}
@@ -52,7 +52,7 @@ func attach(cmd *exec.Cmd, stdout, stderr io.WriteCloser) (*output, error) {
 	return o, nil
 }
 
-// begin closes our ends of what the child writes and starts the readers.
+// begin closes this process's copies of the child's write ends and starts the readers.
 func (o *output) begin() {
 	closeAll(o.writers)
 	o.writers = nil
@@ -67,14 +67,14 @@ func (o *output) begin() {
 	go func() { streams.Wait(); close(o.done) }()
 }
 
-// pump copies r to sink until its end, or until the deadline that drain sets.
-// Even then what is in the pipe is read first: a slow sink loses nothing.
+// pump copies r to sink until the end of r, or until the deadline set by drain. After the deadline
+// it still reads the content of the pipe, so that a slow sink loses nothing.
 func pump(sink io.WriteCloser, r *os.File) {
 	defer sink.Close()
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := r.Read(buf)
-		_, _ = sink.Write(buf[:n]) // sinks do not fail
+		_, _ = sink.Write(buf[:n]) // sinks never return an error
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			rest(sink, r, buf)
 			return
@@ -85,8 +85,8 @@ func pump(sink io.WriteCloser, r *os.File) {
 	}
 }
 
-// rest reads what a pipe holds, without waiting. No pipe holds more than
-// pipeBytes, so a writer that continues for ever does not keep us.
+// rest copies the content of a pipe without waiting. It copies at most about pipeBytes, so a writer
+// that never stops cannot block it.
 func rest(sink io.Writer, r *os.File, buf []byte) {
 	conn, err := r.SyscallConn()
 	if err != nil {
@@ -104,11 +104,11 @@ func rest(sink io.Writer, r *os.File, buf []byte) {
 	})
 }
 
-// drain waits for the readers, at most for grace if somebody who escaped still
-// holds a pipe open.
+// drain waits for the readers. It waits at most for grace if an escaped process still holds a pipe
+// open.
 func (o *output) drain(grace time.Duration) {
 	for _, r := range o.readers {
-		// Pipes of os.Pipe take deadlines; if not, only the wait is unbounded.
+		// Pipes of os.Pipe support deadlines. Without one only the wait would be unbounded.
 		_ = r.SetReadDeadline(time.Now().Add(grace))
 	}
 	<-o.done

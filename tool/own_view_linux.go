@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownSocketsMost bounds how many sockets are covered for one command.
+// ownSocketsMost is the maximum number of sockets that are covered for one command.
 const ownSocketsMost = 1000
 
-// errTooManySockets refuses a command.
+// errTooManySockets is the reason to refuse a command.
 var errTooManySockets = fmt.Errorf("more than %d sockets in the workspace and the toolchains; remove some", ownSocketsMost)
 
-// ownView narrows what a command sees to the system, the toolchains and the
-// workspace, with caches of the run's own that are empty at first. It finds the sockets that are in
-// what is left, since a socket with a path is found by its file, whatever the
-// network namespace; caches are too large to look through for each command.
+// ownView restricts what a command sees to the system, the toolchains and the workspace. The run's
+// caches start empty, because the users' caches are too large to search for sockets at each
+// command. ownView finds the sockets in the visible folders, because a network namespace does not
+// hide sockets with a path.
 func (l *launch) ownView() (err error) {
 	l.policy.Own = true
 	for i := range l.policy.Caches {
@@ -39,7 +39,7 @@ func (l *launch) ownView() (err error) {
 	return nil
 }
 
-// toolchainPaths are the folders of programs and toolchains outside systemPaths.
+// toolchainPaths returns the folders of programs and toolchains outside systemPaths.
 func toolchainPaths() []string {
 	wanted := filepath.SplitList(os.Getenv("PATH"))
 	for _, name := range []string{"GOROOT", "JAVA_HOME", "NODE_PATH", "VIRTUAL_ENV", "RUSTUP_HOME"} {
@@ -58,7 +58,7 @@ func toolchainPaths() []string {
 	return paths
 }
 
-// findSockets adds the sockets below root.
+// findSockets returns found and the sockets below root.
 func findSockets(found []string, root string) ([]string, error) {
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -76,8 +76,8 @@ func findSockets(found []string, root string) ([]string, error) {
 	return found, err
 }
 
-// unlisted is an error for a folder that cannot be listed but entered, in which a
-// socket would not be found.
+// unlisted returns an error for a folder that can be entered but not listed, because sockets in it
+// would not be found.
 func unlisted(path string, err error) error {
 	if unix.Access(path, unix.X_OK) == nil {
 		return fmt.Errorf("look for sockets: %w", err)
@@ -85,8 +85,8 @@ func unlisted(path string, err error) error {
 	return nil
 }
 
-// ownViewArgs build the view that ownView describes, with a network and message
-// queues of the command's own.
+// ownViewArgs returns bubblewrap's arguments for the view that ownView describes, with a separate
+// network and separate message queues.
 func ownViewArgs(p policy) []string {
 	args := []string{"--unshare-net", "--unshare-ipc"}
 	for _, path := range systemPaths {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// homeLayout is a worker with all defaults whose workspace is its home: the data
-// directory is some folders below.
+// homeLayout returns the folders of a worker with default settings whose workspace is its home. The
+// data directory is some levels below.
 func homeLayout(t *testing.T) (home, data string) {
 	t.Helper()
 	dir, _ := layout(t, "data")
@@ -19,17 +19,17 @@ func homeLayout(t *testing.T) (home, data string) {
 	return dir, data
 }
 
-// renameAway renames a folder above the data directory and puts an empty one in
-// its place, for what is done by path to be done to.
+// renameAway is a command that renames a folder above the data directory and puts an empty folder
+// in its place. An access by path then uses the empty folder.
 const renameAway = "mv local moved && mkdir -p local/share/perdure && ls moved"
 
-// A command that renames a folder above the data directory gains nothing: not
-// itself, and not the next one, which finds the data directory under a new path.
+// A command that renames a folder above the data directory still cannot read the data directory.
+// Nor can the next command, for which the data directory has a new path.
 func TestRenamedParentHidesNothingFromTheMask(t *testing.T) {
 	home, data := homeLayout(t)
 	secret := filepath.Join("moved", "share", "perdure", "token")
 	eachConfinement(t, home, data, func(t *testing.T, w *Workspace) {
-		defer func() { // for the next fence
+		defer func() { // restores the folder for the next confinement
 			if _, err := os.Stat(filepath.Join(home, secret)); err == nil {
 				os.RemoveAll(filepath.Join(home, "local"))
 				os.Rename(filepath.Join(home, "moved"), filepath.Join(home, "local"))
@@ -64,7 +64,8 @@ func TestRenamedParentHidesNothingFromTheMask(t *testing.T) {
 	})
 }
 
-// A workspace that was opened before the rename is as tight as one opened after.
+// File tools of a workspace that was opened before the rename refuse the data directory like those
+// of a workspace opened after it.
 func TestRenamedDuringACallHidesNothingFromFileTools(t *testing.T) {
 	home, data := homeLayout(t)
 	w := openDir(t, home, WorkspaceOptions{DataDir: data})
@@ -82,10 +83,10 @@ func TestRenamedDuringACallHidesNothingFromFileTools(t *testing.T) {
 	}
 }
 
-// mountedVar makes a test's process one with a mount namespace of its own.
+// mountedVar is the environment variable that marks a test process with its own mount namespace.
 const mountedVar = "TOOL_TEST_MOUNTED"
 
-// inMountNamespace runs the test name again where it may mount.
+// inMountNamespace runs the named test in a new process that may mount.
 func inMountNamespace(t *testing.T, name string) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run", "^"+name+"$")
@@ -100,8 +101,8 @@ func inMountNamespace(t *testing.T, name string) {
 	}
 }
 
-// A second mount of the data directory, of a folder above it, or of one in it
-// shows nothing of it.
+// A second mount of the data directory, of a folder above it, or of a folder in it does not show
+// its content.
 func TestRenamedOrNotSecondMountsShowNothing(t *testing.T) {
 	if os.Getenv(mountedVar) == "" {
 		inMountNamespace(t, t.Name())

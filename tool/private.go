@@ -10,21 +10,21 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// privatePaths are the folders that programs meet in: each run has its own in
-// their place.
+// privatePaths are the folders that programs share, such as /tmp. Each run has its own folders at
+// these paths.
 var privatePaths = sandbox.PrivatePaths
 
-// systemPaths are what every program needs of the system.
+// systemPaths are the parts of the system that every program needs.
 var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store"}
 
-// isPrivate reports whether path is one of privatePaths, or has one in it.
+// isPrivate reports whether path is one of privatePaths or a folder above one.
 func isPrivate(path string) bool {
 	return slices.ContainsFunc(privatePaths, func(p string) bool { return within(p, path) })
 }
 
-// privateFolders makes, in dir, the folders that take the place of places.
-// A path that is no folder here, or a way to another one, needs none; one that
-// the workspace is, or lies in the workspace, stays as it is.
+// privateFolders creates folders in dir that replace those in places. It skips a path that does not
+// exist, is not a folder, or is a symlink. It also skips a path that the workspace equals or
+// contains.
 func privateFolders(dir, workspace string, places []string) ([]private, error) {
 	var all []private
 	for _, path := range places {
@@ -40,7 +40,7 @@ func privateFolders(dir, workspace string, places []string) ([]private, error) {
 	return all, nil
 }
 
-// privateFolder makes, in dir, the folder that takes the place of path.
+// privateFolder creates the folder in dir that replaces path.
 func privateFolder(dir, path string) (private, error) {
 	source := filepath.Join(dir, strings.ReplaceAll(path[1:], "/", "-"))
 	if err := os.Mkdir(source, 0o700); err != nil && !os.IsExist(err) {
@@ -49,8 +49,8 @@ func privateFolder(dir, path string) (private, error) {
 	return private{Path: path, Source: source}, nil
 }
 
-// keptPaths are what commands need of what lies below places: how names are
-// resolved, the home of this user, and where programs and toolchains are.
+// keptPaths returns the paths below places that commands still need: the resolver's configuration,
+// this user's home, and the folders of programs and toolchains.
 func keptPaths(places []string) []string {
 	var kept []string
 	if home, err := os.UserHomeDir(); err == nil && below(home, places) && !belowPrivate(home) {
@@ -82,9 +82,8 @@ func below(path string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(p string) bool { return path != p && within(path, p) })
 }
 
-// makePoints makes what paths below private folders are mounted on: a folder for
-// a folder, a file for a file. Commands may have changed what is there, so
-// symlinks are not followed.
+// makePoints creates the mount points of paths below private folders: a folder for a folder, a file
+// for a file. It does not follow symlinks, because commands may have changed the private folders.
 func makePoints(all []private, paths []string) error {
 	for _, p := range all {
 		for _, path := range paths {

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// termGrace is what a command has between SIGTERM and SIGKILL.
+	// termGrace is the time between SIGTERM and SIGKILL.
 	termGrace = 2 * time.Second
-	// drainGrace is how long output is waited for after the command's end while
-	// something in the background still holds it open.
+	// drainGrace is the maximum wait for output after the command's end while a background process
+	// holds a stream open.
 	drainGrace = 2 * time.Second
-	// exitGrace is what lies between a process's end of output and its exit.
+	// exitGrace is the maximum time between the end of a process's output and its exit.
 	exitGrace = 250 * time.Millisecond
-	// lastGrace is how long the end of the output is waited for when all that
-	// can be killed is dead, and somebody who escaped holds it open.
+	// lastGrace is the maximum wait for the end of the output after everything that can be killed
+	// is dead, if an escaped process holds a stream open.
 	lastGrace = 200 * time.Millisecond
 )
 
@@ -32,19 +32,19 @@ type process struct {
 	env    []string
 	box    confinement
 	record func(pgid int) (forget func())
-	// bounded is called, if it is not nil, with what holds the limits of processes
-	// and memory, before the command starts.
+	// bounded is called before the command starts, with what enforces the limits of processes and
+	// memory. It may be nil.
 	bounded func(by string)
 	stdout  io.WriteCloser
-	stderr  io.WriteCloser // nil: both streams are one pipe, which keeps their order
+	stderr  io.WriteCloser // nil: both streams share one pipe, which keeps their order
 }
 
-// ending says how a process ended.
+// ending describes how a process ended.
 type ending struct {
 	code                int
 	signal              string // "" if it exited by itself
 	timedOut, cancelled bool
-	leftovers           int    // background processes alive at its end
+	leftovers           int    // background processes alive at the process's end
 	excess              string // the limit that it was killed for, "" if none
 	changed             []string
 }
@@ -52,9 +52,9 @@ type ending struct {
 // errInGroup reports that a command could not be started in its control group.
 var errInGroup = errors.New("start in a control group")
 
-// run starts the process and returns when it and its group are gone and its
-// output is drained. The error is a failure to start or to confine it. Where it
-// does not start in a control group, it runs without.
+// run runs the process. It returns when the process and its group have ended and the output is
+// drained. If the process does not start in a control group, it runs without one. Errors: a failure
+// to start or to confine the process.
 func (p *process) run(ctx context.Context, timeout time.Duration) (ending, error) {
 	end, err := p.runOnce(ctx, timeout)
 	if errors.Is(err, errInGroup) {
@@ -123,8 +123,8 @@ func (e *ending) describe(state *os.ProcessState) {
 	e.code = state.ExitCode()
 }
 
-// child is a started process whose exit is noticed before it is reaped: until
-// then its pid, and so the id of its group, cannot be anyone else's.
+// child is a started process whose exit is detected before it is reaped. Until then no other
+// process can have its pid or its group id.
 type child struct {
 	pid     int
 	exited  chan struct{}
@@ -132,9 +132,8 @@ type child struct {
 	state   chan *os.ProcessState
 }
 
-// start starts cmd from a thread that lives as long as the process: the kernel
-// sends the parent-death signal when the thread that forked ends, not when the
-// process does.
+// start starts cmd from a thread that lives as long as the process, because the kernel sends the
+// parent-death signal when the forking thread ends.
 func start(cmd *exec.Cmd) (*child, error) {
 	c := &child{exited: make(chan struct{}), release: make(chan struct{}), state: make(chan *os.ProcessState, 1)}
 	started := make(chan error)
@@ -150,25 +149,25 @@ func start(cmd *exec.Cmd) (*child, error) {
 		awaitExit(cmd)
 		close(c.exited)
 		<-c.release
-		// An exit code that is not 0 is an error here; the state says it all.
+		// Wait returns an error if the exit code is not 0. The state already contains the code.
 		_ = cmd.Wait()
 		c.state <- cmd.ProcessState
 	}()
 	return c, <-started
 }
 
-// watched is what a command is held to.
+// watched holds the bounds of a command.
 type watched struct {
 	g       *group
 	limits  Limits
 	timeout time.Duration
 }
 
-// usagePeriod is how often the usage of a command is summed.
+// usagePeriod is the interval at which a command's usage is measured.
 const usagePeriod = 100 * time.Millisecond
 
-// watch waits for the end, brings it about on timeout, cancel or excess, drains
-// the output and kills what is left of the group.
+// watch waits for the end of the command, or ends it on a timeout, a cancel or an exceeded limit.
+// It then drains the output and kills the group's remaining processes.
 func (c *child) watch(ctx context.Context, w watched, out *output) (end ending) {
 	end = c.wait(ctx, w, out)
 	switch {
@@ -185,7 +184,7 @@ func (c *child) watch(ctx context.Context, w watched, out *output) (end ending) 
 	return end
 }
 
-// wait returns when the command has ended, or is to be ended.
+// wait returns when the command has ended or must be ended.
 func (c *child) wait(ctx context.Context, w watched, out *output) (end ending) {
 	timer := time.NewTimer(w.timeout)
 	defer timer.Stop()
@@ -211,8 +210,8 @@ func (c *child) wait(ctx context.Context, w watched, out *output) (end ending) {
 	}
 }
 
-// finish is the ordinary end: output that background processes still write is
-// waited for, within drainGrace, then they are killed. It returns their number.
+// finish handles the ordinary end of a command. It waits at most drainGrace for output of
+// background processes, then kills those processes and returns their number.
 func (c *child) finish(ctx context.Context, g *group, out *output) int {
 	if g.alive() > 0 {
 		timer := time.NewTimer(drainGrace)
@@ -229,7 +228,7 @@ func (c *child) finish(ctx context.Context, g *group, out *output) int {
 	return left
 }
 
-// settle gives those that have just closed their output time to exit.
+// settle waits, at most for grace, until the group's processes have exited.
 func (g *group) settle(grace time.Duration) {
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()

@@ -16,7 +16,7 @@ func wantMissing(t *testing.T, path string) {
 	}
 }
 
-// A command cannot attach to, read or write another process of its user.
+// A command cannot trace, read or write another process of its user.
 func TestOtherProcessesAreNotTraced(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -40,7 +40,7 @@ func TestOtherProcessesAreNotTraced(t *testing.T) {
 		for _, pid := range []int{other.Process.Pid, os.Getpid(), 1} {
 			for _, how := range ways {
 				if pid == 1 && w.box.method == byBwrap {
-					continue // bubblewrap's own, which has nothing that the command lacks
+					continue // bubblewrap's own process, whose rights the command has as well
 				}
 				r := sh(t, w, fmt.Sprintf("%s %s %s %d", program, attackMark, how, pid))
 				wantError(t, r, "failed: ")
@@ -52,12 +52,12 @@ func TestOtherProcessesAreNotTraced(t *testing.T) {
 	}
 }
 
-// What leaves the session dies with the call where a PID namespace holds it.
+// Processes that leave the session die with the call if a PID namespace contains them.
 func TestWhatACommandLeavesDiesWithTheCall(t *testing.T) {
 	dir, data := layout(t, "data")
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
 		if !w.box.pids && w.box.method != byBwrap {
-			return // the table in docs/security.md says so
+			return // as documented in the table of docs/security.md
 		}
 		wantOK(t, sh(t, w, "(setsid bash -c 'echo $BASHPID > left; exec sleep 69' > /dev/null 2>&1 < /dev/null &) ; until [ -s left ]; do :; done; rm left"))
 		if out, _ := exec.Command("pgrep", "-f", "^sleep 69$").Output(); len(out) > 0 {
@@ -66,8 +66,7 @@ func TestWhatACommandLeavesDiesWithTheCall(t *testing.T) {
 	})
 }
 
-// The end of a command is told as it was, also through the first process of a PID
-// namespace.
+// The end of a command is reported correctly, even through the first process of a PID namespace.
 func TestEndsAreToldUnderEveryFence(t *testing.T) {
 	dir, data := layout(t, "data")
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
@@ -81,7 +80,7 @@ func TestEndsAreToldUnderEveryFence(t *testing.T) {
 	})
 }
 
-// Terminals of other programs of the user are neither written nor read.
+// Commands cannot read or write terminals of the user's other programs.
 func TestTerminalsOfOthersAreOutOfReach(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -91,14 +90,14 @@ func TestTerminalsOfOthersAreOutOfReach(t *testing.T) {
 	}
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
 		if w.box.mounts || w.box.method == byBwrap || !strings.Contains(w.box.note, "pseudo-terminals") {
-			wantOK(t, sh(t, w, program+" "+attackMark+" terminal"), "reached") // their own work
+			wantOK(t, sh(t, w, program+" "+attackMark+" terminal"), "reached") // terminals of their own work
 		}
 		wantError(t, sh(t, w, program+" "+attackMark+" write "+terminal), "failed: ")
 	})
 }
 
-// Named pipes outside are not written to: a service may obey what comes through.
-// bubblewrap's read-only mounts do not stop that, as the table says.
+// Commands cannot write to named pipes outside, because a service may execute what it reads from
+// one. bubblewrap's read-only mounts do not prevent it, as documented in the table.
 func TestNamedPipesOutsideAreNotWritten(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processAttacks are attacks on other processes, on the network and on special
-// files.
+// processAttacks are attacks on other processes, on the network and on special files.
 var processAttacks = map[string]func(args []string) error{
 	"connect":       attackConnect,
 	"talk":          attackTalk,
@@ -39,7 +38,7 @@ func attackConnect(args []string) error {
 	return c.Close()
 }
 
-// attackTalk is no attack: it speaks to itself.
+// attackTalk is not an attack: it connects to its own listener.
 func attackTalk([]string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -76,8 +75,8 @@ func attackPtrace(request int, target string) error {
 	return nil
 }
 
-// attackMemory reads some of the memory of a process. Where it lies does not
-// matter: who may not look is told so before.
+// attackMemory reads memory of a process. The address does not matter, because the kernel checks
+// permission first.
 func attackMemory(args []string) error {
 	pid, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -101,7 +100,7 @@ func attackWriteOpen(path string) error {
 	return unix.Close(fd)
 }
 
-// attackEat uses this many MiB of memory until it is killed.
+// attackEat allocates the given number of MiB and waits until it is killed.
 func attackEat(args []string) error {
 	n, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -113,7 +112,7 @@ func attackEat(args []string) error {
 	}
 	fmt.Println("eaten")
 	for {
-		_ = unix.Pause() // with its memory; select would end as a deadlock
+		_ = unix.Pause() // keeps the memory; an empty select would end as a deadlock
 	}
 }
 
@@ -140,7 +139,7 @@ func closing(master, slave int, err error) error {
 	return err
 }
 
-// openTerminal is the path of a terminal that another program of the user has.
+// openTerminal returns the path of a terminal that another program of the user holds.
 func openTerminal(t *testing.T) string {
 	t.Helper()
 	master, slave, err := newTerminal()
@@ -155,7 +154,7 @@ func openTerminal(t *testing.T) string {
 	return path
 }
 
-// openPipe creates a named pipe that somebody reads.
+// openPipe creates a named pipe with a reader.
 func openPipe(t *testing.T, path string) (closeIt func()) {
 	t.Helper()
 	if err := unix.Mkfifo(path, 0o666); err != nil {

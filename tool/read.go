@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	readLines    = 2000      // lines of one read-file, unless it asks for fewer or more
-	readBytes    = 100 << 10 // bytes of text in one answer
-	lineBytes    = 2000      // bytes of one line; the rest is left out
-	imageBytes   = 5 << 20   // the smallest limit among providers
-	sniffBytes   = 8 << 10   // how far a NUL byte is looked for
+	readLines    = 2000      // default number of lines of one read-file
+	readBytes    = 100 << 10 // maximum text of one answer in bytes
+	lineBytes    = 2000      // maximum length of one line in bytes; the rest is omitted
+	imageBytes   = 5 << 20   // the smallest image limit of the providers
+	sniffBytes   = 8 << 10   // bytes that are searched for a NUL byte
 	fileToolTime = 2 * time.Minute
 )
 
@@ -68,7 +68,7 @@ func runRead(ctx context.Context, call *Call, in readArgs) (Result, error) {
 	return readText(ctx, in, r)
 }
 
-// cannot is the error result of a file tool.
+// cannot returns the error result of a file tool.
 func cannot(verb, path string, err error) Result {
 	return Errorf("Cannot %s %s: %s.", verb, path, reason(err))
 }
@@ -139,8 +139,8 @@ func endOfText(path string, first, lines int, text string) Result {
 	return Text(text)
 }
 
-// readLine reads one line without its line ending. It keeps at most limit bytes,
-// as valid UTF-8, and says how many it left out. io.EOF means there was no line.
+// readLine reads one line without its line ending. It keeps at most limit bytes, as valid UTF-8;
+// left is the number of omitted bytes. io.EOF means that there was no line.
 func readLine(r *bufio.Reader, limit int) (line string, left int, err error) {
 	var kept, piece []byte
 	total := 0

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// With mounts a command changes neither mode, owner nor times of what lies outside,
-// and all of that in the workspace, its temporary folders and caches.
+// With mounts, a command cannot change mode, owner or times of files outside the workspace. It can
+// change them in the workspace, in its temporary folders and in caches.
 func TestAttributesOutsideAreNotChanged(t *testing.T) {
 	for _, place := range []string{"data", "ws/data"} {
 		t.Run(place, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestAttributesOutsideAreNotChanged(t *testing.T) {
 					}
 				}
 				if open {
-					return // caches are made by who uses them
+					return // the users of caches create them
 				}
 				wantOK(t, sh(t, w, `set -e; for d in . "$TMPDIR" "${GOCACHE:-$HOME/.cache}"; do f=$(mktemp -p "$d"); chmod 700 $f; touch -d 2020-01-01 $f; ln $f $f.2; rm $f $f.2; done; echo fine`), "fine")
 			})

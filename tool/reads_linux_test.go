@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// secretFile creates a file with a secret in folder, which a worker was given.
+// secretFile creates a file with a secret in folder.
 func secretFile(t *testing.T, folder, name string) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
@@ -18,7 +18,7 @@ func secretFile(t *testing.T, folder, name string) string {
 	return path
 }
 
-// secretReads are ways to read the secret at path.
+// secretReads returns commands that try to read the secret at path.
 func secretReads(path string) []string {
 	return []string{
 		"cat " + path, "grep -r 'handed secret' " + filepath.Dir(path), "cp " + path + " copy && cat copy",
@@ -29,8 +29,8 @@ func secretReads(path string) []string {
 	}
 }
 
-// A file that the worker was given a secret in is as far away as the data
-// directory: beside it, in the workspace, and in a cache.
+// Commands and file tools cannot read a worker's secret file beside the workspace, in the workspace
+// or in a cache.
 func TestSecretFilesAreNotRead(t *testing.T) {
 	for _, place := range []string{"etc", "ws/etc"} {
 		t.Run(place, func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestSecretFilesAreNotRead(t *testing.T) {
 	}
 }
 
-// A command that renames the folder of a secret, or replaces the secret, gains
-// nothing for the next command.
+// If a command renames the folder of a secret or replaces the secret, the next command still cannot
+// read it.
 func TestRenamedSecretFilesStayHidden(t *testing.T) {
 	dir, data := layout(t, "data")
 	secret := secretFile(t, filepath.Join(dir, "etc"), "worker.key")
@@ -79,7 +79,7 @@ func TestRenamedSecretFilesStayHidden(t *testing.T) {
 	})
 }
 
-// A file tool knows a secret by its inode, under whatever name.
+// A file tool recognizes a secret by its inode, under any name.
 func TestFileToolsKnowASecretByAnotherName(t *testing.T) {
 	dir, data := layout(t, "data")
 	secret := secretFile(t, filepath.Join(filepath.Dir(dir), "etc"), "worker.key")
@@ -90,7 +90,7 @@ func TestFileToolsKnowASecretByAnotherName(t *testing.T) {
 	wantError(t, use(t, w, "read-file", args{"path": "hard"}), errSecret.Error())
 }
 
-// Command lines of other processes are not to be seen: they may hold a key.
+// Commands cannot see the command lines of other processes, which may contain a key.
 func TestCommandLinesOfOthersAreNotSeen(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "read x", "--key", "key-on-a-command-line")
 	in, err := cmd.StdinPipe()
@@ -118,7 +118,7 @@ func TestCommandLinesOfOthersAreNotSeen(t *testing.T) {
 	})
 }
 
-// The homes of other users are not read; the own one is.
+// Commands cannot read the homes of other users, but can read the user's own home.
 func TestHomesOfOthersAreNotRead(t *testing.T) {
 	if os.Getenv(mountedVar) == "" {
 		inMountNamespace(t, t.Name())

@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// Recorder returns the function for Call.Record that keeps a file per process
-// group in dir, which it makes, so that KillRecorded can kill the groups whose
-// worker died. A group that cannot be noted still runs; the log says so.
+// Recorder returns a function for Call.Record that writes one file per process group to dir.
+// KillRecorded uses the files to kill groups whose worker died. The function creates dir. If it
+// cannot write a file, the group still runs, and the error is logged.
 func Recorder(dir string) func(pgid int) (forget func()) {
 	return func(pgid int) func() {
 		path := filepath.Join(dir, strconv.Itoa(pgid))
@@ -33,11 +33,10 @@ func note(dir, path string, pgid int) error {
 	return os.WriteFile(path, []byte(mark(pgid)), 0o600)
 }
 
-// KillRecorded kills the process groups that an earlier process recorded in dir
-// and did not forget, and removes their records. Call it at the start, before
-// anything is recorded. A record whose id belongs to something else by now
-// kills nothing. It returns how many groups were alive; a dir that does not exist
-// has none.
+// KillRecorded kills the process groups that an earlier process recorded in dir and did not forget,
+// and removes their records. Call it at the start, before anything is recorded. It does not kill a
+// group whose id now belongs to other processes. It returns the number of groups that were alive.
+// If dir does not exist, it returns 0.
 func KillRecorded(dir string) (killed int, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +46,7 @@ func KillRecorded(dir string) (killed int, err error) {
 	for _, entry := range entries {
 		pgid, convErr := strconv.Atoi(entry.Name())
 		if convErr != nil || pgid <= 1 {
-			continue // not ours; 1 and 0 would be everybody
+			continue // not a record; 1 and 0 would signal unrelated processes
 		}
 		path := filepath.Join(dir, entry.Name())
 		marked, readErr := os.ReadFile(path)

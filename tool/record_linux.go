@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// mark is what tells a group from a later one with the same id: the boot, and
-// when its leader started.
+// mark returns text that distinguishes a group from a later one with the same id: the boot id and
+// the start time of the group's leader.
 func mark(pgid int) string {
 	leader, _ := readProc(pgid)
 	return fmt.Sprintf("%s %d\n", bootID(), leader.start)
 }
 
-// isSame reports whether the group with this id is the one that was marked. The
-// leader usually died with its worker while others of the group live on. Its pid
-// is not given to anyone else while the group or session has members; members
-// older than the leader show that it was given since all of them were gone.
+// isSame reports whether the group pgid is the one that was marked. The leader has usually died
+// with its worker while other members still run. Its pid is not reused while the group or the
+// session has members. Therefore members that are older than the leader prove that the pid was
+// reused.
 func isSame(pgid int, marked string) bool {
 	var boot string
 	var start uint64

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// A tool's process group dies with its worker: its leader at once, the rest when
-// the next worker starts.
+// A tool's process group dies with its worker: the leader immediately, the other processes when the
+// next worker starts.
 func TestProcessGroupDiesWithItsWorker(t *testing.T) {
 	dir := t.TempDir()
 	worker := exec.Command(os.Args[0])

@@ -2,9 +2,9 @@
 
 package tool
 
-// mark and isSame need start times of processes, which only Linux's /proc gives
-// here. Elsewhere nothing is killed at the next start: a foreign process is
-// worse to kill than a leftover is to keep.
+// mark and isSame need the start times of processes, which are read only from Linux's /proc. On
+// other systems no group is killed at the next start, because to kill an unrelated process is worse
+// than to keep a leftover one.
 func mark(int) string { return "" }
 
 func isSame(int, string) bool { return false }

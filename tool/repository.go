@@ -9,33 +9,34 @@ import (
 )
 
 const (
-	// reposDepth is how deep below the workspace repositories are looked for.
+	// reposDepth is the maximum depth below the workspace at which repositories are searched.
 	reposDepth = 2
-	// modulesDepth is how deep the names of submodules may be.
+	// modulesDepth is the maximum number of elements in the name of a submodule.
 	modulesDepth = 4
-	// reposEntries bounds the entries that are looked at for it.
+	// reposEntries is the maximum number of entries that the search examines.
 	reposEntries = 2000
-	// gitFileBytes bounds what is read of a file that names a folder of git.
+	// gitFileBytes is the maximum number of bytes that are read of a file that names a git folder.
 	gitFileBytes = 8 << 10
 )
 
-// repoSearch finds the folders that git takes configuration and hooks from.
+// repoSearch finds the folders from which git reads configuration and hooks.
 type repoSearch struct {
 	dir   string
-	left  int // entries that may still be looked at
+	left  int // entries that may still be examined
 	links []string
 	repos []string
 }
 
-// repositories are the folders that git takes configuration and hooks from in dir
-// and a little below: those named .git, bare ones, and those of submodules and
-// worktrees. dir/.git is one also where it does not exist. links are the paths named
-// .git that are no folders, or nothing: a file there leads git elsewhere.
+// repositories returns the folders from which git reads configuration and hooks in dir and up to
+// reposDepth below it. The result repos contains folders named .git, bare repositories, and folders
+// of submodules and worktrees. It contains dir/.git even if that does not exist. The result links
+// contains the paths named .git that do not exist or are not folders. A file there leads git to
+// another folder.
 func repositories(dir string) (links, repos []string) {
 	s := &repoSearch{dir: dir, left: reposEntries}
 	s.git(filepath.Join(dir, ".git"))
 	s.look(dir, 0)
-	for i := 0; i < len(s.repos); i++ { // grows meanwhile
+	for i := 0; i < len(s.repos); i++ { // the loop appends to s.repos
 		s.inside(s.repos[i])
 	}
 	return s.links, s.repos
@@ -53,7 +54,7 @@ func (s *repoSearch) add(repo string) {
 	}
 }
 
-// look looks for repositories in folder.
+// look searches folder for repositories.
 func (s *repoSearch) look(folder string, depth int) {
 	entries := s.entries(folder)
 	if isBare(entries) {
@@ -71,8 +72,7 @@ func (s *repoSearch) look(folder string, depth int) {
 	}
 }
 
-// isBare reports whether a folder with these entries is what git takes for a
-// repository, whatever its name.
+// isBare reports whether git treats a folder with these entries as a repository, whatever its name.
 func isBare(entries []os.DirEntry) bool {
 	for _, name := range []string{"HEAD", "objects", "refs"} {
 		if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name }) {
@@ -82,8 +82,7 @@ func isBare(entries []os.DirEntry) bool {
 	return true
 }
 
-// git adds what is at path, which is named .git, and what a file or symlink there
-// leads to.
+// git adds path, whose name is .git, and the folder to which a file or symlink at path leads.
 func (s *repoSearch) git(path string) {
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 		if !slices.Contains(s.links, path) {
@@ -99,8 +98,7 @@ func (s *repoSearch) git(path string) {
 	}
 }
 
-// inside adds the repositories that lie in repo, or that it takes its
-// configuration from.
+// inside adds the repositories in repo, and the folder from which repo reads its configuration.
 func (s *repoSearch) inside(repo string) {
 	if to := gitPath(filepath.Join(repo, "commondir"), ""); to != "" {
 		s.add(to)
@@ -111,8 +109,7 @@ func (s *repoSearch) inside(repo string) {
 	s.modules(filepath.Join(repo, "modules"), 0)
 }
 
-// modules adds the repositories of submodules, whose names may have several
-// elements.
+// modules adds the repositories of submodules. The name of a submodule may have several elements.
 func (s *repoSearch) modules(folder string, depth int) {
 	entries := s.entries(folder)
 	if depth > 0 && isBare(entries) {
@@ -126,7 +123,7 @@ func (s *repoSearch) modules(folder string, depth int) {
 	}
 }
 
-// gitPath is the folder that the file at path names after prefix; "" for none.
+// gitPath returns the folder that the file at path names after prefix, or "" if there is none.
 func gitPath(path, prefix string) string {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -151,7 +148,7 @@ func gitPath(path, prefix string) string {
 	return filepath.Clean(to)
 }
 
-// someEntries are at most n entries of folder; none if it cannot be read.
+// someEntries returns at most n entries of folder, or none if folder cannot be read.
 func someEntries(folder string, n int) []os.DirEntry {
 	f, err := os.Open(folder)
 	if err != nil || n <= 0 {

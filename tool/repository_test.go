@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// gitRepo makes a repository at dir whose configuration makes git run touch ran.
+// gitRepo creates a repository at dir whose configuration makes git run "touch ran".
 func gitRepo(t *testing.T, dir, ran string) {
 	t.Helper()
 	for _, args := range [][]string{{"init", "-q", dir}, {"-C", dir, "config", "core.fsmonitor", "touch " + ran + "; false"}} {
@@ -17,8 +17,8 @@ func gitRepo(t *testing.T, dir, ran string) {
 	}
 }
 
-// Whatever makes git outside of the fence run a command's program is told, or does
-// not work, under every fence and without one.
+// A command that plants a program for git outside the sandbox fails or is reported, under every
+// confinement and without one.
 func TestNoCommandPlantsARepositoryUnseen(t *testing.T) {
 	attacks := map[string]string{
 		"a file that leads elsewhere": "mv .git old && mv evil/.git led && echo 'gitdir: led' > .git",
@@ -42,7 +42,7 @@ func TestNoCommandPlantsARepositoryUnseen(t *testing.T) {
 	}
 }
 
-// A change in a repository that a file, a submodule or a worktree leads to is told.
+// A change in a repository to which a file, a submodule or a worktree leads is reported.
 func TestChangesOfLinkedRepositoriesAreTold(t *testing.T) {
 	w := openWorkspace(t, WorkspaceOptions{Unconfined: true})
 	gitRepo(t, filepath.Join(w.Dir(), "real"), "/dev/null")
@@ -53,7 +53,7 @@ func TestChangesOfLinkedRepositoriesAreTold(t *testing.T) {
 	wantOK(t, sh(t, w, "echo '[core]' >> elsewhere/config"), "[changed: ", "elsewhere/config")
 }
 
-// File tools, which no fence holds, do not write what runs outside later.
+// File tools run outside the sandbox, and do not write files that programs later run.
 func TestFileToolsWriteNothingThatRunsLater(t *testing.T) {
 	w := openWorkspace(t, WorkspaceOptions{})
 	t.Setenv("HOME", w.Dir())

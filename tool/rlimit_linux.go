@@ -4,13 +4,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rlimits are those of l that the kernel keeps for each process. A command leaves
-// no core files: they may hold what it read, and nobody looks for them.
+// rlimits returns the limits that the kernel enforces for each process. Core files are disabled,
+// because they may contain secrets that the process read.
 func (l Limits) rlimits() map[int]int64 {
 	return map[int]int64{unix.RLIMIT_NOFILE: l.OpenFiles, unix.RLIMIT_FSIZE: l.FileSize, unix.RLIMIT_CORE: 0}
 }
 
-// applyTo limits a command that no child of this program prepares.
+// applyTo applies the limits to a command that was started without a sandbox child.
 func (l Limits) applyTo(pid int) {
 	for resource, most := range l.rlimits() {
 		var now unix.Rlimit
@@ -18,6 +18,6 @@ func (l Limits) applyTo(pid int) {
 			continue
 		}
 		value := min(uint64(most), now.Max)
-		_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: value, Max: value}, nil) // it has ended
+		_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: value, Max: value}, nil) // an error means that the process has ended
 	}
 }

@@ -2,5 +2,5 @@
 
 package tool
 
-// applyTo does nothing here: a limit of another process cannot be set.
+// applyTo does nothing, because this system cannot set limits of another process.
 func (l Limits) applyTo(int) {}

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command of root reads nothing that others of the machine send, sets no clock,
-// and has no capability but those of builds.
+// A command of root cannot read other programs' network packets or set the clock. It has only the
+// capabilities that builds need.
 func TestACommandOfRootIsNoRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
-		return // others have no capabilities
+		return // other users have no capabilities
 	}
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
-	var works []string // unfenced; root of a container may have less
+	var works []string // attacks that succeed without confinement; root in a container may have fewer
 	for _, how := range []string{"family packet", "raw", "clock"} {
 		out, err := exec.Command("bash", "-c", program+" "+attackMark+" "+how).CombinedOutput()
 		if err != nil {
@@ -45,8 +45,8 @@ func TestACommandOfRootIsNoRoot(t *testing.T) {
 	})
 }
 
-// No command reaches past its network, as to the host of a virtual machine, under
-// every fence and without one.
+// Under every confinement and without one, no command can create sockets that bypass its network,
+// such as sockets to the host of a virtual machine.
 func TestOtherFamiliesAreDenied(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -60,7 +60,7 @@ func TestOtherFamiliesAreDenied(t *testing.T) {
 	t.Run("none", func(t *testing.T) { try(t, openDir(t, dir, WorkspaceOptions{DataDir: data, Unconfined: true})) })
 }
 
-// A command does not set the limits of a process outside, which would end it.
+// A command cannot set the limits of a process outside, which could end that process.
 func TestLimitsOfOthersAreNotSet(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -92,7 +92,7 @@ func attackLimit(args []string) error {
 	return unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 16, Max: 16}, nil)
 }
 
-// attackRaw creates a socket that all TCP of the machine is copied to.
+// attackRaw creates a raw socket, which receives all TCP packets of the machine.
 func attackRaw([]string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_TCP)
 	if err != nil {
@@ -101,7 +101,7 @@ func attackRaw([]string) error {
 	return unix.Close(fd)
 }
 
-// attackClock sets the clock to what it is.
+// attackClock sets the clock to its current value.
 func attackClock([]string) error {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &now); err != nil {

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// scratchPrefix begins the names of folders that hold temporary folders.
+	// scratchPrefix is the name prefix of the folders that contain temporary folders.
 	scratchPrefix = "perdure-scratch-"
-	// scratchIdle is how long a run that calls no command keeps its folders.
+	// scratchIdle is how long the folders of a run without commands are kept.
 	scratchIdle = 24 * time.Hour
 )
 
-// Scratch keeps temporary folders for runs: what their commands see as /tmp,
-// /var/tmp, /run and /dev/shm. They last until Drop, 24 hours after the last
-// command of the run, or Close. It may be used concurrently.
+// Scratch keeps the temporary folders of runs, which commands see as /tmp, /var/tmp, /run and
+// /dev/shm. The folders of a run are removed by Drop, by Close, or 24 hours after the run's last
+// command. Scratch is safe for concurrent use.
 type Scratch struct {
 	dir  string
 	lock *os.File
@@ -30,24 +30,24 @@ type Scratch struct {
 	runs map[string]*scratchRun
 }
 
-// scratchRun is the folders of one run.
+// scratchRun holds the folders of one run.
 type scratchRun struct {
 	dir   string
 	users int
 	used  time.Time
-	slots []bool   // which slots a command uses
-	told  []string // what the run's events say holds the limits
+	slots []bool   // slots in use by a command
+	told  []string // values of boundBy for which the run has an event
 }
 
-// scratchFolders are what one command has of a run's folders: dir is shared by
-// commands that run at once, slot is not. Both last as long as the run.
+// scratchFolders are the folders of a run that one command uses. Concurrent commands share dir, but
+// not slot. Both exist as long as the run.
 type scratchFolders struct {
 	dir, slot string
 	release   func()
 }
 
-// OpenScratch creates a Scratch in the system's folder for temporary files, and
-// removes what processes that are gone have left there.
+// OpenScratch creates a Scratch in the system's folder for temporary files. It removes folders that
+// ended processes have left there.
 func OpenScratch() (*Scratch, error) {
 	sweepScratch(os.TempDir())
 	for try := 1; ; try++ {
@@ -59,14 +59,14 @@ func OpenScratch() (*Scratch, error) {
 		if err == nil {
 			return &Scratch{dir: dir, lock: lock, now: time.Now, runs: map[string]*scratchRun{}}, nil
 		}
-		if try == 10 { // once or twice it may be another process's sweep
+		if try == 10 { // another process's sweep may briefly hold the lock
 			return nil, err
 		}
 	}
 }
 
-// sweepScratch removes the folders of this user whose process is gone. What
-// cannot be removed is left to the next sweep.
+// sweepScratch removes this user's folders whose process has ended. A folder that cannot be removed
+// is left for the next sweep.
 func sweepScratch(parent string) {
 	folders, _ := filepath.Glob(filepath.Join(parent, scratchPrefix+"*"))
 	for _, folder := range folders {
@@ -84,8 +84,8 @@ func sweepScratch(parent string) {
 	}
 }
 
-// lockScratch takes the lock that shows that a folder's process lives. The
-// system gives it up when that dies.
+// lockScratch takes the lock that marks a folder as in use. The system releases the lock when the
+// process ends.
 func lockScratch(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -97,11 +97,11 @@ func lockScratch(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Close removes all folders. No command may run any more.
+// Close removes all folders. No command may be running.
 func (s *Scratch) Close() error { return errors.Join(removeAll(s.dir), s.lock.Close()) }
 
-// Drop removes the folders of a run that has ended. While a command of the run
-// uses them they stay until its end.
+// Drop removes the folders of a run that has ended. If a command of the run still uses them, they
+// are removed when the command ends.
 func (s *Scratch) Drop(run string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,8 +115,8 @@ func (s *Scratch) Drop(run string) {
 	}
 }
 
-// take returns folders of run; release is to be called when the command that uses
-// them has ended. Without a run, or a Scratch, they are the command's own.
+// take returns the folders of run for one command. The caller must call release when the command
+// has ended. Without a run or a Scratch, the folders belong to the command alone.
 func (s *Scratch) take(run string) (scratchFolders, error) {
 	if s == nil || run == "" {
 		dir, err := os.MkdirTemp(os.TempDir(), "perdure-call-")
@@ -147,7 +147,7 @@ func (s *Scratch) take(run string) (scratchFolders, error) {
 	return scratchFolders{dir: r.dir, slot: slot, release: func() { s.release(run, r, i) }}, nil
 }
 
-// of returns the folders of run, which it makes.
+// of returns the folders of run, and creates them if necessary.
 func (s *Scratch) of(run string) (*scratchRun, error) {
 	if r := s.runs[run]; r != nil {
 		return r, nil
@@ -161,7 +161,8 @@ func (s *Scratch) of(run string) (*scratchRun, error) {
 	return r, nil
 }
 
-// first reports whether it is asked about run and boundBy for the first time.
+// first reports whether this is its first call with run and boundBy. Without a Scratch, a run or
+// its folder it returns false.
 func (s *Scratch) first(run, boundBy string) bool {
 	if s == nil || run == "" {
 		return false
@@ -183,11 +184,11 @@ func (s *Scratch) release(run string, r *scratchRun, slot int) {
 	r.users--
 	r.used = s.now()
 	if r.users == 0 && s.runs[run] != r {
-		_ = removeAll(r.dir) // dropped meanwhile
+		_ = removeAll(r.dir) // Drop was called while the command ran
 	}
 }
 
-// expire removes the folders of runs that have been idle for long.
+// expire removes the folders of runs that have been idle for scratchIdle.
 func (s *Scratch) expire() {
 	for run, r := range s.runs {
 		if r.users == 0 && s.now().Sub(r.used) > scratchIdle {
@@ -197,8 +198,8 @@ func (s *Scratch) expire() {
 	}
 }
 
-// removeAll removes dir with all that is in it, also below folders that commands
-// made unreadable for their own user.
+// removeAll removes dir and its content, including folders that commands made unreadable for their
+// own user.
 func removeAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
@@ -211,8 +212,7 @@ func removeAll(dir string) error {
 	return errors.Join(root.Close(), os.RemoveAll(dir))
 }
 
-// openFolders gives the user access to all folders below rel. It follows no
-// symlink out of root.
+// openFolders sets the mode of all folders below rel to 0700. It follows no symlink out of root.
 func openFolders(root *os.Root, rel string) {
 	_ = root.Chmod(rel, 0o700)
 	f, err := root.Open(rel)

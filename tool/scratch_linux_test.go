@@ -17,8 +17,8 @@ func openScratch(t *testing.T) *Scratch {
 	return s
 }
 
-// /tmp, /var/tmp, /run and /dev/shm are a run's own: its next command finds what
-// it left, another run and this process do not.
+// /tmp, /var/tmp, /run and /dev/shm belong to a run. The run's next command sees their files;
+// another run and this process do not.
 func TestTemporaryFoldersAreTheRunsOwn(t *testing.T) {
 	dir, data := layout(t, "data")
 	s := openScratch(t)
@@ -73,7 +73,7 @@ func TestTemporaryFoldersEndWithTheRun(t *testing.T) {
 	}
 	dir, release := take(s, "a")
 	s.Drop("a")
-	gone(dir, false) // a command uses it
+	gone(dir, false) // a command still uses the folder
 	release()
 	gone(dir, true)
 
@@ -95,8 +95,8 @@ func TestTemporaryFoldersEndWithTheRun(t *testing.T) {
 	gone(call, true)
 }
 
-// What a process that was killed has left goes with the next start, and what one
-// that lives uses stays.
+// The next start removes the folders of a killed process, and keeps the folders of a running
+// process.
 func TestTemporaryFoldersOfDeadProcessesAreSwept(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	living := openScratch(t)

@@ -9,30 +9,29 @@ import (
 	"sync"
 )
 
-// errSecret is for file tools.
+// errSecret is the error of file tools.
 var errSecret = errors.New("it holds a secret of this program, which tools do not touch")
 
-// secretFiles are the files that this process keeps from tools, by the path that
-// it was given for each. A path has several files when one was replaced: a rename
-// by a command must not bring an older one back into sight.
+// secretFiles are the files that this process withholds from tools, by configured path. A path has
+// several files if its file was replaced, so that a command cannot expose an older file by a
+// rename.
 var secretFiles struct {
 	sync.Mutex
 	byPath map[string][]*held
 }
 
-// secretFilesMost bounds the files that are remembered for one path.
+// secretFilesMost is the maximum number of files for one path.
 const secretFilesMost = 16
 
-// HoldSecrets opens files with secrets for as long as this process lives: from
-// then on workspaces with these Secrets keep tools out of these very files,
-// wherever they are moved. A file that does not exist is passed over.
+// HoldSecrets opens files with secrets until this process ends. From then on workspaces with these
+// Secrets keep tools out of these files, even if the files are moved. A file that does not exist is
+// skipped.
 func HoldSecrets(paths []string) error {
 	_, err := holdSecrets(paths)
 	return err
 }
 
-// holdSecrets returns the files that paths name now, and those that they named
-// before.
+// holdSecrets returns the files that paths name now or named before.
 func holdSecrets(paths []string) ([]*held, error) {
 	secretFiles.Lock()
 	defer secretFiles.Unlock()
@@ -55,7 +54,7 @@ func holdSecrets(paths []string) ([]*held, error) {
 	return all, nil
 }
 
-// rehold adds the file at path to those known, and forgets deleted ones.
+// rehold returns known with the file at path added and deleted files removed.
 func rehold(path string, known []*held) ([]*held, error) {
 	known = slices.DeleteFunc(known, func(h *held) bool {
 		gone := h.deleted()
@@ -66,7 +65,7 @@ func rehold(path string, known []*held) ([]*held, error) {
 	})
 	now, err := openHeldFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return known, nil // nothing is there, or commands cannot open it either
+		return known, nil // the file does not exist, or commands cannot open it either
 	}
 	if err != nil {
 		return known, err

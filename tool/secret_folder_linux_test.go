@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A folder of secrets, as the data directory of another server of this user, is
-// as far away as a file: beside the workspace, in it, and with other secrets in it.
+// A folder of secrets, such as another server's data directory, is protected like a file. It may be
+// beside the workspace, in the workspace, or contain other secrets.
 func TestSecretFoldersAreNotRead(t *testing.T) {
 	for _, place := range []string{"other", "ws/other"} {
 		t.Run(place, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestSecretFoldersAreNotRead(t *testing.T) {
 	}
 }
 
-// A workspace in a folder of secrets is refused.
+// A workspace inside a folder of secrets is refused.
 func TestAWorkspaceInAFolderOfSecretsIsRefused(t *testing.T) {
 	dir, _ := layout(t, "data")
 	if _, err := OpenWorkspace(dir, "sub", WorkspaceOptions{Secrets: []string{dir}}); err == nil || !strings.Contains(err.Error(), "holds secrets") {

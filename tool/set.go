@@ -8,8 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Builtin returns the six built-in tools: read-file, write-file, edit-file, bash,
-// grep, find.
+// Builtin returns the six built-in tools: read-file, write-file, edit-file, bash, grep, find.
 func Builtin() []Tool {
 	all := []Tool{readFile(), writeFile(), editFile(), bash(), grep(), find()}
 	for i, t := range all {
@@ -18,7 +17,7 @@ func Builtin() []Tool {
 	return all
 }
 
-// inWorkspace refuses calls of a tool where there is no workspace.
+// inWorkspace returns t with calls refused if there is no workspace.
 func inWorkspace(t Tool) Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, call *Call) (Result, error) {
@@ -30,8 +29,8 @@ func inWorkspace(t Tool) Tool {
 	return t
 }
 
-// Lookup returns the built-in tools of these names, in the order of the names. An
-// unknown name, or one given twice, is invalid_argument.
+// Lookup returns the built-in tools with the given names, in the order of the names. It returns an
+// invalid_argument error if a name is unknown or occurs twice.
 func Lookup(names []string) (Set, error) {
 	known, err := NewSet(Builtin()...)
 	if err != nil {
@@ -40,15 +39,14 @@ func Lookup(names []string) (Set, error) {
 	return known.Pick(names)
 }
 
-// Set is an ordered collection of tools with different names. The zero Set is
-// empty.
+// Set is an ordered collection of tools with different names. The zero Set is empty.
 type Set struct {
 	names  []string
 	byName map[string]Tool
 }
 
-// NewSet collects tools. Two of one name, or one without a name, is
-// invalid_argument.
+// NewSet returns a Set of tools. It returns an invalid_argument error if a tool has no name or two
+// tools have the same name.
 func NewSet(tools ...Tool) (Set, error) {
 	s := Set{byName: make(map[string]Tool, len(tools))}
 	for _, t := range tools {
@@ -64,8 +62,8 @@ func NewSet(tools ...Tool) (Set, error) {
 	return s, nil
 }
 
-// Pick returns the tools of these names, in the order of the names. An unknown
-// name, or one given twice, is invalid_argument.
+// Pick returns the tools with the given names, in the order of the names. It returns an
+// invalid_argument error if a name is unknown or occurs twice.
 func (s Set) Pick(names []string) (Set, error) {
 	picked := make([]Tool, 0, len(names))
 	for _, name := range names {
@@ -78,16 +76,16 @@ func (s Set) Pick(names []string) (Set, error) {
 	return NewSet(picked...)
 }
 
-// Names gives the names in order.
+// Names returns the names in order.
 func (s Set) Names() []string { return slices.Clone(s.names) }
 
-// Get returns the tool of this name.
+// Get returns the tool with the given name. The bool reports whether it exists.
 func (s Set) Get(name string) (Tool, bool) {
 	t, ok := s.byName[name]
 	return t, ok
 }
 
-// Tools gives the tools in order.
+// Tools returns the tools in order.
 func (s Set) Tools() []Tool {
 	tools := make([]Tool, 0, len(s.names))
 	for _, name := range s.names {

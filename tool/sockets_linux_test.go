@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// knocks counts who reaches a socket.
+// knocks counts the connections and messages that reach a test's sockets.
 type knocks struct{ n atomic.Int32 }
 
 // stream listens at name until the end of the test.
@@ -74,8 +74,8 @@ func allowAll(t *testing.T, name string) {
 	}
 }
 
-// socketNames are names for sockets in all places where there are some: /run,
-// temporary folders, home, the workspace, and the abstract ones.
+// socketNames returns socket names in all possible places: /run, temporary folders, home, the
+// workspace, and abstract names.
 func socketNames(t *testing.T, workspace string) []string {
 	t.Helper()
 	home, err := os.UserHomeDir()
@@ -98,7 +98,7 @@ func socketNames(t *testing.T, workspace string) []string {
 	return append(names, fmt.Sprintf("@perdure-test-%d", os.Getpid()))
 }
 
-// tryOutside shows that the attacks work where nothing stops them.
+// tryOutside checks that the attacks succeed without confinement.
 func tryOutside(t *testing.T, program string, k *knocks, attacks [][]string) {
 	t.Helper()
 	for _, a := range attacks {
@@ -111,7 +111,7 @@ func tryOutside(t *testing.T, program string, k *knocks, attacks [][]string) {
 	}
 }
 
-// socketAttacks listens at all names, and lists how each is attacked.
+// socketAttacks listens at all names and returns the attacks on each.
 func socketAttacks(t *testing.T, workspace string, k *knocks) (attacks [][]string) {
 	t.Helper()
 	for _, name := range socketNames(t, workspace) {
@@ -122,7 +122,7 @@ func socketAttacks(t *testing.T, workspace string, k *knocks) (attacks [][]strin
 	return attacks
 }
 
-// wantNoneReached attacks from inside.
+// wantNoneReached runs the attacks as commands and fails if one reaches its socket.
 func wantNoneReached(t *testing.T, w *Workspace, program string, attacks [][]string) {
 	t.Helper()
 	for _, a := range attacks {
@@ -147,8 +147,8 @@ func TestNoCommandReachesASocket(t *testing.T) {
 	}
 }
 
-// socketAttacksBeside is socketAttacks on other names, which are gone at the end
-// of the call that made them.
+// socketAttacksBeside is socketAttacks with other names. The names are removed when the caller's
+// test ends.
 func socketAttacksBeside(t *testing.T, workspace string, k *knocks) (attacks [][]string) {
 	t.Helper()
 	name := filepath.Join(filepath.Dir(workspace), "o")
@@ -158,8 +158,7 @@ func socketAttacksBeside(t *testing.T, workspace string, k *knocks) (attacks [][
 	return [][]string{{"stream", name}, {"high-bits", name}, {"datagram", name + "-d"}, {"raw-pair", name + "-d"}, {"stream", "@" + name}}
 }
 
-// With sockets of their own, commands use them among themselves, and still reach
-// no other.
+// With SocketsOwn, commands can use sockets among themselves and reach no other socket.
 func TestOwnSocketsAreAllThatACommandReaches(t *testing.T) {
 	dir, data := layout(t, "ws/data")
 	program := attacker(t, dir)
@@ -186,7 +185,7 @@ func TestOwnSocketsAreAllThatACommandReaches(t *testing.T) {
 	}
 }
 
-// What cannot be had is refused, and not run open.
+// If separate sockets are not available, the command is refused instead of run without the limit.
 func TestOwnSocketsWithoutAFenceAreRefused(t *testing.T) {
 	for name, o := range map[string]WorkspaceOptions{"unconfined": {Unconfined: true}, "no bubblewrap": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -249,7 +248,7 @@ func TestCallsThatTheFilterDenies(t *testing.T) {
 	})
 }
 
-// i386Program is a static program for i386 that does nothing but exit(42).
+// i386Program returns a static i386 program that only calls exit(42).
 func i386Program() []byte {
 	const base = 0x08048000
 	code := []byte{0xb8, 1, 0, 0, 0, 0xbb, 42, 0, 0, 0, 0xcd, 0x80}
@@ -257,7 +256,7 @@ func i386Program() []byte {
 	b.Write([]byte{0x7f, 'E', 'L', 'F', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0})
 	put := func(values ...any) {
 		for _, v := range values {
-			_ = binary.Write(&b, binary.LittleEndian, v) // memory takes all
+			_ = binary.Write(&b, binary.LittleEndian, v) // a write to memory never fails
 		}
 	}
 	put(uint16(2), uint16(3), uint32(1), uint32(base+84), uint32(52), uint32(0), uint32(0),
@@ -283,14 +282,13 @@ func TestForeignCallsEndTheCommand(t *testing.T) {
 	eachFence(t, dir, data, func(t *testing.T, w *Workspace) {
 		r := sh(t, w, program)
 		if strings.Contains(r.PlainText(), "[exit code 42]") || runs && !strings.Contains(r.PlainText(), "[ended by signal: bad system call]") &&
-			!strings.Contains(r.PlainText(), fmt.Sprintf("[exit code %d]", 128+syscall.SIGSYS)) { // so says bubblewrap
+			!strings.Contains(r.PlainText(), fmt.Sprintf("[exit code %d]", 128+syscall.SIGSYS)) { // bubblewrap reports the signal as this exit code
 			t.Errorf("%s", r.PlainText())
 		}
 	})
 }
 
-// What this process has inherited, or opened so that children inherit it, is not
-// for commands.
+// A command does not inherit open files of this process, even if they are inheritable.
 func TestInheritedDescriptorsAreClosed(t *testing.T) {
 	dir, data := layout(t, "data")
 	f, err := os.Open(filepath.Join(data, "token"))
@@ -298,7 +296,7 @@ func TestInheritedDescriptorsAreClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	leak, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 200) // without the mark
+	leak, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 200) // without close-on-exec
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,27 +9,27 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Tool is something a model can call.
+// Tool is a function that a model can call.
 type Tool struct {
-	// Name is what the model and the task kind call it.
+	// Name is the tool's name for the model and in the task kind.
 	Name string
-	// Description tells the model what it does and when to use it.
+	// Description tells the model what the tool does and when to use it.
 	Description string
 	// Schema is the JSON Schema (draft 2020-12) of the arguments object.
 	Schema json.RawMessage
-	// OnLost says what becomes of a call whose worker is lost in its middle.
+	// OnLost says what happens to a call whose worker is lost during the call.
 	OnLost perdure.OnLost
-	// Barrier tools run alone, in call order, among the calls of one message.
+	// Barrier says that calls of this tool do not overlap other calls of the same message. All
+	// calls of the message keep their order around it.
 	Barrier bool
-	// Timeout bounds one attempt; the caller applies it. 0 is none.
+	// Timeout is the maximum duration of one attempt. The caller applies it. 0 means none.
 	Timeout time.Duration
-	// Run does the work. What a model can read and act on, failures included,
-	// is a Result; an error is a failure of the surroundings, or the context's
-	// cause if the call was cancelled. A Result given together with an error
-	// holds what was done until then.
+	// Run executes a call. Outcomes that a model can read and act on, including failures, are
+	// Results. An error is a failure of the environment, or the context's cause if the call was
+	// cancelled. A Result returned with an error contains the work done so far.
 	Run func(ctx context.Context, call *Call) (Result, error)
 
-	// compiled is nil in a Tool made by hand; Check then compiles Schema itself.
+	// compiled is nil in a Tool that was not created by New. Check then compiles Schema.
 	compiled *validator
 }
 
@@ -37,30 +37,34 @@ type Tool struct {
 type Call struct {
 	// Arguments is the raw text received from the model.
 	Arguments json.RawMessage
-	// Workspace is where file tools and bash work. Without one, nil, they answer
-	// that none is configured.
+	// Workspace is the folder of file tools and bash. If it is nil, they return a result that says
+	// that no workspace is configured.
 	Workspace *Workspace
-	// Net limits the network of this call's commands, besides the workspace's own
-	// limit: the stricter of both holds. "" is no limit.
+	// Net limits the network of this call's commands, in addition to the workspace's limit. The
+	// stricter limit applies. "" means no additional limit.
 	Net Net
-	// Stdout and Stderr receive live terminal output: valid UTF-8 that never
-	// ends inside a character, in order, never concurrently. The slice is the
-	// callee's for the time of the call only. bash has one pipe for both streams of
-	// a command, so that their order is kept, and gives all to Stdout.
+	// Stdout and Stderr receive live terminal output in order. They are never called concurrently.
+	// Each slice is valid UTF-8, does not end inside a character, and is valid only during the
+	// call. bash uses one pipe for both streams of a command to keep their order, and sends all
+	// output to Stdout.
 	Stdout, Stderr func([]byte)
-	// Emit receives application events (type Event from the built-in tools).
+	// Emit receives application events. Built-in tools emit values of type Event.
 	Emit func(data any)
-	// Record notes a process group that was started, so that the next start can
-	// kill it if this process dies; forget removes the note. See Recorder.
+	// Record records a process group that was started, so that the next start can kill the group if
+	// this process dies. forget removes the record. See Recorder.
 	Record func(pgid int) (forget func())
 }
 
-// Event is what the built-in tools emit: file_read and file_write with a path,
-// artifact with a path and an action, created or modified; tool.confined or
-// tool.unconfined once a run and worker, with the fence of bash, what it leaves open,
-// and what holds the limits of memory and processes: cgroup, watcher or none; tool.guarded_change with the paths that a command changed although they
-// run outside of the fence later. Paths are relative to the workspace, with
-// slashes.
+// Event is an event of the built-in tools. Paths are relative to the workspace and use slashes. The
+// types are:
+//
+//   - file_read, file_write: a path.
+//   - artifact: a path and an action, created or modified.
+//   - tool.confined, tool.unconfined: emitted once per run and worker. They contain the
+//     confinement of bash, what it leaves open, and what enforces the limits of memory and
+//     processes: cgroup, watcher or none.
+//   - tool.guarded_change: the paths that a command changed although programs outside the
+//     sandbox later run them.
 type Event struct {
 	Type   string   `json:"type"`
 	Path   string   `json:"path,omitempty"`
@@ -71,23 +75,23 @@ type Event struct {
 	Paths  []string `json:"paths,omitempty"`
 }
 
-// Result is what the model reads.
+// Result is the answer that the model reads.
 type Result struct {
 	Parts   []perdure.Part `json:"parts"`
 	IsError bool           `json:"isError,omitempty"`
 }
 
-// Text is a result of one text part.
+// Text returns a result with one text part.
 func Text(s string) Result { return Result{Parts: []perdure.Part{perdure.Text(s)}} }
 
-// Errorf is an error that the model can read.
+// Errorf returns an error result that the model can read.
 func Errorf(format string, args ...any) Result {
 	r := Text(fmt.Sprintf(format, args...))
 	r.IsError = true
 	return r
 }
 
-// PlainText joins the text parts.
+// PlainText returns the joined text of the text parts.
 func (r Result) PlainText() string { return perdure.Content{Parts: r.Parts}.PlainText() }
 
 func (c *Call) emit(events ...Event) {

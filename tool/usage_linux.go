@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machineMemory is the memory of the machine, or of the control group that this
-// process is in, whichever is less; 0 if unknown.
+// machineMemory returns the memory of the machine or of this process's control group, whichever is
+// less. It returns 0 if the memory is unknown.
 func machineMemory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
@@ -30,8 +30,8 @@ func machineMemory() int64 {
 	return most
 }
 
-// memoryLimitFiles are the files that limit the memory of this process, some of
-// which may not exist: of its own control group, and those above.
+// memoryLimitFiles returns the files that limit the memory of this process's control group and of
+// the groups above it. Some of them may not exist.
 func memoryLimitFiles() []string {
 	files := []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
 	here, err := ownCgroup()
@@ -45,9 +45,9 @@ func memoryLimitFiles() []string {
 	return files
 }
 
-// usage sums the members. Pages that several processes share after a fork count
-// for each at first; only where that sum is over the limit, each process's
-// proportional share is read, which takes longer.
+// usage returns the total usage of the members. Pages that processes share after a fork first count
+// for each process. If that sum exceeds the limit, usage reads the proportional share of each
+// process, which is slower.
 func (g *group) usage(l Limits) usage {
 	members := g.members()
 	u := usage{processes: int64(len(members))}
@@ -64,7 +64,7 @@ func (g *group) usage(l Limits) usage {
 	return u
 }
 
-// privateMemory is the resident memory of a process that no file backs, see
+// privateMemory returns the resident memory of a process that is not backed by a file, see
 // proc_pid_statm(5).
 func privateMemory(pid int) int64 {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
@@ -80,8 +80,8 @@ func privateMemory(pid int) int64 {
 	return max(0, resident-shared) * int64(os.Getpagesize())
 }
 
-// proportionalMemory divides what processes share among them. Where the kernel
-// does not tell, it is privateMemory.
+// proportionalMemory returns a process's memory with shared pages divided among the processes. If
+// the kernel does not report it, the result is privateMemory.
 func proportionalMemory(pid int) int64 {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package tool
 
-// machineMemory is unknown here.
+// machineMemory returns 0, because the memory is unknown on this system.
 func machineMemory() int64 { return 0 }

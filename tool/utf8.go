@@ -7,11 +7,10 @@ import (
 
 const utf8Max = utf8.UTFMax
 
-// textStream makes valid UTF-8 of a byte stream that arrives in arbitrary cuts:
-// each invalid byte becomes U+FFFD, and an unfinished character waits for its
-// rest. The outcome does not depend on where the cuts are.
+// textStream converts a byte stream to valid UTF-8. Each invalid byte becomes U+FFFD; an unfinished
+// character waits for its remaining bytes. The result does not depend on how the stream is split.
 type textStream struct {
-	rest []byte // the beginning of a character, at most three bytes
+	rest []byte // the start of an unfinished character, at most three bytes
 }
 
 // push returns the text that p completes. The result is valid until the next call.
@@ -30,14 +29,14 @@ func (s *textStream) push(p []byte) []byte {
 	return out
 }
 
-// flush returns what an unfinished character at the end comes to.
+// flush returns a replacement character for each byte of an unfinished character.
 func (s *textStream) flush() []byte {
 	out := []byte(strings.Repeat(string(utf8.RuneError), len(s.rest)))
 	s.rest = nil
 	return out
 }
 
-// validText is all of p as text.
+// validText returns all of p as valid UTF-8.
 func validText(p []byte) string {
 	if utf8.Valid(p) {
 		return string(p)
@@ -46,8 +45,8 @@ func validText(p []byte) string {
 	return string(s.push(p)) + string(s.flush())
 }
 
-// cutAtRune is the longest beginning of p that has at most n bytes and does not
-// end inside a character.
+// cutAtRune returns the longest prefix of p that has at most n bytes and does not end inside a
+// character.
 func cutAtRune(p []byte, n int) []byte {
 	if len(p) <= n {
 		return p

@@ -11,20 +11,19 @@ import (
 	"strings"
 )
 
-// errEnough ends a walk early; walk then returns nil.
+// errEnough ends a walk early. walk then returns nil.
 var errEnough = errors.New("enough")
 
-// skippedFolders are passed over by grep and find, unless asked for by path.
+// skippedFolders are skipped by grep and find unless the path names them.
 var skippedFolders = []string{".git", "node_modules"}
 
-// visit is called for each entry; rel is its path below the walk's start, with
+// visit is called for each entry. rel is the entry's path below the start of the walk, with
 // slashes.
 type visit func(rel string, entry fs.DirEntry) error
 
-// walk visits what is below the folder start, names in order, folders before
-// what is in them. It follows no symlink, leaves out skippedFolders and the data
-// directory, passes over folders that cannot be read, and ends with the
-// context's cause when ctx is done.
+// walk visits the entries below the folder start in the order of their names, each folder before
+// its content. It follows no symlinks, and leaves out skippedFolders, the data directory and
+// folders that cannot be read. It returns the context's cause when ctx is done.
 func (w *Workspace) walk(ctx context.Context, start string, fn visit) error {
 	err := w.walkFolder(ctx, start, "", fn)
 	if errors.Is(err, errEnough) {
@@ -62,7 +61,7 @@ func (w *Workspace) walkFolder(ctx context.Context, folder, below string, fn vis
 	return nil
 }
 
-// isData reports whether rel, free of symlinks, is the data directory.
+// isData reports whether rel, which contains no symlinks, is the data directory.
 func (w *Workspace) isData(rel string) bool {
 	return slices.Contains(w.dataInside, filepath.Join(w.dir, rel))
 }

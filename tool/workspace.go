@@ -12,48 +12,46 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// WorkspaceOptions says what surrounds a workspace. The zero value declares
-// nothing and confines bash as well as this machine can.
+// WorkspaceOptions configures a workspace. The zero value confines bash as far as this machine can.
 type WorkspaceOptions struct {
-	// DataDir is this program's data directory, which tools must not reach. It
-	// must exist. "" if there is none. The folder that the path names at its
-	// first use in this process is meant for good, see HoldDataDir.
+	// DataDir is this program's data directory, which tools must not access. The folder must exist.
+	// "" means that there is none. The folder that the path names at its first use in this process
+	// stays protected, see HoldDataDir.
 	DataDir string
-	// Env names the variables that commands get besides those of every command.
-	// Names ending in _API_KEY or beginning with PERDURE_ are never passed on.
+	// Env names additional variables that commands get. Names that end in _API_KEY or begin with
+	// PERDURE_ are never passed on.
 	Env []string
-	// Secrets are files with secrets of this program: keys, credentials,
-	// certificates' keys, and data directories of other processes of this user.
-	// Tools must not read them. A path may name nothing yet.
+	// Secrets are files with secrets of this program: keys, credentials, keys of certificates, and
+	// data directories of this user's other processes. Tools must not read them. A path need not
+	// exist yet.
 	Secrets []string
-	// Unconfined runs bash without Landlock or bubblewrap although they may be
-	// there.
+	// Unconfined runs bash without Landlock or bubblewrap, even if they are available.
 	Unconfined bool
-	// Confine says what becomes of bash where nothing confines it; "" is
-	// ConfineAuto. ConfineOff is the same as Unconfined.
+	// Confine says what happens if bash cannot be confined. "" means ConfineAuto. ConfineOff is the
+	// same as Unconfined.
 	Confine Confine
-	// Net says how far the network of commands reaches; "" is NetOpen.
+	// Net is the network access of commands. "" means NetOpen.
 	Net Net
 	// Limits bound each command.
 	Limits Limits
-	// Sockets says whether commands may use Unix sockets; "" is SocketsDeny.
+	// Sockets says whether commands may use Unix sockets. "" means SocketsDeny.
 	Sockets Sockets
-	// Scratch keeps the temporary folders of runs. Without it each command has
-	// folders of its own, removed at its end.
+	// Scratch keeps the temporary folders of runs. If it is nil, each command has its own folders,
+	// which are removed at its end.
 	Scratch *Scratch
-	// Groups give commands control groups of their own, which hold their limits of
-	// processes and memory. Without it a watcher does.
+	// Groups creates a control group for each command, which enforces the limits of processes and
+	// memory. If it is nil, a watcher enforces them.
 	Groups *ControlGroups
 }
 
-// Confine says what becomes of bash where nothing confines it.
+// Confine says what happens if bash cannot be confined.
 type Confine string
 
 const (
-	// ConfineAuto confines bash as well as the machine can, and runs it also where
-	// nothing can.
+	// ConfineAuto confines bash as far as the machine can, and runs bash even if it cannot be
+	// confined.
 	ConfineAuto Confine = "auto"
-	// ConfineRequire refuses to open a workspace where nothing confines bash.
+	// ConfineRequire refuses to open a workspace if bash cannot be confined.
 	ConfineRequire Confine = "require"
 	// ConfineOff does not confine bash.
 	ConfineOff Confine = "off"
@@ -63,34 +61,33 @@ const (
 type Sockets string
 
 const (
-	// SocketsDeny lets commands make no Unix socket, but connected pairs.
+	// SocketsDeny lets commands create no Unix sockets except connected pairs.
 	SocketsDeny Sockets = "deny"
-	// SocketsOwn lets commands make and use Unix sockets, in namespaces where
-	// they reach only those that were made by the same command.
+	// SocketsOwn lets commands create and use Unix sockets in separate namespaces. A command can
+	// connect only to sockets that it created itself.
 	SocketsOwn Sockets = "own"
 )
 
-// Workspace is the folder that tools work in. It may be used concurrently, and
-// by several calls at once.
+// Workspace is the folder in which tools work. It is safe for concurrent use.
 type Workspace struct {
 	root *os.Root
-	dir  string // absolute, free of symlinks
+	dir  string // absolute, without symlinks
 	data *held  // the data directory; nil if there is none
-	// secrets are files that no tool reads.
+	// secrets are files that no tool may read.
 	secrets []*held
-	// secretFolders are those of secrets that are folders in the workspace.
+	// secretFolders are the secrets that are folders in the workspace.
 	secretFolders []*held
 	env           []string
 	box           confinement
 	options       WorkspaceOptions
-	// dataInside are the paths in the workspace that show the data directory, so
-	// that the file tools have to look out for it themselves.
+	// dataInside are the paths of the data directory in the workspace. File tools must check for
+	// them.
 	dataInside []string
 }
 
-// OpenWorkspace opens the folder dir, relative to root, a worker's workspace
-// root. "" is root itself. A folder that does not exist, is no folder, or leads
-// out of root is invalid_argument, and so is one inside the data directory.
+// OpenWorkspace opens the folder dir, relative to root, a worker's workspace root. "" is root
+// itself. It returns an invalid_argument error if the folder does not exist, is not a folder, leads
+// out of root, or is inside the data directory.
 func OpenWorkspace(root, dir string, o WorkspaceOptions) (*Workspace, error) {
 	if dir == "" {
 		dir = "."
@@ -112,7 +109,7 @@ func OpenWorkspace(root, dir string, o WorkspaceOptions) (*Workspace, error) {
 	return w, nil
 }
 
-// locate fills in the real paths and chooses the confinement.
+// locate sets the real paths and chooses the confinement.
 func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
 	if w.dir, err = realPath(dir); err != nil {
 		return folderError(dir, err)
@@ -156,7 +153,7 @@ func (o WorkspaceOptions) check() error {
 	return o.Limits.Check()
 }
 
-// keepOut finds out where the data directory can be seen.
+// keepOut opens the data directory and finds its paths in the workspace.
 func (w *Workspace) keepOut(dataDir string) error {
 	cannot := func(err error) error {
 		return perdure.FieldErrorf("dataDir", "%s cannot be opened: %s", dataDir, reason(err))
@@ -206,14 +203,14 @@ func folderError(dir string, err error) error {
 	return perdure.FieldErrorf("workspace", "the folder %s cannot be used: %s", dir, reason(err))
 }
 
-// Close releases the workspace. Calls that run must have ended.
+// Close releases the workspace. All calls must have ended.
 func (w *Workspace) Close() error { return w.root.Close() }
 
-// ForRun says which run the tools are called for. The commands of one run share
-// /tmp, /var/tmp, /run and /dev/shm, if there is a Scratch that keeps them.
+// ForRun sets the run for which the tools are called. If there is a Scratch, the commands of one
+// run share /tmp, /var/tmp, /run and /dev/shm.
 func (w *Workspace) ForRun(run string) { w.box.run = run }
 
-// withNet is the confinement of a call whose network is limited to net, too.
+// withNet returns the confinement of a call whose network is also limited to net.
 func (w *Workspace) withNet(net Net) confinement {
 	narrow := w.box.net.stricter(net)
 	if narrow == w.box.net {
@@ -229,14 +226,14 @@ func (w *Workspace) withNet(net Net) confinement {
 	return c
 }
 
-// Dir is the workspace's absolute path.
+// Dir returns the workspace's absolute path.
 func (w *Workspace) Dir() string { return w.dir }
 
-// Confinement says what confines bash here: "landlock", "bwrap" or "none".
+// Confinement returns what confines bash: "landlock", "bwrap" or "none".
 func (w *Workspace) Confinement() string { return string(w.box.method) }
 
-// ConfinementNote says in one sentence what the confinement leaves open or why
-// there is none; "" if there is nothing to say.
+// ConfinementNote returns one sentence about what the confinement leaves open, or why there is
+// none. It returns "" if there is nothing to report.
 func (w *Workspace) ConfinementNote() string { return w.box.note }
 
 func realPath(path string) (string, error) { return sandbox.RealPath(path) }
@@ -250,8 +247,8 @@ var (
 	errSpecial = errors.New("it is neither a file nor a directory")
 )
 
-// reason words err for a model or an operator, without the path that the
-// message around it names already.
+// reason returns the text of err for a model or an operator. It leaves out the path, which the
+// surrounding message contains.
 func reason(err error) string {
 	var pathErr *fs.PathError
 	var linkErr *os.LinkError
@@ -261,7 +258,7 @@ func reason(err error) string {
 	case errors.Is(err, fs.ErrPermission):
 		return "permission denied"
 	case strings.Contains(err.Error(), "path escapes from parent"):
-		return errOutside.Error() // os keeps this error to itself
+		return errOutside.Error() // package os does not export this error
 	case errors.As(err, &pathErr):
 		return pathErr.Err.Error()
 	case errors.As(err, &linkErr):

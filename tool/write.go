@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// editBytes is the largest file that edit-file changes, and the largest old
-// content that write-file makes a diff of.
+// editBytes is the maximum size of a file that edit-file changes, and of the old content of which
+// write-file returns a diff.
 const editBytes = 10 << 20
 
 type writeArgs struct {
@@ -32,7 +32,7 @@ func runWrite(ctx context.Context, call *Call, in writeArgs) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
-	// What cannot be read back, for example for its size, has no diff.
+	// Content that cannot be read, for example because of its size, gets no diff.
 	old, readErr := w.readFile(rel, editBytes)
 	existed, err := w.replace(rel, []byte(in.Content))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Check says all that is wrong with a run.
+// Check returns all faults of a run.
 func Check(r Run) []string {
 	c := &check{Run: r, tasks: map[string]*task{}, byCall: map[string]*task{}, results: map[string]string{}}
 	c.end()
@@ -20,20 +20,19 @@ func Check(r Run) []string {
 	return c.wrong
 }
 
-// check is a run under way through the checks.
+// check is the state of the checks of a run.
 type check struct {
 	Run
 	wrong  []string
 	tasks  map[string]*task // by id
-	byCall map[string]*task // by our id of the tool call
+	byCall map[string]*task // by the tool call's internal id
 	order  []*task
-	// results are what stands for the answer of each effect: done, interrupted
-	// or skipped.
+	// results contains the outcome of each effect: done, interrupted or skipped.
 	results map[string]string
 	turns   int // assistant messages
 }
 
-// task is what the log tells of a task.
+// task is a task as the log describes it.
 type task struct {
 	kind, call, turn string
 	attempts         int
@@ -44,7 +43,7 @@ func (c *check) add(format string, args ...any) {
 	c.wrong = append(c.wrong, fmt.Sprintf("run %d (%s): ", c.Script.Run, c.ID)+fmt.Sprintf(format, args...))
 }
 
-// end: every run ends, and as it should.
+// end checks that the run has ended with the expected status.
 func (c *check) end() {
 	want := perdure.StatusCancelled
 	if c.OneShot {
@@ -55,7 +54,7 @@ func (c *check) end() {
 	}
 }
 
-// log: seqs are dense, tasks end once, and nothing comes of one that has ended.
+// log checks that seqs are dense, that tasks end once, and that no event of a task follows its end.
 func (c *check) log() {
 	for i, e := range c.Log {
 		if e.Seq != int64(i)+1 {
@@ -100,9 +99,8 @@ func (c *check) taskEvent(e Event) {
 	}
 }
 
-// transcript: the conversation is that of the script, each answer and each
-// result once and in its place. What the user said in between is looked at by
-// signals.
+// transcript checks that the conversation equals the script, with each answer and each result once
+// and in its place. The user's later messages are checked by signals.
 func (c *check) transcript() {
 	rest := c.Messages
 	if len(rest) == 0 || rest[0].Role != perdure.RoleUser || rest[0].PlainText() != c.Script.Prompt() {
@@ -120,7 +118,7 @@ func (c *check) transcript() {
 	}
 }
 
-// pastUser leaves out what the user says first.
+// pastUser returns rest without the user's messages at its start.
 func pastUser(rest []perdure.Message) []perdure.Message {
 	for len(rest) > 0 && rest[0].Role == perdure.RoleUser {
 		rest = rest[1:]
@@ -128,8 +126,8 @@ func pastUser(rest []perdure.Message) []perdure.Message {
 	return rest
 }
 
-// turn takes an answer and the results of its calls off the messages; nil if
-// they are not what they should be.
+// turn removes an answer and the results of its calls from the messages. It returns nil if they are
+// wrong.
 func (c *check) turn(rest []perdure.Message) []perdure.Message {
 	said, calls := rest[0], c.Script.Calls(c.turns)
 	rest = rest[1:]
@@ -157,15 +155,15 @@ func partsOf(m perdure.Message, kind perdure.PartType) []perdure.Part {
 	return slices.DeleteFunc(slices.Clone(m.Parts), func(p perdure.Part) bool { return p.Type != kind })
 }
 
-// What may stand in the place of a result.
+// Outcomes of a tool call.
 const (
 	done        = "done"
 	interrupted = "interrupted"
 	skipped     = "skipped"
 )
 
-// result: a finished tool's is stored as it was; another says why there is none,
-// and the log says the same.
+// result checks a tool result. The result of a finished tool is stored unchanged; any other result
+// says why there is none, and the log agrees.
 func (c *check) result(call Call, p perdure.Part, after []perdure.Message) {
 	text := strings.TrimSuffix(perdure.Content{Parts: p.Parts}.PlainText(), "\n")
 	t, how := c.byCall[p.ToolCallID], done
@@ -193,8 +191,8 @@ func (c *check) result(call Call, p perdure.Part, after []perdure.Message) {
 	}
 }
 
-// effects: what a finished tool does was done once, what an interrupted one does
-// at most once, and what was never asked for not at all.
+// effects checks that the effect of a finished tool happened once, that of an interrupted tool at
+// most once, and that of any other tool never.
 func (c *check) effects() {
 	for name, how := range c.results {
 		for _, line := range []string{"begin-" + name, "end-" + name} {

@@ -8,10 +8,10 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// signals: each that was accepted was received once and is said once; none that
-// was refused is; those of one sender are in their order.
+// signals checks that each accepted signal was received once and appears once, and that no refused
+// signal appears. The signals of one sender keep their order.
 func (c *check) signals() {
-	said := map[string]int{} // place in the conversation, by text
+	said := map[string]int{} // position in the conversation, by text
 	for i, m := range c.Messages[min(1, len(c.Messages)):] {
 		if m.Role != perdure.RoleUser {
 			continue
@@ -49,8 +49,8 @@ func (c *check) signals() {
 	}
 }
 
-// models: each turn was asked for, no more often than its task was attempted,
-// each time with the same prompt, which continues from the one before.
+// models checks that each turn was requested at most as often as its task was attempted. The
+// attempts must have the same prompt, and it must extend the previous turn's prompt.
 func (c *check) models() {
 	attempts, ends := map[string]int{}, map[string]int{}
 	for _, t := range c.order {

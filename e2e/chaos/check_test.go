@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// played is a run that went as it should: a message comes in the second turn and
-// skips a tool, another tool is interrupted, one model call was made twice.
+// played returns a correct run. A message arrives in the second turn and skips a tool, another tool
+// is interrupted, and one model call was made twice.
 func played() Run {
 	p := &playing{Run: Run{
 		ID: "x", Script: Script{Run: 7, Turns: 4, Late: 1, Pause: "0"}, OneShot: true, Status: perdure.StatusCompleted, Effects: map[string]int{},
@@ -45,7 +45,7 @@ func (p *playing) turn(n int) {
 	call := scripted.Call{Turn: n, SHA256: fmt.Sprint("prompt ", n), Previous: previous}
 	p.event(Event{Type: perdure.EventTaskStarted, Task: name, Kind: modelTask, Turn: name})
 	p.Calls = append(p.Calls, call)
-	if n == 3 { // its worker was killed
+	if n == 3 { // the worker was killed
 		p.event(Event{Type: perdure.EventTaskRetrying, Task: name})
 		p.event(Event{Type: perdure.EventTaskStarted, Task: name})
 		p.Calls = append(p.Calls, call)
@@ -96,8 +96,7 @@ func TestWhatWentWellIsNotWrong(t *testing.T) {
 	}
 }
 
-// Every check can fail: each of these is one thing that must not happen, in a run
-// that is otherwise as it should be.
+// Every check can fail. Each case changes one thing of a correct run to a fault.
 func TestEveryFaultIsFound(t *testing.T) {
 	first := func(r *Run, kind perdure.EventType) *Event {
 		return &r.Log[slices.IndexFunc(r.Log, func(e Event) bool { return e.Type == kind })]
@@ -152,7 +151,7 @@ func TestEveryFaultIsFound(t *testing.T) {
 	}
 }
 
-// second gives a call the task of another besides its own.
+// second starts the task of call other for a call that already has a task.
 func (r *Run) second(call, other string) {
 	for i := range r.Log {
 		if r.Log[i].Call == other {
@@ -161,7 +160,7 @@ func (r *Run) second(call, other string) {
 	}
 }
 
-// The messages of one sender keep their order, those of two need not.
+// The messages of one sender keep their order; those of two senders need not.
 func TestOrderOfSenders(t *testing.T) {
 	r := played()
 	r.Messages = slices.Insert(r.Messages, 8, perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Text("again")}}})
@@ -180,7 +179,7 @@ func TestOrderOfSenders(t *testing.T) {
 	}
 }
 
-// A takeover is what passes from the kill to the first work of another worker.
+// A takeover lasts from the kill to the first work of another worker.
 func TestTakeovers(t *testing.T) {
 	at := func(seconds int) perdure.Time { return perdure.At(time.Unix(int64(seconds), 0)) }
 	runs := []Run{

@@ -1,5 +1,4 @@
-// Package chaos is what the suite of faults is made of, apart from the processes
-// that it starts: a plan of faults that a seed chooses, a proxy that breaks
-// connections in the ways that networks do, the conversations that agents are
-// to have, and the checks over what has come of them. e2e runs it.
+// Package chaos contains the parts of the fault suite that need no processes. A seed chooses a plan
+// of faults. A proxy breaks connections in the ways that networks do. Scripts define the agents'
+// conversations, and checks examine the results. Package e2e runs the suite.
 package chaos

@@ -10,51 +10,51 @@ import (
 // Kind is a kind of fault.
 type Kind string
 
-// What can happen to a process, to the database, to the hints between servers,
-// and to the connections between them.
+// Faults of processes, of the database, of the hints between servers, and of the connections
+// between them.
 const (
 	KillServer Kind = "kill server"
 	KillWorker Kind = "kill worker"
 	StopServer Kind = "stop server" // SIGSTOP, and SIGCONT after For
 	StopWorker Kind = "stop worker"
 
-	RestartDatabase Kind = "restart database" // in an orderly way, without waiting for clients
-	CrashDatabase   Kind = "crash database"   // without a word, with recovery
+	RestartDatabase Kind = "restart database" // a clean restart that does not wait for clients
+	CrashDatabase   Kind = "crash database"   // a crash with recovery
 	DropConnections Kind = "drop connections" // pg_terminate_backend of some
 
 	CutWorker   Kind = "cut worker"   // the connections break, new ones are refused for a while
-	HoldUp      Kind = "hold up"      // what the worker sends does not arrive until it heals
-	HoldDown    Kind = "hold down"    // what it is answered does not arrive until it heals
-	HalfOpen    Kind = "half-open"    // its connections are dead for ever, and it is not told
-	DelayWorker Kind = "delay worker" // every piece comes later
+	HoldUp      Kind = "hold up"      // data from the worker does not arrive until the fault heals
+	HoldDown    Kind = "hold down"    // answers to the worker do not arrive until the fault heals
+	HalfOpen    Kind = "half-open"    // the connections are dead permanently, and the worker is not notified
+	DelayWorker Kind = "delay worker" // all data arrives later
 
-	CutDatabase      Kind = "cut database" // the same between one server and the database
+	CutDatabase      Kind = "cut database" // the same faults between one server and the database
 	HoldDatabase     Kind = "hold database"
 	HalfOpenDatabase Kind = "half-open database"
 	DelayDatabase    Kind = "delay database"
 
-	StopHints Kind = "stop hints" // NATS is gone for a while
-	CutHints  Kind = "cut hints"  // from one server
+	StopHints Kind = "stop hints" // NATS is unavailable for a while
+	CutHints  Kind = "cut hints"  // for one server
 	HoldHints Kind = "hold hints"
 
-	FullDisk Kind = "full disk" // of the SQLite file
+	FullDisk Kind = "full disk" // the disk of the SQLite file
 
-	JumpServer Kind = "jump server" // its clock is set By from what it was, and back after For
+	JumpServer Kind = "jump server" // its clock is changed By, and corrected after For
 	JumpWorker Kind = "jump worker"
 )
 
-// Fault is one thing that happens.
+// Fault is one event of the plan.
 type Fault struct {
 	Kind Kind          `json:"kind"`
-	At   time.Duration `json:"at"`  // since the plan's begin
+	At   time.Duration `json:"at"`  // since the start of the plan
 	For  time.Duration `json:"for"` // until it heals, or the process is started again
-	// Target is the number of the server or worker, where the kind has one.
+	// Target is the number of the server or worker, if the kind has one.
 	Target int `json:"target"`
-	// By is how far a clock is set.
+	// By is the change of a clock.
 	By time.Duration `json:"by,omitempty"`
 }
 
-// String tells the fault in words.
+// String returns a description of the fault.
 func (f Fault) String() string {
 	text := fmt.Sprintf("%s %d at %s for %s", f.Kind, f.Target, f.At.Round(time.Millisecond), f.For.Round(time.Millisecond))
 	if f.By != 0 {
@@ -63,21 +63,21 @@ func (f Fault) String() string {
 	return text
 }
 
-// Size says how long a plan is, and for how long its faults last.
+// Size configures the length of a plan and the duration of its faults.
 type Size struct {
 	Servers, Workers int
-	// Kinds are those that are planned; each comes once before one comes again.
+	// Kinds are the kinds to plan. Each occurs once before any occurs a second time.
 	Kinds []Kind
 	Count int
-	// Gap is the mean time from one fault to the next.
+	// Gap is the mean time between two faults.
 	Gap time.Duration
-	// Lease is the servers': what is stopped is stopped for longer.
+	// Lease is the servers' lease. A stopped process is stopped for longer.
 	Lease time.Duration
-	// Longest is how long hints are gone.
+	// Longest is how long hints are unavailable.
 	Longest time.Duration
 }
 
-// Plan chooses faults. The same size and source give the same plan.
+// Plan returns a plan of faults, which depends only on size and the random source.
 func Plan(random *rand.Rand, size Size) []Fault {
 	var plan []Fault
 	var deck []Kind
@@ -90,7 +90,7 @@ func Plan(random *rand.Rand, size Size) []Fault {
 		}
 		f := size.fault(random, deck[0])
 		deck = deck[1:]
-		// One after another happens to the same thing, and any at once to others.
+		// Faults of one place follow one another; faults of different places may overlap.
 		f.At = max(at, busy[f.Place()])
 		busy[f.Place()] = f.At + f.For + size.Gap/2
 		plan = append(plan, f)
@@ -134,7 +134,7 @@ func (f Fault) OfWorker() bool {
 	return slices.Contains([]Kind{KillWorker, StopWorker, CutWorker, HoldUp, HoldDown, HalfOpen, DelayWorker, JumpWorker}, f.Kind)
 }
 
-// Place names what the fault happens to.
+// Place returns the name of the fault's target.
 func (f Fault) Place() string {
 	switch {
 	case f.OfServer():

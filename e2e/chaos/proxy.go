@@ -8,25 +8,24 @@ import (
 	"time"
 )
 
-// Proxy passes connections on to its target, and breaks them in the ways that
-// networks do.
+// Proxy forwards connections to its target, and breaks them in the ways that networks do.
 type Proxy struct {
 	listener net.Listener
 	target   string
 	running  sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	changed chan struct{}
 	rule    Rule
 	links   map[*link]bool
 	closed  bool
 }
 
-// Rule says what a proxy does to what goes through it. The zero value passes on.
+// Rule says what a proxy does with connections. The zero value forwards everything.
 type Rule struct {
-	Refuse   bool // connections break, and new ones do at once
-	HoldUp   bool // what the caller sends waits
-	HoldDown bool // what it is answered waits
+	Refuse   bool // closes connections, and new ones immediately
+	HoldUp   bool // data from the caller waits
+	HoldDown bool // data to the caller waits
 	Delay    time.Duration
 }
 
@@ -41,7 +40,7 @@ func Listen(addr, target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is where the proxy listens.
+// Addr returns the address on which the proxy listens.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // Close ends the proxy and all its connections.
@@ -61,16 +60,15 @@ func (p *Proxy) Set(r Rule) {
 	}
 }
 
-// Cut breaks the connections that there are; both sides are told.
+// Cut closes the existing connections at both ends.
 func (p *Proxy) Cut() {
 	for _, l := range p.open() {
 		l.cut()
 	}
 }
 
-// HalfOpen makes the connections that there are dead: nothing goes through them
-// any more, in either direction, and nobody is told. New ones are not touched.
-// It returns how many there were.
+// HalfOpen stops the data of the existing connections in both directions, without closing them. New
+// connections are not affected. It returns the number of connections.
 func (p *Proxy) HalfOpen() int {
 	links := p.open()
 	for _, l := range links {
@@ -79,10 +77,10 @@ func (p *Proxy) HalfOpen() int {
 	return len(links)
 }
 
-// Busy reports whether connections go through the proxy.
+// Busy reports whether the proxy has connections.
 func (p *Proxy) Busy() bool { return len(p.open()) > 0 }
 
-// change changes something that pumps wait for.
+// change runs f, which changes state that pumps wait for.
 func (p *Proxy) change(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +103,7 @@ func (p *Proxy) accept() {
 	for {
 		conn, err := p.listener.Accept()
 		if err != nil {
-			return // it was closed
+			return // the listener was closed
 		}
 		p.running.Go(func() { p.pass(conn) })
 	}
@@ -154,7 +152,7 @@ func (l *link) cut() {
 	})
 }
 
-// pump passes on one direction, until it ends.
+// pump forwards one direction until its end.
 func (l *link) pump(to io.Writer, from io.Reader, up bool) {
 	defer l.cut()
 	buffer := make([]byte, 32<<10)
@@ -164,8 +162,7 @@ func (l *link) pump(to io.Writer, from io.Reader, up bool) {
 			return
 		}
 		if err != nil {
-			// The end is passed on like what came before it: not at all, if
-			// nothing is.
+			// The end is held back like data: if no data passes, the end does not pass either.
 			_ = l.hold(up)
 			return
 		}
@@ -174,7 +171,7 @@ func (l *link) pump(to io.Writer, from io.Reader, up bool) {
 
 var errEnded = errors.New("the connection has ended")
 
-// hold waits for as long as the rule holds this direction, and its delay.
+// hold waits while the rule holds this direction, and for the rule's delay.
 func (l *link) hold(up bool) error {
 	p := l.proxy
 	for {

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo answers every line with its name and the line, until the test ends.
+// echo answers every line with its name and the line until the test ends.
 func echo(t *testing.T, name string) (addr string, stop func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -77,7 +77,7 @@ func (c caller) hears(want string) {
 	}
 }
 
-// silent reads nothing, and no end, for a moment.
+// silent checks that neither data nor an end arrives for a moment.
 func (c caller) silent() {
 	c.Helper()
 	if err := c.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {

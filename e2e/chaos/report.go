@@ -13,29 +13,29 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Kill is the end of a worker in the middle of its work.
+// Kill is the end of a worker during its work.
 type Kill struct {
 	Name string    `json:"name"`
-	At   time.Time `json:"at"` // by the clock of the database
-	// Runs are the ids of those of which it held the agent or a task.
+	At   time.Time `json:"at"` // by the database's clock
+	// Runs are the ids of the runs of which the worker held the agent or a task.
 	Runs []string `json:"runs"`
 }
 
-// Takeover is how long a run stood still after a kill.
+// Takeover is the time that a run made no progress after a kill.
 type Takeover struct {
 	Worker string        `json:"worker"`
 	Run    string        `json:"run"`
 	Took   time.Duration `json:"took"`
 }
 
-// progress are the events that a worker's work leaves.
+// progress are the events that a worker's work writes.
 var progress = []perdure.EventType{
 	perdure.EventStarted, perdure.EventResumed, perdure.EventCheckpoint, perdure.EventEntry,
 	perdure.EventTaskStarted, perdure.EventTaskCompleted, perdure.EventCompleted,
 }
 
-// Takeovers finds in the logs when another worker continued with what each killed
-// one held. A run that was cancelled before that counts for nothing.
+// Takeovers returns, from the logs, when another worker continued with the work of each killed
+// worker. It skips runs that were cancelled before that.
 func Takeovers(kills []Kill, runs []Run) []Takeover {
 	byID := map[string]Run{}
 	for _, r := range runs {
@@ -54,7 +54,7 @@ func Takeovers(kills []Kill, runs []Run) []Takeover {
 	return all
 }
 
-// Report is what a run of the suite has come to.
+// Report is the result of a run of the suite.
 type Report struct {
 	Seed      uint64        `json:"seed"`
 	Store     string        `json:"store"`
@@ -73,14 +73,14 @@ type Report struct {
 	Wrong     []string      `json:"wrong"`
 }
 
-// Counts are what was counted over all runs.
+// Counts are totals over all runs.
 type Counts struct {
 	Events, ModelCalls, ModelAnswers, Tools, Interrupted, Skipped int
-	Messages, Refused                                             int // accepted, and answered that the run has ended
+	Messages, Refused                                             int // accepted; and refused because the run had ended
 	Readers, Reconnects                                           int
 }
 
-// Measure fills in what follows from the rest.
+// Measure sets the fields that derive from the other fields and the runs.
 func (r *Report) Measure(runs []Run) {
 	for _, run := range runs {
 		c := &check{Run: run, tasks: map[string]*task{}, byCall: map[string]*task{}, results: map[string]string{}}
@@ -120,7 +120,7 @@ func (r *Report) Measure(runs []Run) {
 	}
 }
 
-// Table is the report for people.
+// Table returns the report as text.
 func (r *Report) Table() string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
@@ -136,11 +136,11 @@ func (r *Report) Table() string {
 	row("messages", "%d accepted, %d refused because the run had ended", c.Messages, c.Refused)
 	row("takeover", "median %s, max %s, of %d after kills of workers", r.Median.Round(time.Millisecond), r.Max.Round(time.Millisecond), len(r.Takeovers))
 	row("wrong", "%d", len(r.Wrong))
-	_ = w.Flush() // a Builder takes everything
+	_ = w.Flush() // a write to a Builder never fails
 	return out.String()
 }
 
-// faults counts them by kind.
+// faults returns the number of faults of each kind.
 func (r *Report) faults() string {
 	counts := map[Kind]int{}
 	var kinds []string
@@ -156,7 +156,7 @@ func (r *Report) faults() string {
 	return fmt.Sprintf("%d: %s", len(r.Faults), strings.Join(kinds, ", "))
 }
 
-// Write puts the report into the folder, as chaos.json and chaos.txt.
+// Write writes the report to the folder, as chaos.json and chaos.txt.
 func (r *Report) Write(dir string) error {
 	raw, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

@@ -5,31 +5,30 @@ import (
 	"strings"
 )
 
-// Script is the conversation of one agent: Turns with tools, then one that says
-// the end, then one more for each message that comes late.
+// Script is the conversation of one agent: Turns with tools, then a final one, then one for each
+// late message.
 type Script struct {
 	Name  string // of the file that the scripted provider plays
 	Run   int
 	Turns int
-	Late  int // how many messages may come
-	// Pause is how long, in seconds, a tool takes from its first effect to its
-	// second.
+	Late  int // maximum number of late messages
+	// Pause is the time in seconds between a tool's first and second effect.
 	Pause string
 }
 
 // Call is a tool call of a script.
 type Call struct {
 	Tool, Arguments string
-	// Result is what a finished one answers.
+	// Result is the result of a finished call.
 	Result string
-	// Effect names what it leaves outside; "" for a tool that only reads.
+	// Effect names the call's effect on files; "" for a tool that only reads.
 	Effect string
 }
 
-// Prompt begins the conversation.
+// Prompt returns the first message of the conversation.
 func (s Script) Prompt() string { return fmt.Sprintf("Do what run %d has to do.", s.Run) }
 
-// Says is what the agent says in a turn, from 1.
+// Says returns the agent's text in a turn, counted from 1.
 func (s Script) Says(turn int) string {
 	switch {
 	case turn <= s.Turns:
@@ -40,8 +39,8 @@ func (s Script) Says(turn int) string {
 	return fmt.Sprintf("Run %d has heard that in turn %d.", s.Run, turn)
 }
 
-// Calls are the tool calls of a turn: one with an effect, and in most turns
-// another with one, a reading tool, or a file that is written.
+// Calls returns the tool calls of a turn. One has an effect. Most turns have another call: one with
+// an effect, one that reads, or one that writes a file.
 func (s Script) Calls(turn int) []Call {
 	if turn > s.Turns {
 		return nil
@@ -61,10 +60,10 @@ func (s Script) Calls(turn int) []Call {
 // Shared is the content of the file shared.txt, which tools read.
 const Shared = "in the hay\nthe needle\nand more hay\n"
 
-// numbered is Shared as read-file shows it.
+// numbered is Shared in the format of read-file.
 const numbered = "     1\tin the hay\n     2\tthe needle\n     3\tand more hay"
 
-// Effects is the file that a run's tools leave lines in.
+// Effects returns the file to which a run's tools append lines.
 func (s Script) Effects() string { return fmt.Sprintf("effects/%d.txt", s.Run) }
 
 func (s Script) effect(turn, n int) Call {
@@ -73,7 +72,7 @@ func (s Script) effect(turn, n int) Call {
 	return Call{Tool: "bash", Arguments: fmt.Sprintf(`{"command": %q}`, command), Result: "did " + name + "\n[exit code 0]", Effect: name}
 }
 
-// Text is the script as the scripted provider plays it.
+// Text returns the script in the format of the scripted provider.
 func (s Script) Text() string {
 	var out strings.Builder
 	out.WriteString("pace 2ms\n")

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// read runs perdure and decodes what it prints with --json.
+// read runs a command of perdure with --json and decodes its output.
 func (d *demonstration) read(ctx context.Context, v any, name string, args ...string) error {
 	c := d.command(ctx, name, append(args, "--json")...)
 	var failure bytes.Buffer
@@ -59,7 +59,7 @@ type shown struct {
 	} `json:"entries"`
 }
 
-// check compares what happened with what was promised.
+// check compares the outcome with the promises of the runtime.
 func (d *demonstration) check(ctx context.Context, id string) error {
 	var s shown
 	if err := d.read(ctx, &s, "show", id); err != nil {
@@ -78,8 +78,8 @@ func verdict(ok bool, format string, args ...any) error {
 	return errors.New(line)
 }
 
-// checkModel counts the calls in the scripted model's journal: it notes each
-// when it begins, before anything can be lost.
+// checkModel counts the calls in the scripted model's journal. The model records each call when it
+// begins, before anything can be lost.
 func (d *demonstration) checkModel(s shown) error {
 	file, err := os.Open(d.journal())
 	if err != nil {
@@ -125,7 +125,7 @@ func (d *demonstration) checkTools(s shown) error {
 		verdict(cut == 1, "the tool that was cut off was not run again behind the model's back"))
 }
 
-// checkTold finds what the model was told of the tool that was cut off.
+// checkTold checks the message to the model about the interrupted tool.
 func (d *demonstration) checkTold(s shown) error {
 	for _, e := range s.Entries {
 		for _, p := range e.Content.Parts {

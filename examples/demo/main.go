@@ -1,8 +1,7 @@
-// Command demo shows what the runtime promises, without a key and without a
-// network: a scripted model repairs a small program with the real tools, the
-// process is killed in the middle of a tool, and another continues at once. At
-// the end it checks, from the scripted model's journal and from the store, that
-// no model call was paid twice and no finished tool ran twice.
+// Command demo demonstrates the runtime without a key and without a network. A scripted model
+// repairs a small program with the real tools. The process is killed during a tool, and another one
+// continues immediately. At the end the demo checks the scripted model's journal and the store: no
+// model call was paid twice, and no finished tool ran twice.
 package main
 
 import (
@@ -19,7 +18,7 @@ import (
 	"time"
 )
 
-// cutAt is what the tool says when it is in its middle.
+// cutAt is the tool's output at which the process is killed.
 const cutAt = "round 2"
 
 func main() {
@@ -65,8 +64,7 @@ func demo(binary string, keep bool) error {
 
 func title(s string) { fmt.Printf("\n\033[1m━━ %s\033[0m\n\n", s) }
 
-// demonstration is a folder with a copy of the broken program and a data
-// directory.
+// demonstration is a folder with a copy of the broken program and a data directory.
 type demonstration struct {
 	binary, folder, scripts string
 }
@@ -91,7 +89,7 @@ func prepare(binary string) (*demonstration, error) {
 func (d *demonstration) workspace() string { return filepath.Join(d.folder, "workspace") }
 func (d *demonstration) journal() string   { return filepath.Join(d.folder, "journal.jsonl") }
 
-// command is perdure on the demonstration's data directory.
+// command returns a command of perdure on the demonstration's data directory.
 func (d *demonstration) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	all := append([]string{name, "--data", filepath.Join(d.folder, "data")}, args...)
 	if name == "run" || name == "resume" {

@@ -1,5 +1,5 @@
-// Command firstagent is a worker with an agent of its own: it schedules a task for
-// each name, waits for a person's approval, and continues where it was after a restart.
+// Command firstagent is a worker with its own agent. The agent schedules a task for each name and
+// waits for a person's approval. After a restart it continues from its last state.
 package main
 
 import (

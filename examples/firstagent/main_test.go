@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/agent/agenttest"
 )
 
-// Greeting is the same whenever a worker dies, and however calls arrive.
+// The greeting does not depend on crashes of the worker or on repeated calls.
 func TestGreet(t *testing.T) {
 	s := agenttest.Scenario{
 		Agent:   agent.DefineFunc("greeter", greet),

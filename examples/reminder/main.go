@@ -1,6 +1,6 @@
-// Command reminder is a worker with an agent that has time: it waits two weeks
-// for an invoice to be paid, sends a reminder, waits again, and gives up after
-// the third. main_test.go shows how such an agent is tested.
+// Command reminder is a worker with an agent that waits a long time. It waits two weeks for the
+// payment of an invoice, sends a reminder, waits again, and gives up after the third reminder.
+// main_test.go shows how to test such an agent.
 package main
 
 import (
@@ -23,7 +23,7 @@ const (
 	reminders = 3
 )
 
-// Invoice is what the agent is asked to watch.
+// Invoice is the agent's input: the invoice to watch.
 type Invoice struct {
 	Number string `json:"number"`
 	To     string `json:"to"`
@@ -35,8 +35,7 @@ type Letter struct {
 	Text string `json:"text"`
 }
 
-// progress is what a checkpoint holds: a function that is entered again begins
-// with it.
+// progress is the content of a checkpoint. A function that is entered again starts from it.
 type progress struct {
 	Reminded int `json:"reminded"`
 }
@@ -56,7 +55,7 @@ func remind(ctx agent.Context, in Invoice) (string, error) {
 		}
 		p.Reminded++
 		text := fmt.Sprintf("Reminder %d: please pay %s.", p.Reminded, in.Number)
-		// Nobody is to get the same letter twice because a worker was lost.
+		// A lost worker must not cause a second copy of the letter.
 		letter := ctx.Schedule("letter", Letter{To: in.To, Text: text}, agent.OnLost(perdure.OnLostReport))
 		if _, err := agent.Await[bool](ctx, letter); err != nil {
 			text += " (It may not have arrived: " + err.Error() + ")"

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/agent/agenttest"
 )
 
-// scenario is an invoice, and letters that are posted nowhere.
+// scenario returns a scenario with an invoice and a task that does not post letters.
 func scenario() agenttest.Scenario {
 	return agenttest.Scenario{
 		Agent: agent.DefineFunc("reminder", remind),
@@ -24,7 +24,7 @@ func TestPaysAfterFirstReminder(t *testing.T) {
 	if string(o.Output) != `"R-17 is paid after 1 reminders"` || o.Ran["letter"] != 1 {
 		t.Errorf("it gave %s after %d letters:\n%s", o.Output, o.Ran["letter"], o.Text())
 	}
-	agenttest.All(t, s) // crashes, lost leases and calls delivered twice change nothing
+	agenttest.All(t, s) // the result is the same with crashes, lost leases and calls delivered twice
 }
 
 func TestGivesUpAfterSixWeeks(t *testing.T) {

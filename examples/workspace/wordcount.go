@@ -3,8 +3,8 @@ package wordcount
 
 import "strings"
 
-// Count returns how often each word occurs in text, whatever its case. A word is
-// a run of letters; punctuation around it does not count.
+// Count returns how often each word occurs in text, ignoring case. A word is a run of letters.
+// Punctuation is not part of a word.
 func Count(text string) map[string]int {
 	counts := map[string]int{}
 	for _, word := range strings.Split(text, " ") {

@@ -1,5 +1,5 @@
-// Package contract checks that docs/contract.md is true: every rule that it
-// states names a test that exists. It has no code of its own.
+// Package contract checks docs/contract.md: every rule of the page must name an existing test. The
+// package has no code other than tests.
 package contract
 
 import (
@@ -29,7 +29,7 @@ func TestEveryRuleNamesATestThatExists(t *testing.T) {
 	}
 }
 
-// What is wrong with a list is found, and nothing else is.
+// Each fault of a list is found, and nothing else is reported.
 func TestAWrongListIsFound(t *testing.T) {
 	packages := map[string]*tests{
 		".":             {functions: set("TestRoot")},

@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// goBlock is a block of Go in a page, and blockLine the place of one in the
-// context that completes it.
+// goBlock matches a Go code block of a page. blockLine matches the line for a block in the context
+// file that completes the blocks.
 var (
 	goBlock   = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
 	blockLine = regexp.MustCompile(`(?m)^\s*// block\n`)
 )
 
-// The Go code in docs compiles. testdata/go/PAGE.go.txt completes the blocks of
-// docs/PAGE.md to a file, which the go command compiles in place by an overlay. The
-// code of README.md is compiled by e2e.TestTheModuleInstallsByItsPath.
+// The Go code in docs compiles. testdata/go/PAGE.go.txt completes the blocks of docs/PAGE.md to a
+// file, which the go command compiles through an overlay. e2e.TestTheModuleInstallsByItsPath
+// compiles the code of README.md.
 func TestGoInDocsCompiles(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
@@ -43,8 +43,8 @@ func TestGoInDocsCompiles(t *testing.T) {
 	compile(t, overlay, packages)
 }
 
-// completed returns the context of a page with the page's blocks in it, "" for a page
-// without Go.
+// completed returns the context of a page with the page's blocks inserted, or "" for a page without
+// Go.
 func completed(t *testing.T, page, name string) string {
 	t.Helper()
 	blocks := goBlock.FindAllStringSubmatch(readFile(t, page), -1)

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// rule is a row of the list.
+// rule is one row of the list.
 type rule struct {
 	line  int
 	text  string
 	tests []string
 }
 
-// rulesOf reads the rows of the tables whose head is "| rule | tests |".
+// rulesOf parses the rows of the tables with the header "| rule | tests |".
 func rulesOf(doc string) []rule {
 	var rules []rule
 	inTable := false
@@ -54,7 +54,7 @@ func quoted(cells []string) []string {
 	return words
 }
 
-// check says what is wrong with the rules, a line each.
+// check returns the faults of the rules, one line each.
 func check(rules []rule, packages map[string]*tests) []string {
 	var wrong []string
 	known := map[string]bool{}
@@ -80,7 +80,7 @@ func check(rules []rule, packages map[string]*tests) []string {
 
 var reference = regexp.MustCompile(`^([a-z0-9/]+)\.((?:Test|Fuzz|Example)\w*)(?:/(.+))?$`)
 
-// find tells why there is no test of that name, "" if there is.
+// find returns the reason why no test has that name, or "" if there is one.
 func find(name string, packages map[string]*tests) string {
 	m := reference.FindStringSubmatch(name)
 	if m == nil {
@@ -105,8 +105,8 @@ func find(name string, packages map[string]*tests) string {
 	return ""
 }
 
-// folderOf finds the one folder that a package is short for: its path, or the
-// end of it. The root package is called perdure.
+// folderOf returns the only folder that matches a short package name: its path, or the end of its
+// path. The root package is named perdure.
 func folderOf(short string, packages map[string]*tests) (folder, problem string) {
 	if short == "perdure" {
 		return ".", ""

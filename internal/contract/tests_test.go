@@ -12,16 +12,15 @@ import (
 	"strings"
 )
 
-// tests are what a package's test files hold.
+// tests is the content of a package's test files.
 type tests struct {
 	functions map[string]bool
-	// literals are the strings among which subtests have their names: those of
-	// the test files, of the suites that these import, and the names of scripts
-	// below testdata.
+	// literals are the strings that may be names of subtests: the strings of the test files and of
+	// the suites that they import, and the names of scripts below testdata.
 	literals map[string]bool
 }
 
-// testsBelow reads the test files of a module, by folder.
+// testsBelow parses the test files of a module, by folder.
 func testsBelow(root string) (map[string]*tests, error) {
 	packages := map[string]*tests{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -48,8 +47,8 @@ func testsBelow(root string) (map[string]*tests, error) {
 	return packages, err
 }
 
-// skip leaves out what is no part of the module: folders that the go tool does
-// not look into, and modules of their own.
+// skip leaves out folders that are not part of the module: those that the go tool ignores, and
+// nested modules.
 func skip(root, path, name string) error {
 	if path == root {
 		return nil
@@ -75,7 +74,7 @@ func (p *tests) addFile(root, path string) error {
 	}
 	p.addLiterals(file)
 	for _, i := range file.Imports {
-		// The last parts of an import path are the folder's, below some module.
+		// The last elements of an import path are the folder's path within its module.
 		imported, err := strconv.Unquote(i.Path.Value)
 		if err != nil {
 			return err
@@ -87,7 +86,7 @@ func (p *tests) addFile(root, path string) error {
 	return nil
 }
 
-// addSuite adds the strings of a package of tests of this module, if it is one.
+// addSuite adds the strings of a test suite package if the package belongs to this module.
 func (p *tests) addSuite(root, imported string) error {
 	if !strings.HasSuffix(imported, "test") {
 		return nil

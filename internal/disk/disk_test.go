@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A file is replaced by a new one, never changed: who reads it meanwhile has the old
-// content whole, and a write that fails leaves it.
+// A file is replaced by a new one and never modified. A concurrent reader sees the complete old
+// content, and a failed write leaves the old file.
 func TestFilesAreReplacedWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(path+".new", []byte("left by a crash"), 0o644); err != nil {
@@ -43,10 +43,10 @@ func TestFilesAreReplacedWhole(t *testing.T) {
 	}
 }
 
-// The product has one function that writes small files whole.
+// The product has one function that writes small files atomically.
 func TestSmallFilesAreWrittenByOneFunction(t *testing.T) {
-	// A tool's process group is noted for the next start on the same machine without a
-	// loss of power in between; the others are tests' and of tools for development.
+	// A record of a tool's process group is for the next start on the same machine without a power
+	// loss. The other exceptions are tests and tools for development.
 	allowed := []string{"tool/record.go", "agent/agenttest/", "e2e/", "internal/bench/", "internal/eventlog/logtest/", "internal/store/postgres/cluster/", "internal/disktest/"}
 	root := filepath.Join("..", "..")
 	seen := 0
@@ -78,8 +78,7 @@ func TestSmallFilesAreWrittenByOneFunction(t *testing.T) {
 	}
 }
 
-// A reserve takes up its room, gives it away, and takes it again only where it leaves
-// some.
+// A reserve allocates its space, releases it, and allocates it again only if enough space remains.
 func TestAReserveTakesRoomAndGivesItAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reserve")
 	free := int64(0)

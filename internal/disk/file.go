@@ -1,5 +1,5 @@
-// Package disk has what programs need to know of a disk and SQLite does not do for
-// them: small files that are replaced whole, free space, and a reserve of it.
+// Package disk provides disk functions that SQLite does not: atomic replacement of small files,
+// free space, and a reserve of disk space.
 package disk
 
 import (
@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// WriteFile replaces the file at path, readable to its owner alone. A reader sees
-// the old content or the new one, and so does the next start after a crash or a
-// loss of power. The new content is durable when WriteFile returns.
+// WriteFile replaces the file at path. The new file is readable only by its owner. A reader sees
+// the old or the new content, even after a crash or a power loss. The new content is durable when
+// WriteFile returns.
 func WriteFile(path string, content []byte) error {
 	next := path + ".new"
 	if err := writeSynced(next, content); err != nil {
@@ -22,7 +22,7 @@ func WriteFile(path string, content []byte) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// writeSynced leaves no file that was there before: it may have another mode.
+// writeSynced removes an existing file at path first, because that file may have another mode.
 func writeSynced(path string, content []byte) error {
 	if err := remove(path); err != nil {
 		return err
@@ -35,7 +35,7 @@ func writeSynced(path string, content []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// SyncFolder makes the names in a folder durable.
+// SyncFolder flushes a folder, so that the names in it are durable.
 func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -44,7 +44,7 @@ func SyncFolder(path string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// remove deletes a file if it is there.
+// remove deletes a file if it exists.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -10,16 +10,16 @@ import (
 const (
 	reserveMost  = 32 << 20
 	reserveLeast = 1 << 20
-	// reservePart is which part of a volume its reserve may be.
+	// reservePart is the divisor of a volume's size for its reserve.
 	reservePart = 16
-	// floorPart is which part of the reserve must be free beside it: below that the
-	// disk counts as full.
+	// floorPart is the divisor of the reserve's size for the space that must be free in addition.
+	// With less free space the disk counts as full.
 	floorPart = 8
 )
 
-// Reserve is a file that takes up room so that there is room left when the disk is
-// full. It is released then, and made again when there is room for it and more. A
-// nil Reserve holds nothing, and no disk counts as full. It is safe for concurrent use.
+// Reserve is a file that allocates disk space for use when the disk is full. It is released then,
+// and allocated again when there is enough space. A nil Reserve holds no space and never reports a
+// full disk. Reserve is safe for concurrent use.
 type Reserve struct {
 	path string
 	size int64
@@ -29,9 +29,9 @@ type Reserve struct {
 	free func(folder string) (free, total int64, err error)
 }
 
-// NewReserve returns the reserve at path, sized for the volume: one part in 16 of it,
-// at least 1 MiB and at most 32 MiB. It makes no file yet.
-// A system that does not say what is free has no reserve: nil.
+// NewReserve returns the reserve at path, without creating its file. Its size is a sixteenth of the
+// volume, at least 1 MiB and at most 32 MiB. On a system that does not report free space,
+// NewReserve returns nil.
 func NewReserve(path string) (*Reserve, error) {
 	_, total, err := Space(filepath.Dir(path))
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -46,7 +46,7 @@ func NewReserve(path string) (*Reserve, error) {
 
 func reserveSize(total int64) int64 { return min(reserveMost, max(reserveLeast, total/reservePart)) }
 
-// Size returns how many bytes the reserve takes up while it is held, 0 for none.
+// Size returns the size in bytes of the reserve when it is held, or 0 for a nil Reserve.
 func (r *Reserve) Size() int64 {
 	if r == nil {
 		return 0
@@ -54,20 +54,19 @@ func (r *Reserve) Size() int64 {
 	return r.size
 }
 
-// Floor returns how many bytes must be free beside the reserve.
+// Floor returns the number of bytes that must be free in addition to the reserve.
 func (r *Reserve) Floor() int64 { return r.Size() / floorPart }
 
-// Path returns the name of the reserve's file.
+// Path returns the path of the reserve's file.
 func (r *Reserve) Path() string { return r.path }
 
-// Free returns how many bytes of the volume are free, those of the reserve not
-// among them.
+// Free returns the number of free bytes of the volume, without those of the reserve.
 func (r *Reserve) Free() (int64, error) {
 	free, _, err := r.free(filepath.Dir(r.path))
 	return free, err
 }
 
-// Held reports whether the reserve's room is taken.
+// Held reports whether the reserve's space is allocated.
 func (r *Reserve) Held() bool {
 	if r == nil {
 		return false
@@ -77,8 +76,8 @@ func (r *Reserve) Held() bool {
 	return r.held
 }
 
-// Low reports whether less than the floor is free. A volume that does not say
-// what is free does not count as full.
+// Low reports whether less than the floor is free. It returns false if the volume does not report
+// its free space.
 func (r *Reserve) Low() bool {
 	if r == nil {
 		return false
@@ -87,7 +86,7 @@ func (r *Reserve) Low() bool {
 	return err == nil && free < r.Floor()
 }
 
-// Release returns the reserve's room away. It reports whether there was any.
+// Release frees the reserve's space. It reports whether any space was allocated.
 func (r *Reserve) Release() bool {
 	if r == nil {
 		return false
@@ -102,11 +101,11 @@ func (r *Reserve) Release() bool {
 	return was
 }
 
-// errNoRoom says that the reserve would leave too little beside it.
+// errNoRoom reports that the reserve would leave too little free space.
 var errNoRoom = errors.New("there is no room for the reserve")
 
-// Make takes the reserve's room, unless less than twice the floor would be left. It
-// does nothing where the room is taken already.
+// Make allocates the reserve's space unless less than twice the floor would be left. It does
+// nothing if the space is already allocated.
 func (r *Reserve) Make() error {
 	if r == nil || r.Held() {
 		return nil
@@ -121,8 +120,8 @@ func (r *Reserve) Make() error {
 	return r.Check()
 }
 
-// Check sees to it that the file of the reserve is there and takes up all its room:
-// a copy may have left holes, and a crash a part.
+// Check ensures that the reserve's file exists and allocates all its space. A copy may have left
+// holes, and a crash may have left an incomplete file.
 func (r *Reserve) Check() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,7 +141,7 @@ func (r *Reserve) Check() error {
 	return nil
 }
 
-// writeZeros takes room where the system cannot do so by itself.
+// writeZeros allocates space by writing, for systems that cannot allocate it directly.
 func writeZeros(f *os.File, size int64) error {
 	zeros := make([]byte, 1<<20)
 	for at := int64(0); at < size; at += int64(len(zeros)) {

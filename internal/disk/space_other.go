@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// Space returns an error: this system is not asked for its free space.
+// Space returns errors.ErrUnsupported on this system.
 func Space(string) (free, total int64, err error) { return 0, 0, errors.ErrUnsupported }
 
 func allocate(f *os.File, size int64) error { return writeZeros(f, size) }
 
-// InMemory reports whether a folder is in memory; it is not known here.
+// InMemory returns false, because this system does not report it.
 func InMemory(string) bool { return false }

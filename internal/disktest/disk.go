@@ -5,6 +5,8 @@
 package disktest
 
 import (
+	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -157,6 +159,29 @@ const (
 
 // Image writes what a loss of power leaves into another folder.
 func (d *Disk) Image(to string, loss Loss, r *rand.Rand) error {
+	for tries := 1; ; tries++ { // a file that was renamed since the folder was listed has another name now
+		err := d.copyOthers(to)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) || tries == 100 {
+			return err
+		}
+	}
+	for name, f := range d.files {
+		content, there := f.left(filepath.Join(d.folder, name), loss, r)
+		if !there {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(to, name), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyOthers copies the files that are not SQLite's: they are durable as they are.
+func (d *Disk) copyOthers(to string) error {
 	others, err := os.ReadDir(d.folder)
 	if err != nil {
 		return err
@@ -170,15 +195,6 @@ func (d *Disk) Image(to string, loss Loss, r *rand.Rand) error {
 			err = os.WriteFile(filepath.Join(to, other.Name()), content, 0o600)
 		}
 		if err != nil {
-			return err
-		}
-	}
-	for name, f := range d.files {
-		content, there := f.left(filepath.Join(d.folder, name), loss, r)
-		if !there {
-			continue
-		}
-		if err := os.WriteFile(filepath.Join(to, name), content, 0o600); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
-// Package layering holds the house's rules about who may import whom. It has no
-// code of its own: the test reads the module's imports.
+// Package layering contains the project's import rules. It has no code other than tests: a test
+// reads the module's imports.
 package layering
 
 import (
@@ -12,17 +12,16 @@ import (
 
 const module = "github.com/perdure/perdure"
 
-// rules say for each package, or folder of packages (ending in /...), which
-// packages of the module it may import, besides the root, which all may. A test
-// may import anything. A package without a rule fails: it has to be given its
-// place first.
+// rules list for each package, or folder of packages (ending in /...), the packages of the module
+// that it may import. All packages may import the root. Tests may import anything. A package
+// without a rule fails the test.
 var rules = map[string][]string{
-	"": nil, // the root: the domain words
+	"": nil, // the root: the domain types
 
 	// Worker side.
 	"agent":                            nil,
 	"worker":                           {"agent", "worker/local", "worker/results"},
-	"worker/local":                     {"internal/disk", "internal/pagecheck", "internal/sqlitelog", "worker/results"}, // with a SQLite driver of its own
+	"worker/local":                     {"internal/disk", "internal/pagecheck", "internal/sqlitelog", "worker/results"}, // it opens its own SQLite database
 	"worker/results":                   nil,
 	"worker/remote":                    {"api/..."},
 	"worker/metrics":                   {"worker", "react", "internal/meter"},
@@ -44,7 +43,7 @@ var rules = map[string][]string{
 
 	// Server side.
 	"internal/engine":                      {"internal/fair", "internal/store", "internal/notify", "internal/response", "internal/schema"},
-	"internal/schema":                      nil, // pure: the worker's side uses it, too
+	"internal/schema":                      nil, // pure: the worker's side uses it as well
 	"internal/sandbox":                     nil, // initialized early, so it needs little
 	"internal/store":                       nil,
 	"internal/store/commit":                {"internal/fair", "internal/store", "internal/store/turns"},
@@ -69,13 +68,13 @@ var rules = map[string][]string{
 	"internal/openaiapi":                   {"internal/engine", "internal/eventlog", "internal/fair", "internal/response", "internal/schema", "internal/sealed", "internal/store"},
 	"internal/sealed":                      nil, // pure
 	"internal/grpcapi":                     {"internal/fair", "api/...", "internal/health"},
-	"internal/disk":                        nil, // pure: the worker's side uses these, too
+	"internal/disk":                        nil, // pure: the worker's side uses it as well
 	"internal/disktest":                    nil,
 	"internal/pagecheck":                   {"internal/disk"},
 	"internal/sqlitelog":                   {"internal/disk"},
 	"internal/health":                      nil,
 	"internal/ops":                         {"internal/disk", "internal/health"},
-	"internal/meter":                       nil, // pure: the worker's side uses it, too
+	"internal/meter":                       nil, // pure: the worker's side uses it as well
 	"internal/markdown":                    nil,
 	"internal/response":                    nil,
 	"internal/bubble":                      nil,
@@ -91,8 +90,7 @@ var rules = map[string][]string{
 	"internal/store/opentest":    {"internal/store", "internal/store/..."},
 	"internal/eventlog/logtest":  {"internal/...", "worker", "react", "llm", "llm/scripted", "tool"},
 
-	// Programs name concrete technology and may import everything but tests'
-	// packages.
+	// Programs choose concrete technology and may import everything except test packages.
 	"cmd/perdure":    {"..."},
 	"examples/...":   {"..."},
 	"e2e":            {"..."},
@@ -100,7 +98,7 @@ var rules = map[string][]string{
 	"e2e/chaos":      {"llm/scripted"},
 }
 
-// rootLibraries are what the root package may import beyond the standard
+// rootLibraries are the libraries that the root package may import in addition to the standard
 // library.
 var rootLibraries = []string{"github.com/google/uuid", "github.com/gowebpki/jcs"}
 
@@ -109,7 +107,7 @@ const (
 	otelSDK    = "go.opentelemetry.io/otel/sdk"
 )
 
-// barred say which packages must not see which technology.
+// barred lists for each package the technology that it must not import.
 var barred = map[string][]string{
 	"internal/engine": {"database/sql", "net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "modernc.org/sqlite", prometheus, otelSDK},
 	"agent":           {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", prometheus, otelSDK},
@@ -119,7 +117,7 @@ var barred = map[string][]string{
 	"llm":             {prometheus, otelSDK},
 	"client":          {prometheus, otelSDK},
 	"internal/store":  {prometheus, otelSDK},
-	// What sends spans, and to whom, is the program's to say.
+	// Only programs decide which spans are sent, and where.
 	"server":           {otelSDK},
 	"internal/httpapi": {prometheus, otelSDK},
 	"internal/grpcapi": {prometheus, otelSDK},
@@ -191,7 +189,7 @@ func checkForeign(t *testing.T, name, imported string) {
 	}
 }
 
-// ruleOf finds the rule of a package: its own, or that of a folder above it.
+// ruleOf returns the rule of a package: its own, or the rule of a folder above it.
 func ruleOf(name string) ([]string, bool) {
 	if allowed, ok := rules[name]; ok {
 		return allowed, true

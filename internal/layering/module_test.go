@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// `go install <module>/cmd/perdure@version` refuses a module whose go.mod would
-// mean something else when it is not the main module.
+// `go install <module>/cmd/perdure@version` refuses a module whose go.mod has a different meaning
+// when it is not the main module.
 func TestTheModuleCanBeInstalled(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../go.mod")

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountCaches puts the caches in place. What of the workspace lies in one is shown
-// above it.
+// mountCaches mounts the caches. Folders of the workspace in a cache are mounted above it.
 func mountCaches(p Policy) error {
 	if len(p.Caches) == 0 {
 		return nil
@@ -33,7 +32,7 @@ func mountCaches(p Policy) error {
 	return bindAt(workspace, p.Dir)
 }
 
-// isGone reports whether there is nothing at the cache's path.
+// isGone reports whether the cache's path does not exist.
 func (c CacheFolder) isGone() bool {
 	fd, err := openPath(c.Path)
 	if err == nil {
@@ -42,8 +41,8 @@ func (c CacheFolder) isGone() bool {
 	return errors.Is(err, unix.ENOENT)
 }
 
-// mount lays c over what is at its path, or where the file systems do not allow
-// that, puts an empty folder there.
+// mount mounts c as an overlay over its path. If the file systems do not support that, it mounts an
+// empty folder.
 func (c CacheFolder) mount() error {
 	target, err := openPath(c.Path)
 	if err != nil {

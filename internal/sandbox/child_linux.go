@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A sandbox child becomes the command while packages are initialized. Those that
-// need more than this one come later, and the child never pays for them.
+// A sandbox child becomes the command while packages are initialized. Packages that import more
+// than this one are initialized later, so the child does not wait for them.
 func init() {
 	if len(os.Args) < 4 || os.Args[1] != Mark {
 		return
@@ -23,10 +23,10 @@ func init() {
 	os.Exit(126)
 }
 
-// becomeCommand returns only if it fails.
+// becomeCommand replaces this process with the command. It returns only on failure.
 func becomeCommand(rawSpec string, argv []string) error {
-	// Landlock, the filter, no_new_privs and the parent-death signal belong to a
-	// thread. The thread that execs is the one that survives.
+	// Landlock, the filter, no_new_privs and the parent-death signal belong to a thread. Only the
+	// thread that calls exec survives.
 	runtime.LockOSThread()
 	var s Spec
 	if err := json.Unmarshal([]byte(rawSpec), &s); err != nil {
@@ -50,8 +50,8 @@ func becomeCommand(rawSpec string, argv []string) error {
 	return fmt.Errorf("sandbox: exec %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
 }
 
-// orphaned reports whether the parent is gone. In a PID namespace it has no pid,
-// and shows by the other end of the pipe that it reads.
+// orphaned reports whether the parent has ended. In a PID namespace the parent has no pid; the read
+// end of the report pipe shows whether it is alive.
 func (s Spec) orphaned() bool {
 	if !s.Pids {
 		return os.Getppid() != s.Parent
@@ -61,8 +61,8 @@ func (s Spec) orphaned() bool {
 	return err != nil || fds[0].Revents&unix.POLLERR != 0
 }
 
-// guardDescriptors lets the command inherit nothing but its streams, and
-// bubblewrap its filter.
+// guardDescriptors makes all descriptors close-on-exec except the command's streams and
+// bubblewrap's filter.
 func (s Spec) guardDescriptors() error {
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s Spec) confine() error {
 		}
 	}
 	if s.Method != NotConfined {
-		// Where the child keeps root's capabilities, bubblewrap drops them.
+		// If the child keeps root's capabilities, bubblewrap drops them.
 		if err := dropCapabilities(s.Method == ByLandlock); err != nil {
 			return fmt.Errorf("sandbox: capabilities: %w", err)
 		}
@@ -115,9 +115,9 @@ func (s Spec) confine() error {
 	return nil
 }
 
-// arrangeMounts covers the data directory and secrets, puts caches in place, and
-// under Landlock the command's own folders. bubblewrap does the latter itself. It
-// reports whether the command has terminals of its own.
+// arrangeMounts covers the data directory and secrets, and mounts the caches. Under Landlock it
+// also mounts the command's own folders; bubblewrap mounts them itself. terminals reports whether
+// the command has separate pseudo-terminals.
 func (s *Spec) arrangeMounts() (terminals bool, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return false, fmt.Errorf("sandbox: mounts: %w", err)
@@ -128,7 +128,7 @@ func (s *Spec) arrangeMounts() (terminals bool, err error) {
 		}
 		unix.Close(HiddenFd + i)
 	}
-	// A cache may have been removed since, or lie in what is covered now.
+	// A cache may have been removed, or lie in a covered folder.
 	s.Policy.Caches = slices.DeleteFunc(s.Policy.Caches, CacheFolder.isGone)
 	if !s.Policy.Own {
 		if err := mountCaches(s.Policy); err != nil {
@@ -167,7 +167,7 @@ func (s Spec) hiddenName(i int) string {
 	return "secrets"
 }
 
-// raiseLoopback makes the loopback interface of a new network namespace usable.
+// raiseLoopback enables the loopback interface of a new network namespace.
 func raiseLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -182,18 +182,18 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// KeptCapabilities are the capabilities that root's builds need: files of other users, becoming
-// another user, and low ports. All others are dropped, also those to come: they lead
-// around Landlock, into the kernel, over limits, to what others send on the network
-// (NET_RAW), or change the machine (SYS_TIME).
+// KeptCapabilities are the capabilities that root's builds need, to use files of other users, to
+// become another user, and to use low ports. All others are dropped, including future ones. They
+// could bypass Landlock and limits, enter the kernel, read others' network packets (NET_RAW), or
+// change the machine (SYS_TIME).
 var KeptCapabilities = []uintptr{
 	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_SETUID, unix.CAP_SETGID,
 	unix.CAP_NET_BIND_SERVICE,
 }
 
-// dropCapabilities gives up what ownMounts gave. bounding keeps root from
-// regaining the dropped ones when it execs. Other users have none, and
-// no_new_privs keeps it so.
+// dropCapabilities drops the capabilities that the parent's ownMounts passed on. bounding prevents
+// root from regaining them at exec. Other users have no capabilities, and no_new_privs prevents new
+// ones.
 func dropCapabilities(bounding bool) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
@@ -204,7 +204,7 @@ func dropCapabilities(bounding bool) error {
 	for c := uintptr(0); ; c++ {
 		held, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
 		if err != nil {
-			return inheritNothing() // the kernel knows no more
+			return inheritNothing() // the kernel has no more capabilities
 		}
 		if held == 0 || slices.Contains(KeptCapabilities, c) {
 			continue
@@ -215,8 +215,8 @@ func dropCapabilities(bounding bool) error {
 	}
 }
 
-// inheritNothing clears the inheritable capabilities, which root would regain
-// whatever the bounding set says.
+// inheritNothing clears the inheritable capabilities, which root would regain regardless of the
+// bounding set.
 func inheritNothing() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
@@ -229,7 +229,7 @@ func inheritNothing() error {
 	return unix.Capset(&header, &sets[0])
 }
 
-// verify makes sure that what is hidden is out of reach by all of its paths.
+// verify returns an error if a hidden file or folder can be accessed by any of its paths.
 func (s Spec) verify() error {
 	for _, path := range append(slices.Clone(s.Policy.Data), s.Policy.Secrets...) {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -248,7 +248,7 @@ func (s Spec) verify() error {
 	return nil
 }
 
-// applyLimits limits this process and what it becomes.
+// applyLimits sets resource limits of this process, which the command inherits.
 func applyLimits(limits map[int]int64) error {
 	var failed error
 	for resource, most := range limits {

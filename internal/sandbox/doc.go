@@ -1,8 +1,7 @@
-// Package sandbox is what bash's commands are before they are commands: a child of
-// this program, which confines itself and becomes the command.
+// Package sandbox implements the sandbox child: a child of this program that confines itself and
+// becomes a command of bash.
 //
-// The child does so while packages are initialized, so this package imports
-// nothing that is initialized late or takes long: Go initializes packages that are
-// ready in the order of their paths, see the Go specification, "Program
-// initialization".
+// The child does so while packages are initialized. This package therefore imports nothing that is
+// initialized late or slowly. Go initializes packages that are ready in the order of their import
+// paths, see the Go specification, "Program initialization".
 package sandbox

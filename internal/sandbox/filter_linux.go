@@ -9,18 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// abi is the system call interface of one architecture, as a filter needs it.
-// The numbers are written out because package unix has only those of the
-// architecture that it is built for.
+// abi is the system call interface of one architecture, as far as a filter needs it. The numbers
+// are literals because package unix has only those of the target architecture.
 type abi struct {
-	arch               uint32 // AUDIT_ARCH_..., which names the interface of a call
+	arch               uint32 // AUDIT_ARCH_..., which identifies the interface of a call
 	x32                bool   // a second interface shares arch and marks its calls by a bit
 	socket, socketpair uint32
 	prlimit            uint32
-	denied             []uint32 // whatever their arguments
+	denied             []uint32 // denied for all arguments
 }
 
-// abis are the architectures that a filter exists for.
+// abis holds the architectures for which a filter exists.
 var abis = map[string]abi{
 	"amd64": {
 		arch: unix.AUDIT_ARCH_X86_64, x32: true, socket: 41, socketpair: 53, prlimit: 302,
@@ -32,19 +31,18 @@ var abis = map[string]abi{
 	},
 }
 
-// deniedEverywhere have the same number on all architectures: io_uring_setup,
-// io_uring_enter, io_uring_register and pidfd_getfd. io_uring makes and connects
-// sockets without a system call that a filter sees; pidfd_getfd takes a socket
-// out of another process. The three numbers before them in abis are add_key,
-// request_key and keyctl: keyrings are shared by all processes of a user.
+// deniedEverywhere are denied calls with the same number on all architectures: io_uring_setup,
+// io_uring_enter, io_uring_register and pidfd_getfd. io_uring creates and connects sockets without
+// a system call that a filter can check. pidfd_getfd copies a socket from another process. Each abi
+// also denies add_key, request_key and keyctl, because all processes of a user share keyrings.
 var deniedEverywhere = []uint32{425, 426, 427, 438}
 
 const (
 	x32Bit = 0x40000000
-	// The layout of struct seccomp_data; of an argument the low half, which is
-	// all that the kernel takes of an int.
+	// Offsets in struct seccomp_data. Only the low half of an argument is read, because the kernel
+	// takes an int.
 	offNr, offArch, offArg0, offArg1, offArg2 = 0, 4, 16, 24, 32
-	sockTypeMask                              = 0xf // the rest are SOCK_CLOEXEC and SOCK_NONBLOCK
+	sockTypeMask                              = 0xf // the other bits are SOCK_CLOEXEC and SOCK_NONBLOCK
 )
 
 var (
@@ -53,9 +51,9 @@ var (
 	kill  = bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS}
 )
 
-// instructions is the filter for one architecture. Calls of another interface
-// (i386 on amd64, 32-bit ARM on arm64) kill the process: their numbers mean
-// something else, and a program that makes them cannot continue without.
+// instructions returns the filter for one architecture. A call of another interface (i386 on amd64,
+// 32-bit ARM on arm64) kills the process, because its numbers have other meanings, and the program
+// cannot continue without the call.
 func (a abi) instructions(r FilterRules) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
@@ -77,29 +75,29 @@ func (a abi) instructions(r FilterRules) []bpf.Instruction {
 	return append(program, allow)
 }
 
-// otherLimits denies a process to set the limits of another one, which the kernel
-// allows between processes of one user: it could take the worker's files or time.
+// otherLimits denies setting the limits of another process. The kernel allows it between processes
+// of one user, so a command could limit the worker's files or CPU time.
 func (a abi) otherLimits() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.prlimit, SkipTrue: 8},
 		bpf.LoadAbsolute{Off: offArg0, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 5}, // its own
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 5}, // pid 0 is the process itself
 		bpf.LoadAbsolute{Off: offArg2, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 2},
-		bpf.LoadAbsolute{Off: offArg2 + 4, Size: 4}, // the other half of the pointer
+		bpf.LoadAbsolute{Off: offArg2 + 4, Size: 4}, // the high half of the pointer
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
 		deny,
 		bpf.LoadAbsolute{Off: offNr, Size: 4},
 	}
 }
 
-// netFamilies are the families of sockets that a network namespace holds, and that
-// programs need. Others are denied: AF_VSOCK reaches the machine's host past every
-// namespace, and AF_PACKET reads what others of the machine send.
+// netFamilies are the socket families that a network namespace contains and that programs need.
+// Others are denied: AF_VSOCK reaches the machine's host from every namespace, and AF_PACKET reads
+// packets of other programs.
 var netFamilies = []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
-// families denies sockets of all families but netFamilies, which NoNet denies,
-// too, and AF_UNIX, which noUnixSockets is for. A new family is denied with them.
+// families denies sockets of all families except AF_UNIX and netFamilies. NoNet denies netFamilies
+// too; noUnixSockets handles AF_UNIX. Families that the kernel adds later are denied.
 func (a abi) families(r FilterRules) []bpf.Instruction {
 	allowed := []uint32{unix.AF_UNIX}
 	if !r.NoNet {
@@ -108,7 +106,7 @@ func (a abi) families(r FilterRules) []bpf.Instruction {
 	return append(onlyFamilies(a.socket, allowed), onlyFamilies(a.socketpair, allowed[:1])...)
 }
 
-// onlyFamilies denies the call nr for families that are not allowed.
+// onlyFamilies denies the system call nr for families that are not in allowed.
 func onlyFamilies(nr uint32, allowed []uint32) []bpf.Instruction {
 	n := len(allowed)
 	program := []bpf.Instruction{
@@ -121,8 +119,8 @@ func onlyFamilies(nr uint32, allowed []uint32) []bpf.Instruction {
 	return append(program, deny, bpf.LoadAbsolute{Off: offNr, Size: 4})
 }
 
-// noUnixSockets denies socket(AF_UNIX), and the socketpair whose ends can be
-// connected to another address later: a datagram socket, which SOCK_RAW is, too.
+// noUnixSockets denies socket(AF_UNIX), and datagram socket pairs, including SOCK_RAW. The ends of
+// such a pair can be connected to another address later.
 func (a abi) noUnixSockets() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.socket, SkipTrue: 4},
@@ -148,7 +146,7 @@ func HasFilter() bool {
 	return ok
 }
 
-// FilterProgram is the filter of this architecture as the kernel takes it.
+// FilterProgram returns this architecture's filter in the kernel's format.
 func FilterProgram(r FilterRules) ([]unix.SockFilter, error) {
 	a, ok := abis[runtime.GOARCH]
 	if !ok {
@@ -165,8 +163,7 @@ func FilterProgram(r FilterRules) ([]unix.SockFilter, error) {
 	return program, nil
 }
 
-// installFilter puts the calling thread, and what it becomes, under the filter
-// for good.
+// installFilter applies the filter to the calling thread permanently. The command inherits it.
 func installFilter(r FilterRules) error {
 	program, err := FilterProgram(r)
 	if err != nil {

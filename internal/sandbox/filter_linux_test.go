@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// verdict runs a filter over one system call, on any machine. The virtual
-// machine reads words in network order, the kernel in the machine's.
+// verdict runs a filter for one system call, on any machine. The virtual machine reads words in
+// network byte order, the kernel in the machine's order.
 func verdict(t *testing.T, a abi, rules FilterRules, arch, nr uint32, args ...uint64) uint32 {
 	t.Helper()
 	vm, err := bpf.NewVM(a.instructions(rules))
@@ -31,7 +31,7 @@ func verdict(t *testing.T, a abi, rules FilterRules, arch, nr uint32, args ...ui
 	return uint32(n)
 }
 
-// Both architectures' filters decide as they should, wherever the tests run.
+// The filters of both architectures return the expected verdicts on every machine.
 func TestFilterDecides(t *testing.T) {
 	foreign := map[string]uint32{"amd64": unix.AUDIT_ARCH_I386, "arm64": unix.AUDIT_ARCH_ARM}
 	for name, a := range abis {
@@ -82,11 +82,11 @@ func TestFilterDecides(t *testing.T) {
 	}
 }
 
-// The numbers that are written out are those of package unix.
+// The literal numbers equal those of package unix.
 func TestFilterNumbers(t *testing.T) {
 	a, ok := abis[runtime.GOARCH]
 	if !ok {
-		return // there is no filter to be wrong
+		return // there is no filter to check
 	}
 	want := []uint32{
 		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_IO_URING_SETUP,

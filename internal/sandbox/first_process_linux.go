@@ -10,13 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runFirst starts the command from the first process of a PID namespace, which
-// stays: the kernel gives that one to no signal that it does not handle, and kills
-// all others when it ends. It returns only if the command cannot be started.
+// runFirst starts the command as a child of the first process of a PID namespace, and stays as that
+// process. It returns only if the command cannot be started. The kernel sends the first process no
+// signals that it does not handle, and kills all others when it ends.
 //
-// The calling thread is confined and starts the command, which inherits that. This
-// process is not for the command to look into: it lies outside of the command's
-// Landlock domain, and is not dumpable.
+// A confined thread starts the command, which inherits the confinement. The command cannot inspect
+// this process, which is outside the command's Landlock domain and not dumpable.
 func (s Spec) runFirst(argv []string) error {
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
@@ -26,8 +25,8 @@ func (s Spec) runFirst(argv []string) error {
 	}
 	result := make(chan started)
 	go func() {
-		// A thread that its goroutine has not given back ends with it, so that none
-		// is left in the command's domain.
+		// A goroutine that ends while locked also ends its thread, so no thread of this process
+		// stays in the command's domain.
 		runtime.LockOSThread()
 		pid, err := s.start(argv)
 		result <- started{pid, err}
@@ -57,7 +56,7 @@ func (s Spec) start(argv []string) (pid int, err error) {
 	return pid, nil
 }
 
-// leaveStreams lets go of the command's streams, which end with their last holder.
+// leaveStreams releases the command's streams, which end when their last holder closes them.
 func leaveStreams() {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -69,7 +68,7 @@ func leaveStreams() {
 	unix.Close(null)
 }
 
-// awaitFirst reaps processes until pid has ended, and describes how it did.
+// awaitFirst reaps processes until pid has ended, and returns a description of its end.
 func awaitFirst(pid int) string {
 	for {
 		var status unix.WaitStatus
@@ -86,8 +85,8 @@ func awaitFirst(pid int) string {
 	}
 }
 
-// reapForEver reaps what the command left in the background until the worker ends
-// it all.
+// reapForEver reaps processes that the command left in the background, until the worker kills them
+// all.
 func reapForEver() {
 	for {
 		_, err := unix.Wait4(-1, nil, 0, nil)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IdentityOf is the identity of what fd refers to.
+// IdentityOf returns the identity of the file or folder that fd refers to.
 func IdentityOf(fd int) (Identity, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -17,8 +17,8 @@ func IdentityOf(fd int) (Identity, error) {
 	return Identity{uint64(st.Dev), st.Ino}, nil
 }
 
-// PathOf is the path of the folder id, which fd refers to. A folder that moves
-// meanwhile is looked for again.
+// PathOf returns the path of the folder id, to which fd refers. It tries again if the folder moves
+// in the meantime.
 func PathOf(fd int, id Identity) (string, error) {
 	for range 100 {
 		path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
@@ -32,8 +32,8 @@ func PathOf(fd int, id Identity) (string, error) {
 	return "", errors.New("the data directory has no path here: it was deleted, moved out of sight, or keeps moving")
 }
 
-// IdentityAt is the identity of what path names, without following a link in its
-// last element.
+// IdentityAt returns the identity of the file or folder at path. It does not follow a symlink in
+// the last element.
 func IdentityAt(path string) (Identity, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Versions of Landlock's interface, see landlock(7).
+// Versions of the Landlock interface, see landlock(7).
 const (
-	// LandlockMin is the first that guards truncation: before it, a file that
-	// cannot be written can still be emptied.
+	// LandlockMin is the first version that guards truncation. Before it, a file that cannot be
+	// written can still be emptied.
 	LandlockMin = 3
-	// LandlockScoped is the first that guards signals and abstract sockets.
+	// LandlockScoped is the first version that guards signals and abstract sockets.
 	LandlockScoped = 6
 )
 
@@ -28,25 +28,24 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 
-	// landDevices is guarded and granted nowhere: a device node is a way around
-	// every path.
+	// landDevices is handled but never granted, because a device node bypasses every path.
 	landDevices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 
-	// landFile is what a rule for something that is no folder may hold.
+	// landFile are the rights that a rule for a file may contain.
 	landFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
 )
 
-// devices are what every program expects to be able to write to.
+// devices are the devices that every program expects to be writable.
 var devices = []string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 }
 
-// terminals are where pseudo-terminals are, for commands that have their own: those
-// of the system show what other programs of the user show.
+// terminals are the paths of pseudo-terminals. They are granted only to commands with separate
+// ones, because the system's belong to other programs of the user.
 var terminals = []string{"/dev/ptmx", "/dev/pts"}
 
-// LandlockABI is the version that the kernel has, 0 if none.
+// LandlockABI returns the kernel's Landlock version, or 0 if there is none.
 func LandlockABI() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -55,7 +54,7 @@ func LandlockABI() int {
 	return int(v)
 }
 
-// landlockSockets reports whether the kernel guards sockets that have a path.
+// landlockSockets reports whether the kernel guards sockets with a path.
 func landlockSockets() bool {
 	fd, err := newRuleset(unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX})
 	if err != nil {
@@ -73,13 +72,13 @@ func newRuleset(attr unix.LandlockRulesetAttr) (int, error) {
 	return int(fd), nil
 }
 
-// applyLandlock confines the calling thread, and what it becomes, for good.
-// mounted means that mounts cover the data directory and give the command its own
-// folders; without them both are left out of what is granted.
+// applyLandlock confines the calling thread permanently. The command inherits the confinement.
+// mounted reports whether mounts cover the data directory and provide the command's own folders.
+// Without mounts, access to both is not granted.
 func applyLandlock(p Policy, mounted, ownTerminals bool) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: landRead | landWrite | landDevices}
 	if landlockSockets() {
-		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX // and granted nowhere
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX // and never granted
 	}
 	if LandlockABI() >= LandlockScoped {
 		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
@@ -106,7 +105,7 @@ func grantAll(ruleset int, p Policy, mounted, ownTerminals bool) error {
 	if ownTerminals {
 		writable = append(writable, terminals...)
 	}
-	var hidden, secret []string // from reading; everywhere
+	var hidden, secret []string // hidden: not readable; secret: no access
 	if mounted {
 		for _, f := range p.Private {
 			writable = append(writable, f.Path)
@@ -135,7 +134,7 @@ func grantAll(ruleset int, p Policy, mounted, ownTerminals bool) error {
 	return nil
 }
 
-// hiddenPlaces are the folders that a command would have its own of, with mounts.
+// hiddenPlaces returns the folders that a command would have as its own if mounts were available.
 func hiddenPlaces(all []Private) []string {
 	places := privateReal()
 	for _, p := range all {
@@ -156,7 +155,7 @@ func realTerminals() []string {
 	return paths
 }
 
-// privateReal are those of PrivatePaths that are folders here.
+// privateReal returns those of PrivatePaths that are folders on this system.
 func privateReal() []string {
 	var all []string
 	for _, path := range PrivatePaths {
@@ -167,10 +166,9 @@ func privateReal() []string {
 	return all
 }
 
-// grant allows access to path and what is below it, but for hidden. Rules only
-// add, so a folder above a hidden one is not granted itself but entry by entry.
-// Symlinks are passed over there: what they lead to is granted at its own place
-// or not at all.
+// grant allows access to path and everything below it except hidden. Landlock rules only add
+// rights, so a folder above a hidden one is granted entry by entry. Symlinks are skipped there,
+// because their targets are granted at their own paths or not at all.
 func grant(ruleset int, path string, hidden []string, access uint64) error {
 	if slices.Contains(hidden, path) {
 		return nil
@@ -180,7 +178,7 @@ func grant(ruleset int, path string, hidden []string, access uint64) error {
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil // what cannot be listed is not granted
+		return nil // entries that cannot be listed are not granted
 	}
 	for _, entry := range entries {
 		if entry.Type()&os.ModeSymlink != 0 {
@@ -196,7 +194,7 @@ func grant(ruleset int, path string, hidden []string, access uint64) error {
 func addRule(ruleset int, path string, access uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		// Gone meanwhile, not there on this system, or not ours to enter.
+		// The path was removed, does not exist on this system, or cannot be entered.
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) {
 			return nil
 		}

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mask covers the file or folder id, which fd refers to, with an empty one in this
-// mount namespace, at all of its paths. Landlock then keeps anyone from unmounting
-// it, and bubblewrap's user namespace or lack of capabilities does.
+// mask covers the file or folder id, to which fd refers, with an empty one at all of its paths in
+// this mount namespace. Under Landlock nobody can unmount the cover. Under bubblewrap the user
+// namespace or missing capabilities prevent it.
 //
-// A path may lead elsewhere by the time that something is mounted there. So each
-// is opened, looked at, and covered by its descriptor.
+// A path may lead elsewhere by the time of the mount. Each path is therefore opened, checked, and
+// covered by its descriptor.
 func mask(fd int, id Identity) error {
 	for range 20 {
 		path, err := PathOf(fd, id)
@@ -50,11 +50,11 @@ func mask(fd int, id Identity) error {
 	return errors.New("it keeps moving")
 }
 
-// coverIf covers path if id is there, and reports whether it was.
+// coverIf covers path if path is the file or folder id, and reports whether it was.
 func coverIf(path string, id Identity) (bool, error) {
 	fd, err := openPath(path)
 	if err != nil {
-		return false, nil // moved meanwhile
+		return false, nil // moved in the meantime
 	}
 	defer unix.Close(fd)
 	at, err := IdentityOf(fd)
@@ -64,7 +64,7 @@ func coverIf(path string, id Identity) (bool, error) {
 	return true, cover(fd)
 }
 
-// coverView covers what another mount shows of it.
+// coverView covers a view of the folder through another mount.
 func coverView(view string) error {
 	fd, err := openPath(view)
 	if err != nil {
@@ -90,7 +90,7 @@ func coverWithNothing(fd int) error {
 	return unix.Mount("tmpfs", atFd(fd), "tmpfs", flags, "size=4k,mode=0555")
 }
 
-// openPath opens path without following a symlink anywhere in it.
+// openPath opens path without following symlinks in any element.
 func openPath(path string) (int, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
 	return unix.Openat2(unix.AT_FDCWD, path, &how)
@@ -98,8 +98,7 @@ func openPath(path string) (int, error) {
 
 func atFd(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// mountPrivate puts the command's own folders in place, and below them what is
-// to be seen there all the same.
+// mountPrivate mounts the command's own folders, and then the paths below them that stay visible.
 func mountPrivate(p Policy) error {
 	type source struct {
 		path string
@@ -117,7 +116,7 @@ func mountPrivate(p Policy) error {
 	for _, c := range p.Caches {
 		paths = append(paths, c.Path)
 	}
-	slices.Sort(paths) // folders before what is in them
+	slices.Sort(paths) // folders before their content
 	for _, path := range paths {
 		if !slices.ContainsFunc(p.Private, func(f Private) bool { return path != f.Path && Within(path, f.Path) }) {
 			continue
@@ -145,7 +144,7 @@ func mountPrivate(p Policy) error {
 	return os.Chdir(filepath.Clean(p.Dir))
 }
 
-// bindAt shows what fd refers to at path, too, with all that is mounted in it.
+// bindAt mounts the folder or file of fd at path, with all mounts in it.
 func bindAt(fd int, path string) error {
 	target, err := openPath(path)
 	if err != nil {
@@ -155,8 +154,7 @@ func bindAt(fd int, path string) error {
 	return unix.Mount(atFd(fd), atFd(target), "", unix.MS_BIND|unix.MS_REC, "")
 }
 
-// fixFiles lets nobody write what is at paths. What has gone meanwhile is not
-// there to be written.
+// fixFiles makes paths read-only. It ignores paths that no longer exist.
 func fixFiles(paths []string) error {
 	for _, path := range paths {
 		if err := fixFile(path); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ELOOP) {
@@ -183,8 +181,7 @@ func fixFile(path string) error {
 	return unix.MountSetattr(top, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// ownTerminals returns the command pseudo-terminals of its own, and reports whether
-// it could.
+// ownTerminals mounts separate pseudo-terminals for the command, and reports whether that worked.
 func ownTerminals() bool {
 	const flags = unix.MS_NOSUID | unix.MS_NOEXEC
 	if unix.Mount("devpts", "/dev/pts", "devpts", flags, "newinstance,ptmxmode=0666,mode=0620") != nil {

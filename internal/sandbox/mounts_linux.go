@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount is a line of /proc/self/mountinfo, see proc_pid_mountinfo(5).
+// Mount is one line of /proc/self/mountinfo, see proc_pid_mountinfo(5).
 type Mount struct {
 	ID    int
 	Dev   string // major:minor of the file system
-	Root  string // what of it is mounted
-	Point string // where
-	Kind  string // of file system
+	Root  string // mounted path within the file system
+	Point string // mount point
+	Kind  string // type of the file system
 }
 
-// Mounts are the mounts that this process sees.
+// Mounts returns the mounts that this process sees.
 func Mounts() ([]Mount, error) {
 	raw, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -37,7 +37,7 @@ func Mounts() ([]Mount, error) {
 			return nil, fmt.Errorf("mountinfo: %w", err)
 		}
 		m := Mount{ID: id, Dev: f[2], Root: unescapeMount(f[3]), Point: unescapeMount(f[4])}
-		// Optional fields end with a dash.
+		// A dash ends the optional fields.
 		if i := slices.Index(f, "-"); i > 0 && i+1 < len(f) {
 			m.Kind = f[i+1]
 		}
@@ -50,7 +50,7 @@ var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", 
 
 func unescapeMount(s string) string { return mountEscapes.Replace(s) }
 
-// mountID is the mount that path is reached by.
+// mountID returns the id of the mount through which path is reached.
 func mountID(path string) (int, error) {
 	var st unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &st); err != nil {
@@ -59,8 +59,8 @@ func mountID(path string) (int, error) {
 	return int(st.Mnt_id), nil
 }
 
-// OtherViews are the paths other than path by which mounts show the folder id,
-// which is at path, or a part of it.
+// OtherViews returns the paths other than path at which mounts show the folder id or a part of it.
+// path is the folder's own path.
 func OtherViews(path string, id Identity) ([]string, error) {
 	mounts, err := Mounts()
 	if err != nil {
@@ -91,8 +91,7 @@ func OtherViews(path string, id Identity) ([]string, error) {
 	return views, nil
 }
 
-// shows reports whether m shows folder, a path in its file system, or a part of
-// it, and where.
+// shows reports whether and where m shows folder, a path in m's file system, or a part of folder.
 func (m Mount) shows(folder string, id Identity) (view string, shown bool) {
 	if Within(m.Root, folder) && m.Root != folder {
 		at, err := mountID(m.Point)

@@ -2,10 +2,10 @@ package sandbox
 
 import "path/filepath"
 
-// PrivatePaths are the folders that programs meet in.
+// PrivatePaths are the folders for temporary files and sockets that programs share.
 var PrivatePaths = []string{"/tmp", "/var/tmp", "/run", "/dev/shm"}
 
-// RealPath is path, absolute and without symlinks.
+// RealPath returns path as an absolute path without symlinks.
 func RealPath(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -14,8 +14,7 @@ func RealPath(path string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// Within reports whether path is dir or lies below it. Both are absolute and
-// clean.
+// Within reports whether path is dir or lies below it. Both must be absolute and clean.
 func Within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownWorkspaceMount returns the workspace a mount of its own, so that it stays
-// writable when what is around it does not.
+// ownWorkspaceMount mounts the workspace separately, so that it stays writable when the mounts
+// around it become read-only.
 func ownWorkspaceMount(dir string) error {
 	fd, err := openPath(dir)
 	if err != nil {
@@ -20,12 +20,11 @@ func ownWorkspaceMount(dir string) error {
 	if err := bindAt(fd, dir); err != nil {
 		return err
 	}
-	return os.Chdir(dir) // into the new mount
+	return os.Chdir(dir) // enter the new mount
 }
 
-// readOnlyOutside makes all mounts read-only but those that commands write to.
-// Landlock guards content and names, but neither modes, owners, times nor extended
-// attributes.
+// readOnlyOutside makes all mounts read-only except those that commands may write. Landlock guards
+// content and names, but not modes, owners, times or extended attributes.
 func readOnlyOutside(p Policy) error {
 	mounts, err := Mounts()
 	if err != nil {
@@ -42,8 +41,8 @@ func readOnlyOutside(p Policy) error {
 	return nil
 }
 
-// writes reports whether commands write to a mount at point: the nearest folder
-// above it that the policy names decides.
+// writes reports whether commands may write to a mount at point. The nearest folder at or above
+// point that the policy names decides.
 func (p Policy) writes(point string) bool {
 	nearest, writes := "", false
 	name := func(path string, writable bool) {
@@ -66,8 +65,8 @@ func (p Policy) writes(point string) bool {
 	return writes && !slices.Contains(p.Fixed, point)
 }
 
-// makeReadOnly makes the mount at point read-only. One that cannot be reached is
-// none that a command could use.
+// makeReadOnly changes the mount at point to read-only. It ignores a mount that cannot be reached,
+// because commands cannot use it either.
 func makeReadOnly(point string) error {
 	fd, err := openPath(point)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
@@ -79,7 +78,7 @@ func makeReadOnly(point string) error {
 	defer unix.Close(fd)
 	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 	if errors.Is(err, unix.EINVAL) {
-		return nil // covered by another mount: it is no mount's root that is seen here
+		return nil // another mount covers it, so its root is not visible
 	}
 	return err
 }

@@ -5,7 +5,7 @@ import "fmt"
 // Method is a way to confine bash.
 type Method string
 
-// Ways to confine.
+// The methods.
 const (
 	ByLandlock  Method = "landlock"
 	ByBwrap     Method = "bwrap"
@@ -17,68 +17,67 @@ const Mark = "__tool-sandbox-child"
 
 // Spec tells a sandbox child what to do before it becomes the command.
 type Spec struct {
-	Parent   int // its parent's pid; another one means that ours is gone
+	Parent   int // the parent's pid; if the actual one differs, the parent has ended
 	Method   Method
 	Policy   Policy
-	Mounts   bool // it has a mount namespace of its own
-	Pids     bool // it is the first process of a PID namespace
-	HasData  bool // the first of Hidden is the data directory
+	Mounts   bool // the child has its own mount namespace
+	Pids     bool // the child is the first process of a PID namespace
+	HasData  bool // the first element of Hidden is the data directory
 	Hidden   []Identity
 	Filtered bool
-	FilterFd int // where bubblewrap finds its filter; 0 if there is none
+	FilterFd int // descriptor of bubblewrap's filter; 0 if there is none
 	Rules    FilterRules
-	Loopback bool          // it raises the loopback interface of its own network
-	Limits   map[int]int64 // of resources, as setrlimit(2) takes them; negative is none
+	Loopback bool          // enable the loopback interface of the child's own network
+	Limits   map[int]int64 // resource limits as in setrlimit(2); a negative value is no limit
 }
 
-// Policy says what commands may do: read and run everything outside Data, write
-// below Write, in their own Private folders and to the usual devices, use the
-// network.
+// Policy says what commands may do. They may read and run everything outside Data, and use the
+// network. They may write below Write, in their Private folders and to the usual devices.
 type Policy struct {
-	Dir     string   // where they run
+	Dir     string   // the working directory
 	Data    []string // all paths of the data directory
 	Secrets []string // all paths of files with secrets
-	Write   []string // existing, free of symlinks
-	// Caches of toolchains are the run's own, over what is there.
+	Write   []string // existing paths without symlinks
+	// Caches are the run's own overlays over toolchain caches.
 	Caches []CacheFolder
 	// Fixed are files and folders in Write that cannot be changed.
 	Fixed   []string
 	Private []Private
-	// Kept are shown below Private folders all the same.
+	// Kept are paths that stay visible below Private folders.
 	Kept []string
 	// Temp is TMPDIR.
 	Temp string
-	// Own lets commands see no more than they need, so that there is no socket
-	// that somebody else has made.
+	// Own restricts what commands see to what they need, so that they see no socket of another
+	// program.
 	Own bool
 	// Sockets are files in Write that are covered.
 	Sockets []string
 }
 
-// Private is a folder that commands have as their own at the place of another.
+// Private is a command's own folder Source, mounted at Path.
 type Private struct{ Path, Source string }
 
-// CacheFolder is a cache of a toolchain as commands have it: a layer of the run's
-// own over the user's, or where that cannot be, an empty folder.
+// CacheFolder is a toolchain cache as commands see it: an overlay of the run over the user's cache,
+// or an empty folder if overlays are not available.
 type CacheFolder struct {
 	Path, Upper, Work, Empty string
-	// NoLayer keeps what is there out of sight.
+	// NoLayer mounts the empty folder instead of an overlay.
 	NoLayer bool
 }
 
-// FilterRules say what a filter allows and denies besides what it always does.
+// FilterRules are the configurable rules of a filter. Other rules always apply.
 type FilterRules struct {
-	Unix  bool // Unix sockets are left alone
-	NoNet bool // sockets of every other family are denied
+	Unix  bool // Unix sockets are allowed
+	NoNet bool // sockets of all other families are denied
 }
 
-// Identity names a folder whatever its path is.
+// Identity identifies a file or folder independently of its path.
 type Identity struct{ Dev, Ino uint64 }
 
 func (i Identity) String() string { return fmt.Sprintf("%d:%d", i.Dev, i.Ino) }
 
-// Where the child finds what is shared with it. A sandbox child's report comes
-// first, then what it covers.
+// Descriptors that the parent shares with the child. The report pipe is first, then the files and
+// folders that the child covers.
 const (
 	ReportFd = 3
 	HiddenFd = 4

@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// Cache keeps what has been compiled, the most recently used of it. Its zero value is
-// ready. It is safe for concurrent use.
+// Cache keeps the most recently used compiled schemas. Its zero value is ready to use. It is safe
+// for concurrent use.
 type Cache struct {
 	mu     sync.Mutex
-	recent list.List // of *cached, the most recent first
+	recent list.List // of *cached, most recently used first
 	byText map[[sha256.Size]byte]*list.Element
 	weight int
 }
 
-// MaxCached bounds the memory that a Cache holds, in bytes, roughly.
+// MaxCached is the approximate maximum memory of a Cache in bytes.
 const MaxCached = 32 << 20
 
-// errorWeight is what an error counts.
+// errorWeight is the weight of a cached error in bytes.
 const errorWeight = 1 << 10
 
 type cached struct {
@@ -28,11 +28,11 @@ type cached struct {
 	err    error
 }
 
-// Compile is Compile, once for each text while it is in the cache. What cannot be
-// compiled is remembered, too.
+// Compile is the package's Compile with caching: it compiles each text once while the text is in
+// the cache. Errors are cached too.
 func (c *Cache) Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > MaxBytes {
-		return Compile(raw) // refused by its size alone
+		return Compile(raw) // refused for its size
 	}
 	text := sha256.Sum256(raw)
 	if one := c.get(text); one != nil {
@@ -62,7 +62,7 @@ func (c *Cache) put(one *cached) {
 		c.byText = map[[sha256.Size]byte]*list.Element{}
 	}
 	if c.byText[one.text] != nil {
-		return // compiled at the same time by another
+		return // another goroutine compiled the same text
 	}
 	c.byText[one.text] = c.recent.PushFront(one)
 	c.weight += one.weight()

@@ -8,17 +8,17 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// graph is all that a compiled schema reaches.
+// graph contains all schemas that a compiled schema reaches.
 type graph struct {
 	nodes []*jsonschema.Schema
-	// compared is what comparing a value with the enum and const of a schema costs.
+	// compared is the cost in steps of comparing a value with the enum and const of a schema.
 	compared map[*jsonschema.Schema]int
-	// numeric is how many keywords of a schema read a number as a fraction.
+	// numeric is the number of keywords of a schema that read a number as a fraction.
 	numeric map[*jsonschema.Schema]int
-	// unique are the schemas with uniqueItems, which the library no longer checks.
+	// unique are the schemas with uniqueItems, whose check the library no longer does.
 	unique map[*jsonschema.Schema]bool
-	// unevaluated says that some schema asks which members others have not seen, for
-	// which the library copies their names at each step.
+	// unevaluated reports that some schema uses an "unevaluated" keyword. The library then copies
+	// the names of members at each step.
 	unevaluated bool
 }
 
@@ -67,7 +67,7 @@ func (g *graph) note(s *jsonschema.Schema) {
 	g.unevaluated = g.unevaluated || s.UnevaluatedItems != nil || s.UnevaluatedProperties != nil
 }
 
-// inPlace returns the schemas that s applies to the very value that it is applied to.
+// inPlace returns the schemas that s applies to the same value.
 func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	all := some(s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.ContentSchema)
 	if s.DynamicRef != nil {
@@ -118,8 +118,7 @@ func some(all ...*jsonschema.Schema) []*jsonschema.Schema {
 	return there
 }
 
-// check refuses a schema whose steps for a value cannot be told, or are too many
-// whatever the value is.
+// check refuses a schema if the steps for a value cannot be counted, or are too many for any value.
 func (g *graph) check() error {
 	for _, s := range g.nodes {
 		if s.DynamicRef != nil || s.RecursiveRef != nil {
@@ -135,13 +134,13 @@ func (g *graph) check() error {
 	return nil
 }
 
-// expansion counts the schemas that apply to one value, for each schema once.
+// expansion counts, once for each schema, the schemas that apply to one value.
 type expansion struct {
 	done map[*jsonschema.Schema]reach
 }
 
-// reach is how many schemas apply to a value together with one, and how many of them
-// lead to one another. It is zero while that is being counted.
+// reach is the number of schemas that apply to a value together with one schema, and the length of
+// their longest chain. It is zero during the count.
 type reach struct{ schemas, chain int }
 
 func (e *expansion) reach(s *jsonschema.Schema) (reach, error) {
@@ -178,7 +177,7 @@ func (r reach) check() error {
 	return nil
 }
 
-// replaceCostly puts checks with a bound in the place of the library's.
+// replaceCostly replaces expensive checks of the library with bounded ones.
 func (g *graph) replaceCostly() {
 	for _, s := range g.nodes {
 		if s.Format != nil && s.Format.Name == "regex" {

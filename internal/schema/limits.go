@@ -2,47 +2,49 @@ package schema
 
 import "fmt"
 
-// The limits. docs/protocol.md lists them for those who write workers.
+// The limits. docs/protocol.md lists them for authors of workers.
 const (
-	// MaxBytes bounds the text of a schema.
+	// MaxBytes is the maximum length of a schema's text in bytes.
 	MaxBytes = 64 << 10
-	// MaxDepth bounds how deep the text of a schema is nested.
+	// MaxDepth is the maximum nesting depth of a schema's text.
 	MaxDepth = 64
-	// MaxNodes bounds the objects and booleans of its text: each may be a schema.
+	// MaxNodes is the maximum number of objects and booleans in a schema's text, each of which may
+	// be a schema.
 	MaxNodes = 4096
-	// MaxAnchors bounds its $id, $anchor and $dynamicAnchor members.
+	// MaxAnchors is the maximum number of $id, $anchor and $dynamicAnchor members.
 	MaxAnchors = 64
-	// MaxRefs bounds its $ref members that lead elsewhere than to the root and to
-	// what stands directly in its definitions.
+	// MaxRefs is the maximum number of $ref members that refer neither to the root nor to an entry
+	// of its definitions.
 	MaxRefs = 256
-	// MaxExpanded bounds how many schemas apply to one value, with every $ref followed
-	// each time that it is there.
+	// MaxExpanded is the maximum number of schemas that apply to one value, with every $ref
+	// followed at each occurrence.
 	MaxExpanded = 1024
-	// MaxChain bounds how many of them lead to one another, as a chain of $ref does.
+	// MaxChain is the maximum length of a chain of such schemas, such as a chain of $ref.
 	MaxChain = 64
-	// MaxPattern bounds the bytes of a regular expression.
+	// MaxPattern is the maximum length of a regular expression in bytes.
 	MaxPattern = 512
-	// MaxPatternSteps bounds the instructions of all regular expressions of a schema,
-	// compiled: {1,1000} makes a thousand of one character.
+	// MaxPatternSteps is the maximum number of instructions of a schema's compiled regular
+	// expressions. {1,1000} compiles one character to a thousand instructions.
 	MaxPatternSteps = 16 << 10
-	// MaxNumber bounds the digits of a number, and the size of its exponent.
+	// MaxNumber is the maximum number of digits of a number, and the maximum absolute value of its
+	// exponent.
 	MaxNumber = 400
-	// MaxValueDepth bounds how deep a value is nested that is checked by a schema.
+	// MaxValueDepth is the maximum nesting depth of a value that is validated.
 	MaxValueDepth = 256
-	// MaxSteps bounds the steps of one validation.
+	// MaxSteps is the maximum number of steps of one validation.
 	MaxSteps = 1 << 20
 )
 
-// What a compiled schema holds in memory, roughly: for the bound of a cache.
+// Approximate memory of a compiled schema's parts in bytes, for the limit of a cache.
 const (
 	nodeWeight = 1 << 10
 	stepWeight = 64
 )
 
-// LimitError says which limit a schema or a value is over.
+// LimitError names the limit that a schema or a value exceeds.
 type LimitError struct {
 	What string
-	// Got is 0 where counting stopped at the limit.
+	// Got is 0 if counting stopped at the limit.
 	Got, Max int
 }
 

@@ -8,15 +8,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// patterns compiles the regular expressions of one schema, each once.
+// patterns compiles the regular expressions of one schema, each of them once.
 type patterns struct {
 	done  map[string]*pattern
-	total int // instructions
+	total int // total number of instructions
 	over  *LimitError
 }
 
-// pattern is a regular expression that knows how many instructions a character may
-// take. Go's expressions take time linear in the text, times this.
+// pattern is a regular expression with its number of instructions. The time of a match is linear in
+// the text's length times that number.
 type pattern struct {
 	*regexp.Regexp
 	steps int
@@ -39,7 +39,7 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	return made, nil
 }
 
-// compilePattern compiles a regular expression of so many instructions at most.
+// compilePattern compiles a regular expression of at most room instructions.
 func compilePattern(text string, room int) (*pattern, error) {
 	if len(text) > MaxPattern {
 		return nil, &LimitError{What: "bytes in a regular expression", Got: len(text), Max: MaxPattern}
@@ -62,7 +62,7 @@ func compilePattern(text string, room int) (*pattern, error) {
 	return &pattern{Regexp: made, steps: len(prog.Inst)}, nil
 }
 
-// stepsOf returns the instructions of a compiled expression.
+// stepsOf returns the number of instructions of a compiled expression.
 func stepsOf(r jsonschema.Regexp) int {
 	if p, ok := r.(*pattern); ok {
 		return p.steps
@@ -70,8 +70,8 @@ func stepsOf(r jsonschema.Regexp) int {
 	return MaxPatternSteps
 }
 
-// checkRegex is the format "regex" of a value: the value is an expression, and
-// compiling it has a bound, too.
+// checkRegex checks the format "regex" of a value, which must be a regular expression. Its
+// compilation is bounded too.
 func checkRegex(value any) error {
 	text, ok := value.(string)
 	if !ok {

@@ -1,10 +1,8 @@
-// Package schema compiles JSON Schemas that others wrote, and checks values by them,
-// at a cost that is bounded before it is paid: a validation cannot be stopped once it
-// runs.
+// Package schema compiles JSON Schemas from untrusted authors and validates values. The cost is
+// bounded in advance, because a running validation cannot be stopped.
 //
-// Compile refuses a schema over its limits. Validate counts the steps that the
-// validation would take at most, and refuses a value that would take more than
-// MaxSteps. Neither needs a deadline.
+// Compile refuses a schema that exceeds its limits. Validate first computes the maximum number of
+// steps, and refuses a value that would need more than MaxSteps. Neither needs a deadline.
 package schema
 
 import (
@@ -23,8 +21,8 @@ type Schema struct {
 	weight   int
 }
 
-// Compile compiles a schema. A *LimitError says which limit it is over; any other
-// error says that it is no JSON Schema, or that it refers to another document.
+// Compile compiles a schema. A *LimitError names the limit that the schema exceeds. Any other error
+// means that it is not a JSON Schema, or that it refers to another document.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	if err := CheckText(raw); err != nil {
 		return nil, err
@@ -61,17 +59,16 @@ func compile(doc any, p *patterns) (*jsonschema.Schema, error) {
 	return compiler.Compile(url)
 }
 
-// noLoader keeps a schema from reading files and addresses. The drafts of JSON Schema
-// itself are in the library, which does not ask for them here.
+// noLoader prevents a schema from reading files and addresses. The library contains the drafts of
+// JSON Schema and does not load them through it.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a schema refers only to itself, not to %s", url)
 }
 
-// Validate checks a value, as Parse returns it. The error is a *LimitError if the
-// value would take too many steps, and a *jsonschema.ValidationError if it does not
-// fit the schema.
+// Validate checks a value that Parse returned. The error is a *LimitError if the value needs too
+// many steps, and a *jsonschema.ValidationError if it does not match the schema.
 func (s *Schema) Validate(value any) error {
 	if err := s.affordable(value); err != nil {
 		return err
@@ -79,8 +76,8 @@ func (s *Schema) Validate(value any) error {
 	return s.compiled.Validate(value)
 }
 
-// Steps returns an upper bound of the steps that Validate takes for a value. Past
-// MaxSteps it stops counting.
+// Steps returns an upper bound of the steps of Validate for a value. It stops counting after
+// MaxSteps.
 func (s *Schema) Steps(value any) int {
 	c := counter{graph: s.graph}
 	c.visit(s.compiled, value, 0)
@@ -94,8 +91,8 @@ func (s *Schema) affordable(value any) error {
 	return nil
 }
 
-// Parse reads one JSON value for Validate. A *LimitError says that it is nested too
-// deep or has a number too long.
+// Parse parses one JSON value for Validate. It returns a *LimitError if the value is nested too
+// deeply or contains a number that is too long.
 func Parse(raw json.RawMessage) (any, error) {
 	if err := checkShape(raw, shape{depth: MaxValueDepth}); err != nil {
 		return nil, err
@@ -103,7 +100,8 @@ func Parse(raw json.RawMessage) (any, error) {
 	return jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 }
 
-// OverLimit reports whether err says that a schema or a value is over a limit.
+// OverLimit reports whether err is a *LimitError, that is, whether a schema or a value exceeds a
+// limit.
 func OverLimit(err error) bool {
 	var over *LimitError
 	return errors.As(err, &over)

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// doubled is a schema of few bytes that applies 2^n schemas to any value.
+// doubled returns a short schema that applies 2^n schemas to any value.
 func doubled(n int) string {
 	var defs []string
 	for i := range n {
@@ -81,7 +81,7 @@ func TestASchemaOverALimitIsRefused(t *testing.T) {
 	}
 }
 
-// What people write is within the limits, also at their edges.
+// Ordinary schemas are accepted, even close to the limits.
 func TestOrdinarySchemasAreTaken(t *testing.T) {
 	for name, raw := range map[string]string{
 		"tree":      `{"$defs":{"n":{"type":"object","properties":{"l":{"$ref":"#/$defs/n"},"r":{"$ref":"#/$defs/n"}}}},"$ref":"#/$defs/n"}`,
@@ -99,7 +99,7 @@ func TestOrdinarySchemasAreTaken(t *testing.T) {
 	}
 }
 
-// A schema whose cost depends on the value is taken, and the value refused.
+// A schema whose cost depends on the value is accepted, and an expensive value is refused.
 func TestAValueThatTakesTooManyStepsIsRefused(t *testing.T) {
 	spread := `{"anyOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}]}`
 	for name, c := range map[string]struct{ schema, value string }{
@@ -150,7 +150,7 @@ func TestAValueOutOfShapeIsRefused(t *testing.T) {
 	}
 }
 
-// Lists of strings that hash alike in the library were compared each with each.
+// The library compared every pair of strings with equal hashes.
 func TestUniqueItemsComparesByKey(t *testing.T) {
 	s, err := Compile(json.RawMessage(`{"uniqueItems":true}`))
 	if err != nil {
@@ -171,8 +171,8 @@ func TestUniqueItemsComparesByKey(t *testing.T) {
 	}
 }
 
-// Each field of a compiled schema that holds schemas is walked: a new one in the
-// library would be an uncounted way of the validation.
+// The count visits each field of a compiled schema that contains schemas. A new field in the
+// library would not be counted.
 func TestEverySubschemaIsCounted(t *testing.T) {
 	schemas := reflect.TypeFor[*jsonschema.Schema]()
 	uncounted := map[string]string{"resource": "the root of the document", "dynamicAnchors": "reached by $dynamicRef alone, which is refused"}
@@ -246,7 +246,7 @@ type visits struct{ n int }
 
 func (v *visits) Validate(*jsonschema.ValidatorContext, any) { v.n++ }
 
-// What is counted beforehand is never less than what the validation does.
+// The computed number of steps is never less than the actual number.
 func TestStepsBoundTheValidation(t *testing.T) {
 	compiled := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -388,7 +388,7 @@ func TestTheCacheIsBounded(t *testing.T) {
 	if again, _ := c.Compile(one); again != first {
 		t.Error("a schema was compiled twice")
 	}
-	var large strings.Builder // in memory
+	var large strings.Builder // written to memory
 	for n := range 16 {
 		fmt.Fprintf(&large, `{"pattern":"%c{1000}"},`, 'a'+n)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// counter walks as the validation will, and never less far: it takes every branch
-// where the validation may stop at the first. It stops when the steps are too many.
+// counter visits at least everything that the validation visits. It takes every branch, although
+// the validation may stop at the first one. It stops when there are too many steps.
 type counter struct {
 	graph *graph
 	steps int
@@ -17,10 +17,10 @@ type counter struct {
 
 func (c *counter) over() bool { return c.steps > MaxSteps }
 
-// visit counts what applying s to a value takes. depth is that of the value.
+// visit counts the steps of applying s to a value at the given depth.
 func (c *counter) visit(s *jsonschema.Schema, value any, depth int) {
 	if c.add(1 + depth/16); c.over() || s.Bool != nil {
-		return // an error of the validation copies the way to its value
+		return // a validation error copies the path to its value, so depth costs steps
 	}
 	c.add(c.graph.compared[s])
 	switch v := value.(type) {
@@ -63,7 +63,7 @@ func (c *counter) object(s *jsonschema.Schema, members map[string]any, depth int
 	}
 }
 
-// member counts what one member takes, and reports whether a schema applies to it.
+// member counts the steps of one member, and reports whether a schema applies to it.
 func (c *counter) member(s *jsonschema.Schema, name string, value any, depth int) bool {
 	seen := false
 	if sub, ok := s.Properties[name]; ok {
@@ -123,7 +123,7 @@ func (c *counter) array(s *jsonschema.Schema, items []any, depth int) {
 	}
 }
 
-// itemSchema returns the schema for the item at a place, nil if there is none.
+// itemSchema returns the schema of the item at index i, or nil if there is none.
 func itemSchema(s *jsonschema.Schema, i int) *jsonschema.Schema {
 	prefix, rest := s.PrefixItems, s.Items2020
 	switch items := s.Items.(type) {
@@ -139,7 +139,7 @@ func itemSchema(s *jsonschema.Schema, i int) *jsonschema.Schema {
 	return rest
 }
 
-// weigh counts what reading a whole value takes.
+// weigh counts the steps of reading a whole value.
 func (c *counter) weigh(value any) {
 	if c.add(1); c.over() {
 		return
@@ -161,7 +161,7 @@ func (c *counter) weigh(value any) {
 	}
 }
 
-// digits returns about how many digits the exact fraction of a number has.
+// digits returns the approximate number of digits of a number's exact fraction.
 func digits(n json.Number) int {
 	at := strings.LastIndexAny(n.String(), "eE")
 	if at < 0 {
@@ -174,8 +174,8 @@ func digits(n json.Number) int {
 	return len(n) + exponent
 }
 
-// textStep is how many bytes are read or compared in about the time of a step, and
-// matchStep how many instructions of a regular expression are taken.
+// textStep is the number of bytes that are read or compared in one step. matchStep is the number of
+// instructions of a regular expression in one step.
 const (
 	textStep  = 64
 	matchStep = 16
@@ -188,7 +188,7 @@ func (c *counter) text(s *jsonschema.Schema, text string) {
 	if s.Format != nil {
 		c.add(len(text) / 4)
 		if s.Format.Name == "regex" {
-			c.add(MaxPatternSteps / 2) // the text itself is compiled
+			c.add(MaxPatternSteps / 2) // the value itself is compiled as a regular expression
 		}
 	}
 	if s.Pattern != nil {
@@ -200,7 +200,7 @@ func (c *counter) match(expression jsonschema.Regexp, text string) {
 	c.add(1 + len(text)*stepsOf(expression)/matchStep)
 }
 
-// sizeOf returns about how many steps comparing with a value takes.
+// sizeOf returns the approximate number of steps of a comparison with value.
 func sizeOf(value any) int {
 	c := counter{}
 	c.weigh(value)

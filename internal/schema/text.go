@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// CheckText checks what of a schema can be told from its text: its size, its depth,
-// its nodes and its numbers. It is all that a schema needs which is passed on to a
-// model's provider and not compiled here.
+// CheckText checks the properties of a schema that its text shows: size, depth, number of nodes,
+// and numbers. This is sufficient for a schema that is passed to a model's provider and not
+// compiled here.
 func CheckText(raw json.RawMessage) error {
 	if len(raw) > MaxBytes {
 		return &LimitError{What: "bytes", Got: len(raw), Max: MaxBytes}
@@ -20,12 +20,12 @@ func CheckText(raw json.RawMessage) error {
 	return checkShape(raw, shape{depth: MaxDepth, nodes: MaxNodes, anchors: MaxAnchors, refs: MaxRefs})
 }
 
-// shape bounds the text of a JSON value. A bound of 0 is none.
+// shape contains limits for the text of a JSON value. 0 means no limit.
 type shape struct {
 	depth, nodes, anchors, refs int
 }
 
-// checkShape reads a JSON value token by token, with memory for its depth alone.
+// checkShape reads a JSON value token by token. Its memory depends only on the depth.
 func checkShape(raw json.RawMessage, max shape) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -44,16 +44,16 @@ func checkShape(raw json.RawMessage, max shape) error {
 	}
 }
 
-// shapeReader is where in a text the reading is.
+// shapeReader is the state of checkShape.
 type shapeReader struct {
 	max    shape
 	open   []level
-	name   string // of the member whose value comes
+	name   string // of the member whose value is next
 	tokens int
 	nodes  int
 
-	// Members that the drafts read differently are counted apart, since $schema may
-	// come last.
+	// Members that older drafts read differently are counted separately, because $schema may come
+	// last.
 	anchors, oldAnchors int
 	refs, oldRefs       int
 	old                 bool // some $schema is older than 2019-09
@@ -62,7 +62,7 @@ type shapeReader struct {
 // level is an open object or array.
 type level struct {
 	object bool
-	named  bool // a member's name has been read, its value not
+	named  bool // the member's name has been read, but not its value
 }
 
 func (s *shapeReader) read(token json.Token) error {
@@ -82,8 +82,7 @@ func (s *shapeReader) read(token json.Token) error {
 	return nil
 }
 
-// isName reports whether the token that comes is a member's name, and notes that its
-// value comes next.
+// isName reports whether the next token is a member's name, and records that its value follows.
 func (s *shapeReader) isName() bool {
 	if len(s.open) == 0 || !s.open[len(s.open)-1].object {
 		return false
@@ -113,7 +112,7 @@ func (s *shapeReader) value(token json.Token) error {
 	return nil
 }
 
-// keyword counts what the compilation looks up for each schema again.
+// keyword counts members that the compiler looks up repeatedly for each schema.
 func (s *shapeReader) keyword(value string) {
 	switch s.name {
 	case "$id", "$anchor", "$dynamicAnchor":
@@ -127,8 +126,8 @@ func (s *shapeReader) keyword(value string) {
 	}
 }
 
-// ref counts a reference. One to a definition or to the root leads to what is
-// compiled anyway; for any other the library copies what it knows of the document.
+// ref counts a reference. A reference to a definition or to the root is free, because its target is
+// compiled anyway. For any other one the library copies its data about the document.
 func (s *shapeReader) ref(to string) {
 	name, inDefs := strings.CutPrefix(to, "#/$defs/")
 	old, inDefinitions := strings.CutPrefix(to, "#/definitions/")
@@ -157,8 +156,8 @@ func (s *shapeReader) check() error {
 	return nil
 }
 
-// checkNumber refuses a number that is short to write and long to compute with: the
-// validation reads each as an exact fraction.
+// checkNumber refuses a number that is short but expensive, because the validation reads each
+// number as an exact fraction.
 func checkNumber(n json.Number) error {
 	if len(n) > MaxNumber {
 		return &LimitError{What: "digits in a number", Got: len(n), Max: MaxNumber}

@@ -11,9 +11,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// uniqueItems is the keyword of that name. The library compares items whose hashes
-// are equal, and a client can choose lists whose hashes all are. Here each item has a
-// key that only equal items share, so the cost is that of reading them.
+// uniqueItems implements the keyword uniqueItems. The library compares all items with equal hashes,
+// and a client can choose items whose hashes are all equal. Here each item has a unique key, so the
+// cost is linear in the size of the items.
 type uniqueItems struct{}
 
 // Validate implements jsonschema.SchemaExt.
@@ -33,9 +33,9 @@ func (uniqueItems) Validate(ctx *jsonschema.ValidatorContext, value any) {
 	}
 }
 
-// appendKey appends a text that two values share if and only if they are equal:
-// members in the order of their names, numbers as fractions, and the length before
-// what has no end of its own.
+// appendKey appends a text that is the same for two values if and only if they are equal. Members
+// are sorted by name, numbers are fractions, and values without an end mark are preceded by their
+// length.
 func appendKey(to []byte, value any) []byte {
 	switch v := value.(type) {
 	case map[string]any:

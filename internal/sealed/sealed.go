@@ -1,10 +1,10 @@
-// Package sealed makes text that a client keeps for Perdure and gives back: it cannot
-// read it, and neither change it nor give it to another org.
+// Package sealed encrypts text that a client stores for Perdure and sends back. The client cannot
+// read it, change it, or use it for another org.
 //
-// A text is AES-256-GCM (NIST SP 800-38D) under keys that HKDF-SHA-256 (RFC 5869)
-// derives from a secret of the installation, for one org and one purpose. The nonce is
-// a keyed hash of the plain text, as in a synthetic IV (RFC 5297): the same plain text
-// is sealed as the same text, so that a stream that is read again is the same.
+// A sealed text is AES-256-GCM (NIST SP 800-38D). HKDF-SHA-256 (RFC 5869) derives its keys from a
+// secret of the installation, for one org and one purpose. The nonce is a keyed hash of the plain
+// text, as in a synthetic IV (RFC 5297). Equal plain texts therefore have equal sealed texts, so a
+// stream that is read a second time is the same.
 package sealed
 
 import (
@@ -21,35 +21,36 @@ import (
 	"strings"
 )
 
-// MaxPlain is the most bytes that are sealed, and MaxText the most that are opened.
+// MaxPlain is the maximum length in bytes of a text to seal, and MaxText of a text to open.
 const (
 	MaxPlain = 4 << 20
 	MaxText  = 6 << 20
 )
 
-// MinSecret is the least bytes of a secret.
+// MinSecret is the minimum length of a secret in bytes.
 const MinSecret = 32
 
-// prefix tells this form from other ones.
+// prefix identifies the format of a sealed text.
 const prefix = "prd1."
 
-// ErrForeign is why a text is not opened: it was changed, cut, or sealed by another
-// installation, for another org or another purpose.
+// ErrForeign reports that a text cannot be opened: it was changed or cut, or sealed by another
+// installation, for another org or for another purpose.
 var ErrForeign = errors.New("it was changed, or not made here for this org")
 
-// Box seals and opens for one org and one purpose. It is safe for concurrent use.
+// Box seals and opens texts for one org and one purpose. It is safe for concurrent use.
 type Box struct {
 	aead     cipher.AEAD
 	nonceKey []byte
 }
 
-// New returns the box of an org. Boxes of different purposes do not open each other's
-// texts. The error is that of a secret that is too short.
+// New returns the box of an org and a purpose. A Box cannot open texts of another purpose. New
+// returns an error if the secret is too short.
 func New(secret []byte, org, purpose string) (*Box, error) {
 	if len(secret) < MinSecret {
 		return nil, errors.New("the secret has under 32 bytes")
 	}
-	// The purpose is a constant without a zero byte, so that no two pairs are one text.
+	// The purpose is a constant without a zero byte, so different pairs of purpose and org have
+	// different texts.
 	keys, err := hkdf.Key(sha256.New, secret, nil, "perdure sealed\x00"+purpose+"\x00"+org, 64)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func New(secret []byte, org, purpose string) (*Box, error) {
 	return &Box{aead: aead, nonceKey: keys[32:]}, err
 }
 
-// Seal returns the text for plain, and "" where that is over MaxPlain.
+// Seal returns the sealed text of plain, or "" if plain is longer than MaxPlain.
 func (b *Box) Seal(plain []byte) string {
 	if len(plain) > MaxPlain {
 		return ""
@@ -74,7 +75,7 @@ func (b *Box) Seal(plain []byte) string {
 	return prefix + base64.RawURLEncoding.EncodeToString(b.aead.Seal(nonce, nonce, packed, nil))
 }
 
-// Open returns what was sealed. The error is ErrForeign.
+// Open returns the plain text of a sealed text. Errors: ErrForeign.
 func (b *Box) Open(text string) ([]byte, error) {
 	body, ours := strings.CutPrefix(text, prefix)
 	if !ours || len(text) > MaxText {
@@ -91,7 +92,7 @@ func (b *Box) Open(text string) ([]byte, error) {
 	return unpack(packed)
 }
 
-// pack compresses: what is sealed is mostly words, and goes over the wire each turn.
+// pack compresses plain, which is mostly natural language and is sent in each turn.
 func pack(plain []byte) []byte {
 	var out bytes.Buffer
 	w, err := flate.NewWriter(&out, flate.BestSpeed)
@@ -101,7 +102,7 @@ func pack(plain []byte) []byte {
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil { // the level is one that there is, and a buffer takes all
+	if err != nil { // the level is valid, and a write to memory never fails
 		panic(err)
 	}
 	return out.Bytes()

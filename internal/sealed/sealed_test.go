@@ -21,7 +21,7 @@ func box(t *testing.T, secret []byte, org, purpose string) *sealed.Box {
 	return b
 }
 
-// What is sealed comes back, says nothing of what it is, and is the same each time.
+// A sealed text can be opened, does not reveal the plain text, and is the same each time.
 func TestSealedComesBack(t *testing.T) {
 	b := box(t, secret, "o", "p")
 	large := bytes.Repeat([]byte("a line of a thought\n"), sealed.MaxPlain/20)
@@ -47,8 +47,8 @@ func TestSealedComesBack(t *testing.T) {
 	}
 }
 
-// Nothing is opened but what was sealed by the same installation for the same org and
-// purpose, and no bit of that may be another.
+// Open accepts only texts that were sealed by the same installation for the same org and purpose,
+// and no changed bit.
 func TestNothingElseIsOpened(t *testing.T) {
 	b := box(t, secret, "o", "p")
 	text := b.Seal([]byte("hello"))

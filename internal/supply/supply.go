@@ -1,5 +1,4 @@
-// Package supply holds the rules for what is downloaded to build and test the program:
-// each input is named in one version, with a checksum where its registry has one. It
-// has no code of its own: the test reads the lockfiles, the modules of the tools and
-// the scripts.
+// Package supply contains the rules for downloads that build and test the program. Each input is
+// pinned to one version, with a checksum if its registry has one. The package has no code other
+// than tests, which read the lockfiles, the modules of the tools and the scripts.
 package supply

@@ -14,7 +14,7 @@ import (
 
 const root = "../.."
 
-// tracked returns the files of the repository whose names end so.
+// tracked returns the files of the repository whose names end with name.
 func tracked(t *testing.T, name string) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard").Output()
@@ -51,10 +51,10 @@ type npmFile struct {
 	HasInstallScript             bool
 }
 
-// installs are the packages with code that would run when they are installed. It does
-// not run (--ignore-scripts): each of these works without.
+// installs are the packages that contain install scripts. The scripts do not run
+// (--ignore-scripts), and each of these packages works without them.
 var installs = []string{
-	"node_modules/esbuild", // would check that its binary runs
+	"node_modules/esbuild", // its script would check that its binary runs
 }
 
 func TestEveryNPMPackageHasItsChecksum(t *testing.T) {
@@ -69,7 +69,7 @@ func TestEveryNPMPackageHasItsChecksum(t *testing.T) {
 	}
 }
 
-// lockfileFaults says what a lockfile leaves open.
+// lockfileFaults returns the inputs that a lockfile does not pin.
 func lockfileFaults(t *testing.T, text string) []string {
 	t.Helper()
 	var lock locked
@@ -91,7 +91,7 @@ func lockfileFaults(t *testing.T, text string) []string {
 		if !exact.MatchString(p.Version) {
 			wrong = append(wrong, name+" has no version")
 		}
-		// Without a place npm asks the registry that it is set up with.
+		// Without a URL npm uses the configured registry.
 		if p.Resolved != "" || p.Link {
 			wrong = append(wrong, name+" comes from "+p.Resolved+", not from the registry")
 		}
@@ -102,11 +102,11 @@ func lockfileFaults(t *testing.T, text string) []string {
 	return wrong
 }
 
-// exact is a version of Semantic Versioning 2.0.0, and no range.
+// exact matches one version of Semantic Versioning 2.0.0, but no range.
 var exact = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
-// alias is how a package is taken under another name, so that two of its versions
-// can be there: npm:package@version.
+// alias matches npm:package@version, which installs a package under another name, so that two of
+// its versions can be installed.
 var alias = regexp.MustCompile(`^npm:(@[a-z0-9-]+/)?[a-z0-9.-]+@`)
 
 func TestALockfileThatLeavesSomethingOpenIsFound(t *testing.T) {
@@ -146,8 +146,8 @@ func TestNPMDependenciesAreOneVersion(t *testing.T) {
 	}
 }
 
-// Scripts run tools through a go.mod of the repository, and npm's packages as their
-// lockfile has them: never the newest that there is.
+// Scripts run tools through a go.mod of the repository, and npm packages as locked. They never use
+// the newest version.
 func TestScriptsTakeNothingUnpinned(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "scripts", "*.sh"))
 	if err != nil {
@@ -178,22 +178,22 @@ func TestScriptsTakeNothingUnpinned(t *testing.T) {
 var (
 	unpinned = regexp.MustCompile(`\b(curl|wget|pip3?|pipx|gem|cargo|apt-key|yarn|pnpm|bun)\b|@latest|go (install|run) \S+@|go get\b|` +
 		`npm (ci|install|i|add|update|rebuild|exec)\b|npx (-y|--yes)\b|git clone\b|(docker|podman) pull\b|apt(-get)? install\b|apt-get\b.* install\b`)
-	// scriptless is an installation by the lockfile that runs no code of packages.
+	// scriptless matches an installation by the lockfile that runs no code of packages.
 	scriptless = regexp.MustCompile(`npm ci --ignore-scripts\b`)
-	// allowed are the lines that take what is not pinned; SECURITY.md says why.
+	// allowed are the lines with unpinned downloads; SECURITY.md explains them.
 	allowed = []string{
 		`"${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"`,
 	}
 )
 
-// The one list of Debian's packages names those that are known, and the script checks
-// the version of each that tests depend on.
+// The list of Debian packages contains only known packages, and the script checks the version of
+// each package on which tests depend.
 func TestDebianPackagesAreKnown(t *testing.T) {
 	script := read(t, filepath.Join(root, "scripts", "deps.sh"))
 	for _, names := range regexp.MustCompile(`missing\+=\(([^)]*)\)`).FindAllStringSubmatch(script, -1) {
 		for _, name := range strings.Fields(strings.Trim(names[1], `"`)) {
 			switch name {
-			case "$tool", "nodejs": // git, make and bash; node is checked by its command
+			case "$tool", "nodejs": // git, make and bash; a command checks the version of node
 			default:
 				if !strings.Contains(script, "at_least "+name+" ") {
 					t.Errorf("deps.sh installs %s and does not check its version", name)
@@ -203,8 +203,8 @@ func TestDebianPackagesAreKnown(t *testing.T) {
 	}
 }
 
-// Each tool has a module of its own with the checksums of all that it is built from,
-// and none is replaced by something else.
+// Each tool has its own module with the checksums of all its dependencies, and replaces none of
+// them.
 func TestToolsArePinned(t *testing.T) {
 	mods, err := filepath.Glob(filepath.Join(root, "tools", "*", "go.mod"))
 	if err != nil || len(mods) < 5 {

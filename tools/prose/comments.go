@@ -8,15 +8,14 @@ import (
 	"strings"
 )
 
-// sentence is one of a comment's, and where the comment begins.
+// sentence is a sentence of a comment, with the place of the comment.
 type sentence struct {
 	file string
 	line int
 	text string
 }
 
-// inGo returns the sentences of a Go file's comments. Code in comments and directives
-// are none.
+// inGo returns the sentences of a Go file's comments, without code and directives.
 func inGo(name string, src []byte) ([]sentence, error) {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, name, src, parser.ParseComments|parser.SkipObjectResolution)
@@ -35,7 +34,7 @@ func inGo(name string, src []byte) ([]sentence, error) {
 	return all, nil
 }
 
-// paragraphs returns the texts of a comment, without lists' markers and code.
+// paragraphs returns the paragraphs of a comment, without list markers and code.
 func paragraphs(group *ast.CommentGroup) []string {
 	var all []string
 	var text []string
@@ -62,7 +61,7 @@ func paragraphs(group *ast.CommentGroup) []string {
 
 var sentenceEnd = regexp.MustCompile(`[.!?:]['")\x60]*\s+(?:[A-Z\x60"(\[])`)
 
-// split returns the sentences of a text. Fewer than three words are none.
+// split returns the sentences of a text, without those of fewer than three words.
 func split(text string) []string {
 	var all []string
 	add := func(s string) {

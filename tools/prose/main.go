@@ -1,10 +1,8 @@
-// Prose checks the language of the comments in Go files: forms of words that readers
-// stumble over, and sentences that are too long. It prints each with its place, and
-// fails where there are more of them in a hundred sentences than the limit.
+// Prose checks the language of comments in Go files: difficult phrases and sentences that are too
+// long. It prints each finding with its place. It fails if the findings per hundred sentences
+// exceed the limit.
 //
 //	prose [-limit 1.0] [-v] [FILE ...]
-//
-// The files are those of the arguments.
 package main
 
 import (

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// rule is a form of words that readers stumble over, and what to write instead.
+// rule is a difficult phrase, and what to write instead.
 type rule struct {
 	found   *regexp.Regexp
 	instead string
 }
 
-// maxWords is how many words a sentence may have.
+// maxWords is the maximum number of words of a sentence.
 const maxWords = 40
 
 var rules = []rule{
@@ -27,10 +27,10 @@ var rules = []rule{
 	{regexp.MustCompile(`\b(?:goes|go|went) on\b`), "continues, resumes"},
 }
 
-// allowed are phrases with a word of a rule that mean something else.
+// allowed matches phrases that contain the words of a rule with another meaning.
 var allowed = regexp.MustCompile(`\bgives? (?:\w+ ){0,4}(?:up|back|way|in|rise)\b`)
 
-// faults returns what the rules find in a sentence.
+// faults returns the findings of all rules in a sentence.
 func faults(sentence string) []string {
 	var found []string
 	rest := allowed.ReplaceAllString(sentence, "")
