@@ -41,7 +41,7 @@ type Choice struct {
 	Index  int
 }
 
-// Outcome gives what the numbered wait of a name came to, NoOutcome if that is
+// Outcome returns what the numbered wait of a name came to, NoOutcome if that is
 // not known.
 func (a Asked) Outcome(name string, number int) int {
 	for _, o := range a.Outcomes {
@@ -71,7 +71,7 @@ func timerPrefix(name string, number int) string { return name + "#" + strconv.I
 // kept until the wait's outcome is recorded.
 func TimerName(name string, number, n int) string { return timerPrefix(name, number) + strconv.Itoa(n) }
 
-// With gives a copy that knows the choice, too. What is known already stays; due
+// With returns a copy that knows the choice, too. What is known already stays; due
 // times of the wait are not needed any more.
 func (a Asked) With(c Choice) Asked {
 	outcomes := make([]Outcomes, 0, len(a.Outcomes)+1)
@@ -97,7 +97,7 @@ func (a Asked) With(c Choice) Asked {
 	return a
 }
 
-// Due gives the due time that is kept under a name.
+// Due returns the due time that is kept under a name.
 func (a Asked) Due(name string) (Time, bool) {
 	for _, d := range a.Dues {
 		if d.Name == name {

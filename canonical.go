@@ -8,7 +8,7 @@ import (
 // deepest is how far what plainCanonical takes is nested at most.
 const deepest = 32
 
-// plainCanonical gives the canonical form (RFC 8785) of JSON that holds nothing hard:
+// plainCanonical returns the canonical form (RFC 8785) of JSON that holds nothing hard:
 // ASCII, whole numbers of at most 15 digits, the escapes that stay as they are, and no
 // name twice or with an escape. For all else, and for what is no JSON, ok is false,
 // and the whole rules apply. Most inputs of tasks are plain, and a key is made for
@@ -35,7 +35,7 @@ func (p *plain) space() {
 	}
 }
 
-// peek gives the next byte that is no space, 0 at the end.
+// peek returns the next byte that is no space, 0 at the end.
 func (p *plain) peek() byte {
 	p.space()
 	if p.at == len(p.in) {

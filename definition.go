@@ -23,7 +23,7 @@ func (m ModelConfig) String() string { return m.Provider + "/" + m.ModelID }
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// CheckEndpoint tells whether BaseURL and APIKeyEnv are what their names say, so
+// CheckEndpoint reports whether BaseURL and APIKeyEnv are what their names say, so
 // that neither a password nor a key is stored where they stand. The error is
 // invalid_argument, names the field under at, and does not repeat it.
 func (m ModelConfig) CheckEndpoint(at string) error {
@@ -38,7 +38,7 @@ func (m ModelConfig) CheckEndpoint(at string) error {
 	return nil
 }
 
-// HidePassword gives a URL, or what was meant to be one, without what stands before
+// HidePassword returns a URL, or what was meant to be one, without what stands before
 // its last @, and without its query: for errors that say which URL is meant.
 func HidePassword(address string) string {
 	address, _, cut := strings.Cut(address, "?")

@@ -21,7 +21,7 @@ type Dispatch interface {
 	Register(ctx context.Context, r Registration) (Settings, error)
 
 	// PollAgents waits until executions can be claimed, and claims at most
-	// p.Slots. It gives none when p.Wait is over.
+	// p.Slots. It returns none when p.Wait is over.
 	PollAgents(ctx context.Context, p Poll) ([]AgentClaim, error)
 	// PollTasks does the same for tasks.
 	PollTasks(ctx context.Context, p Poll) ([]TaskClaim, error)
@@ -43,26 +43,26 @@ type Dispatch interface {
 	// answers per frame how much of the block the server holds now.
 	Append(ctx context.Context, frames []Frame) ([]FrameReply, error)
 
-	// Entries gives the path from after (exclusive; nil is the root) down to
+	// Entries returns the path from after (exclusive; nil is the root) down to
 	// the leaf, in order. Errors: not_found.
 	Entries(ctx context.Context, q EntryQuery) iter.Seq2[Entry, error]
-	// Execution gives an execution that the worker, or a task of it, runs.
+	// Execution returns an execution that the worker, or a task of it, runs.
 	Execution(ctx context.Context, id uuid.UUID) (*Execution, error)
-	// Tasks gives tasks of an execution with their results, in the order asked;
+	// Tasks returns tasks of an execution with their results, in the order asked;
 	// nil where there is none.
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Task, error)
 	// Ended returns the next page of heads of steps and tasks that have ended, in the
 	// order in which their records were created. Errors: lease_lost, not_found,
 	// internal from a server that does not know the call.
 	Ended(ctx context.Context, q EndedQuery) (EndedPage, error)
-	// Signals gives the pending signals whose names match and whose order is
+	// Signals returns the pending signals whose names match and whose order is
 	// over after, oldest first: at most limit, and about 1 MiB, of them.
 	Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]Signal, error)
 
 	// PutBlob uploads content over InlineLimit ahead of the commit that names
 	// it. Errors: payload_too_large, lease_lost.
 	PutBlob(ctx context.Context, owner BlobOwner, length int64, content io.Reader) (BlobRef, error)
-	// GetBlob gives the content of a blob of the execution. A withheld one is
+	// GetBlob returns the content of a blob of the execution. A withheld one is
 	// not_found.
 	GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error)
 
@@ -74,7 +74,7 @@ type Dispatch interface {
 
 // ContentSource is the contents that a worker keeps of LOCAL executions.
 type ContentSource interface {
-	// Content gives the content of that hash. Errors: not_found.
+	// Content returns the content of that hash. Errors: not_found.
 	Content(ctx context.Context, execution uuid.UUID, sum Hash) (io.ReadCloser, error)
 }
 
@@ -181,7 +181,7 @@ type AgentClaim struct {
 	// SignalsTo is the order of the last signal up to which Signals leaves none
 	// out; 0 if that is not known.
 	SignalsTo int64
-	// Kept says that the claim goes on with what its worker said to keep (see
+	// Kept says that the claim continues with what its worker said to keep (see
 	// Kept) and leaves out what that has: input, output, checkpoint, Again, and
 	// signals up to Kept.Seen; of the task whose end brought the claim in the
 	// answer to it, also input and result. A worker that does not keep it any more
@@ -257,7 +257,7 @@ type AgentBeat struct {
 	Unknown bool
 }
 
-// TaskBeatReply says whether to go on with an attempt.
+// TaskBeatReply says whether to continue with an attempt.
 type TaskBeatReply struct {
 	Lost            bool
 	CancelRequested bool
@@ -269,11 +269,11 @@ type ParkedState string
 
 const (
 	ParkedKeep  ParkedState = "keep"
-	ParkedMoved ParkedState = "moved" // another worker went on with it
+	ParkedMoved ParkedState = "moved" // another worker continued with it
 	ParkedEnded ParkedState = "ended"
 )
 
-// Release gives back what a worker will not go on with.
+// Release gives back what a worker will not continue with.
 type Release struct {
 	WorkerID uuid.UUID
 	Agents   []AgentRelease
@@ -284,7 +284,7 @@ type Release struct {
 }
 
 // AgentRelease gives one execution back. Panic, if set, counts as one and says
-// what it was. Unfit, if set, says why this worker cannot go on with it, so that
+// what it was. Unfit, if set, says why this worker cannot continue with it, so that
 // another may: it is put off like an execution that lost its worker, and after
 // as many times it fails with Unfit as its error. Those are no crashes: it need
 // not be alone in its worker.
@@ -376,7 +376,7 @@ type BlockEnd struct {
 	Length int64
 }
 
-// OutcomeKind tells how a commit leaves the execution.
+// OutcomeKind reports how a commit leaves the execution.
 type OutcomeKind string
 
 const (

@@ -116,7 +116,7 @@ func appendText(b []byte, s string, always bool) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'}), err
 }
 
-// OnPath tells whether the entry can be part of the path that a model sees.
+// OnPath reports whether the entry can be part of the path that a model sees.
 func (e Entry) OnPath() bool { return e.Type != EntryLLMCall }
 
 // Message decodes the entry's content.
@@ -142,7 +142,7 @@ type EntryHead struct {
 	ResponseID string
 }
 
-// NewMessageEntry makes an entry of a message, with a random id.
+// NewMessageEntry creates an entry of a message, with a random id.
 func NewMessageEntry(m Message) (Entry, error) {
 	content, err := json.Marshal(m.Content)
 	if err != nil {

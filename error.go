@@ -55,12 +55,12 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes a coded error.
+// Errorf creates a coded error.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// FieldErrorf makes an invalid_argument error that names the field at fault.
+// FieldErrorf creates an invalid_argument error that names the field at fault.
 func FieldErrorf(field, format string, args ...any) *Error {
 	msg := fmt.Sprintf(format, args...)
 	return &Error{Code: InvalidArgument, Message: strings.TrimPrefix(field+": "+msg, ": "), Fields: []FieldError{{Location: field, Message: msg}}}
@@ -76,7 +76,7 @@ func Unanswered(err error) error {
 	return &Error{Code: Unavailable, Message: "it is stored, but could not be answered; ask again", Err: err}
 }
 
-// CodeOf gives the code of err: that of the *Error or *TaskError it wraps, ""
+// CodeOf returns the code of err: that of the *Error or *TaskError it wraps, ""
 // for nil, and internal for anything else.
 func CodeOf(err error) Code {
 	if err == nil {
@@ -93,5 +93,5 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// IsCode tells whether err carries code.
+// IsCode reports whether err carries code.
 func IsCode(err error, code Code) bool { return err != nil && CodeOf(err) == code }

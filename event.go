@@ -45,12 +45,12 @@ var EventTypes = []EventType{
 	EventSignal, EventEntry, EventToken, EventThinking, EventTerminal, EventData, EventBlockClosed, EventError,
 }
 
-// Ends tells whether the event ends its log.
+// Ends reports whether the event ends its log.
 func (t EventType) Ends() bool {
 	return t == EventCompleted || t == EventFailed || t == EventCancelled
 }
 
-// IsTask tells whether the event is about a task.
+// IsTask reports whether the event is about a task.
 func (t EventType) IsTask() bool { return len(t) > 5 && t[:5] == "task." }
 
 // Record is one committed record of an execution's log: an event, or one chunk

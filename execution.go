@@ -158,7 +158,7 @@ type CommitNumber struct {
 	ClaimID uuid.UUID `json:"-"`
 }
 
-// Same tells whether both are one commit.
+// Same reports whether both are one commit.
 func (n CommitNumber) Same(m CommitNumber) bool {
 	return n.Fence == m.Fence && n.Number == m.Number && (n.ClaimID == m.ClaimID || n.ClaimID == uuid.Nil || m.ClaimID == uuid.Nil)
 }

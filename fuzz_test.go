@@ -127,7 +127,7 @@ func numbersIn(input []byte) []json.Number {
 	}
 }
 
-// held tells whether a float64 holds the number, if it is whole.
+// held reports whether a float64 holds the number, if it is whole.
 func held(n json.Number) bool {
 	f, err := n.Float64()
 	if err != nil {
@@ -175,7 +175,7 @@ func FuzzWait(f *testing.F) {
 	})
 }
 
-// waitOf reads a tree off shape, and gives what is left.
+// waitOf reads a tree off shape, and returns what is left.
 func waitOf(shape []byte, depth int) (perdure.Wait, []byte) {
 	next := func() byte {
 		if len(shape) == 0 {

@@ -65,7 +65,7 @@ func (l KeyLimits) Store(u KeyUse, more int64) error {
 		u.Stored, more, l.MaxStored)}
 }
 
-// Wait gives the pause after which a bucket that holds so many requests has one.
+// Wait returns the pause after which a bucket that holds so many requests has one.
 func (l KeyLimits) Wait(held float64) time.Duration {
 	return time.Duration(math.Ceil((1 - held) / float64(l.RequestsPerSecond) * float64(time.Second)))
 }

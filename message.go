@@ -143,7 +143,7 @@ func UserText(text string) Message {
 	return Message{Role: RoleUser, Content: Content{Parts: []Part{Text(text)}}}
 }
 
-// ToolCalls gives the message's tool call parts in call order.
+// ToolCalls returns the message's tool call parts in call order.
 func (c Content) ToolCalls() []Part {
 	var calls []Part
 	for _, p := range c.Parts {

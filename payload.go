@@ -77,7 +77,7 @@ type Payload struct {
 // Inline is a payload in place.
 func Inline(content []byte) Payload { return Payload{Bytes: content} }
 
-// IsZero tells whether there is no content.
+// IsZero reports whether there is no content.
 func (p Payload) IsZero() bool { return p.Bytes == nil && p.Blob == nil }
 
 // Size is the content's length in bytes.

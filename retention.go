@@ -92,7 +92,7 @@ func (p *Period) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Over tells whether what ended, or was made, at that time has been kept long
+// Over reports whether what ended, or was made, at that time has been kept long
 // enough.
 func (p Period) Over(since, now Time) bool {
 	return p != Forever && since.Add(time.Duration(p)).Reached(now)
@@ -123,7 +123,7 @@ func (r Retention) Default() Retention {
 	return Retention{Executions: &ever, Checkpoints: &week, Logs: &same}.Merge(r)
 }
 
-// Merge gives r with every period that over sets replaced.
+// Merge returns r with every period that over sets replaced.
 func (r Retention) Merge(over Retention) Retention {
 	if over.Executions != nil {
 		r.Executions = over.Executions
@@ -137,5 +137,5 @@ func (r Retention) Merge(over Retention) Retention {
 	return r
 }
 
-// IsZero tells whether it says nothing.
+// IsZero reports whether it says nothing.
 func (r Retention) IsZero() bool { return r == Retention{} }

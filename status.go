@@ -33,12 +33,12 @@ func ParseStatus(s string) (Status, error) {
 	return "", FieldErrorf("status", "%q is not a status; the statuses are PENDING, RUNNING, WAITING, CANCELLING, COMPLETED, FAILED and CANCELLED", s)
 }
 
-// Terminal tells whether the status never changes again.
+// Terminal reports whether the status never changes again.
 func (s Status) Terminal() bool {
 	return s == StatusCompleted || s == StatusFailed || s == StatusCancelled
 }
 
-// Held tells whether a worker holds a lease in this status.
+// Held reports whether a worker holds a lease in this status.
 func (s Status) Held() bool { return s == StatusRunning || s == StatusCancelling }
 
 // PersistenceMode says where entries and checkpoints live.

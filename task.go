@@ -19,7 +19,7 @@ const (
 	TaskCancelled   TaskStatus = "CANCELLED"
 )
 
-// Terminal tells whether the status never changes again.
+// Terminal reports whether the status never changes again.
 func (s TaskStatus) Terminal() bool {
 	switch s {
 	case TaskCompleted, TaskFailed, TaskInterrupted, TaskCancelled:
@@ -80,7 +80,7 @@ const (
 	defaultPriority    = 5
 )
 
-// Normal gives the options with defaults filled in.
+// Normal returns the options with defaults filled in.
 func (o TaskOptions) Normal(queue string) TaskOptions {
 	if o.Queue == "" {
 		o.Queue = queue

@@ -71,7 +71,7 @@ func checkNumbers(input json.RawMessage) error {
 	}
 }
 
-// exact tells whether an integer survives float64. Fractions are taken as
+// exact reports whether an integer survives float64. Fractions are taken as
 // the nearest float64, as every JSON reader takes them.
 func exact(number json.Number) bool {
 	f, err := number.Float64()

@@ -19,7 +19,7 @@ func CheckText(field, text string) error {
 	return nil
 }
 
-// ValidText gives a text that CheckText accepts: what it refuses is replaced by
+// ValidText returns a text that CheckText accepts: what it refuses is replaced by
 // U+FFFD. It is for what has to be kept whatever it says, such as errors.
 func ValidText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")

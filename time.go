@@ -21,7 +21,7 @@ func AtMilli(ms int64) Time { return Time{time.UnixMilli(ms).UTC()} }
 // Add is t moved by d.
 func (t Time) Add(d time.Duration) Time { return At(t.Time.Add(d)) }
 
-// Reached tells whether now is at or past t.
+// Reached reports whether now is at or past t.
 func (t Time) Reached(now Time) bool { return !now.Before(t.Time) }
 
 func (t Time) String() string { return t.UTC().Format(wireTime) }

@@ -13,7 +13,7 @@ import (
 // a call on its path. Every entry stores the calls that are open after it, so a check
 // needs only the parent.
 
-// CheckAppend decides whether e may hang on parent (nil for a root), and gives
+// CheckAppend decides whether e may hang on parent (nil for a root), and returns
 // the calls that are open after it, in call order.
 func CheckAppend(parent *EntryHead, e Entry) ([]string, error) {
 	if e.Type == EntryLLMCall {
@@ -169,7 +169,7 @@ func invalidTranscript(e Entry, format string, args ...any) error {
 	return err
 }
 
-// transcriptField makes an error of CheckParts one of the entry, at its field.
+// transcriptField creates an error of CheckParts one of the entry, at its field.
 func transcriptField(e Entry, err error) error {
 	var at *Error
 	if !errors.As(err, &at) || len(at.Fields) == 0 {

@@ -39,9 +39,9 @@ type Wait struct {
 
 // Facts answers what a wait asks about the moment.
 type Facts interface {
-	// SignalPending tells whether a signal that matches the pattern waits.
+	// SignalPending reports whether a signal that matches the pattern waits.
 	SignalPending(pattern string) bool
-	// TaskStatus gives the task's status; PENDING for an unknown one.
+	// TaskStatus returns the task's status; PENDING for an unknown one.
 	TaskStatus(id uuid.UUID) TaskStatus
 	// Now is the store's time.
 	Now() Time
@@ -86,7 +86,7 @@ func (w Wait) Reason() string {
 	return reason
 }
 
-// Signals gives the patterns that the wait names.
+// Signals returns the patterns that the wait names.
 func (w Wait) Signals() []string {
 	var names []string
 	w.walk(func(leaf Wait) {
@@ -97,12 +97,12 @@ func (w Wait) Signals() []string {
 	return names
 }
 
-// TakesSignal tells whether the wait names the signal, by itself or by a pattern.
+// TakesSignal reports whether the wait names the signal, by itself or by a pattern.
 func (w Wait) TakesSignal(name string) bool {
 	return slices.ContainsFunc(w.Signals(), func(pattern string) bool { return MatchName(pattern, name) })
 }
 
-// Tasks gives the tasks that the wait names, each once.
+// Tasks returns the tasks that the wait names, each once.
 func (w Wait) Tasks() []uuid.UUID {
 	var ids []uuid.UUID
 	seen := map[uuid.UUID]bool{}
@@ -115,7 +115,7 @@ func (w Wait) Tasks() []uuid.UUID {
 	return ids
 }
 
-// NextTimer gives the earliest moment that the wait names and that is not met.
+// NextTimer returns the earliest moment that the wait names and that is not met.
 func (w Wait) NextTimer() (Time, bool) {
 	var next Time
 	found := false
@@ -130,7 +130,7 @@ func (w Wait) NextTimer() (Time, bool) {
 	return next, found
 }
 
-// HasTimer tells whether a moment is among what the wait waits for, also one
+// HasTimer reports whether a moment is among what the wait waits for, also one
 // that has come. No wait has none.
 func (w *Wait) HasTimer() bool {
 	found := false
@@ -140,7 +140,7 @@ func (w *Wait) HasTimer() bool {
 	return found
 }
 
-// At gives the tree with every timer that was asked for by its duration
+// At returns the tree with every timer that was asked for by its duration
 // resolved, and what is kept with the due times of those that are new.
 func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 	at := func(waits []Wait) []Wait {
@@ -165,7 +165,7 @@ func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 	return w, asked
 }
 
-// Mark gives the tree with every leaf that the facts meet marked, and whether
+// Mark returns the tree with every leaf that the facts meet marked, and whether
 // the whole is met. The receiver is left as it was.
 func (w Wait) Mark(facts Facts) (Wait, bool) {
 	switch {
@@ -301,10 +301,10 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-// IsPattern tells whether the name holds a wildcard.
+// IsPattern reports whether the name holds a wildcard.
 func IsPattern(name string) bool { return strings.Contains(name, "*") }
 
-// MatchName tells whether name matches pattern: segments are divided by dots,
+// MatchName reports whether name matches pattern: segments are divided by dots,
 // * is one segment, ** is one or more.
 func MatchName(pattern, name string) bool {
 	if !IsPattern(pattern) {

@@ -65,20 +65,20 @@ type Context interface {
 	// id, and belongs to no message yet.
 	SetTurn(id string)
 
-	// Messages gives the path of entries, root first, as it is committed: what is
+	// Messages returns the path of entries, root first, as it is committed: what is
 	// pending is committed first, so it blocks. It reads only what this worker
 	// does not hold.
 	Messages() iter.Seq2[perdure.Entry, error]
-	// Tail gives the newest n entries of the path, oldest first; n of 0 gives
+	// Tail returns the newest n entries of the path, oldest first; n of 0 gives
 	// those since the newest checkpoint. It commits what is pending as Messages
 	// does, and blocks.
 	Tail(n int) ([]perdure.Entry, error)
-	// PathOf gives the path of entries of an execution of the org down to leaf,
+	// PathOf returns the path of entries of an execution of the org down to leaf,
 	// root first.
 	PathOf(execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
 	// Leaf is the entry on which the next one hangs; nil before the first.
 	Leaf() *uuid.UUID
-	// Append adds a message at the leaf and gives its id. It is committed with
+	// Append adds a message at the leaf and returns its id. It is committed with
 	// the next blocking call, Checkpoint, Flush or the end.
 	Append(m perdure.Message, opts ...AppendOption) (uuid.UUID, error)
 
@@ -184,7 +184,7 @@ type Result struct {
 	Task *perdure.Task // nil while it has not ended
 }
 
-// Ended tells whether the task has ended.
+// Ended reports whether the task has ended.
 func (r Result) Ended() bool { return r.Task != nil && r.Task.Status.Terminal() }
 
 // Err is nil for a task that completed, and says how it ended otherwise.

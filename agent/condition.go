@@ -61,7 +61,7 @@ func (c Condition) Check() error {
 	return failed
 }
 
-// HasTimer tells whether a timer is among the conditions.
+// HasTimer reports whether a timer is among the conditions.
 func (c Condition) HasTimer() bool {
 	found := false
 	c.Walk(func(leaf Condition) { found = found || leaf.Timer > 0 })

@@ -18,7 +18,7 @@ type Definition struct {
 	Unless []string
 }
 
-// Define makes an agent of a kind. The schema of its input follows from the Go
+// Define creates an agent of a kind. The schema of its input follows from the Go
 // type.
 func Define[In, Out any](kind string, a Agent[In, Out]) Definition {
 	return Definition{
@@ -52,7 +52,7 @@ type TaskContext interface {
 	Workspace() string
 	// Execution is the execution that the task belongs to.
 	Execution() (*perdure.Execution, error)
-	// Path gives the entries from the root to leaf.
+	// Path returns the entries from the root to leaf.
 	Path(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
 	// Stream shows content to clients.
 	Stream() Stream
@@ -77,7 +77,7 @@ type TaskDefinition struct {
 	Replay func(ctx TaskContext, result json.RawMessage) error
 }
 
-// DefineTask makes a task kind of a function. An error of the function is tried
+// DefineTask creates a task kind of a function. An error of the function is tried
 // again, up to the task's attempts, unless it is Permanent.
 func DefineTask[In, Out any](kind string, fn func(ctx TaskContext, in In) (Out, error)) TaskDefinition {
 	return TaskDefinition{

@@ -30,7 +30,7 @@ var orders = agent.DefineState[order](2,
 )
 
 // An agent whose state has changed: executions whose checkpoint holds the older
-// one go on with it.
+// one continue with it.
 func ExampleDefineState() {
 	agent.DefineFunc("order", func(ctx agent.Context, customer string) (string, error) {
 		st, known, err := orders.Load(ctx)

@@ -14,7 +14,7 @@ type AppendOption func(*perdure.Entry)
 // for the entry that is stored under it.
 func WithKey(key string) AppendOption { return func(e *perdure.Entry) { e.Key = key } }
 
-// WithEntryID gives the entry an id that was made (at random) and stored before.
+// WithEntryID returns the entry an id that was made (at random) and stored before.
 func WithEntryID(id uuid.UUID) AppendOption { return func(e *perdure.Entry) { e.ID = id } }
 
 // WithPlace says which turn and response the entry belongs to.

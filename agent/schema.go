@@ -42,7 +42,7 @@ func expandRoot(schema *jsonschema.Schema) {
 	*schema = root
 }
 
-// recursive tells whether a type contains itself.
+// recursive reports whether a type contains itself.
 func recursive(t reflect.Type, above map[reflect.Type]bool) bool {
 	if t == nil {
 		return false

@@ -22,7 +22,7 @@ type Migration struct {
 	do   func(json.RawMessage) (json.RawMessage, error)
 }
 
-// Migrate makes a migration of the states of the version from to the next
+// Migrate creates a migration of the states of the version from to the next
 // version.
 func Migrate[Old, New any](from int, fn func(Old) (New, error)) Migration {
 	return Migration{from: from, do: func(raw json.RawMessage) (json.RawMessage, error) {
@@ -64,10 +64,10 @@ func DefineState[T any](version int, migrations ...Migration) Versioned[T] {
 
 // ErrNewerState is wrapped by the error for a state that a newer version of the
 // agent has saved. An agent that returns it is given back, so that a worker with
-// the newer version may go on.
+// the newer version may continue.
 var ErrNewerState = errors.New("the state is newer than this worker")
 
-// Load gives the newest checkpoint's state; false if there is no checkpoint yet.
+// Load returns the newest checkpoint's state; false if there is no checkpoint yet.
 // Errors: ErrNewerState, invalid_argument (it does not decode, or a migration
 // failed).
 func (v Versioned[T]) Load(ctx Context) (T, bool, error) {
@@ -109,7 +109,7 @@ func (v Versioned[T]) migrate(raw json.RawMessage, version int) (json.RawMessage
 	return raw, nil
 }
 
-// Save makes a checkpoint of the state. It blocks as Checkpoint does.
+// Save creates a checkpoint of the state. It blocks as Checkpoint does.
 func (v Versioned[T]) Save(ctx Context, state T, opts ...CheckpointOption) error {
 	return ctx.Checkpoint(state, append(opts[:len(opts):len(opts)], StateVersion(v.version))...)
 }

@@ -41,7 +41,7 @@ func (f *fake) Await(how agent.How, futures ...agent.Future) ([]agent.Result, er
 
 func (f *fake) CancelTask(future agent.Future) { f.cancelled = append(f.cancelled, future.ID) }
 
-// futures makes a task for each: a number completed with it, an error failed,
+// futures creates a task for each: a number completed with it, an error failed,
 // nil runs on.
 func (f *fake) futures(ends ...any) []agent.Future {
 	f.ended = map[uuid.UUID]*perdure.Task{}

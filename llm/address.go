@@ -32,7 +32,7 @@ func within(ps []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(ps, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// permits tells whether a connection to host may go to addr, to which host has
+// permits reports whether a connection to host may go to addr, to which host has
 // been resolved. The check is made on the address that is dialled, so a name
 // that resolves differently a second time gains nothing.
 func (p dialPolicy) permits(host string, addr netip.Addr) bool {

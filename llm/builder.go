@@ -173,7 +173,7 @@ func (b *Builder) text(i int) *Grown {
 	return b.grown[i]
 }
 
-// StartTool begins a tool call and gives the index of its part.
+// StartTool begins a tool call and returns the index of its part.
 func (b *Builder) StartTool(name, providerID string) (int, error) {
 	b.Break()
 	i := len(b.parts)

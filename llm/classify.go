@@ -19,8 +19,8 @@ const (
 	maxErrorBody = 64 << 10
 )
 
-// CheckStatus reads and closes an answer that is no success and gives its
-// Error; it leaves a success alone and gives nil. It stands between the client
+// CheckStatus reads and closes an answer that is no success and returns its
+// Error; it leaves a success alone and returns nil. It stands between the client
 // and an SDK, because an SDK fails on bodies that are not of its own API.
 func CheckStatus(provider string, resp *http.Response) error {
 	if resp.StatusCode < http.StatusBadRequest {

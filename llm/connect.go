@@ -36,7 +36,7 @@ func (c Config) Connect(provider string, req Request) (Connection, error) {
 	return Connection{endpoint.BaseURL, key}, err
 }
 
-// Checked makes a request and gives an answer that is no success as an *Error. The
+// Checked creates a request and returns an answer that is no success as an *Error. The
 // body of a success is read through MarkHalves.
 // It is what the middlewares of the SDKs do.
 func Checked(provider string, req *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {

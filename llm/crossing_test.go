@@ -52,7 +52,7 @@ var remotes = []llmtest.Remote{
 	},
 }
 
-// official makes a provider that calls OpenAI itself, as far as it knows: the
+// official creates a provider that calls OpenAI itself, as far as it knows: the
 // client brings what it sends to the test's server.
 func official(e *llm.Endpoints, c *http.Client) llm.Provider {
 	here, err := e.Resolve("openai", "", "")

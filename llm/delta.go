@@ -62,7 +62,7 @@ func fold(p *perdure.Part, text *Grown, d Delta) {
 	}
 }
 
-// argumentsOf gives the arguments as JSON, nil where they are not valid JSON.
+// argumentsOf returns the arguments as JSON, nil where they are not valid JSON.
 // No text at all is a call without arguments.
 func argumentsOf(raw string) json.RawMessage {
 	if raw == "" {

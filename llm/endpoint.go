@@ -129,7 +129,7 @@ func (e *Endpoints) Check(provider, baseURL, apiKeyEnv string) error {
 	return err
 }
 
-// Resolve gives the endpoint of a call. What is left empty is the provider's
+// Resolve returns the endpoint of a call. What is left empty is the provider's
 // default; a base URL alone may also be that of a server without key. The error
 // is permission_denied.
 func (e *Endpoints) Resolve(provider, baseURL, apiKeyEnv string) (Endpoint, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Guarded makes a call with a key, and takes the key out of all that comes back: the
+// Guarded creates a call with a key, and takes the key out of all that comes back: the
 // pieces, the response and the error. Providers, and proxies before them, repeat what
 // they were sent, and it is stored and shown to people. Of a streamed text at most the
 // end is held back that may still become the key, until the next piece or the end of
@@ -40,7 +40,7 @@ type guard struct {
 	hider  *hider
 	to     func(Delta) error
 	parts  map[int]*guardedPart
-	last   int   // the part of text or thinking that may go on; -1 is none
+	last   int   // the part of text or thinking that may continue; -1 is none
 	failed error // of to
 }
 
@@ -180,7 +180,7 @@ func (g *guard) causes(err error) bool {
 	return false
 }
 
-// repanic goes on with a panic of the call, without the key: its text is logged.
+// repanic continues with a panic of the call, without the key: its text is logged.
 func (g *guard) repanic() {
 	cause := recover()
 	if cause == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// IsObject tells whether text is one whole JSON object, as complete arguments
+// IsObject reports whether text is one whole JSON object, as complete arguments
 // of a tool call are.
 func IsObject(text string) bool {
 	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") && json.Valid([]byte(text))
@@ -24,7 +24,7 @@ func quoteJSON(text string) string {
 	return string(quoted)
 }
 
-// OwnThinking tells whether a thinking part of m goes back to model: only that
+// OwnThinking reports whether a thinking part of m goes back to model: only that
 // model can read its signature, and others refuse it.
 func OwnThinking(m perdure.Message, p perdure.Part, model Model) bool {
 	return p.ThinkingSignature != "" && m.Provider == model.Provider && m.Model == model.ID
@@ -92,7 +92,7 @@ func rename(parts []perdure.Part, names map[string]string) []perdure.Part {
 	return out
 }
 
-// Turns gives messages as they go out: tool results that follow each other come
+// Turns returns messages as they go out: tool results that follow each other come
 // with the first of them, all at once and in the order of the calls that they
 // answer. Where no calls stand before them they keep their order.
 func Turns(messages []perdure.Message) iter.Seq2[perdure.Message, []perdure.Part] {
@@ -111,7 +111,7 @@ func Turns(messages []perdure.Message) iter.Seq2[perdure.Message, []perdure.Part
 	}
 }
 
-// resultsAt gives the results from messages[i] on, and the index of the message
+// resultsAt returns the results from messages[i] on, and the index of the message
 // after them.
 func resultsAt(messages []perdure.Message, i int) (results []perdure.Part, next int) {
 	for next = i; next < len(messages) && messages[next].Role == perdure.RoleToolResult; next++ {

@@ -28,7 +28,7 @@ type OutwardRules struct {
 //   - the name of a call that the provider does not take is changed to one that it
 //     takes, and of two calls with one id the later gets another (Distinct);
 //   - before an assistant that nobody has spoken to, and after an assistant that a
-//     model has to go on from, the user says ContinueText;
+//     model has to continue from, the user says ContinueText;
 //   - blank system messages, and tools that have the name of an earlier one, are
 //     left out.
 //
@@ -122,7 +122,7 @@ func distinctTools(tools []ToolSpec) []ToolSpec {
 }
 
 // wasLast reports whether messages[i], an assistant's, is the last message, or was
-// when a model made the one after it: a client gave it, so no model could go on
+// when a model made the one after it: a client gave it, so no model could continue
 // from it but in a call of its own. Other neighbours stay one turn.
 func wasLast(messages []perdure.Message, i int) bool {
 	if i+1 == len(messages) {
@@ -139,7 +139,7 @@ func isGiven(m perdure.Message) bool {
 	return m.Provider == "" || m.StopReason == "" && m.Usage == nil
 }
 
-// answered lets the user speak first, and after an assistant that a model goes on
+// answered lets the user speak first, and after an assistant that a model continues
 // from.
 func answered(messages []perdure.Message) []perdure.Message {
 	var out []perdure.Message

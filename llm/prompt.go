@@ -72,7 +72,7 @@ func (h *PromptHash) Of(r Request, same int) (Prompt, error) {
 	return p, nil
 }
 
-// forget begins anew after an error.
+// forget starts again after an error.
 func (h *PromptHash) forget(err error) error {
 	*h = PromptHash{}
 	return err

@@ -36,7 +36,7 @@ func plainPrompt(t *testing.T, r llm.Request) llm.Prompt {
 	return p
 }
 
-// However a conversation goes on, is cut, or is asked with something else, hashing
+// However a conversation continues, is cut, or is asked with something else, hashing
 // only what is new of it gives what hashing all of it gives.
 func TestPromptsAreHashedAsIfAnew(t *testing.T) {
 	for seed := range uint64(20) {

@@ -30,7 +30,7 @@ const (
 	ThinkingXHigh  Thinking = "xhigh" // the highest that the model has
 )
 
-// On tells whether reasoning is asked for.
+// On reports whether reasoning is asked for.
 func (t Thinking) On() bool { return t != "" && t != ThinkingOff }
 
 // Request is one model call.

@@ -141,7 +141,7 @@ func readChat(lines []string) said {
 }
 
 // readResponses takes the last event's word, which tells the whole answer; what
-// is encrypted is encrypted anew there, and taken from the item's own last event.
+// is encrypted is encrypted again there, and taken from the item's own last event.
 func readResponses(lines []string) said {
 	type event struct {
 		Type string

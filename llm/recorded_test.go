@@ -31,7 +31,7 @@ type recording struct {
 	}
 }
 
-// recordings gives the folder of the recorded streams in the module cache; the
+// recordings returns the folder of the recorded streams in the module cache; the
 // go.mod under tools/recordings pins their version and sum.
 func recordings(t *testing.T) string {
 	t.Helper()

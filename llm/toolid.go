@@ -22,7 +22,7 @@ var (
 	MistralIDs         = IDRule{Min: 9, Max: 9, Alphanumeric: true}
 )
 
-// ToolIDs gives the outward id of each tool call in messages, by our own id; see
+// ToolIDs returns the outward id of each tool call in messages, by our own id; see
 // [response.ToolIDs].
 func ToolIDs(messages []perdure.Message, provider string, rule IDRule) map[string]string {
 	return response.ToolIDs(messages, provider, rule)

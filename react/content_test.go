@@ -11,7 +11,7 @@ import (
 )
 
 // A tool of the user's own may give what no provider takes, inline or so large that
-// it is uploaded. The model is told of it, and the run goes on.
+// it is uploaded. The model is told of it, and the run continues.
 func TestAResultThatNoProviderTakesIsToldAsText(t *testing.T) {
 	for name, data := range map[string]string{"small": "aGk=", "uploaded": strings.Repeat("aGk=", 100_000)} {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ type source struct {
 	content json.RawMessage
 }
 
-// take gives what is kept of an execution's conversation, which is the caller's from
+// take returns what is kept of an execution's conversation, which is the caller's from
 // now on.
 func (c *conversations) take(execution uuid.UUID) *conversation {
 	c.mu.Lock()
@@ -90,7 +90,7 @@ func (c *conversations) forgetOldest() {
 	delete(c.kept, oldest)
 }
 
-// read makes it the conversation of a path, and tells how many of its first messages
+// read makes it the conversation of a path, and reports how many of its first messages
 // were its first before.
 func (conv *conversation) read(path iter.Seq2[perdure.Entry, error]) (same int, err error) {
 	known := len(conv.from)

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// uttered makes an entry.
+// uttered creates an entry.
 func uttered(role perdure.Role, text string) perdure.Entry {
 	m := perdure.Message{Role: role}
 	m.Parts = []perdure.Part{perdure.Text(text)}
@@ -33,7 +33,7 @@ func each(path []perdure.Entry) iter.Seq2[perdure.Entry, error] {
 	}
 }
 
-// reread gives entries as a store gives them again: equal, and not the same memory.
+// reread returns entries as a store gives them again: equal, and not the same memory.
 func reread(path []perdure.Entry) []perdure.Entry {
 	again := append([]perdure.Entry{}, path...)
 	for i := range again {
@@ -42,10 +42,10 @@ func reread(path []perdure.Entry) []perdure.Entry {
 	return again
 }
 
-// Whatever becomes of a conversation between two calls (it goes on, another branch is
+// Whatever becomes of a conversation between two calls (it continues, another branch is
 // taken, an entry of one id says something else, a worker knows nothing of it, or an
-// attempt that was thought dead goes on from an older leaf), the messages of a call
-// and their hash are those of its path decoded anew, and stay that.
+// attempt that was thought dead continues from an older leaf), the messages of a call
+// and their hash are those of its path decoded again, and stay that.
 func TestAConversationIsAlwaysThatOfItsPath(t *testing.T) {
 	type call struct {
 		path     []perdure.Entry
@@ -60,7 +60,7 @@ func TestAConversationIsAlwaysThatOfItsPath(t *testing.T) {
 			switch r.IntN(8) {
 			case 0: // another branch, or the head moved back
 				path = append([]perdure.Entry{}, path[:r.IntN(len(path)+1)]...)
-			case 1: // a tail that was dropped, and written anew under its id
+			case 1: // a tail that was dropped, and written again under its id
 				if n := len(path); n > 0 {
 					id := path[n-1].ID
 					path = append(append([]perdure.Entry{}, path[:n-1]...), uttered(perdure.RoleUser, fmt.Sprint("other ", step)))

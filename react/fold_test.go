@@ -104,7 +104,7 @@ func (s *screen) message(e event) *seen {
 	return m
 }
 
-// grow adds a piece; another attempt begins its message anew.
+// grow adds a piece; another attempt begins its message again.
 func (s *screen) grow(kind perdure.EventType, e event, call toolData) {
 	m := s.message(e)
 	if e.Attempt > m.attempt {

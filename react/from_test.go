@@ -33,7 +33,7 @@ func user(text string) perdure.InputMessage {
 	return perdure.InputMessage{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}
 }
 
-// An execution that goes on from another one copies its path once, however large,
+// An execution that continues from another one copies its path once, however large,
 // also if its worker dies in the middle; the other stays as it is.
 func TestAPathIsCopiedOnce(t *testing.T) {
 	s := emptyTheatre(t, "turn\n text one\nturn\n text two\n")

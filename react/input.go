@@ -92,7 +92,7 @@ func (l *loop) asked() perdure.ReactInput {
 	return l.in
 }
 
-// isClients tells whether the client runs the tool.
+// isClients reports whether the client runs the tool.
 func (l *loop) isClients(name string) bool {
 	return slices.ContainsFunc(l.asked().ClientTools, func(t perdure.ClientTool) bool { return t.Name == name })
 }
@@ -162,9 +162,9 @@ func (l *loop) skip(calls []call) error {
 // copyBytes is about how much of a path is copied in one commit.
 const copyBytes = 1 << 20
 
-// copyFrom copies the path that the conversation goes on from, under ids that
+// copyFrom copies the path that the conversation continues from, under ids that
 // follow from this execution's and the entries' own. Tool calls keep their ids,
-// by which the client knows them. It gives those that are open.
+// by which the client knows them. It returns those that are open.
 func (l *loop) copyFrom() ([]call, error) {
 	from := l.in.From
 	if from == nil {

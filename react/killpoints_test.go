@@ -57,7 +57,7 @@ func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
 	})
 }
 
-// shards is how many runs go on at once, each on a store of its own: they wait
+// shards is how many runs continue at once, each on a store of its own: they wait
 // for the disk most of the time.
 const shards = 12
 

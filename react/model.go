@@ -100,7 +100,7 @@ func costRecord(a modelAnswer) any {
 }
 
 // modelTask calls a model: it reads the path that ends at the leaf, streams what
-// comes, and gives the whole answer.
+// comes, and returns the whole answer.
 func modelTask(c Config) agent.TaskDefinition {
 	lately := &conversations{}
 	d := agent.DefineTask(ModelTask, func(ctx agent.TaskContext, in modelRequest) (modelAnswer, error) {
@@ -195,7 +195,7 @@ func withoutCalls(r llm.Request, provider llm.Provider, client []perdure.ClientT
 	return r
 }
 
-// settingsOf gives what the call is made with.
+// settingsOf returns what the call is made with.
 func settingsOf(ctx agent.TaskContext, in modelRequest) (perdure.ReactInput, error) {
 	if in.Settings != nil {
 		return *in.Settings, nil

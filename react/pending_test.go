@@ -31,7 +31,7 @@ type pendingState struct {
 	} `json:"pending"`
 }
 
-// awaiting waits until the execution waits for tasks, as many, and gives it with
+// awaiting waits until the execution waits for tasks, as many, and returns it with
 // what its newest checkpoint says is pending.
 func (s *theatre) awaiting(id uuid.UUID, tasks int) (*perdure.Execution, pendingState) {
 	s.t.Helper()
@@ -62,7 +62,7 @@ func (s *theatre) task(execution, id uuid.UUID) *perdure.Task {
 }
 
 // The commit that asks a model stores what is pending. Whoever resumes asks for
-// nothing anew: neither another worker, nor another choice of the model, pays
+// nothing again: neither another worker, nor another choice of the model, pays
 // for the turn twice.
 func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	s := emptyTheatre(t, "turn\n  text Hello.\n")
@@ -76,7 +76,7 @@ func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	if p.ModelTask == nil || *p.ModelTask != x.Wait.Tasks()[0] || p.Model.ModelID != "s" {
 		t.Fatalf("pending is %+v, the wait %+v", p, x.Wait)
 	}
-	// The task names the leaf, and nothing that a resume would make anew.
+	// The task names the leaf, and nothing that a resume would make again.
 	task := s.task(id, *p.ModelTask)
 	var input struct {
 		LeafEntryID uuid.UUID `json:"leafEntryId"`

@@ -1,5 +1,5 @@
 // Package react is the built-in agent: it asks a model, runs the tools that the
-// model calls, gives it their results, and goes on until the model has nothing
+// model calls, gives it their results, and continues until the model has nothing
 // more to call; then it waits for the user, or ends if the run is one-shot.
 //
 // Everything the loop depends on is stored in the commit that asks for it: the

@@ -63,7 +63,7 @@ func randomPoint(r *rand.Rand) point {
 	return p
 }
 
-// tell plays a run, and gives how many responses it had.
+// tell plays a run, and returns how many responses it had.
 func (w *ward) tell(t *testing.T, seed uint64) int {
 	r := rand.New(rand.NewPCG(seed, 1))
 	w.t, w.org = t, uuid.NewString()
@@ -233,9 +233,9 @@ func plain(parts []perdure.Part) []perdure.Part {
 	return all
 }
 
-// ownership checks which response each message belongs to, and gives how many
+// ownership checks which response each message belongs to, and returns how many
 // responses there are: an input that comes after an answer begins the one whose
-// id it was given, every other message goes on with the response before it.
+// id it was given, every other message continues with the response before it.
 func ownership(t *testing.T, items []eventlog.Item, path []perdure.Entry) int {
 	t.Helper()
 	given := map[string]string{}

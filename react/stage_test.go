@@ -68,7 +68,7 @@ type staff struct {
 	over    func(perdure.Dispatch) perdure.Dispatch
 }
 
-// work starts a worker, and gives what stops it.
+// work starts a worker, and returns what stops it.
 func (s *theatre) work(parked int, change ...func(*staff)) (stop func()) {
 	s.t.Helper()
 	provider := scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal})

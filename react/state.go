@@ -70,7 +70,7 @@ type call struct {
 	Refused string     `json:"refused,omitempty"`
 }
 
-// next gives how many calls after the first from run together: one barrier
+// next returns how many calls after the first from run together: one barrier
 // alone, or all up to the next barrier or the client's.
 func (p *pending) next() int {
 	rest := p.Calls[p.Done:]

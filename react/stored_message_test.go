@@ -74,7 +74,7 @@ func findBy(tools []tool.Tool, run func(context.Context, *tool.Call) (tool.Resul
 }
 
 // A part of a tool's result that a conversation cannot hold becomes a text that says
-// so, and the run goes on.
+// so, and the run continues.
 func TestToolResultsEndNoRun(t *testing.T) {
 	s := emptyTheatre(t, "turn\n  call find {\"pattern\": \"x\"}\nturn\n  text Fine.\n")
 	s.work(100, func(c *staff) {

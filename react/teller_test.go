@@ -84,7 +84,7 @@ func (t *teller) say(ctx context.Context, text string) error {
 	return err
 }
 
-// tell makes an answer in small pieces, the calls side by side.
+// tell creates an answer in small pieces, the calls side by side.
 func (g telling) tell(turn, calls int) error {
 	for range g.IntN(3) {
 		if err := g.pieces(g.builder.Thinking); err != nil {

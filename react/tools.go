@@ -185,7 +185,7 @@ func cut(text string, most int) string {
 	return text[:most]
 }
 
-// toolTask makes a tool a task kind. What goes wrong in a tool is a result that
+// toolTask creates a tool a task kind. What goes wrong in a tool is a result that
 // the model reads; what is left are failures of the surroundings.
 func toolTask(c Config, t tool.Tool) agent.TaskDefinition {
 	return agent.TaskDefinition{

@@ -13,7 +13,7 @@ import (
 )
 
 // An answer with a call that names no tool is bought once: the model is told so, and
-// goes on.
+// continues.
 func TestACallWithoutANameIsAnsweredWithAnError(t *testing.T) {
 	chunk := func(delta, reason string) string {
 		return `{"id":"x","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + reason + `}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`

@@ -57,7 +57,7 @@ func newWard(t *testing.T, open opentest.Opener) *ward {
 // left.
 type process struct{ stop func() }
 
-// server makes a server; hints are what all servers of a run share.
+// server creates a server; hints are what all servers of a run share.
 func (w *ward) server(s store.Store, hints notify.Notifier) *engine.Engine {
 	return engine.New(engine.Config{Store: s, Hints: hints, Lease: wardLease, Logger: slog.New(slog.DiscardHandler)})
 }

@@ -39,7 +39,7 @@ func (r *run) appendedBefore(e perdure.Entry) (uuid.UUID, error) {
 	return uuid.Nil, nil
 }
 
-// reports tells whether somebody wants to know of mistakes: where goroutines are
+// reports reports whether somebody wants to know of mistakes: where goroutines are
 // not kept, which is for development, or Config.Report asks for it.
 func (r *run) reports() bool { return r.w.Parked < 0 || r.w.Report != nil }
 
@@ -52,7 +52,7 @@ func (r *run) report(e, stored perdure.Entry) {
 	}
 }
 
-// storedSince gives the entries that were stored since the checkpoint when the
+// storedSince returns the entries that were stored since the checkpoint when the
 // function was entered; there are none the first time.
 func (r *run) storedSince() ([]perdure.Entry, error) {
 	leaf := r.enteredAt

@@ -136,7 +136,7 @@ func (a *attempt) failure(err, cause error) *perdure.TaskError {
 }
 
 // end delivers the outcome until the server has it, or refuses it. If
-// that wakes an execution whose goroutine is kept here, it goes on at once.
+// that wakes an execution whose goroutine is kept here, it continues at once.
 func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	f := perdure.TaskFinish{WorkerID: a.w.ID, Lease: a.claim.Lease, Error: failure}
 	if failure == nil {

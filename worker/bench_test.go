@@ -88,7 +88,7 @@ func newBenchOn(t *testing.T, open opentest.Opener, lease time.Duration) *bench 
 	return b
 }
 
-// newStore makes a store for a worker.
+// newStore creates a store for a worker.
 func (b *bench) newStore() *local.Store {
 	b.Helper()
 	s, err := local.Open(b.TempDir())
@@ -280,7 +280,7 @@ func (b *bench) count(id uuid.UUID, what perdure.EventType) int {
 	return n
 }
 
-// texts gives what is said on the path of the execution.
+// texts returns what is said on the path of the execution.
 func (b *bench) texts(id uuid.UUID) []string {
 	b.Helper()
 	var texts []string
@@ -302,7 +302,7 @@ func (b *bench) texts(id uuid.UUID) []string {
 	return texts
 }
 
-// content gives a content from the server, or from the worker that keeps it.
+// content returns a content from the server, or from the worker that keeps it.
 func (b *bench) content(id uuid.UUID, there json.RawMessage, ref *perdure.BlobRef) json.RawMessage {
 	b.Helper()
 	if there != nil || ref == nil {
@@ -332,7 +332,7 @@ func (r running) parkedNow(t *testing.T, id uuid.UUID) {
 }
 
 // eventually looks until something that needs no more than other goroutines to
-// go on is so.
+// continue is so.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(patience); !so(); {

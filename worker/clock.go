@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime is time since boot, suspend included: a lease goes on running while
+// bootTime is time since boot, suspend included: a lease continues running while
 // the machine sleeps, and Go's own monotonic clock stands still.
 func bootTime() time.Duration {
 	var ts unix.Timespec
@@ -48,9 +48,9 @@ func (w *Worker) dateTask(c *perdure.TaskClaim, sent time.Duration) {
 	c.LeaseFor, c.Waited = w.left(c.LeaseFor, c.Waited, sent), 0
 }
 
-// over tells whether the lease has ended.
+// over reports whether the lease has ended.
 func (c leaseClock) over() bool { return c.now()-c.from >= c.lasts }
 
-// late tells whether the lease is in its last fifth, in which nothing new is
+// late reports whether the lease is in its last fifth, in which nothing new is
 // begun.
 func (c leaseClock) late() bool { return c.now()-c.from >= c.lasts*4/5 }

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// eachWay runs a test with goroutines that go on in place, and with functions
+// eachWay runs a test with goroutines that continue in place, and with functions
 // that are entered again at every wait.
 func eachWay(t *testing.T, lease time.Duration, test func(b *bench, way func(*Config))) {
 	t.Helper()

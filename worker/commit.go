@@ -49,7 +49,7 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 		r.w.startAttempt(r.live, claim)
 	}
 	if o.Kind == perdure.OutcomeContinue && r.w.isDraining() {
-		r.exit(errShutdown) // the next one goes on from here
+		r.exit(errShutdown) // the next one continues from here
 	}
 	return reply, nil
 }
@@ -109,7 +109,7 @@ func (r *run) forget() {
 	r.leaf = r.stored
 }
 
-// cancelRequested tells whether the execution is being cancelled. The heartbeat
+// cancelRequested reports whether the execution is being cancelled. The heartbeat
 // may not have said so yet.
 func (r *run) cancelRequested() bool {
 	r.mu.Lock()

@@ -110,7 +110,7 @@ func waitOf(a asking, timeout time.Duration, conditions []agent.Condition) perdu
 	return perdure.WaitAny(waits...)
 }
 
-// metWithoutTimer gives the first condition that is met by what is known, if
+// metWithoutTimer returns the first condition that is met by what is known, if
 // no timer before it has a say: of those only the store can tell.
 func (r *run) metWithoutTimer(conditions []agent.Condition) int {
 	for i, c := range conditions {
@@ -124,7 +124,7 @@ func (r *run) metWithoutTimer(conditions []agent.Condition) int {
 	return -1
 }
 
-// meets tells whether a condition is met: by the mark that the store made, or
+// meets reports whether a condition is met: by the mark that the store made, or
 // by what is known here. What the store has marked and is not known is read.
 func (r *run) meets(c agent.Condition, marked perdure.Wait) (bool, error) {
 	switch {
@@ -163,7 +163,7 @@ func (r *run) meets(c agent.Condition, marked perdure.Wait) (bool, error) {
 	return marked.Met, nil
 }
 
-// child gives one of the waits, as far as there is one.
+// child returns one of the waits, as far as there is one.
 func child(waits []perdure.Wait, i int) perdure.Wait {
 	if i < len(waits) {
 		return waits[i]
@@ -186,8 +186,8 @@ func (r *run) findOne(pattern string) error {
 	}
 }
 
-// metAgain gives a condition that was met before: its timers are over. One
-// whose signals are not there any more is waited for anew.
+// metAgain returns a condition that was met before: its timers are over. One
+// whose signals are not there any more is waited for again.
 func (r *run) metAgain(i int, c agent.Condition) (agent.Met, error) {
 	ok, err := r.meets(c, allMet(c))
 	if !ok || err != nil {
@@ -208,7 +208,7 @@ func allMet(c agent.Condition) perdure.Wait {
 	return marked
 }
 
-// collect takes the signals that met a condition, and gives how its tasks
+// collect takes the signals that met a condition, and returns how its tasks
 // stand. A signal counts for every leaf that it matches, and is taken once.
 func (r *run) collect(i int, c agent.Condition) agent.Met {
 	met := agent.Met{Index: i}

@@ -65,7 +65,7 @@ func (r *run) blocking(name string) error {
 	return r.check()
 }
 
-// check ends the goroutine if the run is over, and gives an error if the
+// check ends the goroutine if the run is over, and returns an error if the
 // execution is being cancelled.
 func (r *run) check() error {
 	if r.over() {

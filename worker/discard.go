@@ -26,7 +26,7 @@ func (w *Worker) tellDiscarded(r *run) {
 	}
 }
 
-// askAgain tells whether a task that was asked for before is asked for once
+// askAgain reports whether a task that was asked for before is asked for once
 // more: a key that lives for a time may stand for a new one by now, and the
 // server knows. What was learned of it is forgotten; the answer brings it back.
 func (r *run) askAgain(t perdure.NewTask) bool {

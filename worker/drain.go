@@ -49,7 +49,7 @@ func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) error {
 	return w.abandon()
 }
 
-// within tells whether done was closed in time.
+// within reports whether done was closed in time.
 func within(done <-chan struct{}, d time.Duration) bool {
 	patience := time.NewTimer(d)
 	defer patience.Stop()

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// end commits how the function returned. It tells whether the execution ended.
+// end commits how the function returned. It reports whether the execution ended.
 func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	o := perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline(out), Unless: r.def.Unless}
 	switch {

@@ -211,7 +211,7 @@ func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 
 // hasEnded reports whether a task that is scheduled is known to have ended. A key of
 // the caller's goes to the server, which compares the input and may make the task
-// anew. It does not block, so it reads no page.
+// again. It does not block, so it reads no page.
 func (r *run) hasEnded(t perdure.NewTask) bool {
 	id := perdure.TaskID(t.Key)
 	h := r.ended.heads[id]

@@ -28,7 +28,7 @@ type faulty struct {
 	perdure.Dispatch
 	// plan says what happens to the nth call, from 1, of a method.
 	plan func(method string, n int) fault
-	// refuse, if set, gives the error of the nth call of a method, which does not
+	// refuse, if set, returns the error of the nth call of a method, which does not
 	// arrive then; nil lets it through.
 	refuse func(method string, n int) error
 	// What follows sees, and may change or hold up, a call; nil does nothing.

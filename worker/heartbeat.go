@@ -34,7 +34,7 @@ func (w *Worker) beat(ctx context.Context) {
 
 // Line is a Dispatch over a connection that may break and come back.
 type Line interface {
-	// Reconnected gives a channel that holds one token when the connection has
+	// Reconnected returns a channel that holds one token when the connection has
 	// come back since it was last read.
 	Reconnected() <-chan struct{}
 }
@@ -54,7 +54,7 @@ func (w *Worker) watch(ctx context.Context) {
 	}
 }
 
-// checkLeases ends what is lost, and gives when it did. After a sleep of the
+// checkLeases ends what is lost, and returns when it did. After a sleep of the
 // machine, or a stop of the process, it asks first: the server may have been
 // away as long, and still keep the leases.
 func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Duration {
@@ -68,7 +68,7 @@ func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Durat
 
 // expire ends what this worker's own clock says it has lost: the server cannot
 // tell it while they do not reach each other. A claim that a run is about to
-// adopt has a lease of its own. An attempt that may run twice goes on until the
+// adopt has a lease of its own. An attempt that may run twice continues until the
 // server answers: perhaps it was the server that was away, and keeps the lease.
 func (w *Worker) expire() {
 	w.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A goroutine that goes on in place with a claim that brings only what is new has
+// A goroutine that continues in place with a claim that brings only what is new has
 // what it had before, too: input, signals that wait, task with input and result;
 // so it sees the same as one that is entered again.
 func TestGoroutineThatIsKeptHasWhatItHad(t *testing.T) {

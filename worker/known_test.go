@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// What is known of tasks weighs what it would weigh if it were gone over anew,
+// What is known of tasks weighs what it would weigh if it were gone over again,
 // whatever is learned, learned again and forgotten.
 func TestWhatIsKnownIsWeighedAsItIsLearned(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))

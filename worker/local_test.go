@@ -34,7 +34,7 @@ func (b *bench) startWith(kind string, input any) uuid.UUID {
 	return x.ID
 }
 
-// inFiles tells how often the secret is in the files of a folder.
+// inFiles reports how often the secret is in the files of a folder.
 func inFiles(t *testing.T, folder string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -136,7 +136,7 @@ func secretive(ctx agent.Context, in string) (string, error) {
 }
 
 // A LOCAL run is its home's: another worker never gets it, while that is away it
-// stays PENDING and says so, and when it is back it goes on.
+// stays PENDING and says so, and when it is back it continues.
 func TestLocalRunWaitsForItsHome(t *testing.T) {
 	b := newBench(t, time.Second)
 	b.mode = perdure.Local
@@ -178,7 +178,7 @@ func TestLocalRunWaitsForItsHome(t *testing.T) {
 }
 
 // Promoted while it waits, a LOCAL run has its whole conversation on the server,
-// and a worker that has never seen it goes on with it; its home is not needed
+// and a worker that has never seen it continues with it; its home is not needed
 // any more.
 func TestPromotedRunGoesOnElsewhere(t *testing.T) {
 	b := newBench(t, 5*time.Second)
@@ -284,7 +284,7 @@ func fill(n int) func(agent.Context) (string, error) {
 	}
 }
 
-// filled runs such an agent up to its wait, lets its worker go, and gives how
+// filled runs such an agent up to its wait, lets its worker go, and returns how
 // long a worker after it takes from its start to the end of the run.
 func filled(t *testing.T, n int) (wrote, resumed time.Duration) {
 	b := newBench(t, 20*time.Second)

@@ -119,7 +119,7 @@ func (m *mortal) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.Ended
 	return m.Dispatch.Ended(ctx, q)
 }
 
-// polled makes a poll that ends with the worker's life; claims that come later
+// polled creates a poll that ends with the worker's life; claims that come later
 // are nobody's.
 func polled[T any](ctx context.Context, m *mortal, poll func(context.Context) ([]T, error)) ([]T, error) {
 	m.mu.Lock()
@@ -156,7 +156,7 @@ func (m *mortal) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 }
 
 // supervise runs a worker that is killed at a write, and then one after it on
-// the same store, as a process that is started again. It tells whether the kill
+// the same store, as a process that is started again. It reports whether the kill
 // came, once ended is closed.
 func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan struct{}, change func(*Config)) bool {
 	b.Helper()
@@ -184,7 +184,7 @@ func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan s
 }
 
 // Wherever the worker is killed, at whichever of its writes and whether that
-// still arrives or not, the run goes on from the same store to the same end, and
+// still arrives or not, the run continues from the same store to the same end, and
 // no step runs twice.
 func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
 	for parked, after := range map[int]bool{100: false, -1: true} {

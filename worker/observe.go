@@ -15,7 +15,7 @@ type Observer struct {
 	// Entered says that a function was entered from the top; again, that it was
 	// not for the first time in the life of its execution.
 	Entered func(kind string, again bool)
-	// Resumed says that a parked goroutine went on in place.
+	// Resumed says that a parked goroutine continued in place.
 	Resumed func(kind string)
 	// Attempted says that an attempt of a task has ended, and with which error
 	// code; "" for success.

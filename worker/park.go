@@ -8,7 +8,7 @@ import (
 )
 
 // suspend commits what is pending with the wait, and parks the goroutine until
-// the wait is met. It returns with what is new learned, and gives the wait with
+// the wait is met. It returns with what is new learned, and returns the wait with
 // the leaves marked that are met; it does not return if the goroutine is
 // discarded.
 func (r *run) suspend(wait perdure.Wait) (perdure.Wait, error) {
@@ -143,7 +143,7 @@ func (w *Worker) ended(r *run) {
 // goroutineBytes is about what a goroutine and its run take by themselves.
 const goroutineBytes = 16 << 10
 
-// weigh gives about how many bytes stay in memory while the run is parked: what
+// weigh returns about how many bytes stay in memory while the run is parked: what
 // its claim brought, what it learned since, and the path of its entries. It takes no
 // longer for a run that has learned much: that is counted as it is learned.
 func (r *run) weigh() int {
@@ -164,7 +164,7 @@ func (w *Worker) dropParked(r *run) {
 	}
 }
 
-// keeps tells whether this worker has the goroutine of the execution waiting,
+// keeps reports whether this worker has the goroutine of the execution waiting,
 // or about to.
 func (w *Worker) keeps(r *run) bool { return r != nil && (r.parking || w.parked[r.id] == r) }
 
@@ -205,7 +205,7 @@ func (r *run) lose(lease perdure.Lease, cause error) {
 	}
 }
 
-// untrack takes the run off the list of what the worker holds. It gives the
+// untrack takes the run off the list of what the worker holds. It returns the
 // claim that was handed to the run and that it did not come to adopt, if any,
 // and whether a later claim has taken the run's place meanwhile.
 func (w *Worker) untrack(r *run) (late *perdure.AgentClaim, overtaken bool) {

@@ -32,7 +32,7 @@ type heldPath struct {
 	execution *perdure.Execution
 }
 
-// path gives the entries from the root to leaf, reading what is not held.
+// path returns the entries from the root to leaf, reading what is not held.
 func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		held := w.paths.get(execution)
@@ -102,9 +102,9 @@ func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	return h.entries
 }
 
-// put holds the path that goes on from held with more, gives it whole, and forgets
+// put holds the path that continues from held with more, returns it whole, and forgets
 // the paths that were used longest ago if there is no room. What is held is only
-// ever added to behind its end, so that others may go on reading it.
+// ever added to behind its end, so that others may continue reading it.
 func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +148,7 @@ func (p *paths) makeRoom(but uuid.UUID) {
 	}
 }
 
-// at gives the held path, making an empty one; mu is held.
+// at returns the held path, making an empty one; mu is held.
 func (p *paths) at(execution uuid.UUID) *heldPath {
 	if p.held == nil {
 		p.held = map[uuid.UUID]*heldPath{}
@@ -199,7 +199,7 @@ func (p *paths) forgetOldest(but uuid.UUID) {
 	delete(p.held, oldest)
 }
 
-// add holds entries that were committed here, if they go on from what is held.
+// add holds entries that were committed here, if they continue from what is held.
 func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	if len(entries) == 0 {
 		return
@@ -220,7 +220,7 @@ func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	p.extend(execution, p.at(execution), entries)
 }
 
-// execution gives an execution whose input is wanted, which never changes.
+// execution returns an execution whose input is wanted, which never changes.
 func (p *paths) execution(id uuid.UUID, read func() (*perdure.Execution, error)) (*perdure.Execution, error) {
 	p.mu.Lock()
 	h := p.held[id]

@@ -62,7 +62,7 @@ func TestPathsThatGrowStayAsTheyWereGiven(t *testing.T) {
 	}
 }
 
-// to gives the path that ends at leaf.
+// to returns the path that ends at leaf.
 func (tr *tree) to(leaf *uuid.UUID) (path []perdure.Entry) {
 	for at := leaf; at != nil; at = tr.entries[*at].ParentID {
 		path = append(path, tr.entries[*at])

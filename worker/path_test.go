@@ -91,7 +91,7 @@ func TestPathReadsOnlyWhatIsNew(t *testing.T) {
 	read(d, "a b c d", 2)
 	read(a, "a", 0) // a part of what is held
 	read(d, "a b c d", 0)
-	// Another branch is read whole, and goes on by itself then.
+	// Another branch is read whole, and continues by itself then.
 	e := tr.add(b, "e")
 	read(e, "a b e", 3)
 	f := tr.add(e, "f")

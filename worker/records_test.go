@@ -33,7 +33,7 @@ func (l *lines) count(text string) int {
 }
 
 // Many records without a checkpoint are one line of the log, however often the function
-// is entered again, and the execution counts them. A checkpoint begins the count anew.
+// is entered again, and the execution counts them. A checkpoint begins the count again.
 func TestManyRecordsAreOneWarning(t *testing.T) {
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })

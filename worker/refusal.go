@@ -7,22 +7,22 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// busy tells whether the server is away or has too much to do.
+// busy reports whether the server is away or has too much to do.
 func busy(err error) bool {
 	return perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited)
 }
 
-// forNow tells whether an error says only that the server could not do it now:
+// forNow reports whether an error says only that the server could not do it now:
 // asked again, it may. What fails without a code, or because a deadline has
 // passed, is among that.
 func forNow(err error) bool { return busy(err) || perdure.IsCode(err, perdure.Internal) }
 
-// denied tells whether the worker's key was refused: it may be being renewed.
+// denied reports whether the worker's key was refused: it may be being renewed.
 func denied(err error) bool {
 	return perdure.IsCode(err, perdure.Unauthenticated) || perdure.IsCode(err, perdure.PermissionDenied)
 }
 
-// late tells whether what the error refuses is not the worker's any more.
+// late reports whether what the error refuses is not the worker's any more.
 func late(err error) bool {
 	return perdure.IsCode(err, perdure.LeaseLost) || perdure.IsCode(err, perdure.NotFound)
 }
@@ -58,7 +58,7 @@ func (a *attempt) persist(ctx context.Context, try func() error) error {
 	}, try)
 }
 
-// refusedResult tells whether the server will not take the result, now or later.
+// refusedResult reports whether the server will not take the result, now or later.
 func (a *attempt) refusedResult(ctx context.Context, f perdure.TaskFinish, err error) bool {
 	return err != nil && f.Error == nil && ctx.Err() == nil && !late(err) && !forNow(err) && !denied(err)
 }

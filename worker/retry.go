@@ -64,7 +64,7 @@ func (w *Worker) retryIf(ctx context.Context, log func() *slog.Logger, again fun
 	}
 }
 
-// failedInside tells whether a server has answered, and says that it is at fault.
+// failedInside reports whether a server has answered, and says that it is at fault.
 func failedInside(err error) bool {
 	var coded *perdure.Error
 	return errors.As(err, &coded) && coded.Code == perdure.Internal

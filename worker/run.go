@@ -84,10 +84,10 @@ type run struct {
 	weight  int           // bytes that it holds while it is parked
 }
 
-// resumption tells a parked goroutine to go on with a claim, or to end.
+// resumption tells a parked goroutine to continue with a claim, or to end.
 type resumption struct{ claim *perdure.AgentClaim }
 
-// startRun goes on with a claimed execution: in place if its goroutine is
+// startRun continues with a claimed execution: in place if its goroutine is
 // parked here at the very commit that the claim found, from the top otherwise.
 // The claim holds an agent slot, which the run gives back.
 func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
@@ -246,7 +246,7 @@ func (r *run) call() (out json.RawMessage, err error) {
 	return r.def.Run(r, r.claim.Execution.Input)
 }
 
-// over tells whether nothing of this run counts any more.
+// over reports whether nothing of this run counts any more.
 func (r *run) over() bool {
 	cause := context.Cause(r.Context)
 	return cause != nil && !errors.Is(cause, agent.ErrCancelled)

@@ -103,7 +103,7 @@ func TestDiscardedGoroutineWritesNothing(t *testing.T) {
 	}
 }
 
-// The claim may come before the goroutine has parked: it goes on in place.
+// The claim may come before the goroutine has parked: it continues in place.
 func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 	for _, commitFails := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the commit's answer is lost: %v", commitFails), func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 	}
 }
 
-// Trap 47: a parked goroutine does not go on where another worker has.
+// Trap 47: a parked goroutine does not continue where another worker has.
 func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	var entered atomic.Int32

@@ -124,7 +124,7 @@ func (r *run) cover(patterns ...string) error {
 	}
 }
 
-// find gives the first signal that matches any of the patterns.
+// find returns the first signal that matches any of the patterns.
 func (r *run) find(patterns ...string) (perdure.Signal, bool) {
 	i := r.index(patterns)
 	if i < 0 {
@@ -137,7 +137,7 @@ func (r *run) index(patterns []string) int {
 	return slices.IndexFunc(r.signals, func(s perdure.Signal) bool { return matchesAny(patterns, s.Name) })
 }
 
-// take gives the first signal that matches any of the patterns; the next commit
+// take returns the first signal that matches any of the patterns; the next commit
 // takes it.
 func (r *run) take(patterns ...string) (perdure.Signal, bool) {
 	i := r.index(patterns)

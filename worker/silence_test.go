@@ -94,7 +94,7 @@ func TestCodeThatHeedsNothingIsGivenUpOn(t *testing.T) {
 	}
 }
 
-// firstError gives what is wrong with any of the results.
+// firstError returns what is wrong with any of the results.
 func firstError(results []agent.Result, err error) error {
 	for _, r := range results {
 		if err == nil {

@@ -17,7 +17,7 @@ type stream struct {
 	agent   *perdure.Lease
 	lost    func(error)
 	over    <-chan struct{}
-	changed chan struct{} // closed and made anew at each acknowledgement
+	changed chan struct{} // closed and made again at each acknowledgement
 
 	place    perdure.Place
 	next     int64    // number of the next block
@@ -210,7 +210,7 @@ func (st *stream) truncate(t *terminal) {
 	}
 }
 
-// complete gives the whole characters of what came, invalid bytes replaced, and
+// complete returns the whole characters of what came, invalid bytes replaced, and
 // keeps the beginning of one whose rest may still come.
 func (t *terminal) complete(p []byte) []byte {
 	p = append(t.part, p...)

@@ -72,7 +72,7 @@ func TestOldStateIsMigrated(t *testing.T) {
 }
 
 // A worker that meets a state newer than it knows gives the execution back; a
-// worker with the newer agent goes on.
+// worker with the newer agent continues.
 func TestNewerStateWaitsForANewerWorker(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", asNew)

@@ -83,7 +83,7 @@ func TestDrainLeavesBehindWhatDoesNotStop(t *testing.T) {
 }
 
 // Trap 54: while the server is away, longer than the lease, a tool that may run
-// twice goes on, and is done once when the server is back. Nothing new begins.
+// twice continues, and is done once when the server is back. Nothing new begins.
 func TestOutageLongerThanTheLease(t *testing.T) {
 	const lease = time.Hour
 	b := newBench(t, lease)
@@ -151,7 +151,7 @@ func TestOutageLongerThanTheLease(t *testing.T) {
 	}
 }
 
-// A worker that is cut off while the server is there: its tool may go on until
+// A worker that is cut off while the server is there: its tool may continue until
 // it hears of it, and what it brings is refused; the one that took over counts.
 func TestZombieToolNeverWrites(t *testing.T) {
 	b := newBench(t, 300*time.Millisecond)

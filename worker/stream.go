@@ -24,7 +24,7 @@ const (
 
 // streams sends what all sources of a worker show. One batch is under way at a
 // time: what is shown meanwhile goes into the next, so that the pieces grow
-// with the load by themselves. Text that goes on waits until the last batch is every
+// with the load by themselves. Text that continues waits until the last batch is every
 // old, since the server flushes its disk for each one; all else is sent at once, and
 // takes along what waits.
 type streams struct {
@@ -113,7 +113,7 @@ func (s *streams) urgent() bool {
 	return false
 }
 
-// sendOnce sends one batch; it tells whether there was anything to send.
+// sendOnce sends one batch; it reports whether there was anything to send.
 func (s *streams) sendOnce(ctx context.Context) bool {
 	frames, sent := s.collect()
 	if len(frames) == 0 || ctx.Err() != nil {
@@ -188,7 +188,7 @@ type block struct {
 	reason     perdure.BlockReason
 }
 
-// due tells whether there is something to send.
+// due reports whether there is something to send.
 func (b *block) due() bool { return len(b.ahead) > 0 || b.closing || b.fields != nil }
 
 // urgent reports whether a block is to be sent at once: it begins, ends or is an event,
@@ -272,7 +272,7 @@ func (st *stream) leaveOpen() {
 }
 
 // putOff lets a source wait a little whose frame the server could not store now,
-// while others go on; the owner's mu is held. What the frame held is sent again.
+// while others continue; the owner's mu is held. What the frame held is sent again.
 func (st *stream) putOff(err error) {
 	if st.waits {
 		return

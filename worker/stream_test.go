@@ -100,7 +100,7 @@ func (s *shown) list() []string {
 	return all
 }
 
-// newShown gives a source whose server keeps what it shows.
+// newShown returns a source whose server keeps what it shows.
 func newShown(t *testing.T, ctx context.Context) (*shown, *stream) {
 	t.Helper()
 	s := &shown{blocks: map[perdure.BlockKey]*shownBlock{}}

@@ -157,7 +157,7 @@ func TestSignalTakenAfterACheckpointThatWaits(t *testing.T) {
 }
 
 // Times run by the store's clock: a worker whose own is hours off sleeps as long
-// as any, and a sleep begun is not begun anew.
+// as any, and a sleep begun is not started again.
 func TestSleepIsTheStoresTime(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.ahead.Store(int64(7 * time.Hour)) // the workers' clock is 7 hours behind
@@ -193,7 +193,7 @@ func TestSleepIsTheStoresTime(t *testing.T) {
 	})
 }
 
-// A checkpoint begins the count of waits anew, also one in the same commit as
+// A checkpoint begins the count of waits again, also one in the same commit as
 // the wait after it.
 func TestWaitsAreCountedFromTheCheckpoint(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {

@@ -53,7 +53,7 @@ func (b begun) span() trace.Span {
 	return trace.SpanFromContext(b.ctx)
 }
 
-// in gives ctx with the span.
+// in returns ctx with the span.
 func (b begun) in(ctx context.Context) context.Context {
 	if b.ctx == nil {
 		return ctx

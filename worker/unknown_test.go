@@ -11,7 +11,7 @@ import (
 )
 
 // What an attempt said of itself with a heartbeat that the server could not take
-// is said again with the next, and its code goes on.
+// is said again with the next, and its code continues.
 func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 	b := newBench(t, 600*time.Millisecond)
 	enough := make(chan struct{})
@@ -46,7 +46,7 @@ func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 }
 
 // A frame that could not be stored now is sent again, while what other sources
-// show goes on.
+// show continues.
 func TestAFrameThatCouldNotBeStoredNowIsSentAgain(t *testing.T) {
 	for _, code := range []perdure.Code{perdure.Unavailable, perdure.RateLimited, perdure.Internal} {
 		t.Run(string(code), func(t *testing.T) {

@@ -143,7 +143,7 @@ func (r *run) refresh(futures []agent.Future) error {
 	return err
 }
 
-// awaitAgain gives the outcome that was decided by the ith future before: what
+// awaitAgain returns the outcome that was decided by the ith future before: what
 // has ended since and would come before it does not count.
 func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.Result, error) {
 	_, err := r.awaitMet(agent.All, futures[i:i+1], perdure.WaitTask(futures[i].ID))
@@ -159,7 +159,7 @@ func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.
 	return results, nil
 }
 
-// decides gives the first result that ends a wait ahead of the others' end, -1
+// decides returns the first result that ends a wait ahead of the others' end, -1
 // if none does.
 func decides(how agent.How, results []agent.Result) int {
 	for i, result := range results {
@@ -174,7 +174,7 @@ func decides(how agent.How, results []agent.Result) int {
 	return -1
 }
 
-// met tells whether a wait is over, from what is known.
+// met reports whether a wait is over, from what is known.
 func met(how agent.How, results []agent.Result) bool {
 	for _, result := range results {
 		if !result.Ended() {

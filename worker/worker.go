@@ -1,6 +1,6 @@
 // Package worker claims executions and tasks and runs the code that is
 // registered for their kinds. A suspended execution's goroutine is parked, and
-// goes on in place if this worker claims the execution again with nothing
+// continues in place if this worker claims the execution again with nothing
 // changed in between; otherwise it is discarded and the execution is entered
 // again from the top.
 package worker
@@ -65,7 +65,7 @@ type Config struct {
 	// with nothing but internal; default 5 min. Then the execution is given back for
 	// another worker, and fails after ten of those; a task fails with not_stored.
 	StoreFor time.Duration
-	// TextEvery is how long text that goes on may wait, so that one flush of the
+	// TextEvery is how long text that continues may wait, so that one flush of the
 	// server's disk stores more of it; default 25 ms. The first piece of a part and its
 	// last one never wait. Below 0 none does.
 	TextEvery time.Duration
@@ -113,7 +113,7 @@ type Worker struct {
 	registered  chan struct{}
 }
 
-// New makes a worker. Register what it can run, then Run it.
+// New creates a worker. Register what it can run, then Run it.
 func New(c Config) *Worker {
 	var kept *local.Dispatch
 	if c.Local != nil {

@@ -8,8 +8,8 @@ import (
 // shown is how many findings a check tells before it stops.
 const shown = 3
 
-// Run runs the scenario once, undisturbed, and gives its outcome. The goroutine
-// is parked at each wait, and goes on in place.
+// Run runs the scenario once, undisturbed, and returns its outcome. The goroutine
+// is parked at each wait, and continues in place.
 func Run(t *testing.T, s Scenario) Outcome {
 	t.Helper()
 	r := s.run(t, plan{}, 0)
@@ -28,7 +28,7 @@ func Reentered(t *testing.T, s Scenario) Outcome {
 
 // CrashAtEveryCommit runs the scenario once for each commit and each end of a
 // task's attempt, and twice at that: the worker dies just before it is stored,
-// or just after, before it hears so. Another worker goes on, and the outcome
+// or just after, before it hears so. Another worker continues, and the outcome
 // must be that of Run.
 func CrashAtEveryCommit(t *testing.T, s Scenario) {
 	t.Helper()

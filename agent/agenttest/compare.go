@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// different tells how got differs from want, "" if it does not, and what may
+// different reports how got differs from want, "" if it does not, and what may
 // have made it so.
 func different(want, got Outcome) string {
 	var b strings.Builder
@@ -101,7 +101,7 @@ func lines(o Outcome) []string {
 	return all
 }
 
-// balance gives what b has more often than a, and less often.
+// balance returns what b has more often than a, and less often.
 func balance(a, b []string) (more, less []string) {
 	count := map[string]int{}
 	for _, l := range a {
@@ -121,7 +121,7 @@ func balance(a, b []string) (more, less []string) {
 	return more, less
 }
 
-// interrupted tells whether a task of the run was cut off for good.
+// interrupted reports whether a task of the run was cut off for good.
 func interrupted(o Outcome) bool {
 	return slices.ContainsFunc(o.Tasks, func(t TaskOutcome) bool { return t.Status == perdure.TaskInterrupted })
 }

@@ -98,7 +98,7 @@ func TestReactAgent(t *testing.T) {
 	agenttest.DeliverTwice(t, s)
 }
 
-// A chat goes on with what the user says, and rests when nobody says anything.
+// A chat continues with what the user says, and rests when nobody says anything.
 func TestChat(t *testing.T) {
 	s := agenttest.Scenario{
 		Input: "Hi", Chat: true, Model: "turn\ntext Hello.\nturn\nexpect Bye\ntext See you.",

@@ -55,7 +55,7 @@ type TaskOutcome struct {
 	Error  string
 }
 
-// Text gives the conversation as lines of role and text, tool calls as
+// Text returns the conversation as lines of role and text, tool calls as
 // "name(arguments)".
 func (o Outcome) Text() string {
 	var b strings.Builder

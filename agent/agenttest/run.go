@@ -129,7 +129,7 @@ func (w *world) live(ctx context.Context) error {
 	}
 }
 
-// step does what the scenario wants done now, and gives how long nothing can
+// step does what the scenario wants done now, and returns how long nothing can
 // come due; below 0 the run is over.
 func (w *world) step(ctx context.Context, c *course) (time.Duration, error) {
 	x, err := w.core.Store.Execution(ctx, org, w.id)
@@ -160,7 +160,7 @@ func (w *world) step(ctx context.Context, c *course) (time.Duration, error) {
 
 func (w *world) elapsed() time.Duration { return time.Since(w.begun) }
 
-// due gives the next signal to send now, -1 if there is none.
+// due returns the next signal to send now, -1 if there is none.
 func (w *world) due(x *perdure.Execution, sent []bool) int {
 	for i, s := range w.Signals {
 		if !sent[i] && s.After != 0 && w.elapsed() >= s.After {
@@ -211,7 +211,7 @@ func (w *world) signal(ctx context.Context, i int) error {
 	return err
 }
 
-// open gives the tasks that have not ended, and the earliest moment at which
+// open returns the tasks that have not ended, and the earliest moment at which
 // one of them runs out of time; zero if there is none.
 func (w *world) open(ctx context.Context) (open []*perdure.Task, deadline time.Time, err error) {
 	for cursor, more := "", true; more; more = cursor != "" {
@@ -235,7 +235,7 @@ func (w *world) open(ctx context.Context) (open []*perdure.Task, deadline time.T
 	return open, deadline, nil
 }
 
-// idle tells whether nothing more will happen: the execution waits for a signal
+// idle reports whether nothing more will happen: the execution waits for a signal
 // that nobody sends.
 func (w *world) idle(x *perdure.Execution, sent []bool, open []*perdure.Task) bool {
 	if x.Status != perdure.StatusWaiting || len(open) > 0 || w.CancelAfter > w.elapsed() {

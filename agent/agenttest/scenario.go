@@ -10,7 +10,7 @@ import (
 
 // Scenario is one execution with all that is to happen to it. It is run many
 // times, so what its fakes remember must not decide what they answer; Before can
-// replace those that have to begin anew.
+// replace those that have to start again.
 type Scenario struct {
 	// Agent is what is run; without one it is the react agent, and Model needed.
 	Agent agent.Definition
@@ -69,17 +69,17 @@ func (s Scenario) normal() Scenario {
 	return s
 }
 
-// Task makes a fake task of a function that needs no context.
+// Task creates a fake task of a function that needs no context.
 func Task[In, Out any](kind string, fn func(in In) (Out, error)) agent.TaskDefinition {
 	return agent.DefineTask(kind, func(_ agent.TaskContext, in In) (Out, error) { return fn(in) })
 }
 
-// Result makes a fake task that answers value to every input.
+// Result creates a fake task that answers value to every input.
 func Result(kind string, value any) agent.TaskDefinition {
 	return agent.DefineTask(kind, func(agent.TaskContext, any) (any, error) { return value, nil })
 }
 
-// Fails makes a fake task that fails with err so many times, and then answers
+// Fails creates a fake task that fails with err so many times, and then answers
 // value. An attempt that was cut off is no failure. With an agent.Permanent error
 // the first failure is the last.
 func Fails(kind string, times int, err error, value any) agent.TaskDefinition {

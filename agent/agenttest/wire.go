@@ -30,7 +30,7 @@ var errDead = perdure.Errorf(perdure.Unavailable, "agenttest: this worker is dea
 type write struct {
 	boundary bool // a commit or the end of an attempt
 	what     string
-	// stale tells whether the server refused it as one of a lost lease.
+	// stale reports whether the server refused it as one of a lost lease.
 	stale func() bool
 }
 

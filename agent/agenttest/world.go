@@ -28,8 +28,8 @@ const (
 	// lease is long, so that renewing leases costs nothing while days pass: a
 	// lease that is to be lost is taken back.
 	lease = time.Hour
-	// restart is how long it takes until another worker goes on for one that
-	// died, and latency how long a call takes: what reads the clock anew gets
+	// restart is how long it takes until another worker continues for one that
+	// died, and latency how long a call takes: what reads the clock again gets
 	// another time.
 	restart = time.Second
 	latency = time.Millisecond

@@ -157,7 +157,7 @@ func variableOf(f *pflag.Flag) string {
 	return "PERDURE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
-// fromVariable gives what a variable says, or the first line of the file that it
+// fromVariable returns what a variable says, or the first line of the file that it
 // names.
 func fromVariable(name string) (string, error) {
 	file := os.Getenv(name + "_FILE")

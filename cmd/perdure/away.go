@@ -31,7 +31,7 @@ func tellAway(a *app, x *perdure.Execution) {
 // get now from the worker that keeps it.
 const onWorkerText = "(content on worker)"
 
-// onWorker tells whether a content was left out for that reason.
+// onWorker reports whether a content was left out for that reason.
 func onWorker(content json.RawMessage) bool {
 	switch string(content) {
 	case "", "null", `"worker"`:

@@ -14,7 +14,7 @@ import (
 
 // The composition works: its own command lines, run as processes in their order,
 // make tables and key, serve, and run an agent, also when a server has died, whose
-// workers go on at the other.
+// workers continue at the other.
 func TestCompositionRuns(t *testing.T) {
 	c, dir, store := composition(t), t.TempDir(), opentest.URL(t)
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"echo over there\"}\nturn\n  text Done.\n")

@@ -28,7 +28,7 @@ changes do not touch it. A definition is named by its id or its slug.`,
 	return cmd
 }
 
-// findDefinition gives the definition with this id or slug.
+// findDefinition returns the definition with this id or slug.
 func findDefinition(ctx context.Context, c *client.Client, name string) (*perdure.Definition, error) {
 	if id, err := uuid.Parse(name); err == nil && len(name) == 36 {
 		return c.Definition(ctx, id)

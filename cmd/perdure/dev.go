@@ -318,7 +318,7 @@ func (s *standard) confinement(data string) string {
 }
 
 // tellLeft says which runs were left in their middle: they work in folders of
-// their own, so that only their user goes on with them.
+// their own, so that only their user continues with them.
 func (s *serving) tellLeft(ctx context.Context, own *server.Server) {
 	c := client.Socket(own.Socket(), own.Token())
 	defer c.Close()

@@ -35,7 +35,7 @@ func (e usageError) Error() string {
 	return e.what + "\n  " + strings.ReplaceAll(e.do, "\n", "\n  ")
 }
 
-// exitCode gives the code for an error. One that came before the command began
+// exitCode returns the code for an error. One that came before the command began
 // is about flags and arguments.
 func (a *app) exitCode(err error) int {
 	var ended exit

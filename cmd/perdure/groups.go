@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// recordGroups makes a folder in which this process notes the process groups
+// recordGroups creates a folder in which this process notes the process groups
 // that its tools start, and kills what processes that are gone have left. A lock
 // on a folder says that its process lives; the system gives it up when that
 // dies, however it dies.

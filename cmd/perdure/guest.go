@@ -28,7 +28,7 @@ func beGuest(data string) (leave func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// hasGuests tells whether any are there; if not, none can come any more while
+// hasGuests reports whether any are there; if not, none can come any more while
 // the file is open.
 func hasGuests(data string) (last *os.File, there bool) {
 	f, err := os.OpenFile(guestFile(data), os.O_RDWR|os.O_CREATE, 0o600)

@@ -88,7 +88,7 @@ func limitsText(l perdure.KeyLimits) string {
 		of(l.RequestsPerSecond, fmt.Sprint(l.RequestsPerSecond)), of(l.MaxRunning, fmt.Sprint(l.MaxRunning)), of(l.MaxStored, byteText(l.MaxStored)))
 }
 
-// useText gives the last columns of a list: what is used of what may be.
+// useText returns the last columns of a list: what is used of what may be.
 func useText(k *perdure.APIKey) (requests, running, stored string) {
 	of := func(used, most string, limited bool) string {
 		if !limited {

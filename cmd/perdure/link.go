@@ -30,7 +30,7 @@ type link struct {
 	close func() error
 }
 
-// embedded tells whether runs of this command need a worker of its own: nobody
+// embedded reports whether runs of this command need a worker of its own: nobody
 // else is there to run them.
 func (l *link) embedded() bool { return l.own != nil || (l.owner != nil && l.owner.Kind == ownerRun) }
 
@@ -130,7 +130,7 @@ func (a *app) open(ctx context.Context, data string, kind ownerKind) (*link, err
 	}}, nil
 }
 
-// socket makes a client, for the command's org, of a server that listens on a socket.
+// socket creates a client, for the command's org, of a server that listens on a socket.
 func (a *app) socket(path, token string) *client.Client {
 	return client.Socket(path, token).With(func(o *client.Options) { o.Org = a.orgOr() })
 }

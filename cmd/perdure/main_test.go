@@ -109,7 +109,7 @@ func launchWith(t *testing.T, dir string, env []string, args ...string) *program
 	return p
 }
 
-// until reads lines up to one that contains text, and gives that.
+// until reads lines up to one that contains text, and returns that.
 func (p *program) until(text string) string {
 	p.t.Helper()
 	for {
@@ -131,7 +131,7 @@ func (p *program) signal(s syscall.Signal) {
 	}
 }
 
-// end waits for the program and gives its exit code, with all of its output.
+// end waits for the program and returns its exit code, with all of its output.
 func (p *program) end() (code int, out string) {
 	p.t.Helper()
 	rest, err := io.ReadAll(p.out)

@@ -132,7 +132,7 @@ func TestAnOrgIsACustomer(t *testing.T) {
 		t.Errorf("another org's: %v", err)
 	}
 
-	// The same keys, the same run and the same worker go on.
+	// The same keys, the same run and the same worker continue.
 	tell(t, dir, "orgs", "enable", "acme")
 	eventuallyErr(t, "the key again", "", waiting(perdure.StatusWaiting))
 	if _, err := acme.Signal(t.Context(), x.ID, client.UserMessage("go on")); err != nil {

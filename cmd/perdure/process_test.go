@@ -30,7 +30,7 @@ func idIn(t *testing.T, line string) string {
 	return m[1]
 }
 
-// Ctrl-C leaves the run, says how to go on, and resume does so from the very
+// Ctrl-C leaves the run, says how to continue, and resume does so from the very
 // place: the model's first answer is not asked for again.
 func TestInterruptAndResume(t *testing.T) {
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func TestInterruptAndResume(t *testing.T) {
 	}
 }
 
-// A run that was killed goes on, in the folder that it began in, wherever
+// A run that was killed continues, in the folder that it began in, wherever
 // resume is called.
 func TestKillAndResumeElsewhere(t *testing.T) {
 	dir := t.TempDir()
@@ -127,7 +127,7 @@ func TestRunBesideDev(t *testing.T) {
 	dev.wantEnd(0)
 }
 
-// A private run that was left goes on beside dev, with a worker of its own.
+// A private run that was left continues beside dev, with a worker of its own.
 func TestResumeBesideDev(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", waiting)

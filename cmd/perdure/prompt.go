@@ -14,7 +14,7 @@ import (
 const promptChangedText = "(the prompt began otherwise than the one before: the provider's cache was missed)"
 
 // conversation returns the entries of a run from the start, and the answers that were
-// asked for with a prompt that did not go on from the one before, oldest first. It reads
+// asked for with a prompt that did not continue from the one before, oldest first. It reads
 // every entry once: those on the path, and those beside it that say so.
 func (l *link) conversation(ctx context.Context, run uuid.UUID) (path []perdure.Entry, changed []uuid.UUID, err error) {
 	s, err := l.Snapshot(ctx, run, 1)
@@ -49,7 +49,7 @@ func (l *link) conversation(ctx context.Context, run uuid.UUID) (path []perdure.
 	return path, changed, nil
 }
 
-// promptChanged tells whether an entry records a model call that says so.
+// promptChanged reports whether an entry records a model call that says so.
 func promptChanged(e perdure.Entry) bool {
 	var record struct {
 		Prompt struct {

@@ -38,7 +38,7 @@ func (v *textView) closed(e client.Event, h client.Head) error {
 		return err
 	}
 	if b := v.blocks[d.BlockSeq]; b != nil && b.kind == perdure.EventToken {
-		v.p.leave() // nothing more comes that could go on with its last paragraph
+		v.p.leave() // nothing more comes that could continue with its last paragraph
 	}
 	delete(v.blocks, d.BlockSeq)
 	task := taskOf(h)

@@ -18,7 +18,7 @@ var proseParser = goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser()
 // leastItem is how many columns the text of an item gets at least.
 const leastItem = 16
 
-// lists lays out text that has lists: what an item goes on with stands below its
+// lists lays out text that has lists: what an item continues with stands below its
 // first word. False if there is none.
 func (w *prose) lists(source string, width int, between string) (string, bool) {
 	doc := proseParser.Parse(text.NewReader([]byte(source)))

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What an item goes on with stands below its first word: wrapped lines, lists in
+// What an item continues with stands below its first word: wrapped lines, lists in
 // it, paragraphs and code.
 func TestItemsHangBelowTheirMarkers(t *testing.T) {
 	source := "- one two three four five six seven eight nine\n" +

@@ -44,7 +44,7 @@ type page struct {
 	err    error
 	show   shower
 
-	// width gives the columns of the terminal, or 0 if it is none.
+	// width returns the columns of the terminal, or 0 if it is none.
 	width func() int
 	// leave is called before the section changes.
 	leave func()
@@ -78,7 +78,7 @@ func wantsColour(w *screen) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// isTerminal tells whether a person is at the other end.
+// isTerminal reports whether a person is at the other end.
 func isTerminal(stream any) bool {
 	if s, ok := stream.(*screen); ok {
 		stream = s.w
@@ -123,7 +123,7 @@ func (p *page) line(s style, text string) {
 	p.newline()
 }
 
-// write goes on with the current line. Each line is styled for itself, so that
+// write continues with the current line. Each line is styled for itself, so that
 // nothing that breaks off leaves the terminal in a colour.
 func (p *page) write(s style, text string) {
 	for piece := range strings.Lines(p.show.show(text)) {

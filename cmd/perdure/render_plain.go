@@ -25,7 +25,7 @@ const (
 	esc = 0x1b
 )
 
-// clean gives what is left of the next piece. Carriage returns, as progress
+// clean returns what is left of the next piece. Carriage returns, as progress
 // bars use them, become line ends.
 func (p *plain) clean(text string) string {
 	if p.state == plainText && !p.carried && printable(text) {

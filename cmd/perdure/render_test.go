@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// shown gives what a view writes of a log, of which each line is a type and the
+// shown returns what a view writes of a log, of which each line is a type and the
 // data of an event. The events are a second apart.
 func shown(t *testing.T, log string) string {
 	t.Helper()

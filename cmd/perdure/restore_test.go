@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
 )
 
-// begun makes a PostgreSQL of the test's own.
+// begun creates a PostgreSQL of the test's own.
 func begun(t *testing.T, settings ...string) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Start(settings...)
@@ -60,7 +60,7 @@ func (d developed) stop() {
 
 // A PostgreSQL that was in use is brought back to a moment, from a base backup and
 // its WAL, and then from a dump: the store is sound, readers are told that it is
-// another history, and runs go on from where they were then.
+// another history, and runs continue from where they were then.
 func TestPostgreSQLIsBroughtBack(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "chat", "turn\n  text First answer.\nturn\n  text Second answer.\nturn\n  text Third answer.\n")

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// resumer is the command that goes on with a run.
+// resumer is the command that continues with a run.
 type resumer struct {
 	*app
 	standard standard
@@ -111,7 +111,7 @@ func (r *resumer) ready(t *seat, x *perdure.Execution) error {
 	return r.standard.checkModels(in.Models)
 }
 
-// workspaceOf gives the root that the run began in: its own, or that of the dev
+// workspaceOf returns the root that the run began in: its own, or that of the dev
 // that it was started at; "" is the current folder.
 func workspaceOf(data string, x *perdure.Execution) string {
 	var metadata map[string]any
@@ -130,7 +130,7 @@ func workspaceOf(data string, x *perdure.Execution) string {
 // workspaceFile holds the root of dev's worker, for commands after it.
 func workspaceFile(data string) string { return filepath.Join(data, "workspace") }
 
-// wake sends what makes the run go on. It tells whether the run still waits for
+// wake sends what makes the run continue. It reports whether the run still waits for
 // the user then.
 func (r *resumer) wake(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) (waits bool, err error) {
 	snapshot, err := w.Snapshot(ctx, x.ID, 100)

@@ -73,7 +73,7 @@ func onePrompt(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// readPrompt gives the prompt itself, or what is on standard input for -.
+// readPrompt returns the prompt itself, or what is on standard input for -.
 func (a *app) readPrompt(prompt string) (string, error) {
 	if prompt != "-" {
 		return prompt, nil
@@ -154,7 +154,7 @@ func (r *runner) run(ctx context.Context, prompt string) error {
 		return err
 	}
 	if r.local && t.works {
-		r.standard.home = &r.standard.id // also if it takes a seat anew
+		r.standard.home = &r.standard.id // also if it takes a seat again
 	}
 	q.Waits = func() {
 		_ = r.stderr.say("perdure: no worker has registered yet; waiting for one, up to %s", client.WorkerWait)
@@ -223,7 +223,7 @@ func (r *runner) place(l *link, q *client.StartRequest) error {
 
 const (
 	// privateQueue begins the name of the queue of a run that a command runs by
-	// itself. Nobody else goes on with it by chance, in another folder.
+	// itself. Nobody else continues with it by chance, in another folder.
 	privateQueue = "run:"
 	// workspaceMember of such a run's metadata says where it works.
 	workspaceMember = "workspaceRoot"

@@ -34,7 +34,7 @@ func (a *app) look(ctx context.Context, do func(l *link) error) error {
 // lastRun stands for the id of the newest run.
 const lastRun = "last"
 
-// findRun gives the run that an argument names.
+// findRun returns the run that an argument names.
 func findRun(ctx context.Context, c *client.Client, arg string) (*perdure.Execution, error) {
 	if arg == lastRun {
 		p, err := c.ListPage(ctx, client.ExecutionFilter{}, client.PageOptions{Limit: 1})

@@ -61,7 +61,7 @@ func (t *seat) work(ctx context.Context, queue string) error {
 	return nil
 }
 
-// needsWorker tells whether nobody else takes work from the queue.
+// needsWorker reports whether nobody else takes work from the queue.
 func (t *seat) needsWorker(queue string) bool {
 	private := strings.HasPrefix(queue, privateQueue)
 	return t.embedded() || (private && t.owner != nil && t.owner.GRPC != "")
@@ -97,7 +97,7 @@ func (t *seat) dispatch(ctx context.Context, log *slog.Logger) (d perdure.Dispat
 	return c, func() { _ = c.Close(); leave() }, nil
 }
 
-// again takes a seat anew after the process that owned the data directory has
+// again takes a seat again after the process that owned the data directory has
 // gone: now this one may own it.
 func (t *seat) again(ctx context.Context) error {
 	t.stopWorker()
@@ -134,6 +134,6 @@ func (t *seat) guests() (last *os.File, there bool) {
 	return hasGuests(t.link.data)
 }
 
-// isPrivate tells whether only the command that a run was started by, or
-// resume, goes on with it.
+// isPrivate reports whether only the command that a run was started by, or
+// resume, continues with it.
 func isPrivate(x *perdure.Execution) bool { return strings.HasPrefix(x.Queue, privateQueue) }

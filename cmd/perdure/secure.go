@@ -46,7 +46,7 @@ func (s *secureFlags) config() (*tls.Config, error) {
 		if _, err := tls.LoadX509KeyPair(s.cert, s.key); err != nil {
 			return nil, usageError{"--tls-cert and --tls-key: " + err.Error(), ""}
 		}
-		// Read anew for each connection: a renewed one is taken up.
+		// Read again for each connection: a renewed one is taken up.
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			pair, err := tls.LoadX509KeyPair(s.cert, s.key)
 			return &pair, err

@@ -55,7 +55,7 @@ func (s *spec) given(flag string) bool {
 	return f != nil && f.Changed && !(s.typed && len(f.Annotations[fromEnv]) > 0)
 }
 
-// modelsGiven gives the models; nil if none were given.
+// modelsGiven returns the models; nil if none were given.
 func (s *spec) modelsGiven() ([]perdure.ModelConfig, error) {
 	if !s.given("model") {
 		return nil, nil
@@ -106,7 +106,7 @@ func (s *spec) check() error {
 	return err
 }
 
-// toolNames gives the tools that were given; nil if none were. The word none
+// toolNames returns the tools that were given; nil if none were. The word none
 // stands for no tool at all.
 func (s *spec) toolNames() *[]string {
 	if !s.given("tools") {

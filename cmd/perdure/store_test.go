@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// calls gives what models were called for, by the journal in dir.
+// calls returns what models were called for, by the journal in dir.
 func calls(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "journal"))
@@ -54,8 +54,8 @@ func develop(t *testing.T, dir string, args ...string) developed {
 	return developed{p, c}
 }
 
-// read reads a log after a cursor until it has come to the text, and gives the
-// cursor there. It fails where the server begins anew.
+// read reads a log after a cursor until it has come to the text, and returns the
+// cursor there. It fails where the server starts again.
 func (d developed) read(t *testing.T, id uuid.UUID, cursor, text string) (at string) {
 	t.Helper()
 	seen := ""
@@ -76,9 +76,9 @@ func (d developed) read(t *testing.T, id uuid.UUID, cursor, text string) (at str
 }
 
 // Runs of react agents that were in the middle of something when their server was
-// killed go on in PostgreSQL: no model is called again for an answer that was
+// killed continue in PostgreSQL: no model is called again for an answer that was
 // there, the tool that was cut off does not run again unasked, a message wakes who
-// waits for it, and a reader goes on after the very event that it saw last.
+// waits for it, and a reader continues after the very event that it saw last.
 func TestRunsGoOnInPostgreSQL(t *testing.T) {
 	dir, url := t.TempDir(), opentest.URL(t)
 	write(t, dir, "cut", strings.Replace(waiting, "echo here;", "echo ran >> ran; echo here;", 1))
@@ -151,7 +151,7 @@ func tokenOf(t *testing.T, dir string) string {
 }
 
 // A backup is made beside a server; what is restored is what was there then, and
-// its readers begin anew. A check finds nothing in either, and finds what a disk
+// its readers start again. A check finds nothing in either, and finds what a disk
 // has done to a file.
 func TestBackupCheckAndRestore(t *testing.T) {
 	dir := t.TempDir()

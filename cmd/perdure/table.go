@@ -64,7 +64,7 @@ func (t *table) widths() []int {
 	return widths
 }
 
-// fit tells which columns are shown in a terminal that is so wide, and narrows
+// fit reports which columns are shown in a terminal that is so wide, and narrows
 // the one that may be cut.
 func (t *table) fit(widths []int, width int) []bool {
 	shown := make([]bool, len(t.columns))

@@ -73,7 +73,7 @@ func (w *watcher) past(ctx context.Context, x *perdure.Execution) error {
 	return w.end(ctx)
 }
 
-// tellIdle says how to go on with a run that was left in its middle.
+// tellIdle says how to continue with a run that was left in its middle.
 func (a *app) tellIdle(l *link, x *perdure.Execution) {
 	if !l.alone() {
 		tellAway(a, x)

@@ -24,7 +24,7 @@ type tracing struct {
 	root     trace.Span // of a command that ends
 }
 
-// tracesWanted tells whether the variables of OpenTelemetry ask for traces: by
+// tracesWanted reports whether the variables of OpenTelemetry ask for traces: by
 // OTEL_TRACES_EXPORTER=otlp, or by an endpoint.
 func tracesWanted() (bool, error) {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {

@@ -22,8 +22,8 @@ type watcher struct {
 	id     uuid.UUID
 	view   view
 	cursor string
-	chat   bool // go on with what the user types
-	// patient goes on while the run waits for the user, as tail does.
+	chat   bool // continue with what the user types
+	// patient continues while the run waits for the user, as tail does.
 	patient bool
 
 	status perdure.Status // that the log has come to, for commands
@@ -42,7 +42,7 @@ type view interface {
 	said(text string)
 	// ask invites the user to type.
 	ask()
-	// lost says that the stream broke, and goes on after the pause.
+	// lost says that the stream broke, and continues after the pause.
 	lost(cause error, pause time.Duration)
 	// result is the end of what is shown.
 	result(r result) error
@@ -70,9 +70,9 @@ func (w *watcher) started(x *perdure.Execution) {
 	w.view.said("")
 }
 
-// toTheEnd follows the run until it has ended or waits for the user, and gives
+// toTheEnd follows the run until it has ended or waits for the user, and returns
 // the error that tells the exit code. If the process through which it reached
-// the server ends, it goes on by itself.
+// the server ends, it continues by itself.
 func (w *watcher) toTheEnd(ctx context.Context) error {
 	for {
 		var err error
@@ -112,7 +112,7 @@ func (w *watcher) settle(ctx context.Context) error {
 	return w.end(ctx)
 }
 
-// ownerGone tells whether the error is the end of another run's process, through
+// ownerGone reports whether the error is the end of another run's process, through
 // which this one reached the server.
 func (w *watcher) ownerGone(err error) bool {
 	guest := w.owner != nil && w.owner.Kind == ownerRun
@@ -180,7 +180,7 @@ func (w *watcher) expect(ctx context.Context) (taken func()) {
 
 const noWorkerAfter = 5 * time.Second
 
-// stops gives the status if the event is the last one to wait for.
+// stops returns the status if the event is the last one to wait for.
 func (w *watcher) stops(e client.Event) perdure.Status {
 	if e.Type.Ends() {
 		return perdure.StatusCompleted // which end it is, the execution says
@@ -262,7 +262,7 @@ func (w *watcher) end(ctx context.Context) error {
 	return nil
 }
 
-// interrupted says how to go on with the run that the user has left.
+// interrupted says how to continue with the run that the user has left.
 func (w *watcher) interrupted() error {
 	flags := w.typed
 	if w.works {
@@ -273,7 +273,7 @@ func (w *watcher) interrupted() error {
 	return exit{exitInterrupted}
 }
 
-// typedServer gives the flags by which another command finds the same server.
+// typedServer returns the flags by which another command finds the same server.
 func typedServer(flags *pflag.FlagSet) string {
 	text := ""
 	for _, name := range []string{"server", "data", "org"} {

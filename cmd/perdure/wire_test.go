@@ -42,7 +42,7 @@ func serveDev(t *testing.T, dir string, args ...string) *devServer {
 	return &devServer{program: p, url: url + "/api/orgs/default", token: token, http: &http.Client{Transport: transport}}
 }
 
-// ask sends a request and gives the body, which must come with that status.
+// ask sends a request and returns the body, which must come with that status.
 func (s *devServer) ask(method, path, body string, status int) []byte {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
@@ -70,7 +70,7 @@ func (s *devServer) get(path string, v any) {
 	}
 }
 
-// start starts a run and gives its path.
+// start starts a run and returns its path.
 func (s *devServer) start(body string) string {
 	s.t.Helper()
 	var x struct{ ID string }
@@ -166,7 +166,7 @@ turn
 }
 
 // A run that is not one-shot waits for the user when the model has answered, says
-// so, and goes on with what comes.
+// so, and continues with what comes.
 func TestRunWaitsForTheUserOnTheWire(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Hello.\nturn\n  text Again.\n")

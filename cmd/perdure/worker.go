@@ -197,7 +197,7 @@ func (l *laborer) near(o *remote.Options, data string) error {
 	return nil
 }
 
-// isLocal tells whether the addresses are on this machine, where the token of the
+// isLocal reports whether the addresses are on this machine, where the token of the
 // data directory may be the key.
 func isLocal(list string) bool {
 	for addr := range strings.SplitSeq(list, ",") {

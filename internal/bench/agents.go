@@ -144,7 +144,7 @@ type grown struct {
 // entriesAtOnce is how many entries go into one commit.
 const entriesAtOnce = 32
 
-// stepTime is how long each step of the agent that goes on for ever takes.
+// stepTime is how long each step of the agent that continues for ever takes.
 const stepTime = time.Millisecond
 
 func (r *recorder) grow(ctx agent.Context, in grownInput) (string, error) {

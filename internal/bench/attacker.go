@@ -172,7 +172,7 @@ func (a *attacker) next() int {
 	return a.number
 }
 
-// send makes a request and reads the whole answer.
+// send creates a request and reads the whole answer.
 func (a *attacker) send(ctx context.Context, method, path, contentType string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+a.HTTP+path, bytes.NewReader(body))
 	if err != nil {

@@ -160,7 +160,7 @@ func poll(ctx context.Context, a *attacker) error {
 	return err
 }
 
-// durable makes a stream, appends 64 KiB, reads them and deletes the stream.
+// durable creates a stream, appends 64 KiB, reads them and deletes the stream.
 func durable(ctx context.Context, a *attacker) error {
 	path := fmt.Sprintf("/v1/stream/hostile/%d", a.next())
 	for _, step := range []struct {

@@ -114,7 +114,7 @@ func (c *child) close() error {
 // verb answers one kind of question.
 type verb func(args json.RawMessage) (any, error)
 
-// on makes a verb of a function with typed arguments.
+// on creates a verb of a function with typed arguments.
 func on[T any](do func(T) (any, error)) verb {
 	return func(raw json.RawMessage) (any, error) {
 		var args T

@@ -183,7 +183,7 @@ func (s *stand) spawnFor(role string, spec any) (*child, error) {
 	return spawn(s.ctx, role, string(raw))
 }
 
-// newOrg makes an org with a key of the role admin that has no limits.
+// newOrg creates an org with a key of the role admin that has no limits.
 func (s *stand) newOrg(name string) (orgSpec, error) {
 	if _, err := s.api.CreateOrg(s.ctx, name); err != nil {
 		return orgSpec{}, err

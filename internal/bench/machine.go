@@ -60,7 +60,7 @@ func firstFields(s string, n int) []string {
 	return fields[:min(n, len(fields))]
 }
 
-// lineOf gives the first line of a file, or what follows the colon of the first
+// lineOf returns the first line of a file, or what follows the colon of the first
 // that begins with name; "" if there is none.
 func lineOf(path, name string) string {
 	raw, err := os.ReadFile(path)
@@ -78,7 +78,7 @@ func lineOf(path, name string) string {
 	return ""
 }
 
-// flushTimes writes pages of 4 KiB and makes each durable. It gives how long
+// flushTimes writes pages of 4 KiB and makes each durable. It returns how long
 // that took, sorted.
 func flushTimes(folder string) ([]time.Duration, error) {
 	f, err := os.CreateTemp(folder, "flush-")

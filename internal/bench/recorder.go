@@ -55,7 +55,7 @@ func (r *recorder) first(name string) time.Time {
 	return time.Unix(0, int64(r.samples[name][0]))
 }
 
-// take gives what was recorded under the name, and forgets it.
+// take returns what was recorded under the name, and forgets it.
 func (r *recorder) take(name string) []time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +100,7 @@ func (r *recorder) arrived(name string, n int) {
 	}
 }
 
-// open lets all pass that wait or come, and gives the moment.
+// open lets all pass that wait or come, and returns the moment.
 func (r *recorder) open(name string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -56,7 +56,7 @@ func (f *Figures) delays(name string, all []time.Duration) {
 	}
 }
 
-// Get gives the value of that name; false if there is none.
+// Get returns the value of that name; false if there is none.
 func (f Figures) Get(name string) (float64, bool) {
 	i := slices.IndexFunc(f, func(one Figure) bool { return one.Name == name })
 	if i < 0 {
@@ -65,7 +65,7 @@ func (f Figures) Get(name string) (float64, bool) {
 	return f[i].Value, true
 }
 
-// MarshalJSON makes an object of them, in their order.
+// MarshalJSON creates an object of them, in their order.
 func (f Figures) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for i, one := range f {

@@ -12,7 +12,7 @@ import (
 const entrySize = 16 << 10
 
 // resume is W3: an agent that makes a step each millisecond loses its worker,
-// and another one, a new process that holds nothing of it, goes on. The time is
+// and another one, a new process that holds nothing of it, continues. The time is
 // from the signal to the agent's next step.
 func resume(ctx context.Context, b *bench) error {
 	for _, entries := range pick(b, []int{20}, []int{50, 200, 1000, 3000, 30_000}) {
@@ -58,7 +58,7 @@ func (b *bench) takeovers(s *stand, entries int, how syscall.Signal) error {
 	return nil
 }
 
-// takeover starts a worker, ends the one before it with a signal, and gives how
+// takeover starts a worker, ends the one before it with a signal, and returns how
 // long it took until the agent's next step, and the bytes that the new process
 // read and wrote meanwhile.
 func (s *stand) takeover(how syscall.Signal) (took time.Duration, moved int64, err error) {

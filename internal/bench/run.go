@@ -79,7 +79,7 @@ func (b *bench) add(what string, f Figures) {
 	b.report.Results = append(b.report.Results, Result{Workload: b.workload.Name, Case: what, Store: kind, Worker: b.worker, Figures: f})
 }
 
-// pick gives what the short form has, or else the whole.
+// pick returns what the short form has, or else the whole.
 func pick[T any](b *bench, short, whole T) T {
 	if b.Short {
 		return short
@@ -130,7 +130,7 @@ func Run(ctx context.Context, c Config) (_ *Report, err error) {
 	return r, nil
 }
 
-// normal fills in defaults and gives the workloads that are asked for.
+// normal fills in defaults and returns the workloads that are asked for.
 func (c *Config) normal() (chosen []Workload, err error) {
 	if c.Progress == nil {
 		c.Progress = io.Discard

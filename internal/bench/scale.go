@@ -171,7 +171,7 @@ func (s *scaling) round(ctx context.Context, with bool, long time.Duration) (r r
 	return r, s.hear(ctx, with, streams, &r)
 }
 
-// idleReaders opens them, and gives the bytes that each takes in the server.
+// idleReaders opens them, and returns the bytes that each takes in the server.
 func (s *scaling) idleReaders() (int, error) {
 	var before, after usageOf
 	if err := s.server.ask("used", true, &before); err != nil {

@@ -119,7 +119,7 @@ func (s *stand) cost() (c cost, err error) {
 	return c, err
 }
 
-// cpu gives the time that server and worker have used since before, and that of
+// cpu returns the time that server and worker have used since before, and that of
 // the database.
 func (s *stand) cpu(before, after cost) (ours, postgres time.Duration) {
 	ours = after.Server.CPU - before.Server.CPU

@@ -63,7 +63,7 @@ func (b *bench) on(ctx context.Context, spec standSpec, do func(s *stand) error)
 	return errors.Join(do(s), end())
 }
 
-// stepsOf runs one agent with n steps, or tasks, and gives how long each took.
+// stepsOf runs one agent with n steps, or tasks, and returns how long each took.
 func (s *stand) stepsOf(what string, n int) ([]time.Duration, error) {
 	id, err := s.agent(stepsKind, stepsInputOf(what, n, ""))
 	if err != nil {

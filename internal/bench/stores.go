@@ -19,7 +19,7 @@ type stores struct {
 	cluster *cluster.Cluster
 }
 
-// begin makes a store ready to be measured, and gives the version of the
+// begin creates a store ready to be measured, and returns the version of the
 // PostgreSQL that it found, or known.
 func (s *stores) begin(ctx context.Context, name, known string) (string, error) {
 	if name == "sqlite" {
@@ -59,7 +59,7 @@ type database struct {
 	pid    int // of the PostgreSQL, if it is this program's
 }
 
-// create makes an empty one.
+// create creates an empty one.
 func (s *stores) create(ctx context.Context, store string) (*database, error) {
 	d := &database{}
 	var err error

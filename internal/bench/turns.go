@@ -11,7 +11,7 @@ import (
 // turnsModel is a model that asks for one tool in each turn, and never ends.
 const turnsModel = "turns"
 
-// turns counts what that model was asked, and lets it wait until it may go on.
+// turns counts what that model was asked, and lets it wait until it may continue.
 type turns struct {
 	changed *sync.Cond // of the provider's mu
 	asked   int

@@ -110,7 +110,7 @@ func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 	}
 }
 
-// A worker that is not fit to go on with an execution gives it back for others;
+// A worker that is not fit to continue with an execution gives it back for others;
 // it is put off longer and longer, and fails with what the worker said.
 func TestUnfitWorkerGivesBack(t *testing.T) {
 	b := newBench(t)

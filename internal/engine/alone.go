@@ -38,7 +38,7 @@ type drain struct {
 	polled perdure.Time
 }
 
-// drains tells whether the worker is chosen.
+// drains reports whether the worker is chosen.
 func (b *aloneBoard) drains(worker uuid.UUID, now perdure.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

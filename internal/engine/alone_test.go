@@ -23,7 +23,7 @@ func (b *bench) pollOf(worker uuid.UUID, slots int) []*holder {
 	return held
 }
 
-// dangerous makes an execution that has taken three workers down and may be
+// dangerous creates an execution that has taken three workers down and may be
 // claimed.
 func (b *bench) dangerous() uuid.UUID {
 	b.Helper()

@@ -105,7 +105,7 @@ func contentHash(e perdure.NewEntry) perdure.Hash {
 	return sha256.Sum256(e.Content)
 }
 
-// sortedBlocks gives the blocks by seq, so that a decision does the same each
+// sortedBlocks returns the blocks by seq, so that a decision does the same each
 // time it runs.
 func sortedBlocks(blocks map[perdure.BlockKey]*store.Block) []*store.Block {
 	all := make([]*store.Block, 0, len(blocks))
@@ -116,7 +116,7 @@ func sortedBlocks(blocks map[perdure.BlockKey]*store.Block) []*store.Block {
 	return all
 }
 
-// sortedTasks gives the tasks oldest first, for the same reason.
+// sortedTasks returns the tasks oldest first, for the same reason.
 func sortedTasks(tasks map[uuid.UUID]*perdure.Task) []*perdure.Task {
 	all := make([]*perdure.Task, 0, len(tasks))
 	for _, t := range tasks {

@@ -80,7 +80,7 @@ func (c changed) policy(now perdure.Time, after *perdure.Retention) *perdure.Aud
 
 func idOf(id uuid.UUID) *uuid.UUID { return &id }
 
-// sumOf gives the SHA-256 of a row as JSON.
+// sumOf returns the SHA-256 of a row as JSON.
 func sumOf(row any) string {
 	raw, err := json.Marshal(row)
 	if err != nil {

@@ -121,7 +121,7 @@ func (b *bench) wantStatus(id uuid.UUID, want perdure.Status) *perdure.Execution
 	return x
 }
 
-// start makes an execution.
+// start creates an execution.
 func (b *bench) start() uuid.UUID {
 	b.Helper()
 	x, err := b.e.Start(b.Context(), org, StartRequest{Kind: "agent", Input: json.RawMessage(`{"a":1}`)})
@@ -158,7 +158,7 @@ func (b *bench) claim() *holder {
 	return &holder{bench: b, claim: claims[0], id: claims[0].Lease.ExecutionID}
 }
 
-// started makes an execution and claims it.
+// started creates an execution and claims it.
 func (b *bench) started() *holder {
 	b.Helper()
 	b.start()
@@ -204,7 +204,7 @@ func (b *bench) sweep() {
 	b.must(b.e.Sweep(b.Context()))
 }
 
-// events gives the types of the execution's records.
+// events returns the types of the execution's records.
 func (b *bench) events(id uuid.UUID) []perdure.EventType {
 	b.Helper()
 	var types []perdure.EventType

@@ -19,7 +19,7 @@ func endNeeds(x *perdure.Execution) store.Needs {
 
 // Cancel ends a PENDING or WAITING execution at once; a RUNNING one becomes
 // CANCELLING, and its worker has the grace to end it; of its tasks none is begun
-// any more. It tells whether it
+// any more. It reports whether it
 // changed anything: a terminal or cancelling execution stays as it is. Large
 // contents of what it gives are references.
 func (e *Engine) Cancel(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, bool, error) {

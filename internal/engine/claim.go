@@ -137,7 +137,7 @@ func tasksOf(ctx context.Context, refs store.Reader, execution uuid.UUID, ids []
 	return tasks, nil
 }
 
-// pendingSignals gives the oldest pending signals after an order up to about a
+// pendingSignals returns the oldest pending signals after an order up to about a
 // mebibyte, and whether there are more.
 func pendingSignals(ctx context.Context, refs store.Reader, execution uuid.UUID, patterns []string, after int64) ([]perdure.Signal, bool, error) {
 	const most = 200
@@ -210,7 +210,7 @@ func (e *Engine) decideTaskClaim(s *store.State, p perdure.Poll, request uuid.UU
 	return d.done(d.claimTask(t, p.WorkerID, derive(request, t.ID.String()), p.Embedded, s.Now.Add(e.Lease))), nil
 }
 
-// claimTask gives a task to a worker.
+// claimTask returns a task to a worker.
 func (d *draft) claimTask(t *perdure.Task, worker, claim uuid.UUID, embedded bool, lease perdure.Time) claimedTask {
 	queue, waited := t.Queue, d.s.Now.Sub(later(t.CreatedAt, t.NotBefore).Time)
 	d.observe(func(o Observer) { o.Claimed(WorkTask, queue, waited) })

@@ -102,7 +102,7 @@ func TestLongestPendingFirst(t *testing.T) {
 	}
 }
 
-// claimOf polls with that many slots and gives the first claim.
+// claimOf polls with that many slots and returns the first claim.
 func (b *bench) claimOf(slots int) *holder {
 	b.Helper()
 	claims, err := b.d.PollAgents(b.Context(), b.poll(slots))

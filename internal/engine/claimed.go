@@ -12,7 +12,7 @@ import (
 // be read is given back: until its lease had run out nobody else could have it,
 // and that would count as a crash.
 
-// readable gives those of the claims that could be read; the error, where there
+// readable returns those of the claims that could be read; the error, where there
 // are none.
 func readable[C, T any](claimed []C, read func(C) (*T, error)) (claims []T, err error) {
 	for _, c := range claimed {

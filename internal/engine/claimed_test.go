@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// A claim tells how long its poll had waited, so that a worker can count the lease
+// A claim reports how long its poll had waited, so that a worker can count the lease
 // from when it sent it, however long the answer takes.
 func TestClaimTellsHowLongItsPollWaited(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
@@ -57,7 +57,7 @@ func (r *refusing) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCl
 }
 
 // A claim whose contents cannot be read is given back, and never handed to code
-// without them; the others go on.
+// without them; the others continue.
 func TestClaimsThatCannotBeFilledAreGivenBack(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

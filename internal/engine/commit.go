@@ -204,7 +204,7 @@ func answerBegins(n perdure.CommitNumber) string {
 	return answerClaim + n.ClaimID.String()
 }
 
-// repeatedAnswer gives the answer that the same commit got before. It comes
+// repeatedAnswer returns the answer that the same commit got before. It comes
 // ahead of the fence, so that a worker whose lease is over still learns what
 // became of its last commit. The claim id tells it from a commit of another
 // claim that was given the same fence, as after a restore.

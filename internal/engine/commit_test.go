@@ -41,7 +41,7 @@ func TestCommitDeliveredTwiceAnswersTheSame(t *testing.T) {
 	if after := b.snapshot(h.id); after != before {
 		t.Errorf("delivered again it wrote:\n%s\n%s", before, after)
 	}
-	// Another worker goes on; the first still learns what became of its commit, and
+	// Another worker continues; the first still learns what became of its commit, and
 	// which of its claims it still has.
 	b.finish(done(first.Claims[0], `1`))
 	next := b.claim()

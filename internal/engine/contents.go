@@ -23,7 +23,7 @@ const (
 	fetches = 8
 )
 
-// Content gives a content of an execution by its hash, with its length: the
+// Content returns a content of an execution by its hash, with its length: the
 // server's own if it has it, else that of the worker it is on. The reader fails
 // in place of its end where the bytes are not those of the hash; a short content
 // is checked before any of it is given. Errors: not_found, unavailable (the

@@ -10,14 +10,14 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Dispatch gives what workers of an org speak to, in this process. With
+// Dispatch returns what workers of an org speak to, in this process. With
 // embedded, their leases are returned by the next process that owns the data
 // directory.
 func (e *Engine) Dispatch(org string, embedded bool) perdure.Dispatch {
 	return dispatch{e: e, org: org, embedded: embedded}
 }
 
-// Remote gives what workers elsewhere speak to, through a transport: contents
+// Remote returns what workers elsewhere speak to, through a transport: contents
 // that rest in blobs are given by reference, for the transport to send piece by
 // piece, so that the server never holds one whole.
 func (e *Engine) Remote(org string) perdure.Dispatch {

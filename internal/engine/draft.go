@@ -92,7 +92,7 @@ func (d *draft) taskEvent(t perdure.EventType, task *perdure.Task, members map[s
 	d.record(perdure.Record{Type: t, Place: task.Place, TaskID: &id, Attempt: task.Attempt, Fields: fields(all)})
 }
 
-// record gives an event its seq and pos.
+// record returns an event its seq and pos.
 func (d *draft) record(r perdure.Record) int64 {
 	d.s.Head.LastSeq++
 	d.s.Head.LastPos++
@@ -240,6 +240,6 @@ func blockSource(key perdure.BlockKey) (*uuid.UUID, int) {
 	return &id, int(key.Attempt)
 }
 
-// derive gives an id that follows from another, so that a decision that runs
+// derive returns an id that follows from another, so that a decision that runs
 // again, or a request that is repeated, comes to the same.
 func derive(from uuid.UUID, label string) uuid.UUID { return uuid.NewSHA1(from, []byte(label)) }

@@ -119,7 +119,7 @@ func wantRefused(t *testing.T, err error, field string, texts ...string) {
 	}
 }
 
-// A worker that goes on allows what it did, beside another's, and one that says
+// A worker that continues allows what it did, beside another's, and one that says
 // nothing of endpoints, as of a build before, makes nothing refused.
 func TestEndpointsOfAllWorkersCount(t *testing.T) {
 	b := newBench(t)

@@ -23,7 +23,7 @@ type Config struct {
 	Store store.Store
 	Hints notify.Notifier // default: inside this process
 	// Grown, if set, is given what a commit has added to a log, where that is
-	// pieces of text alone, and tells whether it could use it: readers inside this
+	// pieces of text alone, and reports whether it could use it: readers inside this
 	// process are spared the hint of the log then. It is set before the engine is
 	// used.
 	Grown func(Growth) bool
@@ -79,7 +79,7 @@ type Engine struct {
 	refs store.Reader
 }
 
-// New makes an engine.
+// New creates an engine.
 func New(c Config) *Engine {
 	if c.Hints == nil {
 		c.Hints = &notify.Local{}
@@ -109,7 +109,7 @@ func New(c Config) *Engine {
 }
 
 // do runs a command and, once it is durable, sends the hints that its decision
-// collected. It gives the answers of the decisions that changed something.
+// collected. It returns the answers of the decisions that changed something.
 func (e *Engine) do(ctx context.Context, c store.Command) ([]*decided, error) {
 	all, err := e.write(ctx, c)
 	e.tell(all)
@@ -141,7 +141,7 @@ func (e *Engine) tell(all []*decided) {
 }
 
 // publish gives a decision's hints. A place that is free again may let a task
-// go on whose queue nothing else tells of.
+// continue whose queue nothing else tells of.
 func (e *Engine) publish(d *decided) {
 	e.observed(d)
 	tell := e.Hints.Publish

@@ -13,7 +13,7 @@ import (
 // engine does what the model of the rules does.
 func TestRandomCommandsFollowTheRules(t *testing.T) { opentest.Each(t, enginetest.Random) }
 
-// Claims, commits, signals and reads that go on at once are answered as if they
+// Claims, commits, signals and reads that continue at once are answered as if they
 // had come one after the other.
 func TestHistoriesAreLinearizable(t *testing.T) { opentest.Each(t, enginetest.Linearizable) }
 

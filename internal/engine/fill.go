@@ -13,7 +13,7 @@ import (
 // Claims and answers name large contents by reference. A worker in this process
 // gets them filled in.
 
-// read gives the reader that gives contents the way this side wants them.
+// read returns the reader that gives contents the way this side wants them.
 func (d dispatch) read() store.Reader {
 	if d.byRef {
 		return d.e.refs

@@ -67,7 +67,7 @@ func newAssembly(t *testing.T) *assembly {
 	}}
 }
 
-// send decides about a frame, and gives how much is held then.
+// send decides about a frame, and returns how much is held then.
 func (a *assembly) send(offset int64, text string, last bool) int64 {
 	a.Helper()
 	changes, err := decideFrames(a.s, []perdure.Frame{

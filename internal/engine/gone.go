@@ -24,7 +24,7 @@ type goneBoard struct {
 
 // WorkerGone says that the last connection of a worker to this server was lost.
 // Its executions are claimable soon, unless it renews their leases; its tasks
-// are left to their leases, for what they do outside may go on.
+// are left to their leases, for what they do outside may continue.
 func (e *Engine) WorkerGone(org string, worker uuid.UUID) {
 	e.gone.mu.Lock()
 	defer e.gone.mu.Unlock()

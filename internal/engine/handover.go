@@ -135,7 +135,7 @@ func (b *parkedBoard) rest(o *openPoll) {
 	o.resting = true
 }
 
-// rise ends that, and gives what was handed over meanwhile.
+// rise ends that, and returns what was handed over meanwhile.
 func (b *parkedBoard) rise(o *openPoll) []perdure.AgentClaim {
 	b.mu.Lock()
 	o.resting = false

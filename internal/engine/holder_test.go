@@ -69,7 +69,7 @@ func (h *holder) newTask(input string, edit ...func(*perdure.TaskOptions)) perdu
 	return t
 }
 
-// schedule schedules tasks, one for each input, and gives their ids.
+// schedule schedules tasks, one for each input, and returns their ids.
 func (h *holder) schedule(inputs ...string) []uuid.UUID {
 	h.Helper()
 	var ids []uuid.UUID
@@ -98,7 +98,7 @@ func (b *bench) finish(f perdure.TaskFinish) perdure.FinishReply {
 	return reply
 }
 
-// message makes an entry.
+// message creates an entry.
 func message(parent *uuid.UUID, m perdure.Message) perdure.NewEntry {
 	e, err := perdure.NewMessageEntry(m)
 	if err != nil {

@@ -130,7 +130,7 @@ func TestMessagesHaveToFitTheConversation(t *testing.T) {
 	b.must(send(result("c2") + "," + result("c1") + "," + user + "," + assistant + "," + result("n")))
 }
 
-// An execution goes on from where another stands, of its own org only.
+// An execution continues from where another stands, of its own org only.
 func TestAnExecutionGoesOnFromAnother(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -56,7 +56,7 @@ const mark = "MARKER"
 
 func quoted(what string) []byte { return []byte(`"` + mark + " " + what + `"`) }
 
-// startLocal makes a LOCAL execution.
+// startLocal creates a LOCAL execution.
 func (b *bench) startLocal() uuid.UUID {
 	b.Helper()
 	x, err := b.e.Start(b.Context(), org, StartRequest{Kind: "agent", Input: quoted("input"), PersistenceMode: perdure.Local})
@@ -97,7 +97,7 @@ func (k *keeper) again() {
 	k.claim, k.number = k.claimLocal().claim, 0
 }
 
-// ref keeps a content and gives its reference.
+// ref keeps a content and returns its reference.
 func (k *keeper) ref(content []byte) perdure.Payload {
 	k.put(content)
 	ref := perdure.ContentRef(k.id, content)

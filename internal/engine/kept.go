@@ -23,7 +23,7 @@ type woken struct {
 	ended  bool            // the poll asked for what has ended
 }
 
-// claimOf gives the claim to hand out. For a goroutine that is kept and has been
+// claimOf returns the claim to hand out. For a goroutine that is kept and has been
 // told everything but what the decision brings, nothing is read.
 func (e *Engine) claimOf(ctx context.Context, w *woken) (*perdure.AgentClaim, error) {
 	x := w.execution
@@ -79,7 +79,7 @@ func laterSignals(ctx context.Context, refs store.Reader, claim *perdure.AgentCl
 	return err
 }
 
-// claimFor gives a claim's bare bones.
+// claimFor returns a claim's bare bones.
 func (e *Engine) claimFor(claimed *perdure.Execution) *perdure.AgentClaim {
 	return &perdure.AgentClaim{
 		Lease:    perdure.Lease{ExecutionID: claimed.ID, Fence: claimed.Fence, ClaimID: claimed.ClaimID},

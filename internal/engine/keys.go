@@ -80,13 +80,13 @@ type KeyRequest struct {
 	Limits perdure.KeyLimits
 }
 
-// CreateKey makes a key without limits and gives its secret, which is not
+// CreateKey creates a key without limits and returns its secret, which is not
 // stored. Error: invalid_argument.
 func (e *Engine) CreateKey(ctx context.Context, org, name string, role perdure.KeyRole) (*perdure.APIKey, string, error) {
 	return e.NewKey(ctx, org, KeyRequest{Name: name, Role: role})
 }
 
-// NewKey makes a key and gives its secret, which is not stored. Error:
+// NewKey creates a key and returns its secret, which is not stored. Error:
 // invalid_argument.
 func (e *Engine) NewKey(ctx context.Context, org string, r KeyRequest) (*perdure.APIKey, string, error) {
 	if err := checkKey(r); err != nil {

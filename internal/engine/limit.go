@@ -5,7 +5,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// fits tells whether the limits of the task's key and queue have room for it.
+// fits reports whether the limits of the task's key and queue have room for it.
 // The state must hold both loads.
 func (e *Engine) fits(s *store.State, t *perdure.Task) bool {
 	if limit, limited := e.QueueLimits[t.Queue]; limited && s.Queues[t.Queue].Running >= limit {
@@ -15,7 +15,7 @@ func (e *Engine) fits(s *store.State, t *perdure.Task) bool {
 	return key == "" || s.Keys[key].Running < t.Options.ConcurrencyLimit
 }
 
-// fitsAtOnce tells whether a new task may be claimed in the commit that makes
+// fitsAtOnce reports whether a new task may be claimed in the commit that makes
 // it: not ahead of those that wait for a place already.
 func (e *Engine) fitsAtOnce(s *store.State, t *perdure.Task) bool {
 	if _, limited := e.QueueLimits[t.Queue]; limited && s.Queues[t.Queue].Waiting {

@@ -123,7 +123,7 @@ func (l *live) drop(execution uuid.UUID, log *liveLog) {
 	}
 }
 
-// get gives the content of a record, if it is still here.
+// get returns the content of a record, if it is still here.
 func (l *live) get(execution uuid.UUID, pos int64) ([]byte, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,7 +22,7 @@ func homeOf(p perdure.Poll) *uuid.UUID {
 	return &p.WorkerID
 }
 
-// mayClaim tells whether that worker may run the execution.
+// mayClaim reports whether that worker may run the execution.
 func mayClaim(x *perdure.Execution, worker uuid.UUID, local bool) bool {
 	return x.PersistenceMode != perdure.Local || local && (x.HomeID == nil || *x.HomeID == worker)
 }

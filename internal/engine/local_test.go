@@ -344,7 +344,7 @@ func TestLocalBlockComesWithItsHash(t *testing.T) {
 	k.agentFrames("text")
 }
 
-// A block goes on after a restart of the server, which has forgotten its text:
+// A block continues after a restart of the server, which has forgotten its text:
 // its length and hash at the end are those of all of it.
 func TestLocalBlockOutlivesTheServer(t *testing.T) {
 	k := newKeeper(t)

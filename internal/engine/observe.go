@@ -26,7 +26,7 @@ type Observer interface {
 	// LeaseLost says that the worker that held it was silent for too long, or
 	// ended with it.
 	LeaseLost(work Work, queue string)
-	// TakenOver says that a worker goes on with an execution whose worker was
+	// TakenOver says that a worker continues with an execution whose worker was
 	// lost.
 	TakenOver(queue string)
 	// Ended says that an execution of the kind has come to a terminal status.

@@ -10,7 +10,7 @@ import (
 
 // A disabled org is claimed no more, by a poll that waits already, by a new one, by
 // the hand-over to a worker that keeps the goroutine, or with the answer to a
-// commit. Its rows stay, and it goes on when it is enabled.
+// commit. Its rows stay, and it continues when it is enabled.
 func TestADisabledOrgIsNotClaimed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

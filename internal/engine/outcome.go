@@ -31,7 +31,7 @@ func (d *draft) outcome(c perdure.Commit, a *commitAnswer) error {
 }
 
 // suspend evaluates the wait in the transaction that stores it, so that no
-// wake-up falls between: met already means go on. A task that nobody has
+// wake-up falls between: met already means continue. A task that nobody has
 // scheduled would be waited for for ever.
 func (d *draft) suspend(w perdure.Wait, a *commitAnswer) error {
 	for _, id := range w.Tasks() {

@@ -101,7 +101,7 @@ func (b *parkedBoard) drop(execution uuid.UUID) {
 	}
 }
 
-// claimed takes note of a claim by a worker's poll, and gives what the worker
+// claimed takes note of a claim by a worker's poll, and returns what the worker
 // keeps of the execution; nil if that is not known in full.
 func (b *parkedBoard) claimed(execution, worker uuid.UUID) *perdure.Kept {
 	b.mu.Lock()
@@ -179,7 +179,7 @@ func (b *parkedBoard) sweep(before perdure.Time) {
 	}
 }
 
-// keptElsewhere tells whether another worker than the given one keeps the
+// keptElsewhere reports whether another worker than the given one keeps the
 // execution's goroutine, says so, and polls for it.
 func (b *parkedBoard) keptElsewhere(execution, worker uuid.UUID, since perdure.Time) bool {
 	b.mu.Lock()
@@ -204,7 +204,7 @@ func (b *parkedBoard) firstClaims(e *Engine, worker uuid.UUID) *firstClaims {
 	return &firstClaims{e: e, worker: worker}
 }
 
-// skip tells whether the execution is left to another worker for now. The
+// skip reports whether the execution is left to another worker for now. The
 // committer calls it; that it asks the engine's memory makes the pick no less
 // right, for what it leaves out comes again.
 func (f *firstClaims) skip(execution uuid.UUID, ready perdure.Time) bool {

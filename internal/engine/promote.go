@@ -74,7 +74,7 @@ type promotion struct {
 	blobs []store.Blob // some that are to be copied
 }
 
-// promotable tells whether the execution can be promoted now.
+// promotable reports whether the execution can be promoted now.
 func promotable(x *perdure.Execution) error {
 	switch {
 	case x.PersistenceMode != perdure.Local:

@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// told makes a LOCAL execution that waits for a message, with something of
-// everything, and gives what live readers saw of it.
+// told creates a LOCAL execution that waits for a message, with something of
+// everything, and returns what live readers saw of it.
 func told(t *testing.T) (k *keeper, task uuid.UUID, live []perdure.Record) {
 	t.Helper()
 	k = newKeeper(t)
@@ -46,7 +46,7 @@ func (k *keeper) keep(content []byte) []byte {
 	return content
 }
 
-// After a promotion any worker can go on, and readers have every byte that live
+// After a promotion any worker can continue, and readers have every byte that live
 // readers saw.
 func TestPromotedIsWhole(t *testing.T) {
 	k, task, live := told(t)
@@ -110,7 +110,7 @@ func TestPromotionGoesOnWhereItStopped(t *testing.T) {
 }
 
 // A signal that comes while contents are copied is not lost: the promotion gives
-// way, and the execution goes on at its home.
+// way, and the execution continues at its home.
 func TestPromotionGivesWayToASignal(t *testing.T) {
 	k, _, _ := told(t)
 	k.serve()

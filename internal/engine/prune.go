@@ -75,7 +75,7 @@ func (c *PruneCount) add(p store.Prunable) {
 	c.ByKind[p.Kind] += p.Count
 }
 
-// of gives the count of one kind.
+// of returns the count of one kind.
 func (r *PruneReport) of(kind store.PruneKind) *PruneCount {
 	switch kind {
 	case store.PruneCheckpoints:
@@ -162,8 +162,8 @@ func (e *Engine) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, co
 	}
 }
 
-// pruneOne marks one candidate, or deletes its checkpoints. It decides anew
-// whether it may go, and tells whether it did.
+// pruneOne marks one candidate, or deletes its checkpoints. It decides again
+// whether it may go, and reports whether it did.
 func (e *Engine) pruneOne(ctx context.Context, q store.PruneQuery, p store.Prunable) (bool, error) {
 	decide := func(s *store.State) (*store.Changes, error) { return decidePrune(s, q) }
 	if q.Kind == store.PruneCheckpoints {
@@ -280,7 +280,7 @@ func (e *Engine) free(ctx context.Context, spare int64) error {
 }
 
 // sweepRetention prunes once what the policies of all orgs keep no longer, and
-// goes on with what a sweep before had marked.
+// continues with what a sweep before had marked.
 func (e *Engine) sweepRetention(ctx context.Context) error {
 	orgs, err := e.Store.Orgs(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 func periodPtr(p perdure.Period) *perdure.Period { return &p }
 
-// ended makes an execution that has ended, with so many entries.
+// ended creates an execution that has ended, with so many entries.
 func (b *bench) ended(entries int) uuid.UUID {
 	b.Helper()
 	h := b.started()
@@ -163,7 +163,7 @@ func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 }
 
 // A prune that is cut off anywhere leaves an execution that is there whole or
-// not at all, and the next sweep goes on with it.
+// not at all, and the next sweep continues with it.
 func TestAPruneThatWasCutOffGoesOn(t *testing.T) {
 	cut := errors.New("the process died")
 	for _, at := range []int{1, 2, 3, 7} {

@@ -11,7 +11,7 @@ import (
 // limit cannot leave one half done; it may go over, and nothing new is let in
 // until it is under again. docs/decisions/023-limits-of-keys.md.
 
-// limitedBy gives the key whose limits an execution counts against.
+// limitedBy returns the key whose limits an execution counts against.
 func limitedBy(x *perdure.Execution) *uuid.UUID {
 	if x == nil {
 		return nil
@@ -19,7 +19,7 @@ func limitedBy(x *perdure.Execution) *uuid.UUID {
 	return x.KeyID
 }
 
-// atWork tells whether an execution counts as running: it waits for neither a
+// atWork reports whether an execution counts as running: it waits for neither a
 // signal nor a timer alone.
 func atWork(x *perdure.Execution) bool {
 	return !x.Status.Terminal() && (x.Status != perdure.StatusWaiting || x.WaitReason == "task")

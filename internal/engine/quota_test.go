@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// limited makes a key with limits, and a context of what is done with it.
+// limited creates a key with limits, and a context of what is done with it.
 func (b *bench) limited(l perdure.KeyLimits) (*perdure.APIKey, context.Context) {
 	b.Helper()
 	k, _, err := b.e.NewKey(b.Context(), org, KeyRequest{Name: "shop", Role: perdure.KeyClient, Limits: l})

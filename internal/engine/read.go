@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Read gives the store's reading side, together with what only this server
+// Read returns the store's reading side, together with what only this server
 // knows: what LOCAL executions showed last, and whether their workers are
 // connected.
 func (e *Engine) Read() store.Reader { return reader{e.Store, e} }

@@ -58,7 +58,7 @@ func TestReaderWaitsForWhatIsShown(t *testing.T) {
 	}
 }
 
-// A claim decides anew, whatever was picked.
+// A claim decides again, whatever was picked.
 func TestClaimOfAnotherHomeIsRefused(t *testing.T) {
 	k := newKeeper(t)
 	home := k.worker

@@ -63,7 +63,7 @@ func decideRelease(s *store.State, r perdure.AgentRelease) (*store.Changes, erro
 	return d.giveBack(perdure.WokeReturned)
 }
 
-// giveBack makes a held execution claimable again; one that is being cancelled
+// giveBack creates a held execution claimable again; one that is being cancelled
 // ends.
 func (d *draft) giveBack(why perdure.Woke) (*store.Changes, error) {
 	if d.x.Status == perdure.StatusCancelling {
@@ -111,7 +111,7 @@ func decideTaskReturn(s *store.State, t *perdure.Task, started bool) (*store.Cha
 		}
 		return d.done(nil), nil
 	}
-	// The attempt number is a fence and goes on; the count of tries does not.
+	// The attempt number is a fence and continues; the count of tries does not.
 	t.Uncounted++
 	t.ClaimID = uuid.Nil
 	if err := d.retry(t, 0, "returned"); err != nil {

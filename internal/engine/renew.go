@@ -189,7 +189,7 @@ func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.
 	})
 }
 
-// parkedState tells whether a goroutine that waits for its execution is worth
+// parkedState reports whether a goroutine that waits for its execution is worth
 // keeping: not once another claim has moved it on.
 func parkedState(ctx context.Context, refs store.Reader, org string, p perdure.Parked) (perdure.ParkedState, error) {
 	x, err := refs.Execution(ctx, org, p.ExecutionID)

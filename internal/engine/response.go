@@ -69,7 +69,7 @@ func (e *Engine) EndResponse(ctx context.Context, org string, execution uuid.UUI
 }
 
 // CancelResponse cancels the execution if the response is the one that runs, or
-// that it begins with. It tells whether it did; where the execution is past the
+// that it begins with. It reports whether it did; where the execution is past the
 // response or has not come to it, nothing changes. Errors: not_found.
 func (e *Engine) CancelResponse(ctx context.Context, org string, execution uuid.UUID, id string) (bool, error) {
 	d, err := e.one(ctx, store.Command{
@@ -92,17 +92,17 @@ func (e *Engine) CancelResponse(ctx context.Context, org string, execution uuid.
 	return accepted, nil
 }
 
-// runs tells whether a response is the one that the execution is at.
+// runs reports whether a response is the one that the execution is at.
 func runs(x *perdure.Execution, id string) bool { return x.ResponseID == id && !between(x) }
 
-// idleAt tells whether the execution waits for its user with nothing to read,
+// idleAt reports whether the execution waits for its user with nothing to read,
 // and that response is the last.
 func idleAt(s *store.State, response string) bool {
 	x := s.Execution
 	return between(x) && len(s.Pending) == 0 && x.Leaf != nil && s.Entries[*x.Leaf].ResponseID == response
 }
 
-// openAt gives the calls that stand open after an entry.
+// openAt returns the calls that stand open after an entry.
 func (e *Engine) openAt(ctx context.Context, at perdure.EntryRef) ([]string, error) {
 	var open []string
 	for entry, err := range e.refs.Path(ctx, at.ExecutionID, at.EntryID, nil, 1000, true) {
@@ -118,8 +118,8 @@ func (e *Engine) openAt(ctx context.Context, at perdure.EntryRef) ([]string, err
 	return open, nil
 }
 
-// checkFrom checks the place in another execution that a new one goes on from,
-// and gives the calls that are open there.
+// checkFrom checks the place in another execution that a new one continues from,
+// and returns the calls that are open there.
 func (e *Engine) checkFrom(ctx context.Context, org string, from *perdure.EntryRef) ([]string, error) {
 	if from == nil {
 		return nil, nil

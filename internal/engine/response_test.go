@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// responsesOf gives the letter of the response of each event: equal ids have
+// responsesOf returns the letter of the response of each event: equal ids have
 // equal letters, "-" is none.
 func (b *bench) responsesOf(id uuid.UUID) string {
 	b.Helper()

@@ -56,7 +56,7 @@ func (d *draft) belong(e *perdure.Entry) {
 // waitsForInput is the reason of a wait by which a response is over.
 const waitsForInput = "signal"
 
-// between tells whether the execution's last response is over, and no other has
+// between reports whether the execution's last response is over, and no other has
 // begun.
 func between(x *perdure.Execution) bool {
 	return x.Status == perdure.StatusWaiting && x.WaitReason == waitsForInput && x.Wait.TakesSignal(perdure.UserMessage)

@@ -11,7 +11,7 @@ import (
 
 // restored has an execution that is parked at the first commit of its first
 // claim, and then again so after the store was restored from a backup made before
-// that claim. It gives both.
+// that claim. It returns both.
 func restored(b *bench) (lost, now *holder) {
 	b.Helper()
 	b.start()

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Retention gives how long the org keeps things, and whether anybody has said
+// Retention returns how long the org keeps things, and whether anybody has said
 // so; otherwise it is the default.
 func (e *Engine) Retention(ctx context.Context, org string) (perdure.Retention, bool, error) {
 	set, err := e.Store.Retention(ctx, org)

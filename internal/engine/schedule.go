@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// schedule makes a task, or finds the one that has the key. A task that has
+// schedule creates a task, or finds the one that has the key. A task that has
 // ended is answered with its result; one that runs on is waited for.
 func (e *Engine) schedule(d *draft, n perdure.NewTask, c perdure.Commit, a *commitAnswer) error {
 	id := perdure.TaskID(n.Key)
@@ -42,7 +42,7 @@ func (e *Engine) schedule(d *draft, n perdure.NewTask, c perdure.Commit, a *comm
 	return nil
 }
 
-// expired tells whether a caller's key stands for its task no more: it had
+// expired reports whether a caller's key stands for its task no more: it had
 // ended for as long as the key lives when the newest checkpoint was made. The
 // checkpoint decides, not the moment: a function that is entered again must come
 // to the same as it did before.
@@ -52,7 +52,7 @@ func expired(x *perdure.Execution, t *perdure.Task) bool {
 }
 
 // renew makes t take the place of the ended task that had its key. The attempt
-// number is a fence, and names what the attempts have shown: it goes on.
+// number is a fence, and names what the attempts have shown: it continues.
 func renew(t, before *perdure.Task) {
 	t.Attempt, t.Uncounted = before.Attempt, before.Attempt
 	t.Result = json.RawMessage("null") // instead of the one that is stored

@@ -137,7 +137,7 @@ func (e *Engine) Session(ctx context.Context, cookie, page perdure.Hash) (*perdu
 	return s, nil
 }
 
-// Sessions lists sessions that go on. q.Now is set here.
+// Sessions lists sessions that continue. q.Now is set here.
 func (e *Engine) Sessions(ctx context.Context, q store.SessionQuery) ([]*perdure.Session, error) {
 	q.Now = e.Store.Now()
 	return e.Store.Sessions(ctx, q)

@@ -54,7 +54,7 @@ func (e *Engine) Show(ctx context.Context, x *perdure.Execution, all []Shown) er
 	return group.Wait()
 }
 
-// holds tells whether the server has a content itself.
+// holds reports whether the server has a content itself.
 func (e *Engine) holds(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) (bool, error) {
 	if x.PersistenceMode != perdure.Local {
 		return true, nil

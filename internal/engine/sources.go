@@ -66,7 +66,7 @@ func (s *sources) makeRoom() {
 
 func (h *home) connected() bool { return len(h.served) > 0 || h.polls > 0 }
 
-// serve makes the worker's contents available until ctx ends, and gives why it
+// serve makes the worker's contents available until ctx ends, and returns why it
 // did. A worker that connects again before its old connection is known to be
 // broken is asked over the new one.
 func (e *Engine) serve(ctx context.Context, org string, worker uuid.UUID, source perdure.ContentSource) error {
@@ -107,7 +107,7 @@ func (e *Engine) beating(org string, worker uuid.UUID) {
 	}
 }
 
-// sourceOf gives the contents of a worker. Errors: unavailable, which says since
+// sourceOf returns the contents of a worker. Errors: unavailable, which says since
 // when it is away.
 func (e *Engine) sourceOf(org string, worker uuid.UUID) (perdure.ContentSource, error) {
 	e.sources.mu.Lock()

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// lifecycle gives the events of the execution itself, with the status that each
+// lifecycle returns the events of the execution itself, with the status that each
 // says.
 func (b *bench) lifecycle(id uuid.UUID) []string {
 	b.Helper()

@@ -116,7 +116,7 @@ func TestRepeatedEventIsOne(t *testing.T) {
 	}
 }
 
-// closed gives what the log says of each block's end, in order.
+// closed returns what the log says of each block's end, in order.
 func (s source) closed() []string {
 	s.Helper()
 	var ends []string

@@ -29,7 +29,7 @@ type round struct {
 	reap bool
 }
 
-// round does what is due. It gives when there is more to do, and when the first
+// round does what is due. It returns when there is more to do, and when the first
 // lease is over that is left; zero if nobody knows.
 func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, err error) {
 	due, err := e.Store.Due(ctx, store.DueQuery{Since: r.since, Leases: r.leases})
@@ -74,7 +74,7 @@ func (e *Engine) nextOf(due store.Due) perdure.Time {
 	return next
 }
 
-// earlier gives the earlier of two moments, of which each may be none.
+// earlier returns the earlier of two moments, of which each may be none.
 func earlier(a, b perdure.Time) perdure.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a.Time) {
 		return b
@@ -82,7 +82,7 @@ func earlier(a, b perdure.Time) perdure.Time {
 	return a
 }
 
-// sweepDue does what has come due, and tells whether there was anything.
+// sweepDue does what has come due, and reports whether there was anything.
 func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool, err error) {
 	jitter := rand.Float64()
 	now, grace := r.now, e.Lease

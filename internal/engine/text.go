@@ -29,7 +29,7 @@ var (
 	timeType      = reflect.TypeFor[perdure.Time]()
 )
 
-// badText gives a text that cannot be kept, and where in v it is; "" if there is
+// badText returns a text that cannot be kept, and where in v it is; "" if there is
 // none.
 func badText(v reflect.Value) (where, text string) {
 	switch v.Kind() {

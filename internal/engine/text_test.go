@@ -273,7 +273,7 @@ func (p *place) everyText(what string, want int, request any, ask func(any) erro
 	}
 }
 
-// textPaths gives the ways to every string in a type: numbers of fields, and -1
+// textPaths returns the ways to every string in a type: numbers of fields, and -1
 // for the first element of what holds others.
 func textPaths(t reflect.Type, at []int, depth int) [][]int {
 	if depth > 6 {

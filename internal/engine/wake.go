@@ -34,7 +34,7 @@ func (f facts) TaskStatus(id uuid.UUID) perdure.TaskStatus {
 	return perdure.TaskPending
 }
 
-// wake lets a waiting execution go on if its wait is met by the facts. An
+// wake lets a waiting execution continue if its wait is met by the facts. An
 // execution that waits for something else only remembers them.
 func (d *draft) wake(f facts, why perdure.Woke) bool {
 	if d.x.Status != perdure.StatusWaiting || d.x.Wait == nil {
@@ -99,7 +99,7 @@ func (d *draft) claimFor(worker, claim uuid.UUID, embedded bool, lease perdure.T
 	d.event(event, d.here(), map[string]any{"status": d.x.Status, "woke": d.x.Woke})
 }
 
-// heldBy tells whether the lease is the one that the execution is held under.
+// heldBy reports whether the lease is the one that the execution is held under.
 func heldBy(x *perdure.Execution, l perdure.Lease) bool {
 	return x != nil && x.Status.Held() && x.Fence == l.Fence && x.ClaimID == l.ClaimID
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// write is one way in which a worker writes; refused tells whether what it got
+// write is one way in which a worker writes; refused reports whether what it got
 // says that the lease is over (or, for a release, that nothing came of it).
 type write func(ctx context.Context, d perdure.Dispatch) (refused bool, err error)
 

@@ -106,7 +106,7 @@ func (x *wire) must(err error) {
 	}
 }
 
-// call begins a call and gives its stream's number.
+// call begins a call and returns its stream's number.
 func (x *wire) call(method string, headers ...string) uint32 {
 	x.t.Helper()
 	x.head.Reset()
@@ -123,7 +123,7 @@ func (x *wire) call(method string, headers ...string) uint32 {
 	return id
 }
 
-// bomb sends a compressed message, and gives the answer's code.
+// bomb sends a compressed message, and returns the answer's code.
 func (w *world) bomb(t *testing.T, body []byte) codes.Code {
 	t.Helper()
 	x := w.wire(t)
@@ -177,7 +177,7 @@ func zeros(t *testing.T, size int) []byte {
 }
 
 // More calls on one connection than it may have are refused one by one, and those
-// below the limit, and other connections, go on.
+// below the limit, and other connections, continue.
 func TestTooManyCallsOnAConnection(t *testing.T) {
 	w := start(t)
 	x := w.wire(t)

@@ -51,7 +51,7 @@ type caller struct {
 
 type callerKey struct{}
 
-// callerOf gives the caller that access has let in.
+// callerOf returns the caller that access has let in.
 func callerOf(ctx context.Context) caller { return ctx.Value(callerKey{}).(caller) }
 
 func (a access) unary(ctx context.Context, m any, call *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
@@ -206,7 +206,7 @@ func refused(err error) bool {
 	return perdure.IsCode(err, perdure.Unauthenticated) || perdure.IsCode(err, perdure.PermissionDenied)
 }
 
-// causeOf gives the refusal that ended ctx in place of what came of it.
+// causeOf returns the refusal that ended ctx in place of what came of it.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); refused(cause) {
 		return cause

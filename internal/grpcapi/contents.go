@@ -157,7 +157,7 @@ func (c *workerContents) end() {
 	c.open = nil
 }
 
-// forget takes a request out, and tells whether its answer was still coming.
+// forget takes a request out, and reports whether its answer was still coming.
 func (c *workerContents) forget(id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,7 +24,7 @@ func (a answers) end(ctx context.Context, method string, err *error) {
 	*err = a.status(ctx, method, *err)
 }
 
-// status gives the status for err. Text that is not meant for callers stays in
+// status returns the status for err. Text that is not meant for callers stays in
 // the log, under an id that the caller is told.
 func (a answers) status(ctx context.Context, method string, err error) error {
 	if err == nil {
@@ -51,7 +51,7 @@ func ctxError(err error) error {
 	return context.Canceled
 }
 
-// shown gives the error that callers see for err.
+// shown returns the error that callers see for err.
 func (a answers) shown(ctx context.Context, method string, err error) *perdure.Error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) && coded.Code != perdure.Internal {

@@ -61,7 +61,7 @@ func TestErrorsArriveExactly(t *testing.T) {
 	}
 }
 
-// call makes a call that the client does not try again after an error of code.
+// call creates a call that the client does not try again after an error of code.
 func call(ctx context.Context, c *remote.Client, code perdure.Code) error {
 	if code == perdure.RateLimited {
 		return c.Release(ctx, perdure.Release{})

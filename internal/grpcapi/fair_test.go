@@ -47,7 +47,7 @@ func TestCallsComputeInTheirOrgsShare(t *testing.T) {
 }
 
 // A request that waits for a content from a worker has no place in its org's share of
-// the processor: others of the org go on.
+// the processor: others of the org continue.
 func TestAContentThatIsWaitedForTakesNoPlace(t *testing.T) {
 	share := fair.New(2)
 	share.Longest = time.Hour

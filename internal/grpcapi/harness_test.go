@@ -148,7 +148,7 @@ func (f *fake) PutBlob(_ context.Context, owner perdure.BlobOwner, length int64,
 	return f.keep(got), nil
 }
 
-// keep stores a blob and gives its reference.
+// keep stores a blob and returns its reference.
 func (f *fake) keep(content []byte) perdure.BlobRef {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -256,7 +256,7 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// dial gives a worker's client that calls with the key.
+// dial returns a worker's client that calls with the key.
 func (w *world) dial(t *testing.T, key string) *remote.Client {
 	t.Helper()
 	return dialTo(t, w.addr, key)
@@ -276,7 +276,7 @@ func dialTo(t *testing.T, addr, key string) *remote.Client {
 	return c
 }
 
-// raw gives a plain connection, as a worker in another language has, and a
+// raw returns a plain connection, as a worker in another language has, and a
 // context that carries the key.
 func (w *world) raw(t *testing.T, key string) (context.Context, *grpc.ClientConn) {
 	t.Helper()

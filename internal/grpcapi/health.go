@@ -40,7 +40,7 @@ var healthOf = map[string]bool{
 	"": true, perdurev1.AgentDispatch_ServiceDesc.ServiceName: true, perdurev1.WorkerDispatch_ServiceDesc.ServiceName: true,
 }
 
-// isHealth tells whether a method is one that needs no key.
+// isHealth reports whether a method is one that needs no key.
 func isHealth(method string) bool {
 	return strings.HasPrefix(method, "/"+healthpb.Health_ServiceDesc.ServiceName+"/")
 }

@@ -297,7 +297,7 @@ func TestLargeContentsOfACommitGoAhead(t *testing.T) {
 	same(t, "the output", []byte(jsonOf(60_000)), resolve(t, w.fake, got.Outcome.Output))
 }
 
-// resolve gives a payload's content, which must not be there twice.
+// resolve returns a payload's content, which must not be there twice.
 func resolve(t *testing.T, f *fake, p perdure.Payload) []byte {
 	t.Helper()
 	if p.Blob == nil {

@@ -99,7 +99,7 @@ func (w watchedListener) Accept() (net.Conn, error) {
 	return &watchedConn{Conn: conn, end: sync.OnceFunc(func() { w.lines.end(addr) })}, nil
 }
 
-// watchedConn tells when it is closed, which gRPC does once the other side is
+// watchedConn reports when it is closed, which gRPC does once the other side is
 // gone.
 type watchedConn struct {
 	net.Conn

@@ -19,7 +19,7 @@ type subject struct {
 
 type subjectKey struct{}
 
-// withSubject gives a call's context with what its message names.
+// withSubject returns a call's context with what its message names.
 func withSubject(ctx context.Context, m any) context.Context {
 	s := &subject{}
 	switch m := m.(type) {

@@ -45,7 +45,7 @@ func (p *parts) send(execution uuid.UUID, head func() error, contents ...*perdur
 	return nil
 }
 
-// detach takes large content out of its message, and gives what sends it; nil
+// detach takes large content out of its message, and returns what sends it; nil
 // for content that stays.
 func (p *parts) detach(execution uuid.UUID, m *perdurev1.Content) (follow func() error, err error) {
 	switch {
@@ -65,7 +65,7 @@ func (p *parts) detach(execution uuid.UUID, m *perdurev1.Content) (follow func()
 	return func() error { return p.sendBlob(execution, ref) }, nil
 }
 
-// withheld tells whether a content that is not in its message is on its worker.
+// withheld reports whether a content that is not in its message is on its worker.
 // What was on one before a promotion has the same reference, and is here.
 func (p *parts) withheld(execution uuid.UUID, m *perdurev1.Content) (bool, error) {
 	ref, err := pbconv.BlobFromProto(m.GetBlob())

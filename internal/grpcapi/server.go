@@ -37,15 +37,15 @@ const (
 
 // Backend is what the server serves.
 type Backend interface {
-	// Dispatch gives what workers of the org speak to. Contents over
+	// Dispatch returns what workers of the org speak to. Contents over
 	// perdure.InlineLimit are best given with their Blob, filled or not: one
 	// that comes filled alone may have to be stored again to be sent.
 	Dispatch(org string) perdure.Dispatch
-	// Signal stores a signal, under an id of its own if id is "", and tells
+	// Signal stores a signal, under an id of its own if id is "", and reports
 	// where the execution stands. Of a value that was uploaded, only the blob's
 	// id is set.
 	Signal(ctx context.Context, org string, execution uuid.UUID, name string, value perdure.Payload, id string) (signalID string, status perdure.Status, err error)
-	// LatestCheckpoint gives the newest checkpoint; nil or not_found before the
+	// LatestCheckpoint returns the newest checkpoint; nil or not_found before the
 	// first. A state over perdure.InlineLimit comes with its Blob.
 	LatestCheckpoint(ctx context.Context, org string, execution uuid.UUID) (*perdure.Checkpoint, error)
 }
@@ -85,7 +85,7 @@ type Server struct {
 	lines    *lines
 }
 
-// New makes a server; Serve starts it.
+// New creates a server; Serve starts it.
 func New(backend Backend, auth Authenticator, logger *slog.Logger, o Options) *Server {
 	if o.Recheck <= 0 {
 		o.Recheck = 2 * time.Second
@@ -134,7 +134,7 @@ func (s *Server) Announce() { s.health.stop() }
 
 // Shutdown takes no new calls, answers open polls with nothing, lets the other
 // calls finish, and returns when all are done. When ctx is over it cuts off what
-// is left, and gives ctx's error.
+// is left, and returns ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Announce()
 	s.drain.Do(func() { close(s.draining) })

@@ -19,7 +19,7 @@ import (
 const inFlight = 16
 
 // StreamData appends the batches of one worker. A refused batch is answered
-// with its error, and the stream goes on.
+// with its error, and the stream continues.
 func (s *workerService) StreamData(stream perdurev1.WorkerDispatch_StreamDataServer) error {
 	ctx := stream.Context()
 	batches, broken := receive(ctx, stream)
@@ -74,7 +74,7 @@ func receive(ctx context.Context, stream perdurev1.WorkerDispatch_StreamDataServ
 	return batches, broken
 }
 
-// append gives the answer to one batch.
+// append returns the answer to one batch.
 func (s *workerService) append(ctx context.Context, m *perdurev1.StreamDataRequest) (reply *perdurev1.StreamDataResponse) {
 	const method = perdurev1.WorkerDispatch_StreamData_FullMethodName
 	reply = &perdurev1.StreamDataResponse{Id: m.GetId()}

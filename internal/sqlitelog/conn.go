@@ -85,7 +85,7 @@ func (c *conn) close() (err error) {
 // place is where SQLite puts a number.
 func (c *conn) place() uintptr { return c.memory + pieceSize }
 
-// at makes a pointer of an address outside of Go's memory.
+// at creates a pointer of an address outside of Go's memory.
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 func (c *conn) failed(code int32) error {
@@ -155,7 +155,7 @@ func (c *conn) file(which int32) (uintptr, error) {
 	return *(*uintptr)(at(c.place())), c.failed(code)
 }
 
-// called makes a function of SQLite's pointer to one.
+// called creates a function of SQLite's pointer to one.
 func called[F any](address uintptr) F { return *(*F)(unsafe.Pointer(&struct{ uintptr }{address})) }
 
 type (

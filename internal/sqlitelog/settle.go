@@ -119,7 +119,7 @@ func (c *conn) rewriteLog() error {
 }
 
 // syncLog makes it durable that the log was emptied: else the old log may be there
-// after a loss of power, beside a file that goes on.
+// after a loss of power, beside a file that continues.
 func (c *conn) syncLog() error {
 	log, err := c.logFile()
 	if err != nil || log == 0 {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// ProvideShared makes an empty file for the memory that connections to the database at
+// ProvideShared creates an empty file for the memory that connections to the database at
 // path share: SQLite wants to see one, also where its memory is not shared. One that is there is not opened, for to close it would drop the locks that this
 // process has on it.
 func ProvideShared(path string) error {

@@ -9,12 +9,12 @@ import (
 
 type actorKey struct{}
 
-// By gives a context of which everything is done on behalf of the actor.
+// By returns a context of which everything is done on behalf of the actor.
 func By(ctx context.Context, a perdure.Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, a)
 }
 
-// ActorOf gives the actor of a context: the process itself, if nobody else is
+// ActorOf returns the actor of a context: the process itself, if nobody else is
 // named.
 func ActorOf(ctx context.Context) perdure.Actor {
 	if a, ok := ctx.Value(actorKey{}).(perdure.Actor); ok {
@@ -23,5 +23,5 @@ func ActorOf(ctx context.Context) perdure.Actor {
 	return perdure.Actor{Name: "process"}
 }
 
-// KeyOf gives the key on behalf of which a context is, nil if it is none.
+// KeyOf returns the key on behalf of which a context is, nil if it is none.
 func KeyOf(ctx context.Context) *uuid.UUID { return ActorOf(ctx).KeyID }

@@ -30,7 +30,7 @@ type textPart struct {
 	Parts        []textPart `json:"parts"`
 }
 
-// EntryTexts gives the texts of an entry's content that blocks are compared
+// EntryTexts returns the texts of an entry's content that blocks are compared
 // with, in order: what was said and thought, the arguments of tool calls as they
 // came, and what results say. A content that does not decode has none.
 func EntryTexts(content json.RawMessage) []EntryText {
@@ -54,7 +54,7 @@ func addTexts(all []EntryText, at string, parts []textPart) []EntryText {
 	return all
 }
 
-// TextAt gives the text at a path, "" if there is none.
+// TextAt returns the text at a path, "" if there is none.
 func TextAt(content json.RawMessage, path string) string {
 	for _, t := range EntryTexts(content) {
 		if t.Path == path {

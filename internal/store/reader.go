@@ -42,18 +42,18 @@ type Outline struct {
 // otherwise. In the place of a content that is withheld its reference is given.
 type Reader interface {
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
-	// HeldBy gives the executions of the org on which the worker has a lease.
+	// HeldBy returns the executions of the org on which the worker has a lease.
 	HeldBy(ctx context.Context, org string, worker uuid.UUID) ([]uuid.UUID, error)
 	// Executions lists newest first, without input and output contents. It examines at
 	// most ListRows of them: a page may be short, or empty, and have a next one.
 	Executions(ctx context.Context, org string, f ExecutionFilter) (Page[*perdure.Execution], error)
-	// Outlines gives what lists show of executions beside their rows, by id, in
+	// Outlines returns what lists show of executions beside their rows, by id, in
 	// one go for all; ids of another org, or of none, are left out. Of a content of
 	// more than perdure.ShownLimit, one that is withheld, and what is over
 	// PageBytes together, the reference is given.
 	Outlines(ctx context.Context, org string, ids []uuid.UUID) (map[uuid.UUID]Outline, error)
 
-	// Path gives the entries from after (exclusive; nil: the root) to leaf, in
+	// Path returns the entries from after (exclusive; nil: the root) to leaf, in
 	// order, reading a few at a time and none that it does not give; newest > 0 bounds it to the last that many,
 	// the leaf included. A content that is a blob is left as Blob if lazy is set.
 	// not_found if the leaf is none, or after is not on its path.
@@ -66,19 +66,19 @@ type Reader interface {
 	// not_found if one of them is none.
 	CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) (*uuid.UUID, error)
 	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)
-	// EntriesOf gives entries by id, in the order asked, in one go for all, also
+	// EntriesOf returns entries by id, in the order asked, in one go for all, also
 	// from a lazy reader. Contents in blobs of at most that many bytes are joined
 	// in, others left as references. It ends early rather than give more than
-	// about PageBytes: the next call goes on. not_found if there is no such entry.
+	// about PageBytes: the next call continues. not_found if there is no such entry.
 	EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error)
 	// AllEntries lists every entry, oldest first.
 	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[perdure.Entry], error)
 
-	// Checkpoint gives one by number, the newest for 0; not_found if none.
+	// Checkpoint returns one by number, the newest for 0; not_found if none.
 	Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error)
 	Checkpoints(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[*perdure.Checkpoint], error)
 
-	// Tasks gives tasks by id, in the order asked; nil where there is none. With
+	// Tasks returns tasks by id, in the order asked; nil where there is none. With
 	// lazy, inputs and results that are blobs are left as references.
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error)
 	// Ended returns heads of the steps and tasks that have ended whose records come
@@ -91,13 +91,13 @@ type Reader interface {
 	// ListTasks lists oldest first, steps left out unless asked for.
 	ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (Page[*perdure.Task], error)
 
-	// PendingSignals gives those that match any pattern (all for none) and whose
+	// PendingSignals returns those that match any pattern (all for none) and whose
 	// order is over after, oldest first, with values: at most limit, and about
 	// 1 MiB, of them.
 	PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error)
-	// Signal gives one by its id, with its value; not_found if none.
+	// Signal returns one by its id, with its value; not_found if none.
 	Signal(ctx context.Context, execution uuid.UUID, id string) (*perdure.Signal, error)
-	// Response gives the row of a response by its id, hidden ones too; not_found
+	// Response returns the row of a response by its id, hidden ones too; not_found
 	// if none.
 	Response(ctx context.Context, org, id string) (*Response, error)
 	// ResponsesOf returns rows of an execution's responses in the order of their
@@ -116,7 +116,7 @@ type Reader interface {
 	// ResponsesBySaid returns an org's responses with that hash in their history, the
 	// newest first, at most limit.
 	ResponsesBySaid(ctx context.Context, org string, said perdure.Hash, limit int) ([]Response, error)
-	// TakenSignals gives those taken and not consumed, in the order taken.
+	// TakenSignals returns those taken and not consumed, in the order taken.
 	TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error)
 
 	// Log gives the records after pos in order, at most limit (and about 1 MiB)
@@ -129,67 +129,67 @@ type Reader interface {
 	// head. It leaves out positions beyond the head, and those before the last record
 	// that was pruned. The position 0 has the nonce 0.
 	Nonces(ctx context.Context, execution uuid.UUID, positions ...int64) (map[int64]uint32, Head, error)
-	// LogHeads gives the heads of many logs with one query; executions that are
+	// LogHeads returns the heads of many logs with one query; executions that are
 	// none have none.
 	LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid.UUID]Head, error)
-	// Events gives the events of the log with seq in (after, upTo], in order, and
+	// Events returns the events of the log with seq in (after, upTo], in order, and
 	// the head as of the same moment. A block is given whole, as it is at the
-	// head. It gives fewer where there are not so many, or where they would be
-	// over about 1 MiB: the next read goes on after the last.
+	// head. It returns fewer where there are not so many, or where they would be
+	// over about 1 MiB: the next read continues after the last.
 	Events(ctx context.Context, execution uuid.UUID, after, upTo int64) ([]Event, Head, error)
-	// BlocksAcross gives, with their content, the blocks of up to seq n that are
+	// BlocksAcross returns, with their content, the blocks of up to seq n that are
 	// open or were closed by an event after n, oldest first, without those that
 	// are superseded by now, the position before event n+1 begins (the head's if
 	// there is none), and the head.
 	BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) ([]BlockContent, int64, Head, error)
-	// LastSeqOf gives the seq of the newest event or block that is of one of the
+	// LastSeqOf returns the seq of the newest event or block that is of one of the
 	// types and begins at a position up to pos; 0 for none. It reads no content.
 	LastSeqOf(ctx context.Context, execution uuid.UUID, pos int64, types []perdure.EventType) (int64, error)
-	// OpenBlocks gives the blocks that are open at the head, with their content.
+	// OpenBlocks returns the blocks that are open at the head, with their content.
 	OpenBlocks(ctx context.Context, execution uuid.UUID) ([]BlockContent, Head, error)
 
-	// Lazy gives the same reader, but contents that rest in blobs are left as
+	// Lazy returns the same reader, but contents that rest in blobs are left as
 	// references by all its methods, whatever they are asked.
 	Lazy() Reader
 	// Together lets several reads see one moment, for the cost of one: what it
 	// gives is a reader for the time of the call.
 	Together(ctx context.Context, read func(Reader) error) error
 
-	// Retention gives the org's policy; nil if none was set.
+	// Retention returns the org's policy; nil if none was set.
 	Retention(ctx context.Context, org string) (*perdure.Retention, error)
 	// Orgs lists the orgs that have executions.
 	Orgs(ctx context.Context) ([]string, error)
-	// Prunable gives a page of executions of which the policies keep something
+	// Prunable returns a page of executions of which the policies keep something
 	// no longer. Those that only a longer look would find may be left to a later
 	// query, never the other way round.
 	Prunable(ctx context.Context, q PruneQuery) (Page[Prunable], error)
-	// Unused gives the number of pages that the store holds without need, and
+	// Unused returns the number of pages that the store holds without need, and
 	// their size; 0 where they cannot be given back.
 	Unused(ctx context.Context) (pages, pageSize int64, err error)
 
 	// Blob reads a blob in pieces.
 	Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error)
-	// BlobRow gives a blob's row without its digest, whole or not; not_found if
+	// BlobRow returns a blob's row without its digest, whole or not; not_found if
 	// there is none.
 	BlobRow(ctx context.Context, execution, id uuid.UUID) (*Blob, error)
-	// BlobOf gives the row of a whole blob with that content, named by a row of
+	// BlobOf returns the row of a whole blob with that content, named by a row of
 	// the execution; not_found if there is none.
 	BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*Blob, error)
 
-	// Stream gives a stream by its path; not_found if there is none.
+	// Stream returns a stream by its path; not_found if there is none.
 	Stream(ctx context.Context, org, path string) (*Stream, error)
-	// StreamContent gives the rows of a stream that hold what follows the
+	// StreamContent returns the rows of a stream that hold what follows the
 	// position, in order, and the stream as of the same moment: at most that
 	// many bytes, but at least one row if there is any; none for 0 bytes. The
 	// first may begin before the position. not_found once the stream is deleted.
 	StreamContent(ctx context.Context, id uuid.UUID, after int64, bytes int) ([]StreamPiece, *Stream, error)
-	// DeadStreams tells whether rows of deleted streams are left.
+	// DeadStreams reports whether rows of deleted streams are left.
 	DeadStreams(ctx context.Context) (bool, error)
 
 	Definition(ctx context.Context, org string, id uuid.UUID) (*perdure.Definition, error)
 	DefinitionBySlug(ctx context.Context, org, slug string) (*perdure.Definition, error)
 	Definitions(ctx context.Context, org string, cursor string, limit int) (Page[*perdure.Definition], error)
-	// KeyByHash gives a key that is not revoked; not_found otherwise.
+	// KeyByHash returns a key that is not revoked; not_found otherwise.
 	KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error)
 	// Keys lists those of an org, oldest first, revoked ones too, with their Use.
 	Keys(ctx context.Context, org string) ([]*perdure.APIKey, error)
@@ -217,7 +217,7 @@ type Reader interface {
 	AgentKind(ctx context.Context, org, kind string) (*Kind, error)
 	// Due tells what time brings, in one query.
 	Due(ctx context.Context, q DueQuery) (Due, error)
-	// Moved gives those that do not stand as is said: that are no execution of the
+	// Moved returns those that do not stand as is said: that are no execution of the
 	// org's, have ended, or whose newest commit is another. It is one query for
 	// all.
 	Moved(ctx context.Context, org string, all []Standing) ([]uuid.UUID, error)
@@ -245,7 +245,7 @@ type Due struct {
 	Ready perdure.Time
 }
 
-// Standing is an execution that goes on from its newest commit.
+// Standing is an execution that continues from its newest commit.
 type Standing struct {
 	Execution     uuid.UUID
 	Fence, Number int64 // that commit's

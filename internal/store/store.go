@@ -42,7 +42,7 @@ type Command struct {
 	// is none of that id. It is not used if Pick is set.
 	Execution uuid.UUID
 	// Pick chooses candidates in the transaction; Decide runs for each, and
-	// decides anew whether it really is one.
+	// decides again whether it really is one.
 	Pick *Pick
 	// Needs says what to load, from the execution's row (nil if none), which it
 	// does not change: Decide is given the same one. A nil Needs loads the row alone.
@@ -225,7 +225,7 @@ type Holding struct {
 // Load is what is under a concurrency key, or on a queue, in one org.
 type Load struct {
 	Running int
-	// Waiting tells whether a task is there that may be claimed but for limits.
+	// Waiting reports whether a task is there that may be claimed but for limits.
 	Waiting bool
 }
 
@@ -342,7 +342,7 @@ type Changes struct {
 	// Prune deletes what the execution is kept no longer for.
 	Prune *Prune
 	// Free gives at most that many unused pages of the store back to the file
-	// system; Reader.Unused tells how many there are.
+	// system; Reader.Unused reports how many there are.
 	Free int
 	// Texts is the index of a block of executions.
 	Texts *TextBlock
@@ -379,7 +379,7 @@ type Changes struct {
 	Kinds         []Kind               // remembered per org
 	Stream        *StreamChange
 	// DropStreams deletes about that many rows at most of streams that are
-	// marked; Reader.DeadStreams tells whether there are any.
+	// marked; Reader.DeadStreams reports whether there are any.
 	DropStreams int
 }
 
@@ -414,7 +414,7 @@ type Kind struct {
 
 // Store is a database.
 type Store interface {
-	// Do commits a command. It gives the answers of its decisions (one, or one
+	// Do commits a command. It returns the answers of its decisions (one, or one
 	// for each candidate that was picked and changed). An error of Decide comes
 	// back as it is; unavailable says that the outcome may be unknown.
 	Do(ctx context.Context, c Command) ([]any, error)

@@ -29,7 +29,7 @@ const (
 )
 
 // FindStretch looks for the largest JSON value of content, itself or a member of
-// the objects in it, that stands in said byte for byte. It tells whether that
+// the objects in it, that stands in said byte for byte. It reports whether that
 // saves enough.
 func FindStretch(content, said []byte) (Stretch, bool) {
 	values := valuesOf(content, 0, deepest)
@@ -79,7 +79,7 @@ func valuesOf(content []byte, offset, depth int) []span {
 	return all
 }
 
-// Of gives the content, from what it is a stretch of.
+// Of returns the content, from what it is a stretch of.
 func (s Stretch) Of(said []byte) ([]byte, error) {
 	if s.At < 0 || s.Length < 0 || s.At+s.Length > int64(len(said)) {
 		return nil, errors.New("a content names bytes that are not there")

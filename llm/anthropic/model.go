@@ -127,7 +127,7 @@ func setUser(p *anthropic.MessageNewParams, req llm.Request) {
 }
 
 // setAdaptive lets the model decide how much to reason, within an effort. It
-// tells whether reasoning was asked for. Models that always reason cannot be
+// reports whether reasoning was asked for. Models that always reason cannot be
 // told otherwise.
 func setAdaptive(p *anthropic.MessageNewParams, t traits, level llm.Thinking) bool {
 	if level.On() {
@@ -152,7 +152,7 @@ func setAdaptive(p *anthropic.MessageNewParams, t traits, level llm.Thinking) bo
 	return false
 }
 
-// mayThink tells whether the conversation lets a model with a budget reason:
+// mayThink reports whether the conversation lets a model with a budget reason:
 // answers with calls must begin with its own reasoning, which is missing after a
 // change of the model or of the level.
 func mayThink(messages []anthropic.MessageParam) bool {

@@ -15,7 +15,7 @@ import (
 // maxPauses bounds how often an answer that paused is gone on with, in one call.
 const maxPauses = 5
 
-// paused are the answers of one call that ended as pause_turn. The API goes on with
+// paused are the answers of one call that ended as pause_turn. The API continues with
 // such an answer where it gets it back as it was, blocks of its own tools included.
 type paused struct {
 	blocks []json.RawMessage

@@ -143,7 +143,7 @@ func (a *answer) failure() *llm.Error {
 	return nil
 }
 
-// refusals are the reasons by which the service, or the model, would not go on.
+// refusals are the reasons by which the service, or the model, would not continue.
 var refusals = map[genai.FinishReason]bool{
 	genai.FinishReasonSafety: true, genai.FinishReasonRecitation: true, genai.FinishReasonLanguage: true,
 	genai.FinishReasonBlocklist: true, genai.FinishReasonProhibitedContent: true, genai.FinishReasonSPII: true,

@@ -40,7 +40,7 @@ func number(s string) int {
 	return n
 }
 
-// wantsSignatures tells whether the model refuses a function call that carries
+// wantsSignatures reports whether the model refuses a function call that carries
 // no signature.
 func (f family) wantsSignatures() bool { return f.version >= 30 }
 

@@ -66,7 +66,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// take gives the text of the next call's arguments.
+// take returns the text of the next call's arguments.
 func (w *wire) take() string {
 	if len(w.arguments) == 0 {
 		return ""
@@ -109,7 +109,7 @@ func (l *lines) Close() error {
 	return nil
 }
 
-// line reads a line and gives what of it the SDK shall see.
+// line reads a line and returns what of it the SDK shall see.
 func (w *wire) line(line []byte) []byte {
 	text, isData := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
 	if text = bytes.TrimSpace(text); !isData || len(text) == 0 {

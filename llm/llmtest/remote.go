@@ -238,7 +238,7 @@ func testRedirect(t *testing.T, r Remote) {
 			t.Errorf("status %d was followed", status)
 		}
 	}
-	// Nor to anywhere else, be it the same server.
+	// Nor to anywhere else, whether the same server.
 	for _, to := range []string{"/elsewhere", "//thief.example/", "http://169.254.169.254/latest/meta-data", "http://[::ffff:169.254.169.254]/", "http://localhost:1/", "file:///etc/passwd"} {
 		for _, status := range []int{302, 307} {
 			p, server := r.Serve(t, Answer{Status: status, Header: map[string]string{"Location": to}})

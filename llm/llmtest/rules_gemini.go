@@ -55,7 +55,7 @@ func (c *checker) geminiData(mime, data string) {
 	}
 }
 
-// geminiParts gives the calls and the results by id and name, and checks that
+// geminiParts returns the calls and the results by id and name, and checks that
 // each part is one thing.
 func (c *checker) geminiParts(parts []obj) (calls, results []string) {
 	for _, p := range parts {

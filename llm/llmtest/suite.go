@@ -19,7 +19,7 @@ import (
 type Case struct {
 	// Model is the id that the suite calls.
 	Model string
-	// New makes a provider that gives answers, one a call. A provider that no
+	// New creates a provider that gives answers, one a call. A provider that no
 	// server stands behind may leave Status and Header out of account.
 	New func(t *testing.T, answers ...Answer) llm.Provider
 	// Unsigned says that thinking comes without the signature of the Answer.
@@ -50,7 +50,7 @@ func Run(t *testing.T, c Case) {
 	}
 }
 
-// Ask calls p and gives the response and the pieces; any error fails the test.
+// Ask calls p and returns the response and the pieces; any error fails the test.
 func Ask(t *testing.T, p llm.Provider, req llm.Request) (*llm.Response, []llm.Delta) {
 	t.Helper()
 	resp, deltas, err := TryAsk(t.Context(), p, req)
@@ -60,7 +60,7 @@ func Ask(t *testing.T, p llm.Provider, req llm.Request) (*llm.Response, []llm.De
 	return resp, deltas
 }
 
-// TryAsk calls p and gives all that came of it.
+// TryAsk calls p and returns all that came of it.
 func TryAsk(ctx context.Context, p llm.Provider, req llm.Request) (*llm.Response, []llm.Delta, error) {
 	var deltas []llm.Delta
 	resp, err := p.Stream(ctx, req, func(d llm.Delta) error {
@@ -70,7 +70,7 @@ func TryAsk(ctx context.Context, p llm.Provider, req llm.Request) (*llm.Response
 	return resp, deltas, err
 }
 
-// WantError fails the test unless err is an *llm.Error of kind, and gives it.
+// WantError fails the test unless err is an *llm.Error of kind, and returns it.
 func WantError(t *testing.T, err error, kind llm.ErrorKind, retryable bool) *llm.Error {
 	t.Helper()
 	var e *llm.Error

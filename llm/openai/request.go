@@ -129,7 +129,7 @@ func (c *converter) assistant(m perdure.Message) {
 	c.out = append(c.out, message{OfAssistant: &a})
 }
 
-// reasoningFields gives a model's own reasoning back with its tool calls, in
+// reasoningFields returns a model's own reasoning back with its tool calls, in
 // the field it came in: servers that stream it want it there.
 func (c *converter) reasoningFields(m perdure.Message) map[string]any {
 	fields := map[string]any{}

@@ -25,7 +25,7 @@ type entry struct {
 	// empty holds back arguments that are just {}: with some servers these only
 	// stand for "to follow".
 	empty string
-	// again is a fragment that named the call anew after its arguments were
+	// again is a fragment that named the call again after its arguments were
 	// whole: the start of another call if arguments follow.
 	again *fragment
 }
@@ -101,7 +101,7 @@ func (t *toolCalls) finish() error {
 	return t.calls.Finish()
 }
 
-// find gives the call that f continues, nil if it begins one.
+// find returns the call that f continues, nil if it begins one.
 func (t *toolCalls) find(f fragment) *entry {
 	for i := len(t.known) - 1; i >= 0; i-- {
 		e := t.known[i]
@@ -116,7 +116,7 @@ func (t *toolCalls) find(f fragment) *entry {
 	return nil
 }
 
-// fits tells whether f may belong to e: by id where both have one, otherwise by
+// fits reports whether f may belong to e: by id where both have one, otherwise by
 // index, otherwise it is the newest call. Two calls with different ids are
 // never one, whatever their index.
 func (e *entry) fits(f fragment, newest bool) bool {
@@ -132,7 +132,7 @@ func (e *entry) fits(f fragment, newest bool) bool {
 	return newest
 }
 
-// endsBefore tells whether f, which fits e by its id or index, begins another
+// endsBefore reports whether f, which fits e by its id or index, begins another
 // call nevertheless: it has another name, or e's arguments are whole and f has
 // a name and brings arguments, or an id where e has none.
 func (e *entry) endsBefore(f fragment) bool {

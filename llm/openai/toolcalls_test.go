@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// stream gives the data lines of an answer whose deltas are as given.
+// stream returns the data lines of an answer whose deltas are as given.
 func stream(reason string, deltas ...string) []string {
 	var lines []string
 	for _, d := range deltas {

@@ -33,7 +33,7 @@ func (a *answer) start(index int64, out responses.ResponseOutputItemUnion) error
 	return a.calls.Append(call, out.Arguments.OfString)
 }
 
-// find gives the open item that an event belongs to, nil if there is none: by
+// find returns the open item that an event belongs to, nil if there is none: by
 // its place in the output, which servers get right, and by its id where several
 // are said to stand there. An id alone says little: servers give one to all
 // items, or each event another.

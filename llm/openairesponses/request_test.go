@@ -14,7 +14,7 @@ import (
 
 const model = "gpt-5"
 
-// sent gives the body of the request that p makes of req.
+// sent returns the body of the request that p makes of req.
 func sent(t *testing.T, req llm.Request) map[string]any {
 	t.Helper()
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"ok"}})

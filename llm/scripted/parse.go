@@ -162,7 +162,7 @@ func (p *parser) step() (step, error) {
 	return s, err
 }
 
-// block gives rest, or the lines up to the mark if rest is <<MARK.
+// block returns rest, or the lines up to the mark if rest is <<MARK.
 func (p *parser) block(rest string) (string, error) {
 	mark, isBlock := strings.CutPrefix(rest, "<<")
 	if !isBlock || mark == "" || strings.ContainsAny(mark, " \t") {
@@ -236,7 +236,7 @@ func parseStop(rest string) (perdure.StopReason, error) {
 	return stop, nil
 }
 
-// retryable tells which kinds of failure exist, and which pass.
+// retryable reports which kinds of failure exist, and which pass.
 var retryable = map[llm.ErrorKind]bool{
 	llm.RateLimited: true, llm.Overloaded: true, llm.Timeout: true, llm.Network: true,
 	llm.EmptyAnswer: true, llm.Unknown: true,

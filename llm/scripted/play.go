@@ -80,7 +80,7 @@ func (p *player) step(s step) error {
 	return nil
 }
 
-// joined makes a line of one text out of a step that follows one of its kind.
+// joined creates a line of one text out of a step that follows one of its kind.
 func (p *player) joined(s step) string {
 	if p.before == s.word {
 		return "\n" + s.text

@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 	}})
 }
 
-// write makes a provider whose test.script is text.
+// write creates a provider whose test.script is text.
 func write(t *testing.T, text string) *scripted.Provider {
 	t.Helper()
 	dir := t.TempDir()

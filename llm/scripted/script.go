@@ -26,7 +26,7 @@ type alternative struct {
 	steps []step
 }
 
-// steps gives what to play when fresh is what has come since the last answer;
+// steps returns what to play when fresh is what has come since the last answer;
 // false if no alternative fits.
 func (t turn) steps(fresh string) ([]step, bool) {
 	if len(t.alternatives) == 0 {

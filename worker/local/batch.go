@@ -36,7 +36,7 @@ func NewBatch(execution uuid.UUID) *Batch {
 	return &Batch{execution: execution, known: map[perdure.Hash]bool{}}
 }
 
-// Add adds a content, and gives its reference.
+// Add adds a content, and returns its reference.
 func (b *Batch) Add(bytes []byte) perdure.BlobRef {
 	sum := perdure.Hash(sha256.Sum256(bytes))
 	ref := perdure.BlobRef{ID: perdure.ContentID(b.execution, sum), Length: int64(len(bytes)), SHA256: sum}
@@ -111,7 +111,7 @@ func firstChunk(content int64) int64 { return content << 20 }
 // dropBytes is about how much one transaction deletes: others wait for it.
 const dropBytes = 8 << 20
 
-// dropSome deletes a part of what is kept of an execution, and tells whether
+// dropSome deletes a part of what is kept of an execution, and reports whether
 // there is more. What it leaves free is given back at once: the store's size
 // follows what it keeps.
 func dropSome(t transaction, execution uuid.UUID) (more bool, err error) {

@@ -95,7 +95,7 @@ func (d *Dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Tas
 	return d.taskClaims(context.WithoutCancel(ctx), claims), err
 }
 
-// taskClaims takes in claimed attempts, and gives those that can be run.
+// taskClaims takes in claimed attempts, and returns those that can be run.
 func (d *Dispatch) taskClaims(ctx context.Context, claims []perdure.TaskClaim) []perdure.TaskClaim {
 	usable := claims[:0]
 	for _, c := range claims {

@@ -138,7 +138,7 @@ func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, 
 	return steps, nil
 }
 
-// with gives the steps of a commit, after those that the server may not have.
+// with returns the steps of a commit, after those that the server may not have.
 func (k *kept) with(steps []perdure.StepRecord) []perdure.StepRecord {
 	k.mu.Lock()
 	defer k.mu.Unlock()

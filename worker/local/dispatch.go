@@ -49,10 +49,10 @@ func Wrap(d perdure.Dispatch, s *Store, logger *slog.Logger) *Dispatch {
 	return &Dispatch{Dispatch: d, store: s, logger: logger, runs: map[uuid.UUID]*kept{}}
 }
 
-// Keeps tells whether the contents of the execution are kept here.
+// Keeps reports whether the contents of the execution are kept here.
 func (d *Dispatch) Keeps(execution uuid.UUID) bool { return d.of(execution) != nil }
 
-// of gives what is known of a LOCAL execution, nil of any other.
+// of returns what is known of a LOCAL execution, nil of any other.
 func (d *Dispatch) of(execution uuid.UUID) *kept {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,7 +125,7 @@ func (d *Dispatch) Release(ctx context.Context, r perdure.Release) error {
 // given back. If that fails, too, it comes back with the end of its lease.
 const releaseTimeout = 5 * time.Second
 
-// giveUp gives an execution back that cannot go on here. Lost contents count
+// giveUp gives an execution back that cannot continue here. Lost contents count
 // like a panic, so that the run fails, visibly, when they stay lost.
 func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 	d.logger.ErrorContext(ctx, "an execution cannot go on: its contents cannot be had from this worker's store", "execution", l.ExecutionID, "fence", l.Fence, "worker", d.store.id, "error", why)

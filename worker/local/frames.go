@@ -56,7 +56,7 @@ func (d *Dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdur
 	return replies, err
 }
 
-// sumAt gives the hash of a block up to the end of a frame's text. Of a frame
+// sumAt returns the hash of a block up to the end of a frame's text. Of a frame
 // that is sent again it is in the store.
 func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next growing, f perdure.Frame) (perdure.Hash, error) {
 	end := f.Offset + int64(len(f.Text))
@@ -67,7 +67,7 @@ func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next
 }
 
 // keepShown puts the hashes of blocks into the frames of LOCAL executions, and
-// stores them, in one transaction. It gives by the frames' places where their
+// stores them, in one transaction. It returns by the frames' places where their
 // blocks stand.
 func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[int]growth, error) {
 	var batches map[uuid.UUID]*Batch
@@ -92,7 +92,7 @@ func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[i
 		}
 		g := growth{k: k, key: blockKey{string(source), f.Block}, ends: f.Close}
 		at := k.standing(g.key)
-		// Two frames of one block in one batch go on from each other.
+		// Two frames of one block in one batch continue from each other.
 		for j := range i {
 			if before, ok := grown[j]; ok && before.k == k && before.key == g.key {
 				at = before.next

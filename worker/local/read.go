@@ -41,7 +41,7 @@ func (s *Store) Content(ctx context.Context, execution uuid.UUID, sum perdure.Ha
 	return s.reader(ctx, c), nil
 }
 
-// Get gives a content whole. Errors: as Content.
+// Get returns a content whole. Errors: as Content.
 func (s *Store) Get(ctx context.Context, execution uuid.UUID, sum perdure.Hash) ([]byte, error) {
 	c, err := s.find(ctx, execution, sum)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Store) Get(ctx context.Context, execution uuid.UUID, sum perdure.Hash) 
 	return io.ReadAll(r)
 }
 
-// Named gives the content that has a name, nil if none has. Errors: as Content.
+// Named returns the content that has a name, nil if none has. Errors: as Content.
 func (s *Store) Named(ctx context.Context, execution uuid.UUID, name string) ([]byte, error) {
 	var raw []byte
 	err := s.readers.QueryRowContext(ctx, "SELECT sha FROM names WHERE execution = ? AND name = ?", execution[:], name).Scan(&raw)
@@ -73,7 +73,7 @@ func (s *Store) Named(ctx context.Context, execution uuid.UUID, name string) ([]
 	return s.Get(ctx, execution, sum)
 }
 
-// Has tells whether anything of the execution is kept.
+// Has reports whether anything of the execution is kept.
 func (s *Store) Has(ctx context.Context, execution uuid.UUID) (bool, error) {
 	var there bool
 	err := s.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM contents WHERE execution = ?)", execution[:]).Scan(&there)

@@ -32,7 +32,7 @@ type growing struct {
 	hash   hash.Hash
 }
 
-// add gives the piece that is new in a frame, and where the block stands with
+// add returns the piece that is new in a frame, and where the block stands with
 // it. A frame that was sent before holds nothing new. The block itself stays as
 // it was until the piece is stored.
 func (g *growing) add(source []byte, f perdure.Frame) (p piece, next growing, err error) {
@@ -60,7 +60,7 @@ func cloneHash(h hash.Hash) (hash.Hash, error) {
 	return c.Clone()
 }
 
-// sumShown gives the hash of a block up to the end of a piece; none where no
+// sumShown returns the hash of a block up to the end of a piece; none where no
 // piece ends there.
 func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte, block, end int64) (sum perdure.Hash, err error) {
 	var raw []byte
@@ -73,7 +73,7 @@ func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte
 	return sum, unreadable(ctx, err)
 }
 
-// shownContent gives a block as it was when it had the hash.
+// shownContent returns a block as it was when it had the hash.
 func (s *Store) shownContent(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	if sum == sha256.Sum256(nil) {
 		return io.NopCloser(bytes.NewReader(nil)), nil

@@ -116,7 +116,7 @@ func own(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// ReadID gives the id of the worker whose directory dir is, uuid.Nil if it was
+// ReadID returns the id of the worker whose directory dir is, uuid.Nil if it was
 // never one. Errors: internal if the id cannot be read, for a new one would
 // orphan what is kept under the old.
 func ReadID(dir string) (uuid.UUID, error) {
@@ -192,7 +192,7 @@ func (s *Store) Failed() <-chan struct{} { return s.writer.failed }
 // Err returns why the store has failed, once the channel of Failed is closed.
 func (s *Store) Err() error { return s.writer.broken }
 
-// Put stores contents of an execution, and gives their references. They are
+// Put stores contents of an execution, and returns their references. They are
 // durable when it returns. Errors: unavailable (a full disk: try again),
 // internal, ctx's.
 func (s *Store) Put(ctx context.Context, execution uuid.UUID, contents ...[]byte) ([]perdure.BlobRef, error) {
@@ -221,7 +221,7 @@ func (s *Store) Write(ctx context.Context, b *Batch) error {
 }
 
 // Drop deletes all that is kept of an execution, part by part, and gives its
-// disk space back. One that was interrupted goes on when it is called again.
+// disk space back. One that was interrupted continues when it is called again.
 func (s *Store) Drop(ctx context.Context, execution uuid.UUID) error {
 	s.results.RemoveExecution(execution)
 	for more := true; more; {

@@ -16,7 +16,7 @@ const sweepPause = 10 * time.Millisecond
 // server that knows none of this worker's LOCAL executions may be another one
 // than that which they are of, or know another org by the worker's key: its word
 // that there is no such execution deletes nothing. Errors: those of the server
-// and the store, after which the next sweep begins anew.
+// and the store, after which the next sweep starts again.
 func (d *Dispatch) Sweep(ctx context.Context) error {
 	var unknown []uuid.UUID
 	ours := false
@@ -78,7 +78,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// next gives the execution that comes after one in the order of ids, of those of
+// next returns the execution that comes after one in the order of ids, of those of
 // which anything is kept; uuid.Nil after the last.
 func (s *Store) next(ctx context.Context, after uuid.UUID) (id uuid.UUID, err error) {
 	var raw []byte

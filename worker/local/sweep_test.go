@@ -99,7 +99,7 @@ func TestSweepBelievesItsOwnServerOnly(t *testing.T) {
 	}
 }
 
-// A drop that is interrupted goes on when it is called again, and until then the
+// A drop that is interrupted continues when it is called again, and until then the
 // execution is found.
 func TestInterruptedDropGoesOn(t *testing.T) {
 	c := newScene(t, perdure.Local)

@@ -304,7 +304,7 @@ func (w *writer) makeRoom() {
 	_ = w.reserve.Make() // the next write tries again
 }
 
-// inTransaction tells whether a transaction is open: SQLite rolls some errors
+// inTransaction reports whether a transaction is open: SQLite rolls some errors
 // back by itself, and then has none to roll back.
 func (w *writer) inTransaction() bool {
 	_, err := w.raw.ExecContext(context.Background(), "BEGIN")

@@ -143,7 +143,7 @@ func (m *Metrics) React() *react.Observer {
 	return &react.Observer{ModelCalled: m.modelCalled, ToolCalled: m.toolCalled}
 }
 
-// model gives the labels of a model: those of all beyond the bound are one.
+// model returns the labels of a model: those of all beyond the bound are one.
 func (m *Metrics) model(c react.ModelCall) (provider, model string) {
 	if m.models.Of(c.Provider+"/"+c.Model) == meter.Other {
 		return meter.Other, meter.Other

@@ -35,7 +35,7 @@ type addresses struct {
 	found *atomic.Int64
 }
 
-// several tells whether there is another server to go on at.
+// several reports whether there is another server to continue at.
 func (a addresses) several() bool { return a.found.Load() > 1 }
 
 func parseAddresses(list string, last *lastError) (addresses, error) {
@@ -57,7 +57,7 @@ func parseAddresses(list string, last *lastError) (addresses, error) {
 	return a, nil
 }
 
-// private tells whether what is sent stays on this machine.
+// private reports whether what is sent stays on this machine.
 func (a addresses) private() bool { return !slices.ContainsFunc(a.given, public) }
 
 func public(addr string) bool {
@@ -77,7 +77,7 @@ func hostOf(addr string) string {
 	return addr
 }
 
-// look gives all addresses that the given ones stand for now. The error is that
+// look returns all addresses that the given ones stand for now. The error is that
 // of a name, if there is none at all.
 func (a addresses) look(ctx context.Context) ([]resolver.Address, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)

@@ -50,7 +50,7 @@ func cutShort(err error, wrongLength bool) error {
 	return err
 }
 
-// upload sends header and content. It gives how much of the content it has read, and
+// upload sends header and content. It returns how much of the content it has read, and
 // whether that was all of it. Its error is the content's; that the server has ended
 // the call is told with its answer.
 func upload(out perdurev1.WorkerDispatch_PutBlobClient, header *perdurev1.PutBlobHeader, content io.Reader) (read int64, ended bool, err error) {

@@ -31,7 +31,7 @@ type Options struct {
 	// Addr is the server's gRPC address: host:port, or unix:PATH. Several,
 	// separated by commas, are of servers of one store, and so are those of a name
 	// with several addresses: the client speaks to one of them, which chance
-	// chooses, and goes on at another when that one is gone.
+	// chooses, and continues at another when that one is gone.
 	Addr string
 	// Token is an API key of the role worker or admin.
 	Token string
@@ -111,7 +111,7 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// open makes a connection to one of the addresses, on wires that can be cut.
+// open creates a connection to one of the addresses, on wires that can be cut.
 func open(o Options, at addresses, wire *wire) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(scheme+":///", append(dialOptions(o, at.last, wire), grpc.WithResolvers(at))...)
 	if err != nil {
@@ -161,7 +161,7 @@ func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *last
 // Reconnected implements worker.Line.
 func (c *Client) Reconnected() <-chan struct{} { return c.again }
 
-// watch keeps the connection up, and tells when it has come back.
+// watch keeps the connection up, and reports when it has come back.
 func (c *Client) watch(ctx context.Context) {
 	lost := false
 	for {

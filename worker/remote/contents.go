@@ -69,7 +69,7 @@ func (s *serving) tell(m *perdurev1.ServeContentsRequest) error {
 	return s.send(m)
 }
 
-// take begins, goes on with or ends a request.
+// take begins, continues with or ends a request.
 func (s *serving) take(m *perdurev1.ServeContentsResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

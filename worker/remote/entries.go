@@ -13,7 +13,7 @@ import (
 )
 
 // Entries implements perdure.Dispatch. It holds one message at a time. A stream
-// that breaks is an error: go on from the last entry as After.
+// that breaks is an error: continue from the last entry as After.
 func (c *Client) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)

@@ -73,7 +73,7 @@ func unreachable(addr string, why error) error {
 // errClosed is what calls give after Close.
 var errClosed = perdure.Errorf(perdure.Unavailable, "the connection to the server was closed by this worker")
 
-// fail gives the domain's error for one that a call of ours gave.
+// fail returns the domain's error for one that a call of ours gave.
 func (c *Client) fail(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -110,14 +110,14 @@ func (c *Client) fail(ctx context.Context, err error) error {
 	return err
 }
 
-// ended tells whether a call failed by the end of a context.
+// ended reports whether a call failed by the end of a context.
 func ended(err error) bool {
 	code := status.Code(err)
 	return code == grpccodes.Canceled || code == grpccodes.DeadlineExceeded ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// again makes a call until it is answered with anything but unavailable or
+// again creates a call until it is answered with anything but unavailable or
 // rate_limited, or ctx is over. It is for calls that may be delivered twice. A
 // connection that comes back ends the pause before the next try.
 func again[T any](ctx context.Context, c *Client, name string, call func(context.Context) (T, error)) (T, error) {
@@ -194,7 +194,7 @@ func (c *Client) lastWord(ctx context.Context, err, unavailable error) error {
 	return err
 }
 
-// overdue gives the error of a call whose time was over: why it was not
+// overdue returns the error of a call whose time was over: why it was not
 // answered, if that is known, with the end of its context as a cause.
 func overdue(err, unavailable error) error {
 	var coded *perdure.Error

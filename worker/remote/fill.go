@@ -42,14 +42,14 @@ func (c *Client) fill(ctx context.Context, execution uuid.UUID, local bool, cont
 	return nil
 }
 
-// withheld tells whether a reference of a LOCAL execution stands for a content
+// withheld reports whether a reference of a LOCAL execution stands for a content
 // that is kept on its worker.
 func withheld(execution uuid.UUID, m *perdurev1.BlobRef) bool {
 	ref, err := pbconv.BlobFromProto(m)
 	return err == nil && ref.ID == perdure.ContentID(execution, ref.SHA256)
 }
 
-// ofLocal tells whether the task is one of a LOCAL execution.
+// ofLocal reports whether the task is one of a LOCAL execution.
 func ofLocal(t *perdurev1.Task) bool {
 	return strings.HasPrefix(t.GetQueue(), perdure.LocalQueuePrefix)
 }

@@ -140,7 +140,7 @@ func (s *frameStream) send(ctx context.Context, frames []*perdurev1.Frame) ([]pe
 	return pbconv.FrameRepliesFromProto(reply.GetReplies()), nil
 }
 
-// stream gives the stream, a new one if the last has ended.
+// stream returns the stream, a new one if the last has ended.
 func (s *frameStream) stream() (*openStream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

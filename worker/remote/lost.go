@@ -14,14 +14,14 @@ import (
 // was sent. Its client keeps what was sent, to say it once more on a new connection
 // if the old one broke before the call went out. Of a stream whose connection
 // breaks just then, Send gives io.EOF for a message that is kept all the same, and
-// the stream goes on: who ends it there has it said again as far as that message,
+// the stream continues: who ends it there has it said again as far as that message,
 // ended properly. A server then has no way to tell that the rest of an upload is
 // missing. In the same way a stream whose second connection breaks, too, ends with
 // io.EOF as if it had been answered. Calls are repeated by [again] instead, which
 // knows what each of them can bear.
 var unreplayed = grpc.MaxRetryRPCBufferSize(0)
 
-// lostUnary gives unavailable for a call whose message could not be sent: gRPC's
+// lostUnary returns unavailable for a call whose message could not be sent: gRPC's
 // io.EOF asks to read the status, and a unary call leaves nobody who would.
 func lostUnary(ctx context.Context, method string, m, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	err := invoke(ctx, method, m, reply, conn, options...)

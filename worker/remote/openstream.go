@@ -91,7 +91,7 @@ func (s *openStream) read() {
 	}
 }
 
-// broken gives the reason of a broken stream. An end without one is as good as
+// broken returns the reason of a broken stream. An end without one is as good as
 // a server that has gone.
 func broken(err error) error {
 	if errors.Is(err, io.EOF) {

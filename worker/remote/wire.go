@@ -42,7 +42,7 @@ func isClosed(conn net.Conn) bool {
 	return err != nil || raw.Control(func(uintptr) {}) != nil
 }
 
-// cut breaks what is connected, so that it is connected anew.
+// cut breaks what is connected, so that it is connected again.
 func (w *wire) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

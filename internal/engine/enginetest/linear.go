@@ -172,7 +172,7 @@ var linear = porcupine.Model{
 	},
 }
 
-// explains does the operation, and tells whether it would be answered so. No
+// explains does the operation, and reports whether it would be answered so. No
 // time passes.
 func (x *execution) explains(in operation, out told) bool {
 	now := time.Time{}

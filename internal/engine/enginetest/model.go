@@ -227,7 +227,7 @@ func (x *execution) sweep(now time.Time) {
 	}
 }
 
-// mustBeAlone tells whether it has taken so many workers down that it is not
+// mustBeAlone reports whether it has taken so many workers down that it is not
 // claimed beside others.
 func (x *execution) mustBeAlone() bool { return x.crashes >= 6 }
 
@@ -282,7 +282,7 @@ func (t task) claimedAs(l perdure.TaskLease, now time.Time) task {
 	return t
 }
 
-// finish ends an attempt; it tells whether the execution was woken by it.
+// finish ends an attempt; it reports whether the execution was woken by it.
 func (x *execution) finish(f perdure.TaskFinish, now time.Time) (woken bool, refused perdure.Code) {
 	t, known := x.tasks[f.Lease.TaskID]
 	switch {

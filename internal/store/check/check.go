@@ -1,6 +1,6 @@
 // Package check reads a whole store and says what in it is not as it must be:
 // for an operator who wants to know whether a disk, a restore or a copy has done
-// harm. It changes nothing, and servers may go on meanwhile.
+// harm. It changes nothing, and servers may continue meanwhile.
 package check
 
 import (
@@ -17,7 +17,7 @@ import (
 // Reader is what a check needs of a store.
 type Reader interface {
 	store.Reader
-	// Audit checks what belongs to no execution, then gives every execution's id.
+	// Audit checks what belongs to no execution, then returns every execution's id.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
 	// AuditTree checks the places of an execution's entries, and returns what is wrong.
 	AuditTree(ctx context.Context, execution uuid.UUID) ([]string, error)
@@ -60,7 +60,7 @@ func Run(ctx context.Context, r Reader, told func(Result), found func(Finding)) 
 	return c.Result, nil
 }
 
-// stops tells whether a check can go no further: whoever asked for it ended it,
+// stops reports whether a check can go no further: whoever asked for it ended it,
 // or the database is away.
 func stops(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || perdure.IsCode(err, perdure.Unavailable)

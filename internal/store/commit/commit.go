@@ -27,7 +27,7 @@ type Runner interface {
 // one is run carefully once more if it picks its candidates, so that only the
 // faulty ones fail.
 //
-// It gives the calls that were missed, in their order.
+// It returns the calls that were missed, in their order.
 func Process(r Runner, logger *slog.Logger, batch []*Call) (missed []*Call) {
 	return process(r, logger, batch, false)
 }
@@ -71,7 +71,7 @@ func apart(batch, missed []*Call) (rest, behind []*Call) {
 	return rest, behind
 }
 
-// Behind tells whether a call has to wait since an older one of its execution does.
+// Behind reports whether a call has to wait since an older one of its execution does.
 func Behind(call *Call, older []*Call) bool {
 	return call.Execution != uuid.Nil && slices.ContainsFunc(older, func(c *Call) bool { return c.Execution == call.Execution })
 }

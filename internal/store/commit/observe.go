@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Observed gives a runner that tells the queue's observer of the batches that r
+// Observed returns a runner that tells the queue's observer of the batches that r
 // has committed; r itself where nobody wants to know.
 func (q *Queue) Observed(r Runner) Runner {
 	if q.Observer == nil || q.Observer.Batch == nil {

@@ -101,7 +101,7 @@ type Queue struct {
 	wake    chan struct{} // holds a token if there may be something to take
 }
 
-// NewQueue makes an empty queue.
+// NewQueue creates an empty queue.
 func NewQueue() *Queue {
 	q := &Queue{waiting: map[string]int{}, wake: make(chan struct{}, 1)}
 	for i := range q.lanes {
@@ -147,7 +147,7 @@ func (q *Queue) Close() {
 	q.signal()
 }
 
-// Take gives the next batch. It waits until there is one; nil once the queue
+// Take returns the next batch. It waits until there is one; nil once the queue
 // is closed and empty. It never waits for a batch to fill.
 func (q *Queue) Take() []*Call {
 	for range q.wake {
@@ -159,7 +159,7 @@ func (q *Queue) Take() []*Call {
 	return nil
 }
 
-// TakeNow gives the next batch without waiting; it may be empty.
+// TakeNow returns the next batch without waiting; it may be empty.
 func (q *Queue) TakeNow() []*Call {
 	batch, _ := q.takeNow()
 	return batch
@@ -187,7 +187,7 @@ func (q *Queue) takeNow() (batch []*Call, end bool) {
 	return slices.Concat(b.calls[:]...), q.closed && !more
 }
 
-// some tells whether anything waits.
+// some reports whether anything waits.
 func (q *Queue) some() bool {
 	return slices.ContainsFunc(q.lanes[:], func(l lane) bool { return len(l.turn) > 0 })
 }

@@ -80,7 +80,7 @@ func (c *conversation) append(parent *uuid.UUID, n int) {
 
 func (c *conversation) grow(n int) { c.append(nil, n) }
 
-// branch goes on from the middle with as many entries as there are.
+// branch continues from the middle with as many entries as there are.
 func (c *conversation) branch(at int) {
 	parent, n := c.all[at-1], len(c.all)
 	c.all = c.all[:at]

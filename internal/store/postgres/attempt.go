@@ -134,7 +134,7 @@ func (a *attempt) readTime(c relational.Conn) error {
 	})
 }
 
-// picks gives the commands that pick, those together that look for the same.
+// picks returns the commands that pick, those together that look for the same.
 func (a *attempt) picks() (all [][]int) {
 	for i, call := range a.batch {
 		if call.Pick == nil {
@@ -167,7 +167,7 @@ func (a *attempt) pick(c relational.Conn, same []int) error {
 	return nil
 }
 
-// command gives the strand of a command.
+// command returns the strand of a command.
 func (a *attempt) command(i int) func(c relational.Conn) error {
 	call := a.batch[i]
 	return func(c relational.Conn) (err error) {

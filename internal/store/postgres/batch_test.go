@@ -29,7 +29,7 @@ func (c *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 }
 func (c *trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// together runs calls in one batch of the only committer, and gives how many
+// together runs calls in one batch of the only committer, and returns how many
 // round trips that takes.
 func together(t *testing.T, s *Store, c *trips, calls []func(ctx context.Context) error) int64 {
 	t.Helper()

@@ -7,14 +7,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// clock is the database's: every batch tells it anew, in between this machine's
+// clock is the database's: every batch tells it again, in between this machine's
 // clock runs on. Servers whose own clocks differ so agree.
 type clock struct {
 	fixed func() time.Time // in its place, if set
 	ahead atomic.Int64     // of this machine's, nanoseconds
 }
 
-// set is told the database's time in microseconds, and gives the time of the
+// set is told the database's time in microseconds, and returns the time of the
 // transaction that has asked for it.
 func (c *clock) set(micros int64) perdure.Time {
 	if c.fixed != nil {

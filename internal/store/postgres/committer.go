@@ -60,7 +60,7 @@ func (c *committer) run() {
 	c.disconnect()
 }
 
-// alone runs what was missed too often, and gives the rest. No command goes ahead
+// alone runs what was missed too often, and returns the rest. No command goes ahead
 // of an older one of its execution.
 func (c *committer) alone(missed []*commit.Call) (rest []*commit.Call) {
 	c.wait = true
@@ -153,7 +153,7 @@ func (c *committer) connect(ctx context.Context) error {
 	return nil
 }
 
-// begin makes a new connection ready. What the one before it was in the middle of
+// begin creates a new connection ready. What the one before it was in the middle of
 // has either come to pass then, or never will. Where the committer has no row, none
 // of its transactions is known to be durable, and the row that it gets names none.
 func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {

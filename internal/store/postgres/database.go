@@ -149,7 +149,7 @@ func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// readEpoch gives the epoch of the database's history: another cluster, another
+// readEpoch returns the epoch of the database's history: another cluster, another
 // timeline of it (after a failover, or a restore to a moment), another database
 // and another store in it (after a restore of a dump) each have their own.
 func readEpoch(ctx context.Context, conn rowQuerier) (uint64, error) {
@@ -164,7 +164,7 @@ type rowQuerier interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }
 
-// readPlace gives a number for where the store's row is, and the one that stands
+// readPlace returns a number for where the store's row is, and the one that stands
 // in it. A row that was written again, from a dump, has another xmin.
 func readPlace(ctx context.Context, conn rowQuerier) (place, stored uint64, err error) {
 	var (

@@ -106,7 +106,7 @@ func (w *watched) patiently(do func() (int, error), limit func() time.Time, set 
 	}
 }
 
-// passed tells whether the user's deadline is over, which may have been set
+// passed reports whether the user's deadline is over, which may have been set
 // meanwhile.
 func (w *watched) passed(limit func() time.Time) bool {
 	w.mu.Lock()
@@ -115,7 +115,7 @@ func (w *watched) passed(limit func() time.Time) bool {
 	return !at.IsZero() && !time.Now().Before(at)
 }
 
-// earliest gives the first of a user's deadline, which may be none, and ours, and
+// earliest returns the first of a user's deadline, which may be none, and ours, and
 // whether it is one of ours.
 func earliest(users, end, step time.Time) (first time.Time, ours bool) {
 	if first = step; end.Before(first) {

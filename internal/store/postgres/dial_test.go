@@ -36,7 +36,7 @@ func openBehind(t *testing.T) (s *Store, proxy *chaos.Proxy, database string) {
 }
 
 // All connections die without a word, as after the failover of an address: reads
-// and writes that nobody has set a limit come back all the same, and go on over
+// and writes that nobody has set a limit come back all the same, and continue over
 // new ones.
 func TestDeadConnectionsAreGivenUp(t *testing.T) {
 	s, proxy, _ := openBehind(t)

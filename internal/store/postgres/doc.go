@@ -19,5 +19,5 @@
 // ends one, which runs again.
 //
 // A connection that is lost is opened again. Where it was lost in the middle of
-// a COMMIT, the committer's own row tells whether the transaction is durable.
+// a COMMIT, the committer's own row reports whether the transaction is durable.
 package postgres

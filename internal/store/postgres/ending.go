@@ -64,7 +64,7 @@ func (w *warnings) err() error {
 // connectWriter is connect for a connection that commits. The driver sends a
 // request to cancel when it gives a connection up, over a connection that it dials
 // for it; that would end the wait of a COMMIT for a standby, and is not let
-// through. What else goes on there is ended by the connection that follows.
+// through. What else continues there is ended by the connection that follows.
 func (d *database) connectWriter(ctx context.Context, w *warnings) (*pgx.Conn, error) {
 	var there atomic.Bool
 	conn, err := d.connectWith(ctx, func(config *pgx.ConnConfig) {

@@ -35,7 +35,7 @@ const (
 	classSystem       = "58"    // errors of input and output
 )
 
-// codeOf gives the code of a statement's error, "" if err is none.
+// codeOf returns the code of a statement's error, "" if err is none.
 func codeOf(err error) string {
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) {
@@ -44,7 +44,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// isStatement tells whether a statement is at fault, and the connection of use
+// isStatement reports whether a statement is at fault, and the connection of use
 // after it.
 func isStatement(err error) bool {
 	var failed *pgconn.PgError
@@ -55,7 +55,7 @@ func isStatement(err error) bool {
 	return code != "" && (code == queryCancelled || code[:2] != classIntervention) && code != readOnly
 }
 
-// isArgument tells whether a value has no place in the statement that it was given
+// isArgument reports whether a value has no place in the statement that it was given
 // to, as a number too large for its column.
 func isArgument(err error) bool {
 	var refused pgx.ErrPreprocessingBatch
@@ -64,7 +64,7 @@ func isArgument(err error) bool {
 	return errors.As(err, &refused) && strings.HasPrefix(refused.Error(), "error preprocessing batch (build)")
 }
 
-// isRace tells whether another transaction was in the way, and the same commands
+// isRace reports whether another transaction was in the way, and the same commands
 // may well pass in a moment.
 func isRace(err error) bool {
 	switch codeOf(err) {
@@ -74,7 +74,7 @@ func isRace(err error) bool {
 	return false
 }
 
-// isTrouble tells whether it is the server's trouble, and no command's.
+// isTrouble reports whether it is the server's trouble, and no command's.
 func isTrouble(err error) bool {
 	code := codeOf(err)
 	return code != "" && (code[:2] == classResources || code[:2] == classIntervention || code[:2] == classSystem) && code != queryCancelled

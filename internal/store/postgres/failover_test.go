@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// restarted is a store that is opened anew, as a server is by its supervisor,
+// restarted is a store that is opened again, as a server is by its supervisor,
 // when the database has become another one.
 type restarted struct {
 	t     *testing.T
@@ -32,7 +32,7 @@ func (r *restarted) open() {
 	r.s = s
 }
 
-// store gives the store to use now.
+// store returns the store to use now.
 func (r *restarted) store() *Store {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -141,7 +141,7 @@ func TestCommittersThatHaveNotWrittenAreKept(t *testing.T) {
 }
 
 // crowd writes notes to a few executions from many callers, each again until it
-// is answered, while disturb goes on. Nothing may be lost or doubled.
+// is answered, while disturb continues. Nothing may be lost or doubled.
 func crowd(t *testing.T, all []*Store, each int, disturb func(noted <-chan struct{})) {
 	t.Helper()
 	ids := []uuid.UUID{begin(t, all[0]), begin(t, all[0]), begin(t, all[0])}

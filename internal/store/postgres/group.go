@@ -19,7 +19,7 @@ type grouped struct {
 	single bool     // for tests: a single row goes that way, too, and is learnt of
 }
 
-// asks tells whether so many rows are worth a statement for many.
+// asks reports whether so many rows are worth a statement for many.
 func (g *grouped) asks(rows int) bool { return rows > 1 || g.single }
 
 // chain is what one command writes, in its order.
@@ -103,7 +103,7 @@ func nextQuery(chains []*chain, left map[string]int) string {
 	return best
 }
 
-// takes tells whether a row may join.
+// takes reports whether a row may join.
 func (g *group) takes(s *shape, args []any, seen map[string]bool) bool {
 	if s == nil || s.params != len(args) {
 		return len(g.rows) == 0
@@ -212,7 +212,7 @@ func (p *pipe) queueAsked(batch *pgx.Batch, asked []*question) error {
 	return nil
 }
 
-// distinctRows gives the parameters of questions, each once, and who asks them.
+// distinctRows returns the parameters of questions, each once, and who asks them.
 func distinctRows(asked []*question) (rows [][]any, askers [][]*question) {
 	known := map[string]int{}
 	for _, q := range asked {
@@ -227,7 +227,7 @@ func distinctRows(asked []*question) (rows [][]any, askers [][]*question) {
 	return rows, askers
 }
 
-// differ tells whether the questions differ in these parameters.
+// differ reports whether the questions differ in these parameters.
 func differ(asked []*question, at []int) bool {
 	if at == nil {
 		return true
@@ -243,7 +243,7 @@ func differ(asked []*question, at []int) bool {
 	return true
 }
 
-// handOut gives each row to the questions that it answers: the last column says
+// handOut returns each row to the questions that it answers: the last column says
 // which, or for inserted rows those that it is known by.
 func handOut(rows pgx.Rows, asked [][]*question, s *shape) error {
 	defer rows.Close()
@@ -277,7 +277,7 @@ func handOut(rows pgx.Rows, asked [][]*question, s *shape) error {
 	return rows.Err()
 }
 
-// answers tells which question a row answers.
+// answers reports which question a row answers.
 func answers(raw [][]byte, last int, byKey map[string]int) (int, error) {
 	own := raw[len(raw)-last:]
 	if byKey == nil {
@@ -297,7 +297,7 @@ func answers(raw [][]byte, last int, byKey map[string]int) (int, error) {
 	return i, nil
 }
 
-// stops tells whether whoever read a row wants no more of them.
+// stops reports whether whoever read a row wants no more of them.
 func stops(err error) (bool, error) {
 	if errors.Is(err, relational.ErrStop) {
 		return true, nil

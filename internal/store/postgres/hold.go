@@ -18,7 +18,7 @@ type ownership struct {
 	beside  []*chain // what those who shared it do
 }
 
-// free tells whether a command may have the name now.
+// free reports whether a command may have the name now.
 func (o *ownership) free(root *strand, shared bool) bool {
 	if o.owner != nil {
 		return o.owner == root
@@ -137,7 +137,7 @@ type lock struct {
 	shared bool
 }
 
-// in tells whether a transaction has the lock, or a stronger one, and whether
+// in reports whether a transaction has the lock, or a stronger one, and whether
 // that is known yet.
 func (l lock) in(held map[lock]bool) (got, known bool) {
 	if got, known = held[l]; l.shared && !got && held[lock{name: l.name}] {

@@ -33,7 +33,7 @@ const (
 	migrationTries, migrationPause = 30, 500 * time.Millisecond
 )
 
-// Migrate brings the tables of the database at url up to date, and gives the
+// Migrate brings the tables of the database at url up to date, and returns the
 // version that they had and the one that they have. Many may do so at once: one
 // does it, the others wait. Errors are those of Open.
 func Migrate(ctx context.Context, url string) (from, to int64, err error) {
@@ -81,7 +81,7 @@ func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err
 	return from, to, refusal(makeStore(ctx, conn))
 }
 
-// newestMigration gives the number of the last file, and how many there are.
+// newestMigration returns the number of the last file, and how many there are.
 func newestMigration() (version int64, files int, known bool) {
 	all, err := migrationFiles.ReadDir("migrations")
 	if err != nil || len(all) == 0 {
@@ -92,7 +92,7 @@ func newestMigration() (version int64, files int, known bool) {
 	return version, len(all), err == nil
 }
 
-// isAt tells whether there is nothing to do, in one round trip and with no right
+// isAt reports whether there is nothing to do, in one round trip and with no right
 // but to read.
 func isAt(ctx context.Context, conn *pgx.Conn, version int64, files int) bool {
 	var at int64
@@ -123,7 +123,7 @@ func migrate(ctx context.Context, db *sql.DB) (from, to int64, err error) {
 }
 
 // up brings the tables up to date beside servers that work. Each migration is a
-// transaction, so it goes on where it was.
+// transaction, so it continues where it was.
 func up(ctx context.Context, provider *goose.Provider) error {
 	return patiently(ctx, func() error {
 		_, err := provider.Up(ctx)

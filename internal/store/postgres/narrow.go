@@ -44,7 +44,7 @@ const (
 	worthColumns = 2
 )
 
-// statementFor gives the statement for rows, and its parameters. With early set, it
+// statementFor returns the statement for rows, and its parameters. With early set, it
 // learns of each group at once.
 func (m *many) statementFor(rows [][]any, early bool) (query string, args []any) {
 	learn, enough := learnGroups, learnRows
@@ -64,7 +64,7 @@ func (m *many) statementFor(rows [][]any, early bool) (query string, args []any)
 	return chosen.query, args
 }
 
-// choose gives the narrowest statement that fits, nil if none does, and learns.
+// choose returns the narrowest statement that fits, nil if none does, and learns.
 func (m *many) choose(same []bool, telling bool, learn int) (best *narrow) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,7 +126,7 @@ func (m *many) think() {
 	}
 }
 
-// within tells whether all of a are in b.
+// within reports whether all of a are in b.
 func within(a, b []bool) bool {
 	for i := range a {
 		if a[i] && !b[i] {
@@ -136,7 +136,7 @@ func within(a, b []bool) bool {
 	return true
 }
 
-// sameIn tells which parameters are the same in all rows; never all of them, since
+// sameIn reports which parameters are the same in all rows; never all of them, since
 // one array says how many rows there are.
 func sameIn(rows [][]any) []bool {
 	same := make([]bool, len(rows[0]))
@@ -157,7 +157,7 @@ func sameIn(rows [][]any) []bool {
 	return same
 }
 
-// equal tells whether two parameters are; false where that would have to be found
+// equal reports whether two parameters are; false where that would have to be found
 // out.
 func equal(a, b any) bool {
 	switch a := a.(type) {
@@ -176,7 +176,7 @@ func equal(a, b any) bool {
 	return false
 }
 
-// of gives how many rows of a shape are written or read with one statement. The
+// of returns how many rows of a shape are written or read with one statement. The
 // first time it asks the database what types the parameters are.
 func (g *grouped) of(ctx context.Context, conn *pgx.Conn, query string, s *shape) (*many, error) {
 	if known, ok := g.made.Load(query); ok {

@@ -20,7 +20,7 @@ func changes(t *testing.T) *many {
 	return m
 }
 
-// rowsOf gives n rows, each with a key of its own.
+// rowsOf returns n rows, each with a key of its own.
 func rowsOf(n int, status func(i int) string, number int64) (rows [][]any) {
 	for i := range n {
 		rows = append(rows, []any{status(i), number, []byte{byte(i)}})

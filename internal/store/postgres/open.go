@@ -43,7 +43,7 @@ type Options struct {
 	Logger *slog.Logger
 	// Fatal is told, once, when the database turns out to be another one than was
 	// opened: restored, or failed over to a standby. The process should end and
-	// start anew; the store writes no more.
+	// start again; the store writes no more.
 	Fatal func(error)
 	// Observer is told what the committers do; may be nil.
 	Observer *store.Observer
@@ -243,7 +243,7 @@ func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
 // Tidy implements [store.Store]. Nothing is put off.
 func (s *Store) Tidy(context.Context) error { return nil }
 
-// committerOf gives the committer of an execution, so that its commands keep
+// committerOf returns the committer of an execution, so that its commands keep
 // their order. Picks of one org go to the same one: they would be in each
 // other's way.
 func (s *Store) committerOf(c *store.Command) *committer {
@@ -293,7 +293,7 @@ func (s *Store) close() error {
 	return nil
 }
 
-// makeStore gives the store its row, once.
+// makeStore returns the store its row, once.
 func makeStore(ctx context.Context, conn *pgx.Conn) error {
 	var random [8]byte
 	rand.Read(random[:]) // never fails

@@ -35,7 +35,7 @@ func execute(t *testing.T, url, query string, args ...any) {
 	}
 }
 
-// bare gives the URL of a database without tables.
+// bare returns the URL of a database without tables.
 func bare(t *testing.T) string {
 	t.Helper()
 	url := postgrestest.Database(t, migrated)
@@ -287,7 +287,7 @@ func usesIndexes(t *testing.T, name string, steps []string) {
 	}
 }
 
-// A reader that has to connect anew notices another history as a writer does, and
+// A reader that has to connect again notices another history as a writer does, and
 // shows nothing of it.
 func TestReadersNoticeAnotherHistory(t *testing.T) {
 	var told atomic.Int32

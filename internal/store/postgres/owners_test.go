@@ -44,7 +44,7 @@ func refusedAs(t *testing.T, code, what string, conn *pgx.Conn, query string, ar
 	}
 }
 
-// audited gives what the audit finds last.
+// audited returns what the audit finds last.
 func audited(t *testing.T, s *Store) (found error) {
 	t.Helper()
 	for _, err := range s.Audit(t.Context()) {
@@ -169,7 +169,7 @@ func TestTheAuditLooksAtEveryOwner(t *testing.T) {
 	}
 }
 
-// owners gives what the audit finds of rows whose execution is gone.
+// owners returns what the audit finds of rows whose execution is gone.
 func owners(t *testing.T, s *Store) error {
 	t.Helper()
 	for _, err := range s.Audit(t.Context()) {

@@ -71,7 +71,7 @@ func newPipe(ctx context.Context, conn *pgx.Conn, grouped *grouped, idle *corout
 	return &pipe{ctx: ctx, conn: conn, grouped: grouped, idle: idle, wait: wait, names: map[string]*ownership{}, held: map[lock]bool{}}
 }
 
-// begin makes a strand; it runs from the next call of run on.
+// begin creates a strand; it runs from the next call of run on.
 func (p *pipe) begin(parent *strand, f func(c relational.Conn) error) *strand {
 	s := &strand{pipe: p, parent: parent, work: f}
 	p.idle.start(s)

@@ -35,7 +35,7 @@ func migrated(ctx context.Context, url string) error {
 	return err
 }
 
-// emptyDatabase gives the URL of a database with tables, of this test's own.
+// emptyDatabase returns the URL of a database with tables, of this test's own.
 func emptyDatabase(t testing.TB) string {
 	t.Helper()
 	return postgrestest.Database(t, migrated)

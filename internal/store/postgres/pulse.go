@@ -35,7 +35,7 @@ type look struct {
 	unknown bool
 }
 
-// works tells whether the database still works on what came over a connection:
+// works reports whether the database still works on what came over a connection:
 // that one may take its time. Where the database cannot be reached at all, it
 // does not; where it answers but does not tell, it may.
 func (d *database) works(b backend) bool {
@@ -49,7 +49,7 @@ func (d *database) works(b backend) bool {
 	return d.pulse.found.unknown || d.pulse.found.working[b]
 }
 
-// working are the processes that do not wait for their client, be it for what it
+// working are the processes that do not wait for their client, whether for what it
 // asks or until it takes what it is answered.
 const working = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client' AND backend_type = 'client backend'"
 

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// scanner gives a row's Scan: values come as database/sql gives them (int64,
+// scanner returns a row's Scan: values come as database/sql gives them (int64,
 // string, []byte, nil), ids as their 16 bytes, truths as 0 and 1.
 func scanner(rows pgx.Rows) func(dest ...any) error { return scannerOf(rows, 0) }
 

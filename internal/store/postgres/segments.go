@@ -32,9 +32,9 @@ func checkPlaces(ctx context.Context, conn *pgx.Conn) error {
 	return perdure.Errorf(perdure.Conflict, "the change of the tables to this version was interrupted; perdure migrate finishes it")
 }
 
-// placeEntries gives the entries that an older build has stored their places in the
-// tree, one execution at a time, while servers go on. The caller has the lock of
-// migrations. Interrupted, it goes on the next time.
+// placeEntries returns the entries that an older build has stored their places in the
+// tree, one execution at a time, while servers continue. The caller has the lock of
+// migrations. Interrupted, it continues the next time.
 func placeEntries(ctx context.Context, conn *pgx.Conn) error {
 	var there bool
 	if err := conn.QueryRow(ctx, placesThere).Scan(&there); err != nil || there {

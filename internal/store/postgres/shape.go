@@ -39,7 +39,7 @@ var (
 
 var shapes sync.Map // *shape by statement, nil inside where there is none
 
-// shapeOf gives the shape of a statement in the shared words, nil if it has none.
+// shapeOf returns the shape of a statement in the shared words, nil if it has none.
 func shapeOf(query string) *shape {
 	if known, ok := shapes.Load(query); ok {
 		return known.(*shape)
@@ -94,7 +94,7 @@ func insertOf(query string) *shape {
 	return s
 }
 
-// rowOf gives u.p1, u.p2 and so on.
+// rowOf returns u.p1, u.p2 and so on.
 func rowOf(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -139,7 +139,7 @@ func deleteOf(query string) *shape {
 	return s
 }
 
-// conditions numbers the parameters of a list of equations, and gives those that
+// conditions numbers the parameters of a list of equations, and returns those that
 // it has.
 func (s *shape) conditions(list, separator, table string) (made string, params []int, ok bool) {
 	parts := strings.Split(list, separator)
@@ -163,7 +163,7 @@ func (s *shape) conditions(list, separator, table string) (made string, params [
 	return strings.Join(parts, separator), params, true
 }
 
-// selectOf reads for each row of parameters, and gives the row's number last.
+// selectOf reads for each row of parameters, and returns the row's number last.
 func selectOf(query string) *shape {
 	s := &shape{before: "SELECT q.*, u.n FROM "}
 	for _, m := range marked.FindAllStringSubmatch(numbered(query), -1) {

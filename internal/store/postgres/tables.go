@@ -19,7 +19,7 @@ const tableReferences = `SELECT a.relname, b.relname FROM pg_constraint f JOIN p
 	UNION SELECT a.relname, 'agent_execution' FROM pg_trigger t JOIN pg_class a ON a.oid = t.tgrelid
 	WHERE t.tgname = 'execution_is_there' AND a.relnamespace = current_schema()::regnamespace`
 
-// tablesOf gives the tables, each after those that it refers to.
+// tablesOf returns the tables, each after those that it refers to.
 func tablesOf(ctx context.Context, conn *pgx.Conn) ([]relational.Table, error) {
 	var tables []relational.Table
 	rows, err := conn.Query(ctx, tableColumns)

@@ -27,7 +27,7 @@ type Copying struct {
 	// Source tells the store that it comes from, and MadeAt that store's beginning.
 	Source string `json:"source"`
 	MadeAt int64  `json:"madeAt"`
-	// Keep tells whether the source stays in use.
+	// Keep reports whether the source stays in use.
 	Keep bool `json:"keep"`
 }
 
@@ -105,11 +105,11 @@ func (t *Target) alone(ctx context.Context) error {
 	}
 }
 
-// Tables gives every table that holds what is stored, each after those that it
+// Tables returns every table that holds what is stored, each after those that it
 // refers to; those by which the database itself is known are left out.
 func (t *Target) Tables() []relational.Table { return t.tables }
 
-// Unfinished gives the copy that has begun here and has not ended, if any.
+// Unfinished returns the copy that has begun here and has not ended, if any.
 func (t *Target) Unfinished(ctx context.Context) (*Copying, error) {
 	there, err := unfinished(ctx, t.conn)
 	if err != nil || !there {
@@ -129,7 +129,7 @@ func unfinished(ctx context.Context, conn *pgx.Conn) (there bool, err error) {
 	return there, err
 }
 
-// Empty tells whether nothing is stored here.
+// Empty reports whether nothing is stored here.
 func (t *Target) Empty(ctx context.Context) (bool, error) {
 	for _, table := range t.tables {
 		var any bool
@@ -183,7 +183,7 @@ func emptyTable(ctx context.Context, tx pgx.Tx, table relational.Table) error {
 	return err
 }
 
-// Progress gives what Put noted of a table last, "" if nothing.
+// Progress returns what Put noted of a table last, "" if nothing.
 func (t *Target) Progress(ctx context.Context, table string) (note string, err error) {
 	err = t.conn.QueryRow(ctx, "SELECT progress FROM copying WHERE table_name = $1", table).Scan(&note)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -209,7 +209,7 @@ func (t *Target) Put(ctx context.Context, table relational.Table, rows [][]any, 
 	return nil
 }
 
-// Rows gives every row of a table, in any order; see [sqlite.Source.Rows].
+// Rows returns every row of a table, in any order; see [sqlite.Source.Rows].
 func (t *Target) Rows(ctx context.Context, table relational.Table, take func(row []any) error) error {
 	query := "SELECT "
 	for i, column := range table.Columns {
@@ -238,7 +238,7 @@ func (t *Target) Rows(ctx context.Context, table relational.Table, take func(row
 	return refusal(rows.Err())
 }
 
-// plainValue gives a value as SQLite has it.
+// plainValue returns a value as SQLite has it.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case [16]byte:
@@ -251,8 +251,8 @@ func plainValue(v any) any {
 	return v
 }
 
-// Finish lets servers in. With epoch, which is not 0, readers go on where they
-// were in the store that has it; else they begin anew. An error may come after the
+// Finish lets servers in. With epoch, which is not 0, readers continue where they
+// were in the store that has it; else they start again. An error may come after the
 // copy was finished here: then it is not known whether the standby has it.
 func (t *Target) Finish(ctx context.Context, epoch uint64, madeAt int64) error {
 	t.warnings.last = nil

@@ -99,7 +99,7 @@ func noted(t *testing.T, s *Store, execution uuid.UUID, want int64) {
 }
 
 // What one server answers, readers of another see at once, and writers of
-// another go on from.
+// another continue from.
 func TestServersShareOneHistory(t *testing.T) {
 	all := servers(t, 2)
 	id := begin(t, all[0])
@@ -203,7 +203,7 @@ func pendingTask(t *testing.T, s *Store, execution uuid.UUID, key string, limit 
 
 var claims = store.Pick{Kind: store.PickTasks, Queues: []string{"q"}, Kinds: []string{"k"}, Limit: 2, QueueLimits: map[string]int{"q": 5}}
 
-// claimOne claims as the rules do, and gives the tasks.
+// claimOne claims as the rules do, and returns the tasks.
 func claimTasks(t *testing.T, s *Store) (got []*perdure.Task) {
 	t.Helper()
 	answers, err := s.Do(t.Context(), store.Command{Org: org, Pick: &claims, Decide: func(s *store.State) (*store.Changes, error) {

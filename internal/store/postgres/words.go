@@ -65,7 +65,7 @@ const (
 	lockExecution = " FOR NO KEY UPDATE OF x" + skipLocked
 )
 
-// waiting makes a statement wait for what others hold, for a command that runs
+// waiting creates a statement wait for what others hold, for a command that runs
 // alone because it was missed too often.
 func waiting(query string, wait bool) string {
 	if !wait {

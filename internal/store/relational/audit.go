@@ -15,7 +15,7 @@ import (
 const auditStep = 500
 
 // Audit checks that no row refers to one that is gone and that the content of
-// streams is dense, then gives the id of every execution of every org, oldest
+// streams is dense, then returns the id of every execution of every org, oldest
 // first.
 func (r *Reader) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {

@@ -152,7 +152,7 @@ type cut struct {
 	nonce                        uint32
 }
 
-// readCuts gives the cuts whose pos is in (after, upTo], with their nonces.
+// readCuts returns the cuts whose pos is in (after, upTo], with their nonces.
 func readCuts(raw []byte, nonces nonceList, after, upTo int64) ([]cut, error) {
 	var (
 		cuts []cut

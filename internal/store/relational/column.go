@@ -54,7 +54,7 @@ func optID(id *uuid.UUID) any {
 	return bytes.Clone(id[:])
 }
 
-// idOrNull gives NULL for the zero id.
+// idOrNull returns NULL for the zero id.
 func idOrNull(id uuid.UUID) any {
 	if id == uuid.Nil {
 		return nil
@@ -69,7 +69,7 @@ func flag(b bool) int64 {
 	return 0
 }
 
-// optHash gives NULL for the zero hash.
+// optHash returns NULL for the zero hash.
 func optHash(h perdure.Hash) any {
 	if h == (perdure.Hash{}) {
 		return nil
@@ -77,7 +77,7 @@ func optHash(h perdure.Hash) any {
 	return h[:]
 }
 
-// optNumber gives NULL for 0.
+// optNumber returns NULL for 0.
 func optNumber(n int64) any {
 	if n == 0 {
 		return nil
@@ -85,7 +85,7 @@ func optNumber(n int64) any {
 	return n
 }
 
-// rawText gives JSON as TEXT, so that SQL can look into it.
+// rawText returns JSON as TEXT, so that SQL can look into it.
 func rawText(raw json.RawMessage) any {
 	if raw == nil {
 		return nil
@@ -93,7 +93,7 @@ func rawText(raw json.RawMessage) any {
 	return string(raw)
 }
 
-// rawBytes gives content as BLOB.
+// rawBytes returns content as BLOB.
 func rawBytes(raw []byte) any {
 	if raw == nil {
 		return nil
@@ -101,7 +101,7 @@ func rawBytes(raw []byte) any {
 	return raw
 }
 
-// encode gives a small value as JSON text. The types that are stored so always
+// encode returns a small value as JSON text. The types that are stored so always
 // encode, except a number that is no JSON number.
 func encode(v any) (string, error) {
 	raw, err := json.Marshal(v)
@@ -111,7 +111,7 @@ func encode(v any) (string, error) {
 	return string(raw), nil
 }
 
-// same tells whether two column values are equal.
+// same reports whether two column values are equal.
 func same(a, b any) bool {
 	x, isBytes := a.([]byte)
 	y, alsoBytes := b.([]byte)

@@ -10,7 +10,7 @@ import (
 // parameters are ? or ?1, and INDEXED BY names the index that SQLite is to use.
 // A store with other words translates them.
 type Conn interface {
-	// Exec runs a statement and gives the number of rows that it changed.
+	// Exec runs a statement and returns the number of rows that it changed.
 	Exec(ctx context.Context, query string, args ...any) (int64, error)
 	// Write is Exec where nobody needs the number. It may be put off until the
 	// next statement that answers, or the transaction's end; its error then comes
@@ -20,7 +20,7 @@ type Conn interface {
 	// where scan tells it to, by an error or by ErrStop.
 	Each(ctx context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error
 	// Together runs functions that do not depend on each other, each with a Conn
-	// of its own, one after the other or side by side. It gives the first error.
+	// of its own, one after the other or side by side. It returns the first error.
 	// What each asks for first is answered in their order, by a statement of its own
 	// each, so that one sees what is committed once the one before has locked.
 	Together(fs ...func(c Conn) error) error
@@ -66,7 +66,7 @@ func (v view) each(query string, args []any, scan func(row func(dest ...any) err
 	return v.Each(v.ctx, query, args, scan)
 }
 
-// one reads the first row into dest and tells whether there is one.
+// one reads the first row into dest and reports whether there is one.
 func (v view) one(query string, args []any, dest ...any) (found bool, err error) {
 	err = v.each(query, args, func(row func(...any) error) error {
 		found = true
@@ -124,7 +124,7 @@ func indexes(n int) []int {
 	return all
 }
 
-// marks gives n placeholders for a list.
+// marks returns n placeholders for a list.
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
 
 // InTurn is Apart where one thing is done after the other anyway.

@@ -81,7 +81,7 @@ func spill(v view, execution uuid.UUID, now perdure.Time, contents ...content) e
 }
 
 // writeBlob stores a piece of a blob, in rows of BlobChunk bytes. A piece may
-// begin in the middle of a row; that row is written anew.
+// begin in the middle of a row; that row is written again.
 func writeBlob(v view, execution, id uuid.UUID, at int64, piece []byte) error {
 	for len(piece) > 0 {
 		n, from := at/perdure.BlobChunk, at%perdure.BlobChunk
@@ -120,7 +120,7 @@ func blobRow(v view, execution, id uuid.UUID, n int64) ([]byte, error) {
 	return whole[from:min(from+perdure.BlobChunk, int64(len(whole)))], err
 }
 
-// loadRef gives the reference of a blob that a row names; nil for a nil id.
+// loadRef returns the reference of a blob that a row names; nil for a nil id.
 func loadRef(v view, execution uuid.UUID, id *uuid.UUID) (*perdure.BlobRef, error) {
 	if id == nil {
 		return nil, nil

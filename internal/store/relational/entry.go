@@ -26,7 +26,7 @@ var (
 	entryHeadKey = entryHead + " AND h.entry_key = ?"
 )
 
-// putEntry inserts an entry and gives its number.
+// putEntry inserts an entry and returns its number.
 func putEntry(v view, execution uuid.UUID, e *store.Entry, at treePlace, now perdure.Time) (number int64, err error) {
 	body := planContent(e.Content, e.Blob)
 	hash := perdure.Hash(sha256.Sum256(e.Content))

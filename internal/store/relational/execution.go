@@ -21,7 +21,7 @@ var executionTable = table{name: "agent_execution", key: 1, contents: 2, columns
 	slices.Concat(executionMoves, executionGoesOn),
 )
 
-// Columns that change together: with a commit that goes on, and where an execution
+// Columns that change together: with a commit that continues, and where an execution
 // is given to somebody or taken from them.
 var (
 	executionGoesOn = []string{
@@ -34,7 +34,7 @@ var (
 	}
 )
 
-// executionValues gives the row without its contents, and room for them behind.
+// executionValues returns the row without its contents, and room for them behind.
 // MaxSeq is not in it: it is the log head's.
 func executionValues(x *perdure.Execution) ([]any, error) {
 	var wait any
@@ -218,7 +218,7 @@ func clonePtr[T any](p *T) *T {
 	return &c
 }
 
-// putExecution inserts the row, or updates it where there was one. It gives the
+// putExecution inserts the row, or updates it where there was one. It returns the
 // row as it is stored now, without contents, and its values.
 func putExecution(v view, l loadedExecution, x *perdure.Execution, now perdure.Time) (*perdure.Execution, []any, error) {
 	before := l.row

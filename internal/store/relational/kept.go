@@ -187,7 +187,7 @@ func (t *Transaction) forgetAll() {
 	}
 }
 
-// task gives a task's row, nil if there is none.
+// task returns a task's row, nil if there is none.
 func (t *Transaction) task(v view, execution, id uuid.UUID) (*taskRow, error) {
 	if t.kept == nil {
 		row, err := loadTask(v, execution, id)
@@ -227,7 +227,7 @@ func (t *Transaction) wrote(row *taskRow) {
 	}
 }
 
-// Compare tells where what is kept is not what is stored; c reads.
+// Compare reports where what is kept is not what is stored; c reads.
 func (k *Kept) Compare(ctx context.Context, c Conn, words *Words) error {
 	v := view{c, ctx, words}
 	var errs []error

@@ -65,7 +65,7 @@ func (k *Kept) hold(x *perdure.Execution, n int64) {
 	}
 }
 
-// compareHolding tells where what a worker holds is counted wrong.
+// compareHolding reports where what a worker holds is counted wrong.
 func compareHolding(v view, worker uuid.UUID, h *holding) error {
 	var stored holding
 	_, err := v.one(countHeld, []any{worker[:]}, &stored.executions, &stored.alone)

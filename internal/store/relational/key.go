@@ -60,7 +60,7 @@ const (
 
 func heldUse(id uuid.UUID) string { return "use of " + id.String() }
 
-// loadLimited gives a key and, if the store counts for it, its use, held until
+// loadLimited returns a key and, if the store counts for it, its use, held until
 // the transaction ends: no two commands see the same room.
 func loadLimited(v view, org string, id uuid.UUID) (*perdure.APIKey, error) {
 	k, err := loadKey(v, keyByID, id[:], org)

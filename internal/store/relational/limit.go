@@ -40,7 +40,7 @@ func loadHolding(v view, worker uuid.UUID) (h store.Holding, err error) {
 	return h, err
 }
 
-// loadLoads gives the load of each name by the two queries.
+// loadLoads returns the load of each name by the two queries.
 func loadLoads(v view, org string, names []string, running, waiting string, now perdure.Time) (map[string]store.Load, error) {
 	loads := map[string]store.Load{}
 	for _, name := range names {
@@ -65,7 +65,7 @@ func makeRoom(v view, before, after *perdure.Task) error {
 	if !leavesRoom(before, after) {
 		return nil
 	}
-	if after.Status.Terminal() { // it may be asked for anew under its key
+	if after.Status.Terminal() { // it may be asked for again under its key
 		if err := v.write(clearBlocked, before.ExecutionID[:], before.ID[:]); err != nil {
 			return err
 		}

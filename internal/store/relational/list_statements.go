@@ -48,7 +48,7 @@ func ListStatements(w *Words) map[string]string {
 	return all
 }
 
-// filterCombinations gives every combination of filters that has statements of its
+// filterCombinations returns every combination of filters that has statements of its
 // own.
 func filterCombinations() []store.ExecutionFilter {
 	at, id := perdure.Time{}, uuid.UUID{1}

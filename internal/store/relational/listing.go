@@ -157,7 +157,7 @@ func (l *listing) choose(v view, before int64) (err error) {
 	return nil
 }
 
-// probe gives the best option, and whether it leaves few candidates.
+// probe returns the best option, and whether it leaves few candidates.
 func (l *listing) probe(v view, before int64) (best int, few bool, err error) {
 	least := before
 	for i := range l.options[:min(len(l.options), maxProbes)] {
@@ -280,7 +280,7 @@ func readNumbers(v view, query string, args []any) (numbers []int64, err error) 
 	return numbers, err
 }
 
-// candidates gives about the n newest numbers below before.
+// candidates returns about the n newest numbers below before.
 func (l *listing) candidates(v view, before int64, n int) (hits, error) {
 	if l.text != nil {
 		return l.text.below(v, l.org, before, n)
@@ -304,7 +304,7 @@ func (l *listing) candidates(v view, before int64, n int) (hits, error) {
 	return hits{numbers: all[:n], upto: all[n-1], cost: n}, nil
 }
 
-// matching gives those of the candidates whose rows meet the conditions.
+// matching returns those of the candidates whose rows meet the conditions.
 func (l *listing) matching(v view, candidates []int64) ([]int64, error) {
 	if len(l.where) == 0 || len(candidates) == 0 {
 		return candidates, nil

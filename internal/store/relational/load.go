@@ -92,7 +92,7 @@ var parts = []part{
 	{func(n *store.Needs) bool { return n.Retention }, loadKept},
 }
 
-// asksOutside tells whether something is needed that does not belong to an
+// asksOutside reports whether something is needed that does not belong to an
 // execution.
 func asksOutside(n store.Needs) bool {
 	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Conversation != "" || n.Stream != "" || n.Kinds

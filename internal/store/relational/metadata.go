@@ -31,7 +31,7 @@ func indexMetadata(v view, x *perdure.Execution) error {
 // member is a top-level member of metadata, its value as text.
 type member struct{ key, value string }
 
-// metadataMembers gives the members that are indexed: of an object, each key once, the
+// metadataMembers returns the members that are indexed: of an object, each key once, the
 // last one.
 func metadataMembers(metadata json.RawMessage) []member {
 	if len(metadata) == 0 {

@@ -107,7 +107,7 @@ func (c *entryTexts) of(v view, execution uuid.UUID, number int64) ([]store.Entr
 	return c.texts, err
 }
 
-// at gives a text that a block names.
+// at returns a text that a block names.
 func (c *entryTexts) at(v view, execution uuid.UUID, p place) ([]byte, error) {
 	texts, err := c.of(v, execution, p.entry)
 	if err != nil {

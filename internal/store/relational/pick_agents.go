@@ -65,7 +65,7 @@ func pickAgents(v view, pickers []*picker, now perdure.Time) error {
 	}
 }
 
-// dealt gives the pickers what was found; false if more has to be read first.
+// dealt returns the pickers what was found; false if more has to be read first.
 func (p *pending) dealt(pickers []*picker, limit int, alone []ranked) bool {
 	all := distinct(p.all, len(p.all))
 	if len(pickers) > 1 {
@@ -97,7 +97,7 @@ func dealt(found []ranked, pickers []*picker) (n int) {
 }
 
 // readAgents reads up to fetch of each queue and kind, leaving out what all
-// skip. It tells whether there may be more. ErrHeld says that there is nothing
+// skip. It reports whether there may be more. ErrHeld says that there is nothing
 // but what other transactions hold.
 func readAgents(v view, pickers []*picker, query string, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
 	org, p := pickers[0].Org, pickers[0].Pick

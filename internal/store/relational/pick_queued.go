@@ -29,7 +29,7 @@ func byRank(a, b ranked) int {
 	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.since, b.since))
 }
 
-// held gives ErrHeld if a read of what is pending would have found something but
+// held returns ErrHeld if a read of what is pending would have found something but
 // for the locks of other transactions.
 func (v view) held(query string, args []any) error {
 	unlocked, locks := strings.CutSuffix(query, v.words.SkipLocked)
@@ -210,7 +210,7 @@ func (r *room) take(t ranked) (bool, error) {
 	return true, nil
 }
 
-// more tells whether one of the heads that were not read to their end is worth
+// more reports whether one of the heads that were not read to their end is worth
 // reading on.
 func (r *room) more(full []head) (bool, error) {
 	for _, h := range full {
@@ -252,7 +252,7 @@ func candidates(all []ranked) []candidate {
 	return picked
 }
 
-// pendingOrgs gives the org, or for "" every org that has something pending.
+// pendingOrgs returns the org, or for "" every org that has something pending.
 func pendingOrgs(v view, org, query string) ([]string, error) {
 	if org != "" {
 		return []string{org}, nil

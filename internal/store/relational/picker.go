@@ -28,7 +28,7 @@ func newPicker(c *store.Command) *picker {
 	return p
 }
 
-// SamePick tells whether two commands look for the same, so that RunPicks may
+// SamePick reports whether two commands look for the same, so that RunPicks may
 // find it for both at once.
 func SamePick(a, b *store.Command) bool {
 	p, q := a.Pick, b.Pick

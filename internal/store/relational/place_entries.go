@@ -14,7 +14,7 @@ type Placed struct{ Number, Segment, Depth int64 }
 // placesAtOnce bounds how many places are written with one call.
 const placesAtOnce = 5000
 
-// PlaceEntries gives the entries of an execution their places in the tree, those that a
+// PlaceEntries returns the entries of an execution their places in the tree, those that a
 // build stored which knew of none. Nobody else may write entries of the execution
 // meanwhile. Places are written with write, some thousands at a time; what was written
 // before an interruption comes out the same when it runs again. It reads each entry

@@ -28,7 +28,7 @@ type preloaded struct {
 }
 
 // Preload locks the rows of executions, and reads them for the commands that
-// follow. All that it asks for goes over together, also after the locks. It gives
+// follow. All that it asks for goes over together, also after the locks. It returns
 // the executions that are there and that other transactions hold.
 func (t *Transaction) Preload(ids []uuid.UUID, also func(c Conn) error) (held []uuid.UUID, err error) {
 	list, err := t.words.IDs(ids)
@@ -101,7 +101,7 @@ func (p *preloaded) readHeads(v view, list any) error {
 	})
 }
 
-// whole gives the rows with their heads; nil inside for one that is being deleted,
+// whole returns the rows with their heads; nil inside for one that is being deleted,
 // which is there for nobody.
 func (p *preloaded) whole() map[uuid.UUID]loadedExecution {
 	for id, l := range p.rows {

@@ -85,7 +85,7 @@ func (r *Reader) Prunable(ctx context.Context, q store.PruneQuery) (store.Page[s
 	return page, err
 }
 
-// addPrunable adds what the query gives to the page, and tells whether the page
+// addPrunable adds what the query gives to the page, and reports whether the page
 // is full and there is more.
 func addPrunable(v view, page *store.Page[store.Prunable], query string, args []any, pass, limit int) (bool, error) {
 	last, full := prunableCursor{pass: pass}, false
@@ -106,7 +106,7 @@ func addPrunable(v view, page *store.Page[store.Prunable], query string, args []
 	return full, err
 }
 
-// prunableQuery gives the query of a pass; "" if there is nothing to look for.
+// prunableQuery returns the query of a pass; "" if there is nothing to look for.
 func prunableQuery(v view, q store.PruneQuery, at prunableCursor, now int64, limit int) (string, []any, error) {
 	args := []any{q.Org, now, at.since, at.number, limit}
 	if q.OlderThan != nil {
@@ -146,7 +146,7 @@ func prunableQuery(v view, q store.PruneQuery, at prunableCursor, now int64, lim
 	return endedOfOrg + own + where + orderEnded, args, nil
 }
 
-// narrowPrunable gives conditions with arguments from ?6 on.
+// narrowPrunable returns conditions with arguments from ?6 on.
 func narrowPrunable(q store.PruneQuery) (where string, args []any) {
 	mark := func(value any) string {
 		args = append(args, value)

@@ -123,7 +123,7 @@ type dropping struct {
 // largeRow is what a row counts that holds up to a blob's chunk or a block.
 const largeRow = 8
 
-// drop makes a dropping of the rows with the table's first keys.
+// drop creates a dropping of the rows with the table's first keys.
 func drop(table, key string, cost int) dropping {
 	key = "agent_execution_id, " + key
 	return dropping{
@@ -193,7 +193,7 @@ func (t *Transaction) dropRows(id uuid.UUID, rows int) error {
 	return t.freeNumber()
 }
 
-// dropSome gives what is left of the number of rows.
+// dropSome returns what is left of the number of rows.
 func (t *Transaction) dropSome(id uuid.UUID, d dropping, rows int) (int, error) {
 	if d.entries {
 		n, err := t.dropEntries(id, rows)

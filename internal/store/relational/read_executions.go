@@ -112,7 +112,7 @@ func listedByNumber(w *Words) string {
 		" WHERE x.org_id = ?1 AND x.number " + w.AmongNumbers + " AND " + hidden
 }
 
-// loadListed gives the executions of these numbers, newest first, without those that
+// loadListed returns the executions of these numbers, newest first, without those that
 // are being deleted.
 func loadListed(v view, org string, numbers []int64) (found []listedExecution, err error) {
 	if len(numbers) == 0 {

@@ -148,7 +148,7 @@ func size(r perdure.Record) int {
 	return n
 }
 
-// bound gives a function that is told each record's pos and size in order of
+// bound returns a function that is told each record's pos and size in order of
 // pos, and says when the bytes have run out; the window then ends there.
 func (w *logWindow) bound() func(pos int64, size int) bool {
 	left := w.left

@@ -209,7 +209,7 @@ func blocksAcross(v view, execution uuid.UUID, n int64) ([]*store.Block, error) 
 	return blocks, nil
 }
 
-// closedAfter gives the seqs of the blocks that began with the event n or before it, and
+// closedAfter returns the seqs of the blocks that began with the event n or before it, and
 // closed after it.
 func closedAfter(v view, execution uuid.UUID, n int64) (closed []int64, err error) {
 	query, args := closesAfter, []any{execution[:], n}

@@ -28,7 +28,7 @@ type foundEntry struct {
 	held int64
 }
 
-// whole tells whether its content is to be joined in.
+// whole reports whether its content is to be joined in.
 func (e *foundEntry) whole(most int64) bool {
 	return e.Blob != nil && e.held == e.Blob.Length && e.Blob.Length <= most
 }
@@ -98,7 +98,7 @@ func findEntries(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]*f
 	return found, err
 }
 
-// findBlobs gives the contents of whole blobs.
+// findBlobs returns the contents of whole blobs.
 func findBlobs(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]json.RawMessage, error) {
 	if len(ids) == 0 {
 		return nil, nil

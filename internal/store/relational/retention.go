@@ -62,7 +62,7 @@ func loadPolicy(v view, query string, key any) (*perdure.Retention, error) {
 	return &perdure.Retention{Executions: periodCol(executions), Checkpoints: periodCol(checkpoints), Logs: periodCol(logs)}, nil
 }
 
-// loadRetention gives what holds for one execution.
+// loadRetention returns what holds for one execution.
 func loadRetention(v view, x *perdure.Execution) (perdure.Retention, error) {
 	var r perdure.Retention
 	org, err := loadPolicy(v, retentionOfOrg, x.Org)

@@ -32,7 +32,7 @@ type set struct {
 	has    []bool // by column
 }
 
-// written gives the table, of which rows are written one by one, with sets of these
+// written returns the table, of which rows are written one by one, with sets of these
 // columns.
 func (t table) written(sets ...[]string) table {
 	t.insertion, t.updates = t.insertSQL(), &updates{}
@@ -42,7 +42,7 @@ func (t table) written(sets ...[]string) table {
 	return t
 }
 
-// setOf makes a set; it panics for a column that there is not.
+// setOf creates a set; it panics for a column that there is not.
 func (t table) setOf(columns []string) set {
 	s := set{has: make([]bool, len(t.columns))}
 	for i, column := range t.columns {
@@ -65,7 +65,7 @@ func (t table) where() string {
 	return " WHERE " + strings.Join(t.columns[:t.key], " = ? AND ") + " = ?"
 }
 
-// covers tells whether the set has all columns that differ.
+// covers reports whether the set has all columns that differ.
 func (s *set) covers(differ []int) bool {
 	for _, at := range differ {
 		if !s.has[at] {
@@ -171,7 +171,7 @@ func (t table) upsertSQL() string {
 	return t.insertSQL() + " ON CONFLICT (" + strings.Join(t.columns[:t.key], ", ") + ") DO UPDATE SET " + strings.Join(sets, ", ")
 }
 
-// list gives the columns for a SELECT, each with the table's alias, without
+// list returns the columns for a SELECT, each with the table's alias, without
 // the contents.
 func (t table) list(alias string) string {
 	return alias + "." + strings.Join(t.columns[:len(t.columns)-t.contents], ", "+alias+".")

@@ -7,7 +7,7 @@ const (
 	lastRecord = "SELECT pos, seq FROM log_record WHERE agent_execution_id = ? ORDER BY pos DESC LIMIT 1"
 )
 
-// posOf gives the position of an execution's first record that has this seq or a later
+// posOf returns the position of an execution's first record that has this seq or a later
 // one. Without an index by seq it is found by bisection, for the seqs of records
 // rise with their positions; where no text stands between it and the end of the log,
 // the first look finds it.

@@ -2,7 +2,7 @@ package relational
 
 import "fmt"
 
-// Statements gives the statements of the hot paths that all stores share, by
+// Statements returns the statements of the hot paths that all stores share, by
 // name, so that each store can check what its database makes of them.
 func Statements(w *Words) map[string]string {
 	all := map[string]string{

@@ -60,7 +60,7 @@ func loadStream(v view, query string, args ...any) (*store.Stream, error) {
 	return &s, nil
 }
 
-// loadStreamFor gives a stream, nil if there is none, with one of its producers,
+// loadStreamFor returns a stream, nil if there is none, with one of its producers,
 // nil if it has never appended.
 func loadStreamFor(v view, org, path, producer string) (*store.Stream, *store.StreamProducer, error) {
 	s, err := loadStream(v, streamByPath, org, path)

@@ -51,7 +51,7 @@ const (
 	isOfEntry    = "SELECT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ? AND content_blob = ?)"
 )
 
-// fieldsOf gives what is stored of what an event says: itself, or where the entry
+// fieldsOf returns what is stored of what an event says: itself, or where the entry
 // of the same commit that answers the same tool call says it.
 func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields json.RawMessage, of []byte) {
 	if r.Type != perdure.EventData || r.Place.ToolCallID == "" {
@@ -119,7 +119,7 @@ func (r *recordRow) size() int {
 	return size(r.Record)
 }
 
-// fillRecords gives the records with their fields.
+// fillRecords returns the records with their fields.
 func fillRecords(v view, execution uuid.UUID, rows []recordRow) ([]perdure.Record, error) {
 	var (
 		records []perdure.Record
@@ -191,7 +191,7 @@ func nameResult(v view, execution uuid.UUID, number int64, e *store.Entry, conte
 	return err
 }
 
-// taskOfKey gives the task that an entry's key names.
+// taskOfKey returns the task that an entry's key names.
 func taskOfKey(key string) (uuid.UUID, bool) {
 	text, ok := strings.CutPrefix(key, perdure.TaskEntryKey(uuid.Nil)[:len("task:")])
 	if !ok {
@@ -226,7 +226,7 @@ func nameBlob(v view, execution uuid.UUID, number int64, id uuid.UUID, content j
 	return v.write(dropRows, execution[:], id[:])
 }
 
-// compose gives a content that names an entry.
+// compose returns a content that names an entry.
 func compose(v view, execution uuid.UUID, raw []byte) (json.RawMessage, error) {
 	n, err := parseNamed(raw)
 	if err != nil {
@@ -239,7 +239,7 @@ func compose(v view, execution uuid.UUID, raw []byte) (json.RawMessage, error) {
 	return n.Of(content)
 }
 
-// composedBlob gives the content of a blob that names an entry, nil for any
+// composedBlob returns the content of a blob that names an entry, nil for any
 // other.
 func composedBlob(v view, execution, id uuid.UUID) (json.RawMessage, error) {
 	var raw []byte

@@ -57,7 +57,7 @@ func SameTables(a, b []Table) error {
 	return &perdure.Error{Code: perdure.Conflict, Message: "the two databases have different tables", Err: fmt.Errorf("%s", strings.Join(told, "; "))}
 }
 
-// NewestMigration gives the highest number that a file of migrations has in its
+// NewestMigration returns the highest number that a file of migrations has in its
 // name.
 func NewestMigration(files fs.FS) (newest int64, err error) {
 	names, err := fs.Glob(files, "*.sql")

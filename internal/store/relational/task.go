@@ -28,7 +28,7 @@ type taskRow struct {
 	values []any
 }
 
-// rowOf gives a task's row; nil for none.
+// rowOf returns a task's row; nil for none.
 func rowOf(t *perdure.Task) *taskRow {
 	if t == nil {
 		return nil
@@ -36,7 +36,7 @@ func rowOf(t *perdure.Task) *taskRow {
 	return &taskRow{Task: t}
 }
 
-// task gives the row's task; nil for none.
+// task returns the row's task; nil for none.
 func (r *taskRow) task() *perdure.Task {
 	if r == nil {
 		return nil
@@ -69,7 +69,7 @@ func sameOptions(a, b perdure.TaskOptions) bool {
 	return a == b && (p == q || p != nil && q != nil && *p == *q)
 }
 
-// taskValues gives the row without its contents, and room for them behind. Before
+// taskValues returns the row without its contents, and room for them behind. Before
 // is the row that it replaces, or nil.
 func taskValues(t *perdure.Task, before *taskRow) ([]any, error) {
 	options, err := optionsText(t, before)
@@ -210,7 +210,7 @@ func cloneTask(t *perdure.Task) *perdure.Task {
 	return &c
 }
 
-// putTask inserts the row, or updates it where there was one. It gives the row as
+// putTask inserts the row, or updates it where there was one. It returns the row as
 // it is stored now, without contents.
 func putTask(v view, before *taskRow, t *perdure.Task, now perdure.Time) (*taskRow, error) {
 	after := cloneTask(t)

@@ -17,7 +17,7 @@ type TextFiller struct {
 	wake   chan struct{}
 }
 
-// NewTextFiller makes a filler for a store.
+// NewTextFiller creates a filler for a store.
 func NewTextFiller(r *Reader, do func(context.Context, store.Command) ([]any, error)) *TextFiller {
 	return &TextFiller{reader: r, do: do, wake: make(chan struct{}, 1)}
 }

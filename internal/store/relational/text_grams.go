@@ -41,7 +41,7 @@ type foundBy struct {
 	input  []byte // what it begins with
 }
 
-// grams gives the sequences of the id's digits, the kind and the input.
+// grams returns the sequences of the id's digits, the kind and the input.
 func (s *foundBy) grams() []gram {
 	all := addGrams(nil, idDigits(s.id))
 	all = addGrams(all, lowerASCII(s.kind))
@@ -67,7 +67,7 @@ func lowerBytes(text []byte) string {
 // A part of a block is a list of sequences in their order: three bytes, the number of
 // places less one, and the places.
 
-// indexTexts gives the parts of a block; nil for one that is empty.
+// indexTexts returns the parts of a block; nil for one that is empty.
 func indexTexts(texts []foundBy) [][]byte {
 	var all []uint32 // a sequence and a place
 	for i := range texts {
@@ -107,7 +107,7 @@ func entries(part []byte, each func(g gram, whole, places []byte) bool) {
 	}
 }
 
-// placesOf gives the places of a sequence in a part.
+// placesOf returns the places of a sequence in a part.
 func placesOf(part []byte, g gram) (found []byte) {
 	entries(part, func(at gram, _, places []byte) bool {
 		if at == g {
@@ -172,7 +172,7 @@ func (g gram) rarity() (sum int) {
 	return sum
 }
 
-// needlesOf gives what a query is looked for as, any of which may be found; nil if
+// needlesOf returns what a query is looked for as, any of which may be found; nil if
 // one of them is too short to be found by the index.
 func needlesOf(query string) []needle {
 	plain, escaped := queryTexts(query)

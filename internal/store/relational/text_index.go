@@ -158,7 +158,7 @@ func (t *Transaction) thin(part int, block int64, stay *[textBlock]bool) error {
 }
 
 // freeNumber is for an execution's row that is gone: where numbers are used again, the
-// blocks with those that will be are indexed anew.
+// blocks with those that will be are indexed again.
 func (t *Transaction) freeNumber() error {
 	if !t.words.ReusesNumbers {
 		return nil

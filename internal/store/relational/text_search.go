@@ -47,7 +47,7 @@ type hits struct {
 	ended bool
 }
 
-// below gives candidates below a number.
+// below returns candidates below a number.
 func (s *textSearch) below(v view, org string, before int64, n int) (hits, error) {
 	if before > s.indexed {
 		return s.beyond(v, org, before, n)
@@ -71,7 +71,7 @@ func (s *textSearch) below(v view, org string, before int64, n int) (hits, error
 	return b, nil
 }
 
-// beyond gives executions that are not indexed.
+// beyond returns executions that are not indexed.
 func (s *textSearch) beyond(v view, org string, before int64, n int) (b hits, err error) {
 	b.numbers, err = readNumbers(v, sourceOfOrg, []any{org, before, n})
 	b.cost = len(b.numbers)
@@ -125,7 +125,7 @@ func common(a, b []byte) []byte {
 	return slices.DeleteFunc(a, func(place byte) bool { return !slices.Contains(b, place) })
 }
 
-// span drops blocks without places, and gives the first and last that have some.
+// span drops blocks without places, and returns the first and last that have some.
 func span(found map[int64][]byte) (low, high int64, left map[int64][]byte) {
 	low = 1 << 62
 	for block, places := range found {

@@ -60,10 +60,10 @@ func (t *Transaction) With(c Conn) *Transaction {
 	return &Transaction{view: view{c, t.ctx, t.words}, batch: t.batch}
 }
 
-// Erased tells whether something was deleted that must leave the disk soon.
+// Erased reports whether something was deleted that must leave the disk soon.
 func (t *Transaction) Erased() bool { return t.erased }
 
-// Freed tells whether pages were given back to the file system.
+// Freed reports whether pages were given back to the file system.
 func (t *Transaction) Freed() bool { return t.freed }
 
 // candidate is an execution, or a task of it, that a command is about.
@@ -175,7 +175,7 @@ func (t *Transaction) decide(c *store.Command, one candidate) (*store.Changes, e
 	return changes, t.applySafely(c, one.execution, l, known, changes)
 }
 
-// row gives an execution's row, nil inside if there is none.
+// row returns an execution's row, nil inside if there is none.
 func (t *Transaction) row(id uuid.UUID) (loadedExecution, error) {
 	if id == uuid.Nil {
 		return loadedExecution{}, nil

@@ -54,7 +54,7 @@ type Words struct {
 	// ReusesNumbers says that the number of an execution that is deleted may be that
 	// of another later, and that numbers are in the order of commits.
 	ReusesNumbers bool
-	// Spoils tells whether the transaction is beyond going on after an error, even
+	// Spoils reports whether the transaction is beyond going on after an error, even
 	// from a savepoint.
 	Spoils func(err error) bool
 

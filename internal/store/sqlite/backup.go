@@ -80,7 +80,7 @@ func vacuumInto(ctx context.Context, path, part string, told func(bytes, about i
 	return errors.Join(err, c.close())
 }
 
-// watch tells how large a file is, now and then and, by the function that it
+// watch reports how large a file is, now and then and, by the function that it
 // gives, at the end.
 func watch(path string, told func(bytes int64)) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
@@ -106,7 +106,7 @@ func watch(path string, told func(bytes int64)) (end func()) {
 	return func() { close(stop); <-ended }
 }
 
-// settle gives a file that is written its name, on the disk.
+// settle returns a file that is written its name, on the disk.
 func settle(part, to string) error {
 	for _, step := range []func() error{
 		func() error { return flush(part) },
@@ -137,7 +137,7 @@ func checkFile(ctx context.Context, path string) error {
 	return errors.Join(check(ctx, c), c.close())
 }
 
-// renewEpoch gives the store at path, which nobody has open, another epoch.
+// renewEpoch returns the store at path, which nobody has open, another epoch.
 func renewEpoch(ctx context.Context, path string) error {
 	c, err := openConn(ctx, path, writing, "synchronous(full)")
 	if err != nil {

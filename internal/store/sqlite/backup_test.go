@@ -14,7 +14,7 @@ import (
 
 func silent(int64, int64) {}
 
-// heldBy gives the epoch of the store at path, and whether it has an execution.
+// heldBy returns the epoch of the store at path, and whether it has an execution.
 func heldBy(t *testing.T, path string, id uuid.UUID) (epoch uint64, has bool) {
 	t.Helper()
 	s, err := Open(t.Context(), Options{Path: path})

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slept gives a function that tells how long the machine has slept since it was
+// slept returns a function that reports how long the machine has slept since it was
 // booted: by how much the clock that counts sleep is ahead of the one that does not.
 func slept() func() time.Duration {
 	var (

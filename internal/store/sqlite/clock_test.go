@@ -23,7 +23,7 @@ func newWallClock(t *testing.T) *wallClock {
 	return w
 }
 
-// pass lets time pass, and gives by how much the store's clock has gone on. It
+// pass lets time pass, and returns by how much the store's clock has gone on. It
 // never goes back.
 func (w *wallClock) pass(d time.Duration) time.Duration {
 	w.Helper()
@@ -85,7 +85,7 @@ func TestAClockThatStaysAsItWasSetIsAdopted(t *testing.T) {
 	}
 }
 
-// A machine that sleeps lets the time go on, as its own clock does.
+// A machine that sleeps lets the time continue, as its own clock does.
 func TestSleepCountsAsTime(t *testing.T) {
 	w := newWallClock(t)
 	w.pass(time.Second)

@@ -42,7 +42,7 @@ type committer struct {
 	logged    logged
 	haste     *haste // nil where the log is always made longer ahead
 	// erased says that the write-ahead log still holds what was erased since it
-	// was begun anew; rest counts the sweeps to pass before the next try.
+	// was started again; rest counts the sweeps to pass before the next try.
 	erased atomic.Bool
 	rest   int
 
@@ -85,7 +85,7 @@ func (c *committer) Gives(err error) (told error, up bool) {
 	return refusal(err), up
 }
 
-// lost tells whether err means that this connection must not write any more,
+// lost reports whether err means that this connection must not write any more,
 // and sees to it that it does not.
 func (c *committer) lost(err error) bool {
 	if !errors.Is(err, errLost) {
@@ -188,7 +188,7 @@ func (c *committer) notice() {
 	}
 }
 
-// audit tells whether what is kept is what is stored.
+// audit reports whether what is kept is what is stored.
 func (c *committer) audit(ctx context.Context) error {
 	c.deciding.Lock()
 	defer c.deciding.Unlock()

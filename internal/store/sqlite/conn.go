@@ -83,7 +83,7 @@ func (c *conn) forget() {
 	clear(c.stmts)
 }
 
-// prepared gives a statement that nobody is in the middle of.
+// prepared returns a statement that nobody is in the middle of.
 func (c *conn) prepared(query string) (*stmt, error) {
 	known := c.stmts[query]
 	if known != nil && !known.running {
@@ -177,7 +177,7 @@ func (v view) begin(query string, args []any) (use, error) {
 	return u, nil
 }
 
-// finish ends the use, and gives err as the caller is to see it.
+// finish ends the use, and returns err as the caller is to see it.
 func (u use) finish(err error) error {
 	if u.once {
 		u.close()
@@ -196,7 +196,7 @@ func (u use) finish(err error) error {
 	return err
 }
 
-// exec runs a statement and gives the number of rows that it changed.
+// exec runs a statement and returns the number of rows that it changed.
 func (v view) exec(query string, args ...any) (int64, error) {
 	s, err := v.begin(query, args)
 	if err != nil {
@@ -213,7 +213,7 @@ func (v view) exec(query string, args ...any) (int64, error) {
 	return changed, s.finish(nil)
 }
 
-// one reads the first row into dest and tells whether there is one.
+// one reads the first row into dest and reports whether there is one.
 func (v view) one(query string, args []any, dest ...any) (found bool, err error) {
 	err = v.each(query, args, func(row func(...any) error) error {
 		found = true

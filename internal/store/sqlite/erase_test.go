@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// passing stores a content, erases it, and gives the store's path.
+// passing stores a content, erases it, and returns the store's path.
 func passing(t *testing.T) (*Store, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "perdure.db")
@@ -72,7 +72,7 @@ func TestErasedLeavesTheFiles(t *testing.T) {
 	}
 }
 
-// A read that keeps the log from being begun anew only puts it off.
+// A read that keeps the log from being started again only puts it off.
 func TestErasingWaitsForAReader(t *testing.T) {
 	s, path := passing(t)
 	reading, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)

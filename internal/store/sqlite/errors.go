@@ -16,7 +16,7 @@ type coded interface {
 	Code() int
 }
 
-// resultCode gives SQLite's primary result code, 0 if err is none of SQLite's.
+// resultCode returns SQLite's primary result code, 0 if err is none of SQLite's.
 func resultCode(err error) int {
 	var failure coded
 	if errors.As(err, &failure) {
@@ -32,7 +32,7 @@ func isBusy(err error) bool {
 	return code == lib.SQLITE_BUSY || code == lib.SQLITE_LOCKED
 }
 
-// isBroken tells whether the file or the disk can no longer be trusted.
+// isBroken reports whether the file or the disk can no longer be trusted.
 func isBroken(err error) bool {
 	switch resultCode(err) {
 	case lib.SQLITE_IOERR, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN:

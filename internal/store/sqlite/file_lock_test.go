@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Another name of a file that a server has open is refused, and the server goes on.
+// Another name of a file that a server has open is refused, and the server continues.
 func TestADatabaseIsOpenedOnceByWhateverName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})

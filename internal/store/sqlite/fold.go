@@ -16,7 +16,7 @@ import (
 const foldAt = 8000
 
 // folder folds the log into the file on a connection of its own, beside the
-// committer, which goes on meanwhile. SQLite begins the log anew with the first
+// committer, which continues meanwhile. SQLite begins the log again with the first
 // transaction that finds all of it folded, and that is never so where a writer
 // does not pause; what was written meanwhile is little, and the committer folds it
 // itself: see [logged].
@@ -77,7 +77,7 @@ func (f *folder) ask() {
 	}
 }
 
-// rests tells whether no pass is under way, and how many pages of the log the last one
+// rests reports whether no pass is under way, and how many pages of the log the last one
 // left folded.
 func (f *folder) rests() (idle bool, folded int) {
 	f.mu.Lock()
@@ -92,7 +92,7 @@ func (f *folder) close() error {
 	return f.conn.close()
 }
 
-// foldOn folds what no reader is in the way of, waiting for nobody, and gives how many
+// foldOn folds what no reader is in the way of, waiting for nobody, and returns how many
 // pages of the log are folded then. The file is synced when it returns.
 func foldOn(c *conn) (folded int, err error) {
 	var busy, frames int
@@ -100,7 +100,7 @@ func foldOn(c *conn) (folded int, err error) {
 	return folded, err
 }
 
-// logged is what the committer knows of the log since it was begun anew, in pages.
+// logged is what the committer knows of the log since it was started again, in pages.
 type logged struct {
 	held   int // by the log
 	folded int // of those
@@ -124,7 +124,7 @@ const (
 // every now and then: a read in its way may be long.
 func (l *logged) next(held, at int, idle bool, folded int) foldStep {
 	if held < l.held {
-		*l = logged{} // the log has been begun anew
+		*l = logged{} // the log has been started again
 	}
 	l.held = held
 	if held < at || !idle {

@@ -29,7 +29,7 @@ func grow(t *testing.T, s *Store, id uuid.UUID) {
 }
 
 // stall holds the folder at its first write to the file, in the middle of a pass,
-// until go on is called; one test at a time uses it.
+// until continue is called; one test at a time uses it.
 var stall struct {
 	real    uintptr
 	once    *sync.Once
@@ -77,7 +77,7 @@ func stalling(t *testing.T, s *Store) (reached <-chan struct{}, goOn func()) {
 	return stall.reached, goOn
 }
 
-// The committer goes on while the log is folded into the file, and a crash in the
+// The committer continues while the log is folded into the file, and a crash in the
 // middle of that loses nothing of what was answered, before or meanwhile.
 func TestACrashWhileTheLogIsFoldedLosesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
@@ -121,7 +121,7 @@ func TestACrashWhileTheLogIsFoldedLosesNothing(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// However much is written without a pause, the log is begun anew again and again.
+// However much is written without a pause, the log is started again again and again.
 func TestTheLogIsBegunAnewWithoutAPause(t *testing.T) {
 	s := open(t, Options{})
 	s.committer.foldAt = 64
@@ -146,7 +146,7 @@ func TestTheLogIsBegunAnewWithoutAPause(t *testing.T) {
 const manyCommits = 100_000
 
 // A reader that stays keeps what it sees in the log; once it has gone, the log is
-// begun anew though nobody pauses, and meanwhile commits are answered.
+// started again though nobody pauses, and meanwhile commits are answered.
 func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
 	s := open(t, Options{})
 	const at = 64

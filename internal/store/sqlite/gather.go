@@ -38,7 +38,7 @@ const (
 	logAhead, aheadPiece = 240 << 10, 120 << 10
 )
 
-// logFile gives the connection's write-ahead log, which must be open.
+// logFile returns the connection's write-ahead log, which must be open.
 func (n *native) logFile() (file uintptr, err error) {
 	place, err := n.malloc(int(unsafe.Sizeof(file)))
 	if err != nil {
@@ -92,7 +92,7 @@ func gatheredOf(file uintptr) *gathered {
 
 func (g *gathered) real() *lib.Tsqlite3_io_methods { return (*lib.Tsqlite3_io_methods)(at(g.own)) }
 
-// called makes a function of SQLite's pointer to one.
+// called creates a function of SQLite's pointer to one.
 func called[F any](address uintptr) F { return *(*F)(unsafe.Pointer(&struct{ uintptr }{address})) }
 
 type (
@@ -219,7 +219,7 @@ func gatherFileSize(tls *libc.TLS, file, place uintptr) int32 {
 	return called[placeMethod](g.real().FxFileSize)(tls, file, place)
 }
 
-// gatherClose gives the file its own methods back. What no commit has followed
+// gatherClose returns the file its own methods back. What no commit has followed
 // is of no use to anybody.
 func gatherClose(tls *libc.TLS, file uintptr) int32 {
 	g := gatheredOf(file)

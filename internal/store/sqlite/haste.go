@@ -10,7 +10,7 @@ const (
 
 // haste knows whether commits follow each other quickly. Only then is the log made
 // longer ahead ([gathered.lengthen]): it makes each sync cheaper, and doubles what is
-// written until the log is begun anew.
+// written until the log is started again.
 type haste struct {
 	times [hasteCommits]time.Time // of the last commits, a ring
 	next  int

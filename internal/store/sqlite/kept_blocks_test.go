@@ -24,7 +24,7 @@ func blockReads(s *Store) (n int32) {
 	return n
 }
 
-// The pieces of a block do not read its row, from which the next one goes on; a block
+// The pieces of a block do not read its row, from which the next one continues; a block
 // that has been let go of is read.
 func TestPiecesOfABlockDoNotReadItsRow(t *testing.T) {
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "perdure.db")})

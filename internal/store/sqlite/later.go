@@ -75,7 +75,7 @@ func (l *later) hand() {
 	}
 }
 
-// settle waits until everything is written, and gives the error of what was not.
+// settle waits until everything is written, and returns the error of what was not.
 func (l *later) settle() error {
 	l.hand()
 	l.written.Wait()

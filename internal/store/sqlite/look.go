@@ -71,7 +71,7 @@ func checkVersion(v view) error {
 	return perdure.Errorf(perdure.Conflict, "the database has version %d, this program reads version %d; start a server of this program on it first", has, newest)
 }
 
-// Integrity reads every page of the file, and gives what is damaged, nothing if
+// Integrity reads every page of the file, and returns what is damaged, nothing if
 // it is sound.
 func (l *Look) Integrity(ctx context.Context) (damage []string, err error) {
 	err = l.pool.read(ctx, func(v view) error {

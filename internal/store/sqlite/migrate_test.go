@@ -54,7 +54,7 @@ func TestEveryMigrationGoesBack(t *testing.T) {
 	}
 }
 
-// filled makes a database of today's version with rows in its tables, and gives
+// filled creates a database of today's version with rows in its tables, and returns
 // its path.
 func filled(t *testing.T) string {
 	t.Helper()
@@ -87,8 +87,8 @@ func filled(t *testing.T) string {
 // scored is the version from which crashes, panics and unfit are scores.
 const scored = 21
 
-// madeAt makes a database of an older version with the rows of today's, as far
-// as it has columns for them. It gives the tables that are not empty.
+// madeAt creates a database of an older version with the rows of today's, as far
+// as it has columns for them. It returns the tables that are not empty.
 func madeAt(t *testing.T, path string, version int64, today string) (copied []string) {
 	t.Helper()
 	db := connect(t, path)
@@ -147,7 +147,7 @@ func provider(t *testing.T, db *sql.DB) *goose.Provider {
 	return p
 }
 
-// versions gives every version but the newest.
+// versions returns every version but the newest.
 func versions(t *testing.T) (all []int64) {
 	t.Helper()
 	db := connect(t, filepath.Join(t.TempDir(), "none.db"))
@@ -158,7 +158,7 @@ func versions(t *testing.T) (all []int64) {
 	return all[:len(all)-1]
 }
 
-// dump gives the rows of a table as text, in order of their columns' names.
+// dump returns the rows of a table as text, in order of their columns' names.
 func dump(t *testing.T, path, table string) []string {
 	t.Helper()
 	db := connect(t, path)

@@ -42,13 +42,13 @@ type failure struct {
 
 func (f *failure) Error() string { return fmt.Sprintf("%s (%d)", f.message, f.code) }
 
-// Code gives SQLite's extended result code.
+// Code returns SQLite's extended result code.
 func (f *failure) Code() int { return f.code }
 
-// at makes a pointer of an address outside of Go's memory.
+// at creates a pointer of an address outside of Go's memory.
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
-// bytesAt gives memory of SQLite's as it is, for as long as SQLite leaves it so.
+// bytesAt returns memory of SQLite's as it is, for as long as SQLite leaves it so.
 func bytesAt(address uintptr, n int) []byte {
 	if n == 0 {
 		return []byte{}
@@ -133,7 +133,7 @@ func progressGivingWay(tls *libc.TLS, stopped uintptr) int32 {
 	return progress(tls, stopped)
 }
 
-// callback gives a function that is none of an object as SQLite calls it.
+// callback returns a function that is none of an object as SQLite calls it.
 func callback[F any](f F) uintptr {
 	return *(*uintptr)(unsafe.Pointer(&f))
 }
@@ -159,7 +159,7 @@ func (n *native) close() (err error) {
 	return err
 }
 
-// failed gives the error of a result code, nil for success.
+// failed returns the error of a result code, nil for success.
 func (n *native) failed(code int32) error {
 	switch code {
 	case lib.SQLITE_OK, lib.SQLITE_ROW, lib.SQLITE_DONE:

@@ -301,7 +301,7 @@ func migrate(ctx context.Context, path string) error {
 	return placeEntries(ctx, path)
 }
 
-// loadEpoch gives the store's epoch. It is made with the store, and renewed for
+// loadEpoch returns the store's epoch. It is made with the store, and renewed for
 // one that was restored.
 func loadEpoch(v view, o Options) (epoch uint64, err error) {
 	_, err = v.exec("INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING",
@@ -332,7 +332,7 @@ func (s *Store) Tidy(ctx context.Context) error {
 		Name: "tidy", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})
-	// The log is begun anew after the answer, and before the next batch.
+	// The log is started again after the answer, and before the next batch.
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
 	return err

@@ -109,7 +109,7 @@ func excepted(query string) (begins, reason string) {
 	return "", ""
 }
 
-// statementsOf gives the statements that the store's connections have compiled.
+// statementsOf returns the statements that the store's connections have compiled.
 func statementsOf(t *testing.T, s *Store) (all []string) {
 	s.committer.deciding.Lock()
 	for query := range s.committer.conn.stmts {

@@ -46,7 +46,7 @@ func replace(part, path string) error {
 	return finishReplacing(path)
 }
 
-// announce makes a replacement count.
+// announce creates a replacement count.
 func announce(part, coming string) []step {
 	return []step{
 		func() error { return flush(part) },
@@ -55,7 +55,7 @@ func announce(part, coming string) []step {
 	}
 }
 
-// comingName gives a name that was given to nothing yet, nor was the one that the
+// comingName returns a name that was given to nothing yet, nor was the one that the
 // replaced store will have.
 func comingName(path string) (string, error) {
 	now := time.Now().UTC().Format("20060102T150405Z")
@@ -71,7 +71,7 @@ func comingName(path string) (string, error) {
 	}
 }
 
-// isFree tells whether there is nothing of these names, nor of the files that
+// isFree reports whether there is nothing of these names, nor of the files that
 // belong to them.
 func isFree(paths ...string) (bool, error) {
 	for _, path := range paths {
@@ -133,7 +133,7 @@ func renamed(from, to string) error {
 	return flush(filepath.Dir(to))
 }
 
-// comingFor gives the file that is to take the place of the store; "" if there is
+// comingFor returns the file that is to take the place of the store; "" if there is
 // none.
 func comingFor(path string) (string, error) {
 	files, err := os.ReadDir(filepath.Dir(path))

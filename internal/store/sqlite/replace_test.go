@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// killed makes a store that a killed server has left: part of what it holds is in
+// killed creates a store that a killed server has left: part of what it holds is in
 // its log alone.
 func killed(t *testing.T, path string) (held uuid.UUID) {
 	t.Helper()
@@ -39,7 +39,7 @@ func killed(t *testing.T, path string) (held uuid.UUID) {
 	return held
 }
 
-// backedUp makes a backup that holds an execution.
+// backedUp creates a backup that holds an execution.
 func backedUp(t *testing.T) (backup string, held uuid.UUID) {
 	t.Helper()
 	held = uuid.New()
@@ -94,7 +94,7 @@ func TestRestoreIsCutOffAnywhere(t *testing.T) {
 	}
 }
 
-// replaceUpTo does so many steps of a replacement, and tells whether that is all.
+// replaceUpTo does so many steps of a replacement, and reports whether that is all.
 func replaceUpTo(t *testing.T, part, path string, most int) bool {
 	t.Helper()
 	coming, err := comingName(path)
@@ -124,7 +124,7 @@ func replaceUpTo(t *testing.T, part, path string, most int) bool {
 	return false
 }
 
-// replacedStores gives the files of replaced stores, without what is beside them.
+// replacedStores returns the files of replaced stores, without what is beside them.
 func replacedStores(t *testing.T, path string) []string {
 	t.Helper()
 	files, err := filepath.Glob(path + replacedInfix + "*Z*")

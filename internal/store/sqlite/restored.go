@@ -68,7 +68,7 @@ func fitsMark(v view, path string) (fits bool, marks []string, err error) {
 	return fits, marks, nil
 }
 
-// leaveMark makes a mark and notes it in the database.
+// leaveMark creates a mark and notes it in the database.
 func leaveMark(v view, path string) error {
 	mark := path + markInfix + uuid.NewString()
 	if err := disk.WriteFile(mark, nil); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // A store that is closed and opened again is the same. One whose file, or whole
-// directory, was put back from a backup is told from the one that went on,
+// directory, was put back from a backup is told from the one that continued,
 // however it was put back, so that a cursor of the one is none of the other.
 func TestRestoredStoreHasAnEpochOfItsOwn(t *testing.T) {
 	epochOf := func(t *testing.T, path string) uint64 {

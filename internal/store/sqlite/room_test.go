@@ -180,7 +180,7 @@ func fillDisk(t *testing.T, folder string) (free func()) {
 }
 
 // A disk that is full is no trap: what was answered is there, what is deleted makes
-// room, the next start succeeds, and with room again writes go on.
+// room, the next start succeeds, and with room again writes continue.
 func TestAFullDiskIsNoTrap(t *testing.T) {
 	folder := inSmallDisk(t, 24<<20)
 	if folder == "" {

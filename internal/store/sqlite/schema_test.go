@@ -105,7 +105,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	}
 }
 
-// partial tells whether a scan is one of an index that holds only what may be
+// partial reports whether a scan is one of an index that holds only what may be
 // picked.
 func partial(step string) bool {
 	for _, index := range []string{"_deferred", "_timer_due", "_stream_dead"} {
@@ -116,7 +116,7 @@ func partial(step string) bool {
 	return false
 }
 
-// counts tells whether a scan is that of a count, which goes through all of an
+// counts reports whether a scan is that of a count, which goes through all of an
 // index: one that holds nothing that has ended.
 func counts(name, step string) bool {
 	if !strings.HasPrefix(name, "census") {

@@ -25,8 +25,8 @@ const (
 // errNoPlaces refuses to read a file of which entries have no place yet.
 var errNoPlaces = perdure.Errorf(perdure.Conflict, "the database is of another version of this program; start a server of this program on it first")
 
-// placeEntries gives the entries that an older build has stored their places in the
-// tree, some thousands in each transaction. Interrupted, it goes on the next time.
+// placeEntries returns the entries that an older build has stored their places in the
+// tree, some thousands in each transaction. Interrupted, it continues the next time.
 func placeEntries(ctx context.Context, path string) (err error) {
 	c, err := openConn(ctx, path, writing, "synchronous(full)", "cache_size(-65536)", "temp_store(file)")
 	if err != nil {

@@ -94,20 +94,20 @@ func (s *Source) transact(ctx context.Context, f func(v view) error) error {
 	return err
 }
 
-// Identity gives the store's epoch, and when it was made.
+// Identity returns the store's epoch, and when it was made.
 func (s *Source) Identity(ctx context.Context) (epoch uint64, madeAt int64, err error) {
 	var stored int64
 	_, err = view{conn: s.conn, ctx: ctx}.one("SELECT epoch, created_at FROM store WHERE id = 1", nil, &stored, &madeAt)
 	return uint64(stored), madeAt, refusal(err)
 }
 
-// Opened gives a number that changes whenever a server opens the store.
+// Opened returns a number that changes whenever a server opens the store.
 func (s *Source) Opened(ctx context.Context) (n int64, err error) {
 	_, err = view{conn: s.conn, ctx: ctx}.one("PRAGMA user_version", nil, &n)
 	return n, refusal(err)
 }
 
-// Tables gives every table that holds what is stored; those by which the file
+// Tables returns every table that holds what is stored; those by which the file
 // itself is known are left out.
 func (s *Source) Tables(ctx context.Context) ([]relational.Table, error) {
 	return tablesOf(view{conn: s.conn, ctx: ctx})
@@ -140,7 +140,7 @@ func tablesOf(v view) ([]relational.Table, error) {
 	return tables, refusal(err)
 }
 
-// Rows gives the rows of a table in the order of its key, those after the key
+// Rows returns the rows of a table in the order of its key, those after the key
 // that is given, or all. A row is valid until the function that takes it
 // returns; its values are int64, string, []byte and nil.
 func (s *Source) Rows(ctx context.Context, t relational.Table, after []any, take func(row []any) error) error {
@@ -163,7 +163,7 @@ func (s *Source) Rows(ctx context.Context, t relational.Table, after []any, take
 	return refusal(err)
 }
 
-// Moved tells whether and where the store went; nil if it is here.
+// Moved reports whether and where the store went; nil if it is here.
 func (s *Source) Moved(ctx context.Context) (*Moved, error) {
 	m, err := movedFrom(view{conn: s.conn, ctx: ctx})
 	return m, refusal(err)
@@ -183,7 +183,7 @@ func movedFrom(v view) (*Moved, error) {
 	return &m, nil
 }
 
-// Move marks the store as moved, so that nobody goes on with it where it was.
+// Move marks the store as moved, so that nobody continues with it where it was.
 func (s *Source) Move(ctx context.Context, m Moved) error {
 	return refusal(s.transact(ctx, func(v view) error {
 		if _, err := v.exec("CREATE TABLE IF NOT EXISTS " + movedTable + " (id INTEGER PRIMARY KEY CHECK (id = 1), target TEXT NOT NULL, copy BLOB NOT NULL, moved_at INTEGER NOT NULL) STRICT"); err != nil {

@@ -118,7 +118,7 @@ func (s *stmt) bind(i int32, place uintptr, arg any) (int32, error) {
 	return 0, fmt.Errorf("a %T cannot be stored", arg)
 }
 
-// step goes on to the next row and tells whether there is one.
+// step continues to the next row and reports whether there is one.
 func (s *stmt) step() (bool, error) {
 	if atomic.LoadInt32(s.stop()) != 0 {
 		return false, &failure{lib.SQLITE_INTERRUPT, "interrupted"}

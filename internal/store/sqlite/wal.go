@@ -11,7 +11,7 @@ import (
 )
 
 // walLimit is how large the write-ahead log may grow. It is folded into the file
-// before ([committer.fold]), but can be begun anew only at a moment without readers,
+// before ([committer.fold]), but can be started again only at a moment without readers,
 // which may be long in coming; at the limit nothing is written until then.
 const walLimit = 256 << 20
 
@@ -19,10 +19,10 @@ const walLimit = 256 << 20
 func logSize(path string) (int64, error) { return sqlitelog.LogSize(path) }
 
 // forgetRest is how many sweeps pass after readers have kept the log from being
-// begun anew: a try makes writers wait.
+// started again: a try makes writers wait.
 const forgetRest = 2
 
-// forget begins the log anew soon after something was erased: it still holds
+// forget begins the log again soon after something was erased: it still holds
 // what the file no longer does. It goes with the sweeps, so that one time does
 // for all that was erased since the last one.
 func (c *committer) forget(batch []*commit.Call) {
@@ -43,7 +43,7 @@ func (c *committer) forget(batch []*commit.Call) {
 
 // beginAnew folds the log into the file and empties it, waiting at most that
 // many milliseconds for the reads under way, and unless that is 0 for the folder; it
-// tells whether it could.
+// reports whether it could.
 func (c *committer) beginAnew(patience int) bool {
 	if patience > 0 {
 		c.folder.working.Lock()

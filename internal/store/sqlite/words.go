@@ -107,7 +107,7 @@ var (
 		" AND (instr(lower(CAST(substr(c.content, 1, " + queryBytes + ") AS TEXT)), ?) OR instr(lower(CAST(substr(c.content, 1, " + queryBytes + ") AS TEXT)), ?)))))"
 )
 
-// digits gives ids as one JSON array of hexadecimal digits.
+// digits returns ids as one JSON array of hexadecimal digits.
 func digits(ids []uuid.UUID) (any, error) {
 	all := make([]string, len(ids))
 	for i, id := range ids {

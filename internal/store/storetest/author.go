@@ -72,7 +72,7 @@ func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.
 	return ids
 }
 
-// rests gives how each block rests.
+// rests returns how each block rests.
 func (a *author) rests() map[perdure.BlockKey]store.BlockRest {
 	a.Helper()
 	blocks, err := auditorOf(a.s).AuditBlocks(a.ctx, a.id)
@@ -103,7 +103,7 @@ func (a *author) wantHeld(key perdure.BlockKey) {
 	}
 }
 
-// read gives the whole log, and every event with its blocks whole.
+// read returns the whole log, and every event with its blocks whole.
 func (a *author) read(page int) ([]perdure.Record, []store.Event) {
 	a.Helper()
 	var records []perdure.Record

@@ -29,7 +29,7 @@ func random(n int) []byte {
 	return b
 }
 
-// jsonText gives n bytes of valid JSON.
+// jsonText returns n bytes of valid JSON.
 func jsonText(n int) json.RawMessage {
 	return json.RawMessage(`"` + string(bytes.Repeat([]byte("j"), n-2)) + `"`)
 }

@@ -46,7 +46,7 @@ func refusedAlone(f *fixture) {
 }
 
 // together runs commands at once, so that they are likely to share
-// transactions, and gives the error of each.
+// transactions, and returns the error of each.
 func (f *fixture) together(commands []store.Command) []error {
 	errs := make([]error, len(commands))
 	var wg sync.WaitGroup

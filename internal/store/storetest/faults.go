@@ -70,5 +70,5 @@ func (f *Faults) Count() int {
 	return f.count
 }
 
-// Unwrap gives the store behind.
+// Unwrap returns the store behind.
 func (f *Faults) Unwrap() store.Store { return f.Store }

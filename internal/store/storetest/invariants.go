@@ -16,7 +16,7 @@ import (
 // for Invariants' sake.
 type Auditor interface {
 	// Audit checks that no row refers to one that is gone and that streams are
-	// dense, and gives the id of every execution.
+	// dense, and returns the id of every execution.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
 	// AuditBlocks says how the closed blocks of an execution rest, in any order.
 	AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error)

@@ -46,7 +46,7 @@ func (i *invariant) checkPlaces() {
 	}
 }
 
-// checkEntry checks one entry against its parent, and gives its head by the
+// checkEntry checks one entry against its parent, and returns its head by the
 // rules.
 func (i *invariant) checkEntry(e perdure.Entry, heads map[uuid.UUID]*perdure.EntryHead, stored perdure.EntryHead) *perdure.EntryHead {
 	i.Helper()

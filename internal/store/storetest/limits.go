@@ -20,7 +20,7 @@ var limitTests = map[string]func(*fixture){
 	"a command sees what is under its keys and queues":   limitsLoads,
 }
 
-// keyed makes a pending task under a concurrency key of the org.
+// keyed creates a pending task under a concurrency key of the org.
 func (f *fixture) keyed(execution uuid.UUID, key string, limit int, edit ...func(*perdure.Task)) uuid.UUID {
 	f.Helper()
 	t := &perdure.Task{
@@ -40,7 +40,7 @@ func older(d time.Duration) func(*perdure.Task) {
 	return func(t *perdure.Task) { t.CreatedAt = t.CreatedAt.Add(-d) }
 }
 
-// claimTasks claims as the rules do and gives what it got, in order.
+// claimTasks claims as the rules do and returns what it got, in order.
 func (f *fixture) claimTasks(limit int, edit ...func(*store.Pick)) []uuid.UUID {
 	f.Helper()
 	p := &store.Pick{Kind: store.PickTasks, Queues: []string{"q", "q2"}, Kinds: []string{"k"}, Limit: limit}
@@ -157,7 +157,7 @@ func limitsCancelled(f *fixture) {
 	f.end(id, perdure.TaskCancelled, second) // that had the next turn
 	f.equal("after the cancel", f.claimTasks(9), []uuid.UUID{third})
 	f.end(id, perdure.TaskCompleted, third)
-	// What ended while it waited for a place, and is made anew, can be claimed.
+	// What ended while it waited for a place, and is made again, can be claimed.
 	f.end(id, perdure.TaskPending, fourth)
 	f.equal("the one made anew", f.claimTasks(9), []uuid.UUID{fourth})
 }

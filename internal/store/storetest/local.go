@@ -45,7 +45,7 @@ func picksHome(f *fixture) {
 	f.equal("the first", names(known, f.picked(org, pick)), []string{"new"})
 }
 
-// withhold makes references of contents, and gives them.
+// withhold makes references of contents, and returns them.
 func (f *fixture) withhold(id uuid.UUID, contents ...[]byte) []perdure.BlobRef {
 	f.Helper()
 	var refs []perdure.BlobRef
@@ -188,7 +188,7 @@ func stagedContents(f *fixture) {
 		_, err := f.s.Blob(f.ctx, id, ref.ID)
 		f.wantCode(err, perdure.NotFound)
 	}
-	// It may begin anew, as after a crash.
+	// It may start again, as after a crash.
 	stage(store.Staged{ID: refs[1].ID, Content: large[:10]})
 	stage(store.Staged{ID: refs[1].ID, At: 10, Content: large[10:]})
 	f.equal("what is missing at last", missing(), 0)

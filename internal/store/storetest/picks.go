@@ -35,7 +35,7 @@ func (f *fixture) picked(org string, p store.Pick) []uuid.UUID {
 	return got
 }
 
-// names gives ids the names they were given, so that differences can be read.
+// names returns ids the names they were given, so that differences can be read.
 func names(known map[string]uuid.UUID, got []uuid.UUID) []string {
 	var all []string
 	for _, id := range got {

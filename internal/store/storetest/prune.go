@@ -20,7 +20,7 @@ var pruneTests = map[string]func(*fixture){
 	"unused pages can be given back":                         pagesAreFreed,
 }
 
-// large makes an ended execution with rows of every kind: so many entries,
+// large creates an ended execution with rows of every kind: so many entries,
 // each the child of the one before, events, tasks and signals, an idempotency
 // key, a timer, a block and a blob.
 func (f *fixture) large(n int) uuid.UUID {
@@ -71,7 +71,7 @@ func (f *fixture) prune(id uuid.UUID, p store.Prune) {
 	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Prune: &p} })
 }
 
-// drop deletes what is marked, and gives the number of steps that it took.
+// drop deletes what is marked, and returns the number of steps that it took.
 func (f *fixture) drop(rows int) int {
 	f.Helper()
 	for steps := 0; ; steps++ {

@@ -19,7 +19,7 @@ var quotaTests = map[string]func(*fixture){
 	"a line of the audit log comes back":                   auditFields,
 }
 
-// limited makes a key with limits.
+// limited creates a key with limits.
 func (f *fixture) limited(l perdure.KeyLimits) uuid.UUID {
 	f.Helper()
 	id := uuid.New()

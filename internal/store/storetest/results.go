@@ -23,7 +23,7 @@ var resultTests = map[string]func(*fixture){
 	"an entry's own blob is not made to name another entry":            resultSharesBlob,
 }
 
-// ended writes a completed task with a result, and gives its id.
+// ended writes a completed task with a result, and returns its id.
 func (a *author) ended(result json.RawMessage, ref *perdure.BlobRef) uuid.UUID {
 	a.Helper()
 	t := wholeTask(a.id)
@@ -51,7 +51,7 @@ func (a *author) entryOf(task uuid.UUID, content json.RawMessage) uuid.UUID {
 	return id
 }
 
-// rest gives how a task's result rests; nil if it names no entry.
+// rest returns how a task's result rests; nil if it names no entry.
 func (a *author) rest(task uuid.UUID) *store.ResultRest {
 	a.Helper()
 	all, err := auditorOf(a.s).AuditResults(a.ctx, a.id)
@@ -124,7 +124,7 @@ func resultInBlob(f *fixture) {
 	for name, task := range map[string]uuid.UUID{"in place": a.ended(result, nil), "uploaded": a.ended(nil, &uploaded)} {
 		before := a.views(task)
 		ref := *before["lazy"].ResultBlob
-		reader, err := f.s.Blob(f.ctx, a.id, ref.ID) // begins before, goes on after
+		reader, err := f.s.Blob(f.ctx, a.id, ref.ID) // begins before, continues after
 		f.must(err)
 		first := make([]byte, 10)
 		if _, err := reader.Read(first); err != nil {

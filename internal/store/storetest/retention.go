@@ -40,7 +40,7 @@ func policyComesBack(f *fixture) {
 	}
 }
 
-// retained makes an execution with a policy of its own, if any, which ended so
+// retained creates an execution with a policy of its own, if any, which ended so
 // long ago.
 func (f *fixture) retained(own *perdure.Retention, ended time.Duration) uuid.UUID {
 	f.Helper()
@@ -70,7 +70,7 @@ func ownPolicy(f *fixture) {
 	f.equal("the org's", f.look(plain, store.Needs{Retention: true}).Retention, policy)
 }
 
-// prunable gives the ids that a query finds, page by page.
+// prunable returns the ids that a query finds, page by page.
 func (f *fixture) prunable(q store.PruneQuery) []uuid.UUID {
 	f.Helper()
 	q.Org = org

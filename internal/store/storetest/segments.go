@@ -35,7 +35,7 @@ func (f *fixture) tree() *tree {
 	return &tree{fixture: f, id: f.start(), entries: map[uuid.UUID]perdure.Entry{}}
 }
 
-// next makes an entry that is not stored yet.
+// next creates an entry that is not stored yet.
 func (tr *tree) next(parent *uuid.UUID, t perdure.EntryType) perdure.Entry {
 	if parent != nil {
 		parent = ptr(*parent) // the caller's may change
@@ -127,7 +127,7 @@ func treeProperty(f *fixture) {
 	})
 }
 
-// draw makes an entry under any other: mostly the newest, so that segments grow.
+// draw creates an entry under any other: mostly the newest, so that segments grow.
 func (tr *tree) draw(t *rapid.T) perdure.Entry {
 	if len(tr.all) == 0 {
 		return tr.next(nil, perdure.EntryMessage)

@@ -44,7 +44,7 @@ type fixture struct {
 	ctx context.Context
 }
 
-// do runs a command that must not be refused, and gives its answers.
+// do runs a command that must not be refused, and returns its answers.
 func (f *fixture) do(c store.Command) []any {
 	f.Helper()
 	if c.Org == "" && c.Pick == nil {
@@ -66,7 +66,7 @@ func (f *fixture) change(id uuid.UUID, decide func(s *store.State) *store.Change
 	}})
 }
 
-// look gives the state that needs ask for, without changing anything.
+// look returns the state that needs ask for, without changing anything.
 func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
 	f.Helper()
 	var seen *store.State

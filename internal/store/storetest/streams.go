@@ -52,7 +52,7 @@ func appending(rows ...string) func(c *store.StreamChange) {
 	}
 }
 
-// seen gives what a decision sees of a stream.
+// seen returns what a decision sees of a stream.
 func (f *fixture) seen(org, path, producer string) (stream *store.Stream, state *store.StreamProducer) {
 	f.Helper()
 	f.do(store.Command{
@@ -246,7 +246,7 @@ func streamDeleted(f *fixture) {
 	f.equal("the new stream", f.content(fresh.ID), "new")
 }
 
-// dropStreams deletes so many rows of deleted streams at a time, and gives the
+// dropStreams deletes so many rows of deleted streams at a time, and returns the
 // number of steps.
 func (f *fixture) dropStreams(rows int) int {
 	f.Helper()

@@ -13,7 +13,7 @@ import (
 
 // Texts checks that what a query finds is the same whether it is indexed or not, on a
 // store that examines at most 40 executions for a page. fill indexes what can be, and
-// nothing else does. It gives the executions, the oldest first.
+// nothing else does. It returns the executions, the oldest first.
 func Texts(t *testing.T, s store.Store, fill func()) []uuid.UUID {
 	f := &fixture{T: t, s: s, ctx: t.Context()}
 	var all []uuid.UUID

@@ -30,7 +30,7 @@ func id(n byte) []byte {
 	return b
 }
 
-// filled gives the file of a store that has a row with a value in every column of
+// filled returns the file of a store that has a row with a value in every column of
 // every table that the schema declares, and one with as few, and as empty ones,
 // as it bears.
 func filled(t *testing.T) string {

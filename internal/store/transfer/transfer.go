@@ -4,7 +4,7 @@
 // What happens in which order is what makes it safe to end anywhere. The target
 // is closed to servers from the first row to the end. Rows go over in batches,
 // each a transaction that also notes how far the table is, so that the same
-// command goes on from there. Then both sides are read whole, and compared. Then
+// command continues from there. Then both sides are read whole, and compared. Then
 // the source is marked as moved, which closes it; then the target is opened. At
 // no moment can both be opened, and from the mark on the same command does what
 // is left.
@@ -30,7 +30,7 @@ type Options struct {
 	// stored; ToName names it for people, without a password.
 	To, ToName string
 	// Keep leaves the source in use. The copy then is another store: its readers
-	// begin anew. Without it readers go on where they are, and the source is closed.
+	// start again. Without it readers continue where they are, and the source is closed.
 	Keep bool
 	// Prepare brings the source up to date before its rows are read; default: it is
 	// opened and closed.
@@ -167,7 +167,7 @@ func ordered(t relational.Table, here []relational.Table) relational.Table {
 }
 
 // begin finds out what is left to be done, and makes a beginning where there is
-// none. It tells whether nothing is left.
+// none. It reports whether nothing is left.
 func (c *copier) begin(ctx context.Context) (done bool, err error) {
 	moved, err := c.source.Moved(ctx)
 	if err != nil {

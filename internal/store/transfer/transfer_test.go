@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 
-// target gives the URL of an empty database.
+// target returns the URL of an empty database.
 func target(t *testing.T) string {
 	t.Helper()
 	url := opentest.URL(t)
@@ -73,7 +73,7 @@ func epochOf(t *testing.T, path string) uint64 {
 	return s.Epoch()
 }
 
-// wantOpen opens a database as a server does, and gives its epoch.
+// wantOpen opens a database as a server does, and returns its epoch.
 func wantOpen(t *testing.T, url string) uint64 {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), postgres.Options{URL: url})
@@ -151,7 +151,7 @@ func TestEveryColumnOfEveryTableIsCopied(t *testing.T) {
 	wantCode(t, err, perdure.Conflict, "moved to elsewhere")
 }
 
-// A copy beside which the source goes on is another store.
+// A copy beside which the source continues is another store.
 func TestAKeptSourceAndItsCopyHaveDifferentEpochs(t *testing.T) {
 	from, to := filled(t), target(t)
 	epoch := epochOf(t, from)
@@ -177,7 +177,7 @@ func many(t *testing.T, path string, rows int) {
 
 var errEnough = errors.New("enough")
 
-// A copy that ends anywhere goes on from there when it is called again. Until it
+// A copy that ends anywhere continues from there when it is called again. Until it
 // has ended well the target is closed to servers, and the source open.
 func TestAnInterruptedCopyGoesOn(t *testing.T) {
 	from, to := filled(t), target(t)
@@ -222,7 +222,7 @@ func TestAnInterruptedCopyGoesOn(t *testing.T) {
 	}
 }
 
-// A source that somebody worked with in between is copied anew.
+// A source that somebody worked with in between is copied again.
 func TestASourceThatWentOnIsCopiedAnew(t *testing.T) {
 	from, to := filled(t), target(t)
 	ctx, cancel := context.WithCancel(t.Context())

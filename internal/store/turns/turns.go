@@ -129,7 +129,7 @@ func (t *Turns) unlist(org string, i int) {
 	t.order = slices.DeleteFunc(t.order, func(o string) bool { return o == org })
 }
 
-// withdraw is a waiter's end. A place that it was given at the same moment goes on.
+// withdraw is a waiter's end. A place that it was given at the same moment continues.
 func (t *Turns) withdraw(org string, w *waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // temperature. Gateways write a vendor before the id.
 var reasoningID = regexp.MustCompile(`^(?:o\d|gpt-([5-9])(?:\.(\d+))?|gpt-oss)(-[a-z0-9.-]+)?$`)
 
-// Reasoning tells whether a model reasons, and by which effort that is turned
+// Reasoning reports whether a model reasons, and by which effort that is turned
 // off or down: "" if it cannot be.
 func Reasoning(model string) (reasons bool, off string) {
 	m := match(model)
@@ -60,7 +60,7 @@ func Host(baseURL string) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// Official tells whether a host is OpenAI's own.
+// Official reports whether a host is OpenAI's own.
 func Official(host string) bool {
 	return host == "api.openai.com" || strings.HasSuffix(host, ".api.openai.com")
 }

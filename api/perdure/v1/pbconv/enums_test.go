@@ -64,7 +64,7 @@ func has[D ~string, P ~int32](e enum[D, P]) func(string) bool {
 
 type constant struct{ kind, value string }
 
-// constants gives the typed string constants of the package in dir.
+// constants returns the typed string constants of the package in dir.
 func constants(t *testing.T, dir string) []constant {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))

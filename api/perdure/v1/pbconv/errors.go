@@ -53,7 +53,7 @@ var codeOfStatus = map[grpccodes.Code]perdure.Code{
 	grpccodes.DeadlineExceeded: perdure.Unavailable,
 }
 
-// Status gives the status that carries e whole, but for its cause.
+// Status returns the status that carries e whole, but for its cause.
 func Status(e *perdure.Error) *status.Status {
 	code, ok := statusOf[e.Code]
 	if !ok {
@@ -127,7 +127,7 @@ func ErrorFromProto(m *perdurev1.Error) *perdure.Error {
 	return e
 }
 
-// codeToProto gives the enum, or the name where the enum lacks it: a task's
+// codeToProto returns the enum, or the name where the enum lacks it: a task's
 // error may carry a code of the application's own.
 func codeToProto(c perdure.Code) (perdurev1.ErrorCode, string) {
 	if number, ok := codes.to[c]; ok {

@@ -27,7 +27,7 @@ func (d *decoder) fail(field, format string, args ...any) {
 	}
 }
 
-// decode runs one conversion and gives its error beside it.
+// decode runs one conversion and returns its error beside it.
 func decode[P, D any](m P, convert func(*decoder, P) D) (D, error) {
 	var d decoder
 	v := convert(&d, m)
@@ -49,7 +49,7 @@ func each[A, B any](list []A, convert func(A) B) []B {
 	return out
 }
 
-// UUIDToProto gives the 16 bytes of id, and none for the nil UUID.
+// UUIDToProto returns the 16 bytes of id, and none for the nil UUID.
 func UUIDToProto(id uuid.UUID) []byte {
 	if id == uuid.Nil {
 		return nil

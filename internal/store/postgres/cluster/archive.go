@@ -78,7 +78,7 @@ func (c *Cluster) Dump(database string) (file string, err error) {
 	return file, c.run("pg_dump", "--format=custom", "--file="+file, "--dbname="+c.URL(database))
 }
 
-// Load makes a database of a dump.
+// Load creates a database of a dump.
 func (c *Cluster) Load(file, database string) error {
 	if err := execute(context.Background(), c.URL("postgres"), "CREATE DATABASE "+database+" TEMPLATE template0 ENCODING 'UTF8'"); err != nil {
 		return err

@@ -34,7 +34,7 @@ type Cluster struct {
 	log    *os.File
 }
 
-// Start makes a cluster and waits until it answers. It ends with Stop, and with
+// Start creates a cluster and waits until it answers. It ends with Stop, and with
 // this process. Settings are NAME=VALUE, over those that a small cluster has.
 func Start(settings ...string) (*Cluster, error) {
 	c := &Cluster{extra: settings}
@@ -84,7 +84,7 @@ func (c *Cluster) place() (err error) {
 	return err
 }
 
-// scratch makes a folder that the server's user owns and can get into: the usual
+// scratch creates a folder that the server's user owns and can get into: the usual
 // one may lie below a folder that is closed to all but this process' user.
 func (c *Cluster) scratch() (string, error) {
 	var failed error
@@ -101,7 +101,7 @@ func (c *Cluster) scratch() (string, error) {
 	return "", fmt.Errorf("there is no folder that the user of PostgreSQL can get into: %w", failed)
 }
 
-// own gives the folder to the server's user, and lets that look into it.
+// own returns the folder to the server's user, and lets that look into it.
 func (c *Cluster) own(folder string) error {
 	if c.owner == nil {
 		return nil
@@ -120,7 +120,7 @@ func (c *Cluster) own(folder string) error {
 
 func (c *Cluster) data() string { return filepath.Join(c.folder, "data") }
 
-// unprivileged gives a user for PostgreSQL, which refuses to be root.
+// unprivileged returns a user for PostgreSQL, which refuses to be root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -155,7 +155,7 @@ func freePort() (int, error) {
 // and outside of PATH.
 const debian = "/usr/lib/postgresql"
 
-// find gives the path of one of PostgreSQL's programs: that of PATH, else that of
+// find returns the path of one of PostgreSQL's programs: that of PATH, else that of
 // the newest version in the folder.
 func find(folder, name string) (string, error) {
 	path, err := exec.LookPath(name)

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Standby makes a cluster that follows this one over a streaming connection, and
+// Standby creates a cluster that follows this one over a streaming connection, and
 // waits until it does.
 func (c *Cluster) Standby() (*Cluster, error) {
 	s := &Cluster{}
@@ -25,7 +25,7 @@ func (c *Cluster) Standby() (*Cluster, error) {
 	return s, nil
 }
 
-// copyOf takes a copy of a cluster in use; one that follows goes on with what that
+// copyOf takes a copy of a cluster in use; one that follows continues with what that
 // writes from then on.
 func (c *Cluster) copyOf(primary *Cluster, follow bool) error {
 	if err := c.place(); err != nil {
@@ -57,7 +57,7 @@ func (c *Cluster) Synchronous() error {
 	return c.Until("SELECT EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync')")
 }
 
-// Promote makes a standby take writes.
+// Promote creates a standby take writes.
 func (c *Cluster) Promote() error {
 	return execute(context.Background(), c.URL("postgres"), "SELECT pg_promote()")
 }

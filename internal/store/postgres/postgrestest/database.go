@@ -61,7 +61,7 @@ func drop(ctx context.Context) error {
 	return nil
 }
 
-// Database gives the URL of a database of this test's own, with the tables that
+// Database returns the URL of a database of this test's own, with the tables that
 // migrate makes; it is called once for all databases. It is another's
 // when the test has ended.
 func Database(t testing.TB, migrate func(ctx context.Context, url string) error) string {
@@ -91,7 +91,7 @@ func Database(t testing.TB, migrate func(ctx context.Context, url string) error)
 	return database
 }
 
-// take gives the URL of a database that is free, or new: to empty one is quicker
+// take returns the URL of a database that is free, or new: to empty one is quicker
 // than to make one.
 func take(ctx context.Context) (string, error) {
 	if n := len(shared.free); n > 0 {
@@ -107,7 +107,7 @@ func take(ctx context.Context) (string, error) {
 	return other(shared.admin, name), nil
 }
 
-// empty deletes what a test has left in a database, and gives it another epoch.
+// empty deletes what a test has left in a database, and returns it another epoch.
 func empty(ctx context.Context, database string) error {
 	return execute(ctx, database, `DO $$ DECLARE name TEXT; BEGIN
 		SET LOCAL session_replication_role = replica;

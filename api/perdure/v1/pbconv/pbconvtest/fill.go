@@ -44,7 +44,7 @@ type Filler struct {
 	Full bool
 }
 
-// Fill gives a value of T. It panics on a kind of field that it does not know,
+// Fill returns a value of T. It panics on a kind of field that it does not know,
 // so that a new one is noticed.
 func Fill[T any](f Filler) T {
 	var v T
@@ -131,7 +131,7 @@ func (f Filler) known(v reflect.Value) bool {
 	return true
 }
 
-// UUID gives a random id.
+// UUID returns a random id.
 func (f Filler) UUID() uuid.UUID {
 	var id uuid.UUID
 	for i := range id {
