@@ -25,7 +25,7 @@ func (s *server) onBehalf(ctx context.Context, w http.ResponseWriter, r *http.Re
 	return store.ForOrg(store.By(s.shared(ctx, w, r, c.org), c.actor(r, id)), c.org)
 }
 
-// shared makes the request compute in its org's share of the processor. The share is held from the
+// shared lets the request compute in its org's share of the processor. The share is held from the
 // end of the request body to the start of the response, because both may be transferred slowly.
 func (s *server) shared(ctx context.Context, w http.ResponseWriter, r *http.Request, org string) context.Context {
 	visit := s.Share.Visit(org)

@@ -48,7 +48,7 @@ func (f *filter) recall(ctx context.Context, log *eventlog.Log, execution uuid.U
 	return err
 }
 
-// begin makes the log begin with the seq first. Events before it were pruned and count as omitted.
+// begin sets first as the first seq of the log. Events before it were pruned and count as omitted.
 func (f *filter) begin(first int64) {
 	f.spared = max(f.spared, first-1)
 	if f.given < first {

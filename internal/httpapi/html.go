@@ -47,7 +47,7 @@ type piece struct {
 	Reason   perdure.BlockReason `json:"reason"`
 }
 
-// source tells where the chunks of a block come from. The parts of a block have the source of its
+// source is the origin of the chunks of a block. The parts of a block have the source of its
 // first chunk.
 type source struct {
 	CreatedAt perdure.Time `json:"createdAt"`
