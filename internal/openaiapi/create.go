@@ -76,7 +76,7 @@ func bodyError(err error) error {
 	return invalid("", "invalid_body", "The body of the request could not be read.")
 }
 
-// idempotency makes a repeated create return the response of the first one.
+// idempotency lets a repeated create return the response of the first one.
 type idempotency struct {
 	key  string
 	hash perdure.Hash
