@@ -121,8 +121,8 @@ func (d *reading) lines(content []byte) string {
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// event writes an event. It writes no space after the colon: SSE clients strip it, but the
-// protocol's own clients do not.
+// event writes an event. SSE clients strip one space after the colon, so a line that begins with a
+// space gets a second one. Other lines get none, because the protocol's own clients do not strip it.
 func event(out *bytes.Buffer, name, lines string) {
 	out.WriteString("event: " + name + "\n")
 	for line := range strings.SplitSeq(lines, "\n") {

@@ -17,9 +17,9 @@ import (
 
 // shelf is the contents of the worker that the test plays.
 type shelf struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	all   map[perdure.Hash][]byte
-	spoil bool // sends something else
+	spoil bool // send something else
 }
 
 func (s *shelf) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
@@ -41,8 +41,7 @@ func (s *shelf) spoiled(yes bool) {
 	s.spoil = yes
 }
 
-// local is a LOCAL execution with something of everything, which waits for a
-// message.
+// local is a LOCAL execution with contents of every kind, which waits for a message.
 type local struct {
 	*house
 	*shelf

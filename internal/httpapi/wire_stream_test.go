@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ofType returns the events of one type, of data those of one type of data.
+// ofType returns the events of one type or, for data events, of one type of data.
 func ofType(events []sse, name string) []sse {
 	name, kind, _ := strings.Cut(name, " ")
 	var found []sse
@@ -30,7 +30,7 @@ func tell(h *house) *run {
 	x := h.start("")
 	r := h.claim()
 	r.say(userText("hi"))
-	r.say(userText(strings.Repeat("x", 256<<10))) // with what is around it, over the limit
+	r.say(userText(strings.Repeat("x", 256<<10))) // over the limit with its surrounding JSON
 	lease := r.schedule("bash", "one")
 	r.append(
 		frame{Lease: &lease, Type: perdure.EventTerminal, Stream: "stdout", Text: "out é"},

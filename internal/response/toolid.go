@@ -13,12 +13,12 @@ import (
 type IDRule struct {
 	Min, Max     int
 	Alphanumeric bool
-	// Verbatim returns ids that the provider itself created unchanged, even if they break the rule.
-	// Their length is bounded by mostVerbatim.
+	// Verbatim reports that the provider accepts its own ids unchanged, even if they break the rule,
+	// up to mostVerbatim bytes.
 	Verbatim bool
 }
 
-// mostVerbatim is the longest id that is returned unchanged, in bytes.
+// mostVerbatim is the longest id that is sent back unchanged, in bytes.
 const mostVerbatim = 256
 
 // takesBack reports whether a provider accepts an id that it created.
