@@ -148,7 +148,7 @@ func TestCursorsThatDoNotFitOnEveryStream(t *testing.T) {
 	}
 }
 
-// pingAlways makes the server ping after every omitted event.
+// pingAlways sets the interval of pings so low that one is sent after every omitted event.
 func pingAlways(c *httpapi.Config) { c.PingEvery = time.Second }
 
 func posOf(t *testing.T, cursor string) int64 {

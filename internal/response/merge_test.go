@@ -15,7 +15,7 @@ import (
 
 var host = response.Identity{Execution: [16]byte{1}, Response: "resp_host"}
 
-// said is an update of an assistant's text.
+// said returns an update with an assistant's text.
 func said(responseID, messageID, text string, change ...func(*response.Update)) response.Update {
 	u := response.Update{
 		ResponseID: responseID, MessageID: messageID, Role: perdure.RoleAssistant,
@@ -54,7 +54,7 @@ func result(responseID, messageID, callID, text string) response.Update {
 	}
 }
 
-// lines says what each message holds.
+// lines returns a line with the contents of each message.
 func lines(r response.Response) []string {
 	var all []string
 	for _, m := range r.Messages {
