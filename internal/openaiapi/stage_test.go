@@ -177,7 +177,7 @@ type stage struct {
 	http   *http.Client
 	open   sync.WaitGroup // open streams
 
-	lastResponse string // for lastResponse
+	lastResponse string // the last argument of path
 }
 
 // reading counts the open streams.
