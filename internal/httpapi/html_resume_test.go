@@ -8,8 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/markdown"
 )
 
-// hardTexts are answers whose parts were once numbered by what a reader had been
-// shown before.
+// hardTexts are answers whose part numbers once depended on what a reader had been shown before.
 var hardTexts = map[string]string{
 	"blank lines first":     "\n\nFirst.\n\nSecond.\n\nThird.",
 	"table after paragraph": "Look:\n| a | b |\n|---|---|\n| 1 | 2 |\n\nAfter.\n\nEnd.",

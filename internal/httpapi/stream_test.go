@@ -303,7 +303,7 @@ func TestBlockThatHadClosedIsTakenBack(t *testing.T) {
 	}
 }
 
-// damaged is a store whose logs lack a record.
+// damaged is a store whose logs have a missing record.
 type damaged struct{ store.Reader }
 
 func (d damaged) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {

@@ -198,7 +198,7 @@ func (l *itemList) ofResponse(ctx context.Context, row *store.Response) ([]Item,
 		return nil, err
 	}
 	if f.ended() && !f.begun() {
-		return []Item{}, nil // the input was not read by the model
+		return []Item{}, nil // the agent never took the input
 	}
 	parts, err := l.inputParts(ctx, f)
 	if err != nil {

@@ -222,8 +222,7 @@ func TestItemIDsWithANegativeIndexAreUnknown(t *testing.T) {
 	s.create(`"input":[`+reference(known)+`,`+reference(forged)+`]`).refused(400, "input[1].id", "item_not_found")
 	s.create(`"input":[{"type":"mcp_call","id":"`+strings.Replace(forged, "msg_", "mcp_", 1)+`"}]`).refused(400, "input[0].id", "item_not_found")
 
-	// The id of a complete message is not a reference; it only tells which response the message
-	// belongs to.
+	// The id of a complete message is not a reference; it only names the response of the message.
 	s.create(`"input":[` + reference(known) + `,{"type":"message","role":"assistant","content":"b","id":"` + forged + `"},` + asked + `]`).object()
 
 	conversation := s.conversationOf(`{"items":[` + asked + `]}`)

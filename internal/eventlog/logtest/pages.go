@@ -20,7 +20,8 @@ type record struct {
 
 func (r record) wire() Event { return Event{ID: r.Cursor, Name: r.Event, Data: string(r.Data)} }
 
-// give yields records. It reports whether the reader wants more, and whether the log has ended.
+// give passes records to yield. It reports whether the reader wants more, and whether the log has
+// ended.
 func give(records []record, yield func(Event, error) bool) (more, over bool) {
 	for _, r := range records {
 		if !yield(r.wire(), nil) {
