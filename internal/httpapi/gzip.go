@@ -21,8 +21,8 @@ var zippers = sync.Pool{New: func() any {
 }}
 
 // compressible reports whether the response may be compressed for clients that accept it:
-// executions, definitions, documents and pages. Responses about keys are never compressed: a secret
-// must not share a compressed response with text that somebody else chose.
+// executions, definitions, durable streams, documents and pages. Responses about keys are never
+// compressed: a secret must not share a compressed response with text that somebody else chose.
 func compressible(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false

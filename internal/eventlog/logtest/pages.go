@@ -20,7 +20,7 @@ type record struct {
 
 func (r record) wire() Event { return Event{ID: r.Cursor, Name: r.Event, Data: string(r.Data)} }
 
-// give passes records to yield. It reports whether the reader wants more, and whether the log has
+// give hands records to yield. It reports whether the reader wants more, and whether the log has
 // ended.
 func give(records []record, yield func(Event, error) bool) (more, over bool) {
 	for _, r := range records {
